@@ -1,0 +1,1 @@
+"""One question a module: runs in, tidy tables out."""

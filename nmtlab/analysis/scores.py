@@ -1,0 +1,88 @@
+"""How good are translations, and is one system better than another?"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from nmtlab.evaluation.scores import (
+    bleu,
+    bleu_metric,
+    chrf,
+    chrf_metric,
+    default_tokenizer,
+    tokenized_bleu,
+    tokenized_bleu_metric,
+)
+from nmtlab.evaluation.significance import paired_bootstrap
+from nmtlab.recipe.machine import MachineSettings
+from nmtlab.runs.run import Run
+from nmtlab.systems import open_system
+from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.tokenizers import Words
+from nmtlab.training.validation import text_perplexity
+
+
+def score_texts(hypotheses: Sequence[str], references: Sequence[Sequence[str]], language: str) -> dict[str, Any]:
+    """Return the scores of detokenized translations.
+
+    Args:
+        hypotheses: one a sentence.
+        references: one or more sets.
+        language: of both.
+
+    Returns:
+        `bleu` and `chrf` by sacrebleu with `bleu_signature` and `chrf_signature`; `tokenized_bleu`, multi-bleu's of
+        the Moses-tokenized text; `sentences`.
+    """
+    with_signature = bleu(hypotheses, references, default_tokenizer(language))
+    characters = chrf(hypotheses, references)
+    tokenized = tokenized_bleu(_tokenized(hypotheses, language), [_tokenized(r, language) for r in references])
+    return {
+        "sentences": len(hypotheses),
+        "bleu": with_signature.value,
+        "chrf": characters.value,
+        "tokenized_bleu": tokenized.value,
+        "bleu_signature": with_signature.signature,
+        "chrf_signature": characters.signature,
+    }
+
+
+def run_perplexity(
+    run: Run, corpus: ParallelCorpus, split: str, machine: MachineSettings | None = None
+) -> tuple[float, int]:
+    """Return the perplexity of a run's best checkpoint on a split, and how many reference tokens it may not produce."""
+    translator = open_system(run, machine=machine)
+    source, target = corpus.lines(split, corpus.source), corpus.lines(split, corpus.target)
+    return text_perplexity(translator.model, run.pipeline, list(source), list(target))
+
+
+def compare_texts(
+    systems: Mapping[str, Sequence[str]], references: Sequence[Sequence[str]], language: str, samples: int = 1000
+) -> pd.DataFrame:
+    """Compare systems with the first of them by paired bootstrap resampling.
+
+    Args:
+        systems: name -> detokenized translations.
+        references: one or more sets.
+        language: of the translations.
+        samples: how many test sets are drawn.
+
+    Returns:
+        A row for each system and metric: `metric` (BLEU, chrF, tokenized BLEU), `system`, `score`, `mean` and
+        `margin` (95 % of the resampled scores lie within mean ± margin), `difference` to the first system, `p`,
+        `signature`.
+    """
+    tokenized = {name: _tokenized(lines, language) for name, lines in systems.items()}
+    tokenized_references = [_tokenized(lines, language) for lines in references]
+    comparisons = {
+        "BLEU": paired_bootstrap(systems, references, bleu_metric(default_tokenizer(language)), samples),
+        "chrF": paired_bootstrap(systems, references, chrf_metric(), samples),
+        "tokenized BLEU": paired_bootstrap(tokenized, tokenized_references, tokenized_bleu_metric(), samples),
+    }
+    return pd.DataFrame([{"metric": metric, **vars(row)} for metric, rows in comparisons.items() for row in rows])
+
+
+def _tokenized(lines: Sequence[str], language: str) -> list[str]:
+    words = Words(language)
+    return [" ".join(words.split(line)) for line in lines]

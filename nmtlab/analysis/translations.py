@@ -1,0 +1,75 @@
+"""A run's translations of a text, made once and kept with the run."""
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from nmtlab.errors import CorpusError
+from nmtlab.files import write_text
+from nmtlab.recipe import SearchSettings
+from nmtlab.recipe.machine import MachineSettings
+from nmtlab.runs.run import Run
+from nmtlab.systems import open_system
+from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.files import read_lines
+
+
+def translations(
+    run: Run,
+    corpus: ParallelCorpus,
+    split: str,
+    search: SearchSettings | None = None,
+    machine: MachineSettings | None = None,
+    on_progress: Callable[[int], None] = lambda lines: None,
+) -> list[str]:
+    """Return a run's translations of a split of a corpus, by its best checkpoint.
+
+    They are read from the run's folder where the same text was translated with the same weights and settings.
+
+    Args:
+        run: a trained run.
+        corpus: the text; its languages must be the run's.
+        split: train, dev or test.
+        search: how to search; the recipe's own settings if not given.
+        machine: where to compute; the recipe's own settings if not given.
+        on_progress: told how many more lines are done.
+
+    Raises:
+        CorpusError: no such split, or other languages.
+    """
+    search = search or run.recipe.search
+    _check_languages(run, corpus)
+    source = list(corpus.lines(split, corpus.source))
+    facts = _facts(run, source, split, search)
+    path = _path(run, facts)
+    if path.exists():
+        on_progress(len(source))
+        return list(read_lines(path))
+    translator = open_system(run, search, machine=machine)
+    lines = [translation.text for translation in translator.translate(source, on_progress=on_progress)]
+    write_text(path.with_suffix(".json"), json.dumps(facts, indent=1) + "\n")
+    return list(read_lines(run.save_translation(path.name, lines)))
+
+
+def _check_languages(run: Run, corpus: ParallelCorpus) -> None:
+    trained = (run.recipe.corpus.source, run.recipe.corpus.target)
+    if (corpus.source, corpus.target) != trained:
+        raise CorpusError(
+            f"corpus {corpus.name!r} is {corpus.source} to {corpus.target}, run {run.name!r} translates "
+            f"{trained[0]} to {trained[1]}",
+            "choose a corpus of these languages, or give --source and --target",
+        )
+
+
+def _facts(run: Run, source: list[str], split: str, search: SearchSettings) -> dict[str, Any]:
+    _, checkpoint = run.weights("best")
+    text = hashlib.sha256("\n".join(source).encode()).hexdigest()
+    settings = search.model_dump(exclude={"batch_tokens"})
+    return {"split": split, "text": text, "step": checkpoint["step"], "search": settings}
+
+
+def _path(run: Run, facts: dict[str, Any]) -> Path:
+    key = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:10]
+    return run.folder / "translations" / f"{facts['split']}-{key}.txt"

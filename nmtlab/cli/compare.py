@@ -1,0 +1,62 @@
+"""`nmtlab compare`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nmtlab.cli.options import Beam, Set, Source, Split, Target, Threads, changed, open_corpus
+
+
+def compare(
+    systems: Annotated[
+        list[str], typer.Argument(help="Runs, or text files of translations made elsewhere; the first is the baseline.")
+    ],
+    corpus: Annotated[str, typer.Option(help="Corpus to compare on. [default: the first run's own]")] = "",
+    split: Split = "test",
+    source: Source = "",
+    target: Target = "",
+    beam: Beam = None,
+    set_: Set = None,
+    threads: Threads = None,
+    samples: Annotated[int, typer.Option(min=1, help="Test sets drawn by the bootstrap.")] = 1000,
+    csv: Annotated[bool, typer.Option("--csv", help="Print comma-separated values instead of a table.")] = False,
+) -> None:
+    """Compare systems with a baseline by paired bootstrap resampling (Koehn 2004)."""
+    from tqdm import tqdm
+
+    from nmtlab.analysis.scores import compare_texts
+    from nmtlab.analysis.translations import translations
+    from nmtlab.cli.tables import print_comparison
+    from nmtlab.errors import CorpusError, NmtlabError
+    from nmtlab.runs.run import open_run
+    from nmtlab.text.files import read_lines
+    from nmtlab.workspace import Workspace
+
+    if len(systems) < 2:
+        raise NmtlabError("one system: nothing to compare it with", "name a baseline and at least one other system")
+    workspace = Workspace.find()
+    runs = {name: open_run(name, workspace) for name in systems if not Path(name).is_file()}
+    first = next(iter(runs.values()), None)
+    if first is None and not corpus:
+        raise CorpusError("text files alone: which reference?", "name the corpus they translate with --corpus")
+    settings = first.recipe.corpus if first else None
+    text = open_corpus(
+        workspace,
+        corpus or settings.name,
+        source or (settings.source if settings else ""),
+        target or (settings.target if settings else ""),
+    )
+    lines = {}
+    for name in systems:
+        if name not in runs:
+            lines[name] = list(read_lines(Path(name)))
+            continue
+        recipe = changed(runs[name].recipe, set_, threads, beam)
+        with tqdm(total=text.count(split), desc=name, unit=" sentences", disable=None, leave=False) as bar:
+            lines[name] = translations(runs[name], text, split, recipe.search, recipe.machine, bar.update)
+    table = compare_texts(lines, text.references(split), text.target, samples)
+    if csv:
+        print(table.to_csv(index=False), end="")
+    else:
+        print_comparison(table, f"{text.name} {split}, {text.source} to {text.target}")

@@ -1,0 +1,58 @@
+"""`nmtlab evaluate`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nmtlab.cli.options import Beam, Set, Source, Split, Target, Threads, changed, open_corpus
+
+
+def evaluate(
+    run: Annotated[str, typer.Argument(help="Name of a run, or a text file of translations made elsewhere.")],
+    corpus: Annotated[str, typer.Option(help="Corpus to score on. [default: the run's own]")] = "",
+    split: Split = "test",
+    source: Source = "",
+    target: Target = "",
+    beam: Beam = None,
+    set_: Set = None,
+    threads: Threads = None,
+) -> None:
+    """Translate a test set and score it: BLEU and chrF with their signatures, tokenized BLEU, perplexity.
+
+    BLEU is sacrebleu's, of detokenized text; tokenized BLEU is multi-bleu's, of Moses-tokenized text. Translations
+    are kept with the run and read again where nothing has changed.
+    """
+    from nmtlab.analysis.scores import run_perplexity, score_texts
+    from nmtlab.analysis.translations import translations
+    from nmtlab.errors import CorpusError
+    from nmtlab.runs.run import open_run
+    from nmtlab.text.files import read_lines
+    from nmtlab.workspace import Workspace
+
+    workspace = Workspace.find()
+    perplexity = None
+    if Path(run).is_file():
+        if not corpus:
+            raise CorpusError(f"{run}: which reference?", "name the corpus it translates with --corpus")
+        text = open_corpus(workspace, corpus, source, target)
+        lines = list(read_lines(Path(run)))
+    else:
+        opened = open_run(run, workspace)
+        recipe = changed(opened.recipe, set_, threads, beam)
+        languages = (source or recipe.corpus.source, target or recipe.corpus.target)
+        text = open_corpus(workspace, corpus or recipe.corpus.name, *languages)
+        from tqdm import tqdm
+
+        with tqdm(total=text.count(split), unit=" sentences", disable=None, leave=False) as bar:
+            lines = translations(opened, text, split, recipe.search, recipe.machine, bar.update)
+        perplexity = run_perplexity(opened, text, split, recipe.machine)
+    scores = score_texts(lines, text.references(split), text.target)
+    print(f"{run} on {text.name} {split} ({text.source} to {text.target}, {scores['sentences']:,} sentences)")
+    print(f"BLEU            {scores['bleu']:6.2f}  {scores['bleu_signature']}")
+    print(f"chrF            {scores['chrf']:6.2f}  {scores['chrf_signature']}")
+    print(f"tokenized BLEU  {scores['tokenized_bleu']:6.2f}  Moses tokens, case-sensitive, no smoothing (multi-bleu)")
+    if perplexity is not None:
+        print(
+            f"perplexity      {perplexity[0]:6.2f}  per token of this run's vocabulary, {perplexity[1]} scored as unknown"
+        )

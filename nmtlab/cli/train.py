@@ -1,0 +1,89 @@
+"""`nmtlab train`."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from nmtlab.cli.options import Set, Source, Target, Threads, changed, open_corpus
+
+if TYPE_CHECKING:
+    from nmtlab.recipe import Recipe
+    from nmtlab.text.corpus import ParallelCorpus
+
+
+def train(
+    corpus: Annotated[str, typer.Argument(help="Name of a corpus, or path of a folder of aligned text.")],
+    recipe: Annotated[
+        str, typer.Option(help="Name of a recipe ('nmtlab recipes list'), or path of a TOML file.")
+    ] = "transformer-small",
+    name: Annotated[str, typer.Option(help="Name of the run. [default: CORPUS.RECIPE.SEED]")] = "",
+    source: Source = "",
+    target: Target = "",
+    set_: Set = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="The one seed of everything random.")] = None,
+    threads: Threads = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with a run that was interrupted.")] = False,
+    plan: Annotated[bool, typer.Option("--plan", help="Say what it would take, and do not train.")] = False,
+    tensorboard: Annotated[
+        bool, typer.Option("--tensorboard", help="Also write TensorBoard event files into the run's folder.")
+    ] = False,
+) -> None:
+    """Train a system on a corpus.
+
+    The run can be interrupted with Ctrl-C, or in any other way, and continued with --resume: its losses are the same
+    as if it had never stopped. Several processes train together under torchrun:
+
+        torchrun --standalone --nproc-per-node 2 -m nmtlab train CORPUS ...
+    """
+    from nmtlab.recipe import find_recipe
+    from nmtlab.workspace import Workspace
+
+    workspace = Workspace.find()
+    settings = changed(find_recipe(recipe), set_, threads)
+    if seed is not None:
+        settings = settings.with_changes({"training.seed": seed})
+    text = open_corpus(workspace, corpus, source, target)
+    if plan:
+        _print_plan(settings, text)
+        return
+    name = name or f"{text.name}.{recipe.rpartition('/')[2].removesuffix('.toml')}.{settings.training.seed}"
+
+    from nmtlab.training.trainer import train as train_run
+
+    watch, should_stop = _watchers(name, workspace.run_folder(name) if tensorboard else None)
+    run = train_run(name, settings, text, workspace, resume, watch, should_stop)
+    if run.status == "diverged":
+        print(f"run {name}: the loss is no longer finite; try a lower rate: --set training.rate_scale=...")
+    else:
+        print(f"run {name}: {run.status}; next: nmtlab evaluate {name} --corpus {corpus}")
+
+
+def _watchers(name, tensorboard):  # noqa: ANN001, ANN202 - types would import torch
+    """Return what draws the training's events, and what tells whether it was interrupted."""
+    import signal
+
+    from nmtlab.progress import ProgressBar
+
+    stopped: list[int] = []
+    bar = ProgressBar()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda received, _: (stopped.append(received), signal.signal(received, signal.SIG_DFL)))
+    if tensorboard is None:
+        return bar, lambda: bool(stopped)
+
+    from nmtlab.training.tensorboard import event_writer
+
+    write = event_writer(tensorboard / "tensorboard")
+    return lambda event: (bar(event), write(event)), lambda: bool(stopped)
+
+
+def _print_plan(recipe: "Recipe", corpus: "ParallelCorpus") -> None:
+    from nmtlab.training.plan import plan
+
+    estimate = plan(recipe, corpus)
+    print(f"corpus      {corpus.name}: {estimate.pairs:,} pairs, about {estimate.tokens:,} tokens")
+    print(f"parameters  {estimate.parameters:,}")
+    print(f"updates     at most {estimate.updates:,}, about {estimate.epochs:.0f} epochs")
+    print(f"time        at most {estimate.minutes:,.0f} minutes on this machine, within a factor of two")
+    print(f"memory      about {estimate.memory_mib:,.0f} MiB")
+    print(f"disk        about {estimate.disk_mib:,.0f} MiB")

@@ -1,0 +1,1 @@
+"""Whole translation models, one file a family, behind one interface."""

@@ -1,0 +1,124 @@
+"""What every translation model can do: all that training, search and analysis may rely on.
+
+Shapes: B sentences, K slots a sentence (hypotheses of a beam), S source and T target length, D width,
+C columns of the output: the allowed types, `output_types[c]` being the type of column c.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from nmtlab.text.vocabulary import BOS, PAD, UNK
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """A batch of sentence pairs as tensors.
+
+    Args:
+        source: (B, S) ids, ended by EOS, padded.
+        target_input: (B, T) ids, BOS and all words.
+        target: (B, T) ids, all words and EOS, padded.
+    """
+
+    source: Tensor
+    target_input: Tensor
+    target: Tensor
+
+    @classmethod
+    def from_arrays(cls, source: np.ndarray, target: np.ndarray, device: torch.device | str = "cpu") -> "Pairs":
+        """Make a batch of padded arrays, (B, S) and (B, T), the target ended by EOS."""
+        target_input = np.roll(target, 1, axis=1)
+        target_input[:, 0] = BOS
+        target_input[target == PAD] = PAD
+        source, target_input, target = (torch.from_numpy(ids).to(device) for ids in (source, target_input, target))
+        return cls(source, target_input, target)
+
+
+class State(Protocol):
+    """Where a decoder stands after some tokens, for every slot of every sentence."""
+
+    def select(self, rows: Tensor) -> "State":
+        """Return the state of other slots.
+
+        Args:
+            rows: (B', K') indices into the B * K present slots; the slots of one sentence continue slots of one
+                sentence.
+        """
+
+
+class Record(NamedTuple):
+    """What a step saw, on request.
+
+    Args:
+        attention: weights on the source, (layers, B, K, heads, S).
+    """
+
+    attention: Tensor
+
+
+class Step(NamedTuple):
+    """One step of a decoder: log-probabilities (B, K, C), the state after it, and a record where asked for."""
+
+    log_probs: Tensor
+    state: Any
+    record: Record | None
+
+
+class Sublayer(NamedTuple):
+    """A sublayer's place: its norm's parameters begin with `name`."""
+
+    name: str
+    side: str  # encoder or decoder
+    kind: str  # attention, cross-attention, feed-forward or final
+    depth: int  # from 1
+
+
+class TranslationModel(nn.Module, ABC):
+    """A model of p(target | source)."""
+
+    output_types: Tensor
+    """(C,) the type of each output column, ascending."""
+
+    def columns(self, types: Tensor) -> Tensor:
+        """Return the output columns of types; a type that is not allowed is scored as UNK (SPEC 1)."""
+        types = types.contiguous()
+        column = torch.searchsorted(self.output_types, types).clamp_max(len(self.output_types) - 1)
+        unknown = torch.searchsorted(self.output_types, torch.full_like(types, UNK))
+        return torch.where(self.output_types[column] == types, column, unknown)
+
+    @abstractmethod
+    def encode(self, source: Tensor) -> Any:
+        """Return the memory of source, (B, S) ids padded with PAD."""
+
+    @abstractmethod
+    def start(self, memory: Any) -> Any:
+        """Return the state before the first token, with one slot a sentence."""
+
+    @abstractmethod
+    def step(self, state: Any, token: Tensor, record: bool = False) -> Step:
+        """Read one token a slot, (B, K) ids, and score the next one."""
+
+    @abstractmethod
+    def forward(self, pairs: Pairs) -> Tensor:
+        """Return the decoder's states at the unpadded positions of `pairs.target`, row by row: (tokens, D)."""
+
+    @abstractmethod
+    def output(self, states: Tensor) -> Tensor:
+        """Return logits, (..., C), for states, (..., D)."""
+
+    @abstractmethod
+    def explain(self, states: Tensor) -> dict[str, Tensor]:
+        """Return named terms, each (..., C), that add up to the logits of states, (..., D)."""
+
+    @abstractmethod
+    def sublayers(self) -> list[Sublayer]:
+        """Return the normalised sublayers in order, the closing norms included."""
+
+    @abstractmethod
+    def word_vectors(self) -> dict[str, Tensor]:
+        """Return the embeddings as stored, by use: source, target, output, each (types, D)."""

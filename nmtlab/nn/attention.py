@@ -1,0 +1,77 @@
+"""Multi-head attention (thesis eq 1.7-1.9).
+
+Shapes: B sentences, H heads, Q queries, K keys, D = H * d_k model width.
+"""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from nmtlab.nn.dropout import Dropout
+
+
+class MultiHeadAttention(nn.Module):
+    """Scaled dot-product attention with several heads.
+
+    Args:
+        d_model: width D.
+        heads: number of heads H, a divisor of D.
+        dropout: share of attention weights dropped in training.
+    """
+
+    def __init__(self, d_model: int, heads: int, dropout: float) -> None:
+        super().__init__()
+        self.heads = heads
+        self.dropout = Dropout(dropout)
+        self.query = nn.Linear(d_model, d_model)
+        self.key = nn.Linear(d_model, d_model)
+        self.value = nn.Linear(d_model, d_model)
+        self.output = nn.Linear(d_model, d_model)
+
+    def keys_values(self, memory: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the keys and values of memory, (B, K, D), each (B, H, K, d_k)."""
+        return self._split(self.key(memory)), self._split(self.value(memory))
+
+    def forward(
+        self,
+        x: Tensor,
+        keys: Tensor,
+        values: Tensor,
+        mask: Tensor | None = None,
+        causal: bool = False,
+        record: bool = False,
+    ) -> tuple[Tensor, Tensor | None]:
+        """Attend from x to keys and values.
+
+        Args:
+            x: (B, Q, D).
+            keys, values: (B, H, K, d_k), as from `keys_values`.
+            mask: added to the scores, -inf where a key may not be attended to: broadcastable to (B, H, Q, K).
+            causal: query i sees keys 0 to i only; excludes `mask`.
+            record: also return the weights, which then are computed one by one with the same numbers.
+
+        Returns:
+            (B, Q, D), and the weights (B, H, Q, K) or None.
+        """
+        queries = self._split(self.query(x))  # (B, H, Q, d_k)
+        if record or (self.training and self.dropout.p > 0):
+            weights = _weights(queries, keys, mask, causal)  # (B, H, Q, K)
+            mixed = self.dropout(weights) @ values
+        else:
+            weights = None
+            mixed = F.scaled_dot_product_attention(queries, keys, values, attn_mask=mask, is_causal=causal)
+        return self.output(mixed.transpose(1, 2).flatten(2)), weights if record else None
+
+    def _split(self, x: Tensor) -> Tensor:
+        return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+
+
+def _weights(queries: Tensor, keys: Tensor, mask: Tensor | None, causal: bool) -> Tensor:
+    scores = (queries / math.sqrt(queries.shape[-1])) @ keys.transpose(-2, -1)
+    if causal:
+        mask = torch.full(scores.shape[-2:], -math.inf, device=scores.device, dtype=scores.dtype).triu(1)
+    if mask is not None:
+        scores = scores + mask
+    return scores.softmax(-1)

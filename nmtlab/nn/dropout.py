@@ -1,0 +1,44 @@
+"""Dropout whose masks are cheap on a CPU."""
+
+import torch
+from torch import Tensor, nn
+
+
+class Dropout(nn.Module):
+    """Zero a share p of the units in training and scale the others by 1/(1-p).
+
+    On a CPU one 64-bit random number decides four units, so p is rounded to a multiple of 2^-16: drawing one number a
+    unit, as torch does, takes a sixth of a small Transformer's training step.
+
+    Args:
+        p: share dropped, from 0 to below 1.
+    """
+
+    def __init__(self, p: float) -> None:
+        super().__init__()
+        self.p = p
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return x with units dropped in training, x itself otherwise."""
+        if not self.training or self.p == 0:
+            return x
+        if x.device.type != "cpu" or torch.compiler.is_compiling():
+            return nn.functional.dropout(x, self.p)
+        return _Drop.apply(x, self.p)
+
+
+class _Drop(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: torch.autograd.function.FunctionCtx, x: Tensor, p: float) -> Tensor:
+        ctx.mask = _kept(x.shape, p).to(x.dtype).mul_(1 / (1 - p))
+        return x * ctx.mask
+
+    @staticmethod
+    def backward(ctx: torch.autograd.function.FunctionCtx, grad: Tensor) -> tuple[Tensor, None]:
+        return grad * ctx.mask, None
+
+
+def _kept(shape: torch.Size, p: float) -> Tensor:
+    units = shape.numel()
+    bits = torch.empty((units + 3) // 4, dtype=torch.int64).random_(-(2**63), None)
+    return (bits.view(torch.int16)[:units] >= round(p * 2**16) - 2**15).view(shape)

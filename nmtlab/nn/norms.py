@@ -1,0 +1,43 @@
+"""Normalisations of activations (thesis 3.3.2.3)."""
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+EPSILON = 1e-5
+
+
+class ScaleNorm(nn.Module):
+    """Scaled l2 normalisation `g x / max(|x|, 1e-5)` with one scalar g (thesis eq 3.6).
+
+    Args:
+        d_model: width of x; g starts at its square root.
+        learned: whether g is a parameter, or stays where it starts (Table 3.17).
+    """
+
+    def __init__(self, d_model: int, learned: bool = True) -> None:
+        super().__init__()
+        self.g = nn.Parameter(torch.tensor(math.sqrt(d_model)), requires_grad=learned)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return x, (..., d_model), with every vector at length g."""
+        return _ScaleNorm.apply(x, self.g)
+
+
+class _ScaleNorm(torch.autograd.Function):
+    """ScaleNorm with the gradient written out: three passes over x backwards where autograd makes nine."""
+
+    @staticmethod
+    def forward(ctx: torch.autograd.function.FunctionCtx, x: Tensor, g: Tensor) -> Tensor:
+        inverse = torch.linalg.vector_norm(x, dim=-1, keepdim=True).clamp_min(EPSILON).reciprocal()
+        ctx.save_for_backward(x, g, inverse)
+        return x * (g * inverse)
+
+    @staticmethod
+    def backward(ctx: torch.autograd.function.FunctionCtx, grad: Tensor) -> tuple[Tensor, Tensor]:
+        x, g, inverse = ctx.saved_tensors
+        projection = torch.linalg.vecdot(grad, x).unsqueeze(-1)
+        # Below epsilon the divisor is a constant, so the gradient has no part along x.
+        along = torch.where(inverse < 1 / EPSILON, projection * inverse.square(), 0.0)
+        return torch.addcmul(grad, x, along, value=-1).mul_(g * inverse), (projection * inverse).sum()

@@ -1,0 +1,38 @@
+"""The layer that scores words."""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+
+class OutputLayer(nn.Module):
+    """Logits of the allowed types, `g w·h + b`, over rows of a word embedding (thesis eq 3.7).
+
+    Only the allowed types get a column, which is the same as -inf for the others and cheaper
+    (target masks, thesis 3.3.3.1).
+
+    Args:
+        allowed: (types,) bool, which types may be produced.
+        scaled: whether there is a learned scalar g, starting at 1; otherwise it is 1.
+    """
+
+    def __init__(self, allowed: Tensor, scaled: bool) -> None:
+        super().__init__()
+        self.bias = nn.Parameter(torch.zeros(len(allowed)))
+        self.g = nn.Parameter(torch.ones(())) if scaled else None
+        self.register_buffer("types", allowed.nonzero().squeeze(1), persistent=False)  # (columns,), ascending
+        self.all_allowed = bool(allowed.all())
+
+    def rows(self, table: Tensor) -> Tensor:
+        """Return the rows of the embedding's table, (types, d_model), that have a column."""
+        return table if self.all_allowed else table.index_select(0, self.types)
+
+    def forward(self, h: Tensor, rows: Tensor) -> Tensor:
+        """Return logits, (..., columns), for h, (..., d_model), and rows, (columns, d_model)."""
+        bias = self.rows(self.bias)
+        return F.linear(h if self.g is None else self.g * h, rows, bias)
+
+    def parts(self, h: Tensor, rows: Tensor) -> dict[str, Tensor]:
+        """Return the terms, each (..., columns), that add up to the logits."""
+        word = F.linear(h if self.g is None else self.g * h, rows)
+        return {"word": word, "bias": self.rows(self.bias).expand_as(word)}

@@ -1,0 +1,81 @@
+"""A training's progress, drawn in a terminal or a notebook."""
+
+import math
+
+from tqdm.auto import tqdm
+
+from nmtlab.training.events import Ended, Event, Prepared, Preparing, Progress, Validated
+
+
+class ProgressBar:
+    """Draws a training's events; give it to `train` as `on_event`.
+
+    Args:
+        label: what is being trained.
+        quiet: draw only the bar, no line for each evaluation.
+    """
+
+    def __init__(self, label: str = "", quiet: bool = False) -> None:
+        self.label = label
+        self.quiet = quiet
+        self.bar: tqdm | None = None
+        self.best = -math.inf
+
+    def __call__(self, event: Event) -> None:
+        if isinstance(event, Preparing):
+            self._say(f"{event.what} ...")
+        elif isinstance(event, Prepared):
+            self._begin(event)
+        elif isinstance(event, Progress):
+            self._advance(event)
+        elif isinstance(event, Validated):
+            self._validated(event)
+        elif isinstance(event, Ended):
+            self._end(event)
+
+    def _begin(self, event: Prepared) -> None:
+        left_out = ", ".join(f"{count:,} {reason}" for reason, count in event.left_out.items() if count)
+        self._say(
+            f"{event.parameters:,} parameters; {event.pairs:,} training pairs"
+            + (f" (left out: {left_out})" if left_out else "")
+            + f"; at most {event.updates:,} updates"
+        )
+        layout = "{desc}{percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} {postfix}"
+        self.bar = tqdm(total=event.updates, bar_format=layout, dynamic_ncols=True, mininterval=0.5, disable=None)
+
+    def _advance(self, event: Progress) -> None:
+        if self.bar is None:
+            return
+        best = f"{self.best:.1f}" if self.best > -math.inf else "-"
+        self.bar.set_description_str(f"{self.label} ", refresh=False)
+        self.bar.set_postfix_str(
+            f"loss {event.loss:.2f}, perplexity {event.perplexity:.1f}, {event.tokens_per_second:,.0f} tokens/s, "
+            f"gradient {event.gradient_norm:.2f}, rate {event.rate:.1e}, dev BLEU {best}, "
+            f"at most {_clock(event.seconds_left)} left",
+            refresh=False,
+        )
+        self.bar.update(event.step - self.bar.n)
+
+    def _validated(self, event: Validated) -> None:
+        mark = " *" if event.bleu > self.best else ""
+        self.best = event.best
+        if not self.quiet:
+            self._say(
+                f"update {event.step:>6,}  {_clock(event.seconds)}  dev BLEU {event.bleu:5.2f}  "
+                f"perplexity {event.perplexity:8.2f}{mark}"
+            )
+
+    def _end(self, event: Ended) -> None:
+        if self.bar is not None:
+            self.bar.close()
+        best = f"best dev BLEU {event.best:.2f}" if event.best > -math.inf else "no evaluation yet"
+        self._say(f"{event.status} after {event.step:,} updates and {_clock(event.seconds)}; {best}")
+
+    def _say(self, text: str) -> None:
+        tqdm.write(f"{self.label}: {text}" if self.label else text)
+
+
+def _clock(seconds: float) -> str:
+    minutes, seconds = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"

@@ -1,0 +1,23 @@
+"""The settings of a run: one file a section, and the recipes named after the seeds' systems."""
+
+from nmtlab.recipe.corpus import CorpusSettings
+from nmtlab.recipe.machine import MachineSettings
+from nmtlab.recipe.recipe import Recipe, find_recipe, load_recipe, named_recipe, recipe_names
+from nmtlab.recipe.search import SearchSettings
+from nmtlab.recipe.text import TextSettings
+from nmtlab.recipe.training import TrainingSettings
+from nmtlab.recipe.transformer import TransformerSettings
+
+__all__ = [
+    "CorpusSettings",
+    "MachineSettings",
+    "Recipe",
+    "SearchSettings",
+    "TextSettings",
+    "TrainingSettings",
+    "TransformerSettings",
+    "find_recipe",
+    "load_recipe",
+    "named_recipe",
+    "recipe_names",
+]

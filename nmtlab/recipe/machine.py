@@ -1,0 +1,23 @@
+"""Where and how fast the arithmetic is done."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from nmtlab.recipe.section import Section
+
+
+class MachineSettings(Section):
+    """Settings that change speed, not what is learned."""
+
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    """Processor; auto takes a GPU where there is one."""
+
+    threads: int = Field(0, ge=0)
+    """CPU threads (0: as many as torch chooses)."""
+
+    precision: Literal["fp32", "bf16"] = "fp32"
+    """Arithmetic of matrix products; bf16 keeps weights and optimiser in fp32."""
+
+    compile: bool = False
+    """Compile the model with torch.compile (worth it on a GPU)."""

@@ -1,0 +1,194 @@
+"""The typed, frozen settings of one run, read from and written to TOML."""
+
+import difflib
+import tomllib
+from collections.abc import Iterable, Mapping
+from importlib import resources
+from pathlib import Path
+from typing import Any, get_args
+
+import tomli_w
+from pydantic import Field, ValidationError
+
+from nmtlab.errors import RecipeError
+from nmtlab.files import write_text
+from nmtlab.recipe.corpus import CorpusSettings
+from nmtlab.recipe.machine import MachineSettings
+from nmtlab.recipe.search import SearchSettings
+from nmtlab.recipe.section import Section
+from nmtlab.recipe.text import TextSettings
+from nmtlab.recipe.training import TrainingSettings
+from nmtlab.recipe.transformer import TransformerSettings
+
+
+class Recipe(Section):
+    """All that decides a run: with the same recipe, corpus and machine it can be repeated."""
+
+    about: str = ""
+    """One line on what the recipe is for."""
+
+    corpus: CorpusSettings = Field(default_factory=CorpusSettings)
+    text: TextSettings = Field(default_factory=TextSettings)
+    model: TransformerSettings = Field(default_factory=TransformerSettings)
+    training: TrainingSettings = Field(default_factory=TrainingSettings)
+    search: SearchSettings = Field(default_factory=SearchSettings)
+    machine: MachineSettings = Field(default_factory=MachineSettings)
+
+    def with_changes(self, changes: Mapping[str, Any]) -> "Recipe":
+        """Return a recipe with fields changed, each named as in `{"model.norm": "scale"}`.
+
+        Raises:
+            RecipeError: a field or value that is not allowed; the message names it and what is.
+        """
+        settings = self.model_dump()
+        for field, value in changes.items():
+            section, _, name = field.rpartition(".")
+            _place(settings, section, field)[name] = value
+        return _validated(settings, "recipe")
+
+    def with_settings(self, settings: Iterable[str]) -> "Recipe":
+        """Return a recipe with fields set as on the command line: `model.norm=scale`.
+
+        Raises:
+            RecipeError: a setting without '=', or a field or value that is not allowed.
+        """
+        return self.with_changes(dict(_parse_setting(setting) for setting in settings))
+
+    def save(self, path: Path) -> None:
+        """Write the recipe, complete, to a TOML file."""
+        write_text(path, tomli_w.dumps(self.model_dump()))
+
+    def described(self) -> str:
+        """Return the recipe as TOML in which every field is explained."""
+        lines = [f"about = {_toml(self.about)}"]
+        for name in _section_names():
+            section = getattr(self, name)
+            lines += ["", f"# {(type(section).__doc__ or '').splitlines()[0]}", f"[{name}]"]
+            for key, field in type(section).model_fields.items():
+                lines += [f"# {field.description}", f"{key} = {_toml(getattr(section, key))}"]
+        return "\n".join(lines) + "\n"
+
+
+def load_recipe(path: Path) -> Recipe:
+    """Read a recipe from a TOML file, which may build on another by `base = "NAME"`.
+
+    Raises:
+        RecipeError: no such file, not TOML, or a field or value that is not allowed.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise RecipeError(f"recipe {path}: cannot be read ({error})", "give the path of a TOML file") from error
+    return _from_toml(text, str(path))
+
+
+def named_recipe(name: str) -> Recipe:
+    """Return one of the recipes that come with nmtlab.
+
+    Raises:
+        RecipeError: there is none of that name.
+    """
+    if name not in recipe_names():
+        near = difflib.get_close_matches(name, recipe_names(), n=1)
+        hint = f"did you mean {near[0]!r}? " if near else ""
+        raise RecipeError(f"recipe {name!r}: unknown", f"{hint}'nmtlab recipes list' shows them all")
+    return _from_toml((_named() / f"{name}.toml").read_text(encoding="utf-8"), f"recipe {name!r}")
+
+
+def find_recipe(name: str) -> Recipe:
+    """Return a recipe by name, or from a TOML file when `name` ends in `.toml`."""
+    return load_recipe(Path(name)) if name.endswith(".toml") else named_recipe(name)
+
+
+def recipe_names() -> list[str]:
+    """Return the names of the recipes that come with nmtlab."""
+    return sorted(entry.name.removesuffix(".toml") for entry in _named().iterdir() if entry.name.endswith(".toml"))
+
+
+def _named() -> Any:
+    return resources.files("nmtlab.recipe") / "named"
+
+
+def _from_toml(text: str, where: str) -> Recipe:
+    try:
+        settings = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise RecipeError(f"{where}: not TOML ({error})", "mend that line") from error
+    base = settings.pop("base", None)
+    if base is None:
+        return _validated(settings, where)
+    merged = named_recipe(base).model_dump()
+    for key, value in settings.items():
+        merged[key] = {**merged.get(key, {}), **value} if isinstance(value, dict) else value
+    return _validated(merged, where)
+
+
+def _validated(settings: dict[str, Any], where: str) -> Recipe:
+    try:
+        return Recipe.model_validate(settings)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise _explained(first, where) from error
+
+
+def _explained(error: Any, where: str) -> RecipeError:
+    field = ".".join(str(part) for part in error["loc"])
+    if error["type"] == "extra_forbidden":
+        return _unknown_field(field, where)
+    if error["type"] == "value_error":
+        problem, _, remedy = str(error["ctx"]["error"]).partition("; ")
+        return RecipeError(f"{where}: {field}: {problem}", remedy)
+    return RecipeError(
+        f"{where}: {field} = {error['input']!r} is not allowed", error["msg"][0].lower() + error["msg"][1:]
+    )
+
+
+def _unknown_field(field: str, where: str) -> RecipeError:
+    section, _, name = field.rpartition(".")
+    known = _field_names()
+    homes = [full for full in known if full.rpartition(".")[2] == name]
+    near = difflib.get_close_matches(field, known, n=1, cutoff=0.5)
+    siblings = [full for full in known if full.rpartition(".")[0] == section]
+    if homes:
+        remedy = f"it belongs at {homes[0]}"
+    elif near:
+        remedy = f"did you mean {near[0]}?"
+    else:
+        remedy = "there are " + ", ".join(siblings or _section_names())
+    return RecipeError(f"{where}: {field}: no such field", remedy)
+
+
+def _place(settings: dict[str, Any], section: str, field: str) -> dict[str, Any]:
+    if section == "":
+        return settings
+    if section not in _section_names():
+        raise _unknown_field(field, "recipe")
+    return settings[section]
+
+
+def _parse_setting(setting: str) -> tuple[str, Any]:
+    field, equals, text = setting.partition("=")
+    if not equals:
+        raise RecipeError(f"setting {setting!r}: no value", "write it as section.field=value")
+    try:
+        value = tomllib.loads(f"value = {text.strip()}")["value"]
+    except tomllib.TOMLDecodeError:
+        value = text.strip()
+    return field.strip(), value
+
+
+def _section_names() -> list[str]:
+    return [name for name, field in Recipe.model_fields.items() if _is_section(field.annotation)]
+
+
+def _field_names() -> list[str]:
+    sections = {name: Recipe.model_fields[name].annotation for name in _section_names()}
+    return ["about", *(f"{name}.{key}" for name, section in sections.items() for key in section.model_fields)]  # type: ignore[union-attr]
+
+
+def _is_section(annotation: Any) -> bool:
+    return not get_args(annotation) and isinstance(annotation, type) and issubclass(annotation, Section)
+
+
+def _toml(value: Any) -> str:
+    return tomli_w.dumps({"v": value}).removeprefix("v = ").strip()

@@ -1,0 +1,59 @@
+"""How a model is trained."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from nmtlab.recipe.section import Section
+
+
+class TrainingSettings(Section):
+    """Loss, optimiser, schedule and stopping (thesis 3.3.2.4, 3.3.3.1)."""
+
+    seed: int = Field(1, ge=0)
+    """The one seed of initial weights, dropout and the order of the data."""
+
+    batch_tokens: int = Field(4096, ge=1)
+    """Padded tokens in a batch: sentences times the longer side."""
+
+    label_smoothing: float = Field(0.1, ge=0, lt=1)
+    """Probability spread evenly over the allowed types, the right one included."""
+
+    word_dropout: float = Field(0.0, ge=0, lt=1)
+    """Share of input words replaced by UNK at random (0.1 in thesis 3.3.3.1)."""
+
+    clip: float = Field(1.0, gt=0)
+    """The gradient's global norm is scaled down to this."""
+
+    schedule: Literal["inverse-sqrt", "validation-decay", "no-warmup"] = "inverse-sqrt"
+    """InvSqrtDecay (eq 3.8), ValDecay after the same warm-up, or NoWarmup at a constant rate with ValDecay's decay."""
+
+    warmup: int = Field(8000, ge=1)
+    """Updates of linear warm-up."""
+
+    rate_scale: float = Field(1.0, gt=0)
+    """Factor λ of eq 3.8 (2 for '2×LR')."""
+
+    constant_rate: float = Field(3e-4, gt=0)
+    """Learning rate where NoWarmup begins."""
+
+    decay: float = Field(0.8, gt=0, lt=1)
+    """Factor on the rate when dev BLEU has not improved (ValDecay, NoWarmup)."""
+
+    decay_patience: int = Field(3, ge=1)
+    """Evaluations without improvement before the rate decays."""
+
+    validate_every: int = Field(1000, ge=1)
+    """Updates between evaluations (the thesis' 'epoch', Table 3.11)."""
+
+    validation_beam_size: int = Field(1, ge=1)
+    """Beam of the decoding that dev BLEU is measured on; 1, greedy, is the quickest."""
+
+    max_evaluations: int = Field(200, ge=1)
+    """Training ends after this many evaluations."""
+
+    patience: int = Field(20, ge=1)
+    """Training ends after this many evaluations without improvement."""
+
+    minimum_rate: float = Field(1e-6, ge=0)
+    """Training ends when the rate has decayed below this."""

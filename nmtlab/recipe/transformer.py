@@ -1,0 +1,60 @@
+"""The Transformer of thesis 1.2 and 3.3, with every normalisation."""
+
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from nmtlab.recipe.section import Section
+
+
+class TransformerSettings(Section):
+    """Every option of thesis Tables 3.12-3.17 is a field."""
+
+    family: Literal["transformer"] = "transformer"
+    """Which family of models the other fields describe."""
+
+    d_model: int = Field(256, ge=2)
+    """Width d of embeddings and of every sublayer's input and output; even."""
+
+    d_ff: int = Field(1024, ge=1)
+    """Width of the feed-forward sublayers' inner layer (4 d in the thesis)."""
+
+    encoder_layers: int = Field(3, ge=1)
+    """Number of encoder layers."""
+
+    decoder_layers: int = Field(3, ge=1)
+    """Number of decoder layers."""
+
+    heads: int = Field(4, ge=1)
+    """Attention heads; must divide d_model."""
+
+    placement: Literal["pre", "post"] = "pre"
+    """PreNorm x + f(norm(x)) or PostNorm norm(x + f(x)) (eq 3.3, 3.4)."""
+
+    norm: Literal["layer", "scale", "rms"] = "scale"
+    """LayerNorm, ScaleNorm g x/|x| (eq 3.6) or RMSNorm."""
+
+    fixnorm: bool = True
+    """Word embeddings at unit length, input and output (eq 3.7)."""
+
+    g: Literal["learned", "fixed"] = "learned"
+    """With fixed, every ScaleNorm g stays at the square root of d except the one before the softmax (Table 3.17)."""
+
+    init: Literal["small", "xavier"] = "small"
+    """SmallInit (attention std sqrt(2/5d)) or Xavier normal (eq 3.5)."""
+
+    dropout: float = Field(0.3, ge=0, lt=1)
+    """Share of units dropped in embeddings, residual branches, attention weights and the ReLU's output."""
+
+    language_vectors: bool = False
+    """Add a learned vector of the side's language at every position."""
+
+    @model_validator(mode="after")
+    def _check(self) -> "TransformerSettings":
+        if self.d_model % 2:
+            raise ValueError(f"d_model is {self.d_model} but must be even; choose {self.d_model + 1}")
+        if self.d_model % self.heads:
+            raise ValueError(f"heads is {self.heads}, which does not divide d_model {self.d_model}; choose a divisor")
+        if self.g == "fixed" and self.norm != "scale":
+            raise ValueError(f"g is 'fixed' but norm is {self.norm!r}; only norm 'scale' has a g to fix")
+        return self

@@ -1,0 +1,1 @@
+"""A training's folder: written atomically, read lazily, one writer at a time."""

@@ -1,0 +1,69 @@
+"""Named tensors in a file, whole or not at all, checked when read."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load, save
+from torch import Tensor
+
+from nmtlab.errors import RunError
+from nmtlab.files import replacing
+
+
+def save_tensors(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
+    """Write tensors and JSON facts to a safetensors file with a checksum; what was there is replaced at the end.
+
+    Raises:
+        RunError: the disk is full or cannot be written to; what was there is still there.
+    """
+    tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    metadata = {"facts": json.dumps(facts), "checksum": _checksum(tensors)}
+    try:
+        with replacing(path) as temporary:
+            temporary.write_bytes(save(tensors, metadata))
+    except OSError as error:
+        raise RunError(
+            f"{path.name}: could not be written ({error.strerror})",
+            "free some space and continue the training with --resume; the checkpoint before it is whole",
+        ) from error
+
+
+def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Return the tensors and facts of a file written by `save_tensors`.
+
+    Raises:
+        RunError: the file is missing, truncated or damaged.
+    """
+    where = "/".join(path.parts[-3:])
+    try:
+        content = path.read_bytes()
+        tensors = load(content)
+        metadata = _metadata(content)
+        facts = json.loads(metadata["facts"])
+    except FileNotFoundError as error:
+        raise RunError(
+            f"{where}: there is no such checkpoint", "train the run, or choose another checkpoint"
+        ) from error
+    except (OSError, SafetensorError, KeyError, ValueError) as error:
+        raise RunError(f"{where}: damaged or truncated ({error})", "use another checkpoint, or train again") from error
+    if metadata["checksum"] != _checksum(tensors):
+        raise RunError(f"{where}: its content does not match its checksum", "use another checkpoint, or train again")
+    return tensors, facts
+
+
+def _metadata(content: bytes) -> dict[str, str]:
+    size = int.from_bytes(content[:8], "little")
+    return json.loads(content[8 : 8 + size])["__metadata__"]
+
+
+def _checksum(tensors: Mapping[str, Tensor]) -> str:
+    digest = hashlib.sha256()
+    for name in sorted(tensors):
+        digest.update(name.encode())
+        digest.update(tensors[name].reshape(-1).view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()

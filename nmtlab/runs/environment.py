@@ -1,0 +1,58 @@
+"""What a run was made with, without telling whose machine it was."""
+
+import os
+import platform
+import subprocess
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import nmtlab
+
+_PACKAGES = ("torch", "numpy", "sentencepiece", "sacremoses", "sacrebleu", "safetensors")
+
+
+def environment(corpus_checksum: str, device: torch.device, processes: int = 1) -> dict[str, Any]:
+    """Return versions, kind of machine, checksum of the corpus and state of the code."""
+    return {
+        "nmtlab": nmtlab.__version__,
+        "python": platform.python_version(),
+        "packages": {name: metadata.version(name) for name in _PACKAGES},
+        "machine": _machine(device),
+        "processes": processes,
+        "corpus_checksum": corpus_checksum,
+        "code": _code(),
+    }
+
+
+def _machine(device: torch.device) -> dict[str, Any]:
+    kind = {"system": platform.system(), "processor": _processor(), "cores": os.cpu_count()}
+    if device.type == "cuda":
+        kind["gpu"] = torch.cuda.get_device_name(device)
+    return kind
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.machine()
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine())
+
+
+def _code() -> dict[str, Any]:
+    """Return the commit of the checkout that nmtlab was imported from, if it is one."""
+    folder = Path(nmtlab.__file__).parent
+    try:
+        commit = _git(folder, "rev-parse", "HEAD")
+        changed = bool(_git(folder, "status", "--porcelain", "--", "."))
+    except (OSError, subprocess.CalledProcessError):
+        return {}
+    return {"commit": commit, "changed": changed}
+
+
+def _git(folder: Path, *words: str) -> str:
+    done = subprocess.run(["git", "-C", str(folder), *words], capture_output=True, text=True, check=True)
+    return done.stdout.strip()

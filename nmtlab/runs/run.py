@@ -1,0 +1,228 @@
+"""One training's folder."""
+
+import fcntl
+import json
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from torch import Tensor
+
+from nmtlab.errors import NmtlabError, RunError
+from nmtlab.files import replacing, write_text
+from nmtlab.recipe import Recipe, load_recipe
+from nmtlab.runs.checkpoint import load_tensors, save_tensors
+from nmtlab.runs.log import append_lines, cut_back, read_log
+from nmtlab.text.pipeline import Pipeline
+from nmtlab.workspace import Workspace
+
+Which = Literal["best", "last"]
+Status = Literal["training", "interrupted", "finished", "stopped", "diverged"]
+
+_LOGS = ("metrics.jsonl", "probes/gradient_norm.jsonl", "probes/g.jsonl")
+
+
+class Run:
+    """The folder of one training: recipe, vocabulary, checkpoints, metrics, probes and translations.
+
+    Nothing is read before it is asked for, and loading executes nothing.
+
+    Args:
+        folder: an existing run's folder.
+
+    Raises:
+        RunError: it is not a run's folder.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        if not (folder / "recipe.toml").is_file():
+            raise RunError(f"run {folder.name!r}: not found", "'nmtlab runs list' shows what there is")
+        self.folder = folder
+
+    @classmethod
+    def create(cls, folder: Path, recipe: Recipe, environment: Mapping[str, Any], pipeline: Pipeline) -> "Run":
+        """Make a new run's folder, whole or not at all.
+
+        Raises:
+            RunError: there is one already.
+        """
+        if folder.exists():
+            raise RunError(f"run {folder.name!r}: there is one already", "choose another --name, or --resume it")
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
+        try:
+            recipe.save(unfinished / "recipe.toml")
+            write_text(unfinished / "environment.json", json.dumps(environment, indent=1) + "\n")
+            pipeline.save(unfinished / "vocabulary")
+            unfinished.chmod(0o755)
+            unfinished.rename(folder)
+        finally:
+            shutil.rmtree(unfinished, ignore_errors=True)
+        return cls(folder)
+
+    @property
+    def name(self) -> str:
+        return self.folder.name
+
+    @cached_property
+    def recipe(self) -> Recipe:
+        return load_recipe(self.folder / "recipe.toml")
+
+    @cached_property
+    def environment(self) -> dict[str, Any]:
+        try:
+            return json.loads((self.folder / "environment.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise RunError(f"run {self.name!r}: environment.json is missing or damaged", "train it again") from error
+
+    @cached_property
+    def pipeline(self) -> Pipeline:
+        return Pipeline.load(self.folder / "vocabulary")
+
+    @property
+    def status(self) -> Status:
+        """How far the training has come."""
+        lines = read_log(self.folder / "metrics.jsonl")
+        if lines and lines[-1]["kind"] == "end":
+            return lines[-1]["status"]
+        return "training" if self._is_locked() else "interrupted"
+
+    def metrics(self, kind: Literal["train", "validation", "end"]) -> pd.DataFrame:
+        """Return what was logged while training.
+
+        Args:
+            kind: `train` (loss, perplexity, tokens per second, gradient norm, rate), `validation` (BLEU,
+                perplexity) or `end`; every line has `step` and `seconds`.
+        """
+        lines = read_log(self.folder / "metrics.jsonl")
+        return pd.DataFrame([line for line in lines if line["kind"] == kind]).drop(columns="kind", errors="ignore")
+
+    def gradient_norms(self) -> pd.DataFrame:
+        """Return the gradient's global norm before clipping at every update: `step`, `norm`."""
+        return pd.DataFrame(read_log(self.folder / "probes/gradient_norm.jsonl"), columns=["step", "norm"])
+
+    def g_values(self) -> pd.DataFrame:
+        """Return g of every sublayer at every validation: `step`, `name`, `side`, `kind`, `depth`, `g`."""
+        columns = ["step", "name", "side", "kind", "depth", "g"]
+        return pd.DataFrame(read_log(self.folder / "probes/g.jsonl"), columns=columns)
+
+    def embedding_norms(self) -> dict[int, dict[str, np.ndarray]]:
+        """Return the length of every word vector, (types,), by use, at every validated step."""
+        files = sorted((self.folder / "probes/embedding_norms").glob("*.npz"))
+        return {int(file.stem): dict(np.load(file, allow_pickle=False)) for file in files}
+
+    def weights(self, which: Which = "best") -> tuple[dict[str, Tensor], dict[str, Any]]:
+        """Return named weights and facts (step, BLEU) of a checkpoint."""
+        return load_tensors(self._checkpoint(which))
+
+    def has_weights(self, which: Which = "best") -> bool:
+        return self._checkpoint(which).exists()
+
+    def optimiser(self, step: int) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        """Return what training needs beside the weights to go on from the last checkpoint."""
+        return load_tensors(self._optimiser(step))
+
+    # What follows is for the one process that trains.
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Hold the run for writing.
+
+        Raises:
+            RunError: another process holds it.
+        """
+        with (self.folder / ".lock").open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                raise RunError(f"run {self.name!r}: another process is training it", "wait for it to end") from error
+            yield
+
+    def save_best(self, weights: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
+        save_tensors(self._checkpoint("best"), weights, facts)
+
+    def save_last(
+        self, weights: Mapping[str, Tensor], optimiser: Mapping[str, Tensor], facts: Mapping[str, Any]
+    ) -> None:
+        """Save weights and the optimiser's state as one: the weights come last and say which state is theirs."""
+        step = facts["step"]
+        save_tensors(self._optimiser(step), optimiser, facts)
+        save_tensors(self._checkpoint("last"), weights, facts)
+        for file in (self.folder / "checkpoints").glob("last.optimiser-*.safetensors"):
+            if file != self._optimiser(step):
+                file.unlink()
+
+    def log(self, kind: Literal["train", "validation", "end"], step: int, **values: Any) -> None:
+        append_lines(self.folder / "metrics.jsonl", [{"kind": kind, "step": step, **values}])
+
+    def log_gradient_norms(self, norms: Mapping[int, float]) -> None:
+        lines = ({"step": step, "norm": norm} for step, norm in norms.items())
+        append_lines(self.folder / "probes/gradient_norm.jsonl", lines)
+
+    def log_g(self, step: int, values: list[dict[str, Any]]) -> None:
+        append_lines(self.folder / "probes/g.jsonl", ({"step": step, **value} for value in values))
+
+    def save_embedding_norms(self, step: int, norms: Mapping[str, np.ndarray]) -> None:
+        path = self.folder / f"probes/embedding_norms/{step:07d}.npz"
+        with replacing(path) as temporary, temporary.open("wb") as file:
+            np.savez(file, **norms)
+
+    def save_translation(self, name: str, lines: list[str]) -> Path:
+        """Write translations, a line a sentence, and return where."""
+        path = self.folder / "translations" / name
+        write_text(path, "".join(line.replace("\n", " ") + "\n" for line in lines))
+        return path
+
+    def cut_back(self, step: int) -> None:
+        """Forget what was logged after `step`, so that a resumed training does not log it twice."""
+        for log in _LOGS:
+            cut_back(self.folder / log, step)
+        for file in (self.folder / "probes/embedding_norms").glob("*.npz"):
+            if int(file.stem) > step:
+                file.unlink()
+
+    def _checkpoint(self, which: Which) -> Path:
+        return self.folder / "checkpoints" / f"{which}.safetensors"
+
+    def _optimiser(self, step: int) -> Path:
+        return self.folder / "checkpoints" / f"last.optimiser-{step:07d}.safetensors"
+
+    def _is_locked(self) -> bool:
+        lock = self.folder / ".lock"
+        if not lock.exists():
+            return False
+        with lock.open() as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except OSError:
+                return True
+        return False
+
+
+def open_run(name: str, workspace: Workspace) -> Run:
+    """Return the run of that name.
+
+    Raises:
+        RunError: there is none, or the name is not allowed.
+    """
+    return Run(workspace.run_folder(name))
+
+
+def list_runs(workspace: Workspace) -> tuple[list[Run], list[str]]:
+    """Return the runs, newest first, and the names of folders that are not whole runs."""
+    folders = [folder for folder in workspace.runs.glob("[!.]*") if folder.is_dir()]
+    runs, broken = [], []
+    for folder in sorted(folders, key=lambda f: (f.stat().st_mtime, f.name), reverse=True):
+        try:
+            run = Run(folder)
+            _ = run.recipe, run.environment
+            runs.append(run)
+        except NmtlabError:
+            broken.append(folder.name)
+    return runs, broken

@@ -1,0 +1,1 @@
+"""Search for translations, with any model, through its interface alone."""

@@ -1,0 +1,178 @@
+"""Beam search in which a finished hypothesis keeps its slot until better ones push it out (SPEC 4; survey, Alg. 3).
+
+Greedy search is a beam of one. Shapes: B sentences still searched for, K slots, S source length.
+"""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from nmtlab.models.interface import Record, State, TranslationModel
+from nmtlab.recipe.search import SearchSettings
+from nmtlab.search.hypothesis import Hypothesis, SearchResult, TreeStep
+from nmtlab.search.scores import coverage_penalty, hypothesis_score, optimistic_bound
+from nmtlab.search.top import top_by_id
+from nmtlab.text.vocabulary import BOS, EOS, PAD
+
+
+@dataclass(frozen=True)
+class _Beam:
+    """The slots of the sentences still searched for; slots of a sentence stand best first."""
+
+    sentence: Tensor  # (B,) place in the batch
+    limit: Tensor  # (B, 1) most tokens, EOS included
+    tokens: Tensor  # (B, K, t) ids so far, PAD after EOS
+    log_prob: Tensor  # (B, K), -inf in a slot that holds nothing
+    length: Tensor  # (B, K) tokens so far, EOS included
+    score: Tensor  # (B, K)
+    finished: Tensor  # (B, K) ended, or holding nothing
+    attended: Tensor | None  # (B, K, S) sum of attention so far, where coverage counts
+
+    def keep(self, sentences: Tensor) -> "_Beam":
+        """Return the beam of some of its sentences."""
+        chosen = {name: value[sentences] for name, value in vars(self).items() if value is not None}
+        return replace(self, **chosen)
+
+
+@torch.inference_mode()
+def beam_search(
+    model: TranslationModel, source: Tensor, settings: SearchSettings, n_best: int = 1, record: bool = False
+) -> list[SearchResult]:
+    """Search for translations of a batch; the result of a sentence does not depend on the others.
+
+    Args:
+        model: in evaluation mode.
+        source: (sentences, S) ids ended by EOS, padded.
+        settings: beam size, score and limits.
+        n_best: how many hypotheses to return for a sentence, at most; search goes on until these are certain.
+        record: keep attention and the whole search tree.
+    """
+    results: list[SearchResult | None] = [None] * source.shape[0]
+    trees: list[list[TreeStep]] = [[] for _ in results]
+    source_mask = source != PAD
+    state = model.start(model.encode(source))
+    beam = _first(source_mask, settings)
+    while True:
+        before = beam
+        parents, beam, state, seen = _advance(model, before, state, source_mask, settings, record)
+        if record:
+            _remember(trees, parents, beam, seen.attention)
+        done = _decided(beam, settings, n_best)
+        for row in done.nonzero().flatten().tolist():
+            sentence = int(beam.sentence[row])
+            results[sentence] = SearchResult(_hypotheses(beam, row, n_best, trees[sentence]), trees[sentence])
+        if done.all():
+            return results  # type: ignore[return-value]
+        kept = (~done).nonzero().flatten()
+        beam, source_mask = beam.keep(kept), source_mask[kept]
+        state = state.select(parents[kept] + kept[:, None] * before.tokens.shape[1])
+
+
+def _first(source_mask: Tensor, settings: SearchSettings) -> _Beam:
+    sentences, device = source_mask.shape[0], source_mask.device
+    zeros = torch.zeros(sentences, 1, device=device)
+    words = source_mask.sum(1, keepdim=True) - 1
+    return _Beam(
+        sentence=torch.arange(sentences, device=device),
+        limit=(words + settings.extra_length).clamp_min(1),
+        tokens=torch.empty(sentences, 1, 0, dtype=torch.long, device=device),
+        log_prob=zeros,
+        length=zeros.long(),
+        score=zeros,
+        finished=zeros.bool(),
+        attended=torch.zeros(sentences, 1, source_mask.shape[1], device=device) if settings.coverage else None,
+    )
+
+
+def _advance(
+    model: TranslationModel, beam: _Beam, state: State, source_mask: Tensor, settings: SearchSettings, record: bool
+) -> tuple[Tensor, _Beam, State, Record | None]:
+    """Choose the best continuations: one step of the search for every sentence of the beam.
+
+    Returns:
+        parents (B, K'), the old slot that each new one continues; the new beam; and, of the old slots still, the
+        state after this step and its record.
+    """
+    sentences, _, steps = beam.tokens.shape
+    last = beam.tokens[..., -1] if steps else torch.full((sentences, 1), BOS, device=beam.tokens.device)
+    log_probs, state, seen = model.step(state, last, record or beam.attended is not None)
+    if steps == 0 and not settings.allow_empty:
+        log_probs = log_probs.masked_fill(model.output_types == EOS, -math.inf)
+    values, columns = top_by_id(log_probs, min(settings.beam_size, log_probs.shape[-1]))  # (B, K, k)
+    token = model.output_types[columns]
+    # A finished hypothesis has one continuation: to stay as it is, in its slot.
+    ended = beam.finished.unsqueeze(-1)
+    stays = torch.arange(values.shape[-1], device=values.device) == 0
+    values = torch.where(ended, torch.where(stays, 0.0, -math.inf), values)
+    token = torch.where(ended, PAD, token)
+
+    log_prob = (beam.log_prob.unsqueeze(-1) + values).flatten(1)  # (B, K*k)
+    length = (beam.length + ~beam.finished).unsqueeze(-1).expand_as(token).flatten(1)
+    attended, penalty = beam.attended, None
+    if attended is not None:
+        new = seen.attention[-1].mean(-2).masked_fill(ended, 0.0)  # (B, K, S)
+        attended = attended + new
+        penalty = coverage_penalty(attended, source_mask.unsqueeze(1)).unsqueeze(-1).expand_as(token).flatten(1)
+    score = hypothesis_score(settings, log_prob, length, penalty).masked_fill(log_prob == -math.inf, -math.inf)
+    ranked = score.sort(dim=1, descending=True, stable=True)
+    best = ranked.indices[:, : settings.beam_size]
+
+    parents = best // token.shape[-1]
+    token = token.flatten(1).gather(1, best)
+    tokens = beam.tokens.take_along_dim(parents.unsqueeze(-1), dim=1)
+    score = ranked.values[:, : settings.beam_size]
+    after = _Beam(
+        sentence=beam.sentence,
+        limit=beam.limit,
+        tokens=torch.cat((tokens, token.unsqueeze(-1)), dim=-1),
+        log_prob=log_prob.gather(1, best),
+        length=length.gather(1, best),
+        score=score,
+        finished=beam.finished.gather(1, parents) | (token == EOS) | (score == -math.inf),
+        attended=None if attended is None else attended.take_along_dim(parents.unsqueeze(-1), dim=1),
+    )
+    return parents, after, state, seen
+
+
+def _decided(beam: _Beam, settings: SearchSettings, n_best: int) -> Tensor:
+    """Return which sentences, (B,), can be answered: no open hypothesis may still come among the n best."""
+    certain = torch.where(beam.finished, beam.score, -math.inf)
+    threshold = certain.sort(dim=1, descending=True).values[:, min(n_best, certain.shape[1]) - 1]
+    hope = optimistic_bound(settings, beam.log_prob, beam.length, beam.limit).masked_fill(beam.finished, -math.inf)
+    hopeless = (hope.amax(1) <= threshold) & (threshold > -math.inf)
+    return beam.finished.all(1) | hopeless | (beam.tokens.shape[-1] >= beam.limit.squeeze(1))
+
+
+def _hypotheses(beam: _Beam, row: int, n_best: int, tree: list[TreeStep]) -> list[Hypothesis]:
+    """Return the finished hypotheses of a sentence, best first; those cut off only where none has finished."""
+    found = []
+    slots = zip(
+        *(values[row].tolist() for values in (beam.tokens, beam.log_prob, beam.length, beam.score)), strict=True
+    )
+    for slot, (tokens, log_prob, length, score) in enumerate(slots):
+        if score == -math.inf:
+            continue
+        tokens = tokens[:length]
+        finished = tokens[-1] == EOS
+        attention = _attention(tree, slot, length) if tree else None
+        found.append(Hypothesis(tuple(tokens[: length - finished]), log_prob, score, finished, attention))
+    return ([h for h in found if h.finished] or found)[:n_best]
+
+
+def _remember(trees: list[list[TreeStep]], parents: Tensor, beam: _Beam, attention: Tensor) -> None:
+    arrays = [t.cpu().numpy() for t in (parents, beam.tokens[..., -1], beam.log_prob, beam.score, beam.finished)]
+    weights = attention.cpu().numpy()
+    for row, sentence in enumerate(beam.sentence.tolist()):
+        trees[sentence].append(TreeStep(*(array[row] for array in arrays), weights[:, row]))
+
+
+def _attention(tree: list[TreeStep], slot: int, length: int) -> np.ndarray:
+    """Follow a hypothesis back through the tree and collect its attention, (layers, heads, length, S)."""
+    weights = []
+    for step in reversed(tree):
+        slot = int(step.parent[slot])
+        weights.append(step.attention[:, slot])
+    return np.stack(weights[::-1][:length], axis=2)

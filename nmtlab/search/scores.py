@@ -1,0 +1,65 @@
+"""What a hypothesis is worth, and what an open one may still come to (SPEC 4).
+
+Lengths |y| count EOS.
+"""
+
+import torch
+from torch import Tensor
+
+from nmtlab.recipe.search import SearchSettings
+
+COVERAGE_FLOOR = 1e-3
+"""A source position that got less attention than this counts as this much: its logarithm stays finite."""
+
+
+def hypothesis_score(
+    settings: SearchSettings, log_prob: Tensor, length: Tensor, coverage: Tensor | None = None
+) -> Tensor:
+    """Return the searched score of hypotheses.
+
+    Args:
+        settings: which score, with its alpha, gamma and weight of coverage.
+        log_prob: log p(y | x), any shape.
+        length: |y|, broadcastable to `log_prob`, from 1.
+        coverage: as from `coverage_penalty`, broadcastable to `log_prob`; needed where its weight is not 0.
+    """
+    score = _scored(settings, log_prob, length)
+    return score if coverage is None else score + settings.coverage * coverage
+
+
+def optimistic_bound(settings: SearchSettings, log_prob: Tensor, length: Tensor, limit: Tensor) -> Tensor:
+    """Return the best score that an open hypothesis may reach at any length up to the limit.
+
+    log p can only fall, and a coverage penalty is at most 0. What is left is to choose the best length.
+
+    Args:
+        settings: which score.
+        log_prob: log p of the tokens so far, any shape.
+        length: number of tokens so far, broadcastable; the shortest translation has one more, EOS.
+        limit: most tokens allowed, EOS included, broadcastable.
+    """
+    if settings.score == "word-reward" and settings.gamma < 0:
+        return _scored(settings, log_prob, torch.minimum(length + 1, limit))
+    return _scored(settings, log_prob, limit)
+
+
+def coverage_penalty(attention_sum: Tensor, source_mask: Tensor) -> Tensor:
+    """Return `sum_j log(min(sum_i a_ij, 1))` of Wu et al. (2016), over the source positions that are not padding.
+
+    Args:
+        attention_sum: attention each source position has got, (..., S).
+        source_mask: (..., S) bool, False at padding.
+    """
+    logs = attention_sum.clamp(COVERAGE_FLOOR, 1.0).log()
+    return logs.masked_fill(~source_mask, 0.0).sum(-1)
+
+
+def _scored(settings: SearchSettings, log_prob: Tensor, length: Tensor) -> Tensor:
+    length = length.to(log_prob.dtype)
+    if settings.score == "average":
+        return log_prob / length
+    if settings.score == "length-normalised":
+        return log_prob / ((5 + length) / 6) ** settings.alpha
+    if settings.score == "word-reward":
+        return log_prob + settings.gamma * length
+    return log_prob

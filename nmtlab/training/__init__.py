@@ -1,0 +1,1 @@
+"""Learn a model into a run."""

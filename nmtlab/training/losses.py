@@ -1,0 +1,75 @@
+"""What training minimises."""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from nmtlab.models.interface import Pairs, TranslationModel
+from nmtlab.text.vocabulary import PAD
+
+_CHUNK = 2**18
+"""Logits in a chunk: 1 MiB, so that all passes but the first find them in the processor's cache."""
+
+
+class Objective(nn.Module):
+    """Label-smoothed cross-entropy of a model (thesis 3.3.3.1).
+
+    Args:
+        model: any translation model.
+        smoothing: probability spread over the allowed types, the right one included.
+    """
+
+    def __init__(self, model: TranslationModel, smoothing: float) -> None:
+        super().__init__()
+        self.model = model
+        self.smoothing = smoothing
+
+    def forward(self, pairs: Pairs) -> tuple[Tensor, Tensor]:
+        """Return the smoothed loss and the negative log-likelihood, both summed over the target's tokens."""
+        logits = self.model.output(self.model(pairs))
+        gold = self.model.columns(pairs.target[pairs.target != PAD])
+        return cross_entropy(logits.float(), gold, self.smoothing)
+
+
+def cross_entropy(logits: Tensor, gold: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:
+    """Return the label-smoothed loss and the negative log-likelihood, summed.
+
+    The right column has weight 1 - smoothing + smoothing/C, the others smoothing/C.
+
+    Args:
+        logits: (tokens, C); on a CPU they are overwritten by their gradient.
+        gold: (tokens,) the right columns.
+        smoothing: from 0 to below 1.
+    """
+    if logits.requires_grad and logits.device.type == "cpu" and not torch.compiler.is_compiling():
+        return _CrossEntropy.apply(logits, gold, smoothing)
+    log_probs = logits.log_softmax(-1)
+    nll = F.nll_loss(log_probs, gold, reduction="sum")
+    return (1 - smoothing) * nll - smoothing * log_probs.mean(-1).sum(), nll
+
+
+class _CrossEntropy(torch.autograd.Function):
+    """Both losses and their gradient in one sweep: on a CPU the logits' memory traffic is what they cost."""
+
+    @staticmethod
+    def forward(
+        ctx: torch.autograd.function.FunctionCtx, logits: Tensor, gold: Tensor, smoothing: float
+    ) -> tuple[Tensor, Tensor]:
+        columns = logits.shape[1]
+        grad = logits.detach()
+        nll = logits.new_zeros(())
+        spread = logits.new_zeros(())
+        rows = max(1, _CHUNK // columns)
+        for chunk, right in zip(grad.split(rows), gold.unsqueeze(1).split(rows), strict=True):
+            torch.log_softmax(chunk, dim=-1, out=chunk)
+            nll -= chunk.gather(1, right).sum()
+            spread -= chunk.sum()
+            chunk.exp_().sub_(smoothing / columns)
+            chunk.scatter_add_(1, right, chunk.new_full(right.shape, smoothing - 1))
+        ctx.mark_non_differentiable(nll)
+        ctx.grad = grad
+        return (1 - smoothing) * nll + spread * (smoothing / columns), nll
+
+    @staticmethod
+    def backward(ctx: torch.autograd.function.FunctionCtx, grad: Tensor, _: Tensor) -> tuple[Tensor, None, None]:
+        return ctx.grad.mul_(grad), None, None

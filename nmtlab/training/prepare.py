@@ -1,0 +1,77 @@
+"""From a corpus and a recipe to everything that training needs."""
+
+import os
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from nmtlab.errors import CorpusError, RecipeError
+from nmtlab.models.build import build_model
+from nmtlab.models.interface import TranslationModel
+from nmtlab.recipe import Recipe
+from nmtlab.recipe.machine import MachineSettings
+from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.pipeline import Pipeline
+
+
+@dataclass(frozen=True)
+class DevText:
+    """The text that decides when to stop."""
+
+    source: list[str]
+    references: list[list[str]]
+    """One or more sets of references."""
+
+
+def checked_corpus(corpus: ParallelCorpus) -> DevText:
+    """Check a whole corpus before anything is learned from it, and return its dev text.
+
+    Raises:
+        CorpusError: sides of different length, text that cannot be read, no dev text, or dev or test sentences
+            that are in training too.
+    """
+    for split in ("train", "dev"):
+        if split not in corpus.splits:
+            raise CorpusError(
+                f"corpus {corpus.name!r}: no {split}.{corpus.source} and {split}.{corpus.target}",
+                "add them, or import the text with 'nmtlab corpus import', which splits it",
+            )
+    corpus.check()
+    for split in corpus.splits[1:]:
+        if shared := corpus.overlap(split):
+            raise CorpusError(
+                f"corpus {corpus.name!r}: {len(shared)} pairs of {split} are in train too, the first at {split} line "
+                f"{shared[0]}",
+                "take them out of train, or import the text again with 'nmtlab corpus import', which does",
+            )
+    return DevText(list(corpus.lines("dev", corpus.source)), corpus.references("dev"))
+
+
+def choose_device(settings: MachineSettings) -> torch.device:
+    """Return the processor to use, and set the number of CPU threads.
+
+    Raises:
+        RecipeError: a GPU was asked for and there is none.
+    """
+    if settings.threads:
+        torch.set_num_threads(settings.threads)
+    there = torch.cuda.is_available()
+    if settings.device == "cuda" and not there:
+        raise RecipeError("machine.device = 'cuda': torch finds no GPU here", "set machine.device=auto")
+    if settings.device == "cpu" or not there:
+        return torch.device("cpu")
+    return torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
+
+
+def model_for(recipe: Recipe, pipeline: Pipeline) -> TranslationModel:
+    """Build the recipe's model for a pipeline, with initial weights from torch's random stream."""
+    return build_model(recipe.model, pipeline.source_size, pipeline.target_allowed, pipeline.joint)
+
+
+def step_seed(seed: int, step: int, rank: int) -> int:
+    """Return the seed of one update's dropout in one process.
+
+    It depends on nothing else, so a resumed training draws what an uninterrupted one would have drawn.
+    """
+    return int(np.random.SeedSequence((seed, step, rank)).generate_state(1)[0])

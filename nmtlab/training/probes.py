@@ -1,0 +1,24 @@
+"""What is measured while training, for the figures."""
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from nmtlab.models.interface import TranslationModel
+from nmtlab.nn.norms import ScaleNorm
+
+
+@torch.no_grad()
+def g_values(model: TranslationModel) -> list[dict[str, Any]]:
+    """Return g of every ScaleNorm, with the place of its sublayer (thesis Figures 3.6, 3.7)."""
+    sublayers = [
+        sublayer for sublayer in model.sublayers() if isinstance(model.get_submodule(sublayer.name), ScaleNorm)
+    ]
+    return [{**sublayer._asdict(), "g": model.get_submodule(sublayer.name).g.item()} for sublayer in sublayers]
+
+
+@torch.no_grad()
+def embedding_norms(model: TranslationModel) -> dict[str, np.ndarray]:
+    """Return the length of every word vector, (types,), by its use (thesis Figure 3.2)."""
+    return {use: vectors.norm(dim=1).float().cpu().numpy() for use, vectors in model.word_vectors().items()}

@@ -1,0 +1,51 @@
+"""Learning rates (thesis 3.3.2.4)."""
+
+import math
+from dataclasses import dataclass
+
+from nmtlab.recipe.training import TrainingSettings
+
+
+@dataclass
+class Schedule:
+    """The learning rate of every update, and how evaluations change it.
+
+    Args:
+        settings: the recipe's training section.
+        d_model: width of the model, in eq 3.8.
+        factor: product of the decays so far.
+        best: best dev BLEU so far.
+        since_best: evaluations since then.
+    """
+
+    settings: TrainingSettings
+    d_model: int
+    factor: float = 1.0
+    best: float = -math.inf
+    since_best: int = 0
+
+    def rate(self, update: int) -> float:
+        """Return the rate of an update, counted from 1 (eq 3.8 and its variants)."""
+        s = self.settings
+        if s.schedule == "no-warmup":
+            return s.constant_rate * self.factor
+        scale = s.rate_scale / math.sqrt(self.d_model)
+        rising = update / s.warmup**1.5
+        if s.schedule == "inverse-sqrt":
+            return scale * min(1 / math.sqrt(update), rising)
+        return scale * min(1 / math.sqrt(s.warmup), rising) * self.factor
+
+    def evaluated(self, update: int, bleu: float) -> None:
+        """Take note of a dev BLEU; decay the rate where it has not improved for long enough."""
+        s = self.settings
+        self.since_best = 0 if bleu > self.best else self.since_best + 1
+        self.best = max(self.best, bleu)
+        decays = s.schedule == "no-warmup" or (s.schedule == "validation-decay" and update >= s.warmup)
+        if decays and self.since_best >= s.decay_patience:
+            self.factor *= s.decay
+
+    def exhausted(self, update: int) -> bool:
+        """Return whether training should end: no improvement for long, or a rate that has decayed away."""
+        s = self.settings
+        warming = s.schedule != "no-warmup" and update < s.warmup
+        return self.since_best >= s.patience or (not warming and self.rate(update) < s.minimum_rate)

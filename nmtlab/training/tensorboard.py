@@ -1,0 +1,32 @@
+"""TensorBoard event files, as an option."""
+
+from pathlib import Path
+
+from nmtlab.errors import NmtlabError
+from nmtlab.training.events import Event, OnEvent, Progress, Validated
+
+
+def event_writer(folder: Path) -> OnEvent:
+    """Return a listener that writes a training's curves as TensorBoard event files.
+
+    Raises:
+        NmtlabError: tensorboard is not installed.
+    """
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError as error:
+        raise NmtlabError("tensorboard is not installed", "pip install 'nmtlab[tensorboard]'") from error
+    writers: list[SummaryWriter] = []
+
+    def write(event: Event) -> None:
+        if not isinstance(event, Progress | Validated):
+            return
+        if not writers:  # only now is the run's folder there
+            writers.append(SummaryWriter(str(folder)))
+        names = ("loss", "perplexity", "tokens_per_second", "gradient_norm", "rate")
+        kind, names = ("train", names) if isinstance(event, Progress) else ("dev", ("bleu", "perplexity"))
+        for name in names:
+            writers[0].add_scalar(f"{kind}/{name}", getattr(event, name), event.step)
+        writers[0].flush()
+
+    return write

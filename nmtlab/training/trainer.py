@@ -1,0 +1,322 @@
+"""The training loop."""
+
+import math
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.parallel import DistributedDataParallel
+
+from nmtlab.errors import RunError
+from nmtlab.models.build import load_weights
+from nmtlab.models.interface import Pairs, TranslationModel
+from nmtlab.recipe import Recipe
+from nmtlab.runs.environment import environment
+from nmtlab.runs.run import Run
+from nmtlab.text.batches import Batch, Batches
+from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.encoded import EncodedCorpus
+from nmtlab.text.pipeline import Pipeline
+from nmtlab.text.vocabulary import BOS, EOS, PAD, UNK
+from nmtlab.training.events import Ended, OnEvent, Prepared, Preparing, Progress, Validated, ignore
+from nmtlab.training.losses import Objective
+from nmtlab.training.parallel import Group
+from nmtlab.training.prepare import DevText, checked_corpus, choose_device, model_for, step_seed
+from nmtlab.training.probes import embedding_norms, g_values
+from nmtlab.training.schedules import Schedule
+from nmtlab.training.validation import dev_bleu, text_perplexity
+from nmtlab.workspace import Workspace
+
+LOG_EVERY = 10
+"""Updates between lines of the log, and between looks at whether the loss is still finite."""
+
+
+def train(
+    name: str,
+    recipe: Recipe,
+    corpus: ParallelCorpus,
+    workspace: Workspace,
+    resume: bool = False,
+    on_event: OnEvent = ignore,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> Run:
+    """Train a model into a run, or go on with one that was interrupted.
+
+    Args:
+        name: of the run; a new one unless `resume`.
+        recipe: what to train; when resuming, the run's own recipe counts.
+        corpus: what to learn from.
+        workspace: where runs and caches are kept.
+        resume: continue from the last checkpoint, with the same losses as if nothing had happened.
+        on_event: told how far things are.
+        should_stop: asked after every update; the training can be resumed after a stop.
+
+    Raises:
+        NmtlabError: something a person can mend, before anything is lost.
+    """
+    device = choose_device(recipe.machine)
+    group = Group.join(device)
+    on_event = on_event if group.is_first else ignore
+    folder = workspace.run_folder(name)
+    if resume:
+        run = Run(folder)
+        recipe = run.recipe.model_copy(update={"machine": recipe.machine})
+    elif group.tell(folder.exists()):
+        raise RunError(f"run {name!r}: there is one already", "choose another --name, or add --resume to go on with it")
+
+    on_event(Preparing("checking the corpus"))
+    dev = checked_corpus(corpus)
+    checksum = corpus.checksum()
+    if resume:
+        _check_same_corpus(run, checksum)
+    elif group.is_first:
+        on_event(Preparing("learning the vocabulary"))
+        recipe = recipe.with_changes(
+            {"corpus.name": corpus.name, "corpus.source": corpus.source, "corpus.target": corpus.target}
+        )
+        pipeline = Pipeline.learn(recipe.text, corpus)
+        Run.create(folder, recipe, environment(checksum, device, group.size), pipeline)
+    group.tell(None)  # the others wait for the run to be made
+    run = Run(folder)
+    with run.writing() if group.is_first else nullcontext():
+        on_event(Preparing("encoding the corpus"))
+        if group.is_first:
+            EncodedCorpus.open(workspace.cache, run.pipeline, corpus)
+        group.tell(None)
+        encoded = EncodedCorpus.open(workspace.cache, run.pipeline, corpus)
+        trainer = Trainer(run, run.recipe.model_copy(update={"machine": recipe.machine}), encoded, dev, device, group)
+        if resume:
+            trainer.restore()
+        trainer.train(on_event, should_stop)
+    return run
+
+
+class Trainer:
+    """One training under way: the model, the optimiser, and where in the data it is."""
+
+    def __init__(
+        self, run: Run, recipe: Recipe, encoded: EncodedCorpus, dev: DevText, device: torch.device, group: Group
+    ) -> None:
+        self.run, self.recipe, self.dev, self.device, self.group = run, recipe, dev, device, group
+        self.settings = recipe.training
+        self.batches = Batches(encoded, self.settings.batch_tokens, self.settings.seed)
+        self.encoded = encoded
+        torch.manual_seed(self.settings.seed)
+        self.model: TranslationModel = model_for(recipe, run.pipeline).to(device)
+        objective: torch.nn.Module = Objective(self.model, self.settings.label_smoothing)
+        if recipe.machine.compile:
+            objective = torch.compile(objective, dynamic=True)
+        self.objective = DistributedDataParallel(objective) if group.size > 1 else objective
+        self.parameters = {name: p for name, p in self.model.named_parameters() if p.requires_grad}
+        self.optimiser = torch.optim.Adam(self.parameters.values(), betas=(0.9, 0.999), eps=1e-8, fused=True)
+        self.schedule = Schedule(self.settings, recipe.model.d_model)
+        self.step = 0
+        self.epoch = 0
+        self.batch = 0
+        self.stream = self.batches.epoch(0)
+        self.seconds_before = 0.0
+        self.started = time.perf_counter()
+        self.recent: list[tuple[Tensor, Tensor, Tensor, int]] = []
+        self.recent_since = self.started
+
+    @property
+    def updates(self) -> int:
+        """Most updates that this training may make."""
+        return self.settings.validate_every * self.settings.max_evaluations
+
+    @property
+    def seconds(self) -> float:
+        """Time spent on this training so far, earlier parts of it included."""
+        return self.seconds_before + time.perf_counter() - self.started
+
+    def train(self, on_event: OnEvent, should_stop: Callable[[], bool]) -> None:
+        """Train to the end, to a stop, or until the loss is no longer finite."""
+        left_out = self.encoded.left_out
+        on_event(Prepared(sum(p.numel() for p in self.model.parameters()), len(self.encoded), left_out, self.updates))
+        self.model.train()
+        self.recent_since = time.perf_counter()
+        status = "finished"
+        while self.step < self.updates and not self.schedule.exhausted(self.step):
+            if self.group.tell(should_stop()):
+                status = "stopped"
+                break
+            self._update(self._next_batch())
+            validates = self.step % self.settings.validate_every == 0
+            if (self.step % LOG_EVERY == 0 or validates) and not self._report(on_event):
+                status = "diverged"
+                break
+            if validates:
+                self._validate(on_event)
+                self._save()
+        if status == "stopped" and self._report(on_event):
+            self._save()
+        if self.group.is_first:
+            self.run.log("end", self.step, status=status, seconds=round(self.seconds, 3))
+        on_event(Ended(status, self.step, self.schedule.best, self.seconds))
+
+    def restore(self) -> None:
+        """Go back to the run's last checkpoint: weights, optimiser, schedule and place in the data.
+
+        Raises:
+            RunError: there is no whole checkpoint, or the run has ended.
+        """
+        if self.run.status in ("finished", "diverged"):
+            raise RunError(
+                f"run {self.run.name!r}: it has {self.run.status}", "there is nothing to resume; train a new run"
+            )
+        if not self.run.has_weights("last"):
+            if self.group.is_first:
+                self.run.cut_back(0)
+            return  # interrupted before its first checkpoint: it begins again
+        weights, facts = self.run.weights("last")
+        optimiser, _ = self.run.optimiser(facts["step"])
+        load_weights(self.model, weights)
+        for name, parameter in self.parameters.items():
+            moments = {key: optimiser[f"{key}.{name}"].to(self.device) for key in ("exp_avg", "exp_avg_sq")}
+            self.optimiser.state[parameter] = {
+                **moments,
+                "step": torch.tensor(float(facts["step"]), device=self.device),
+            }
+        self.step, self.epoch, self.batch = facts["step"], facts["epoch"], facts["batch"]
+        self.stream = self.batches.epoch(self.epoch, self.batch)
+        self.seconds_before = facts["seconds"]
+        best = -math.inf if facts["best"] is None else facts["best"]
+        self.schedule = replace(self.schedule, factor=facts["factor"], best=best, since_best=facts["since_best"])
+        if self.group.is_first:
+            self.run.cut_back(self.step)
+
+    def _next_batch(self) -> Batch:
+        batch = next(self.stream, None)
+        if batch is None:
+            self.epoch, self.batch = self.epoch + 1, 0
+            self.stream = self.batches.epoch(self.epoch)
+            batch = next(self.stream)
+        self.batch += 1
+        return batch
+
+    def _update(self, batch: Batch) -> None:
+        self.step += 1
+        torch.manual_seed(step_seed(self.settings.seed, self.step, self.group.rank))
+        share = self.group.share(batch)
+        pairs = _word_dropout(Pairs.from_arrays(share.source, share.target, self.device), self.settings.word_dropout)
+        with self._precision():
+            loss, nll = self.objective(pairs)
+        # DistributedDataParallel takes the mean over processes; every token is to count the same.
+        (loss * (self.group.size / batch.target_tokens)).backward()
+        norm = torch.nn.utils.clip_grad_norm_(self.parameters.values(), self.settings.clip)
+        for parameters in self.optimiser.param_groups:
+            parameters["lr"] = self.schedule.rate(self.step)
+        self.optimiser.step()
+        self.optimiser.zero_grad(set_to_none=True)
+        self.recent.append((loss.detach(), nll.detach(), norm, batch.target_tokens))
+
+    def _precision(self) -> AbstractContextManager:
+        if self.recipe.machine.precision == "fp32":
+            return nullcontext()
+        return torch.autocast(self.device.type, dtype=torch.bfloat16)
+
+    def _report(self, on_event: OnEvent) -> bool:
+        """Log the updates since the last report; return whether all of them were finite."""
+        if not self.recent:
+            return True
+        sums = self.group.sum(
+            torch.stack([torch.stack((loss, nll)) for loss, nll, _, _ in self.recent]).double().sum(0)
+        )
+        norms = [norm.item() for _, _, norm, _ in self.recent]
+        tokens = sum(tokens for *_, tokens in self.recent)
+        now = time.perf_counter()
+        first = self.step - len(norms) + 1
+        progress = Progress(
+            step=self.step,
+            updates=self.updates,
+            loss=sums[0].item() / tokens,
+            perplexity=math.exp(min(sums[1].item() / tokens, 700.0)),
+            tokens_per_second=tokens / (now - self.recent_since),
+            gradient_norm=float(np.mean(norms)),
+            rate=self.schedule.rate(self.step),
+            seconds=self.seconds,
+            seconds_left=self._seconds_left(),
+        )
+        self.recent, self.recent_since = [], now
+        finite = math.isfinite(progress.loss) and all(map(math.isfinite, norms))
+        if self.group.is_first:
+            self._log(progress, {first + i: norm for i, norm in enumerate(norms)})
+        on_event(progress)
+        return finite
+
+    def _log(self, progress: Progress, norms: dict[int, float]) -> None:
+        self.run.log(
+            "train",
+            progress.step,
+            loss=progress.loss,
+            perplexity=progress.perplexity,
+            gradient_norm=progress.gradient_norm,
+            rate=progress.rate,
+            tokens_per_second=round(progress.tokens_per_second, 1),
+            seconds=round(progress.seconds, 3),
+        )
+        self.run.log_gradient_norms(norms)
+
+    def _validate(self, on_event: OnEvent) -> None:
+        bleu, perplexity = 0.0, 0.0
+        if self.group.is_first:
+            bleu = dev_bleu(self.model, self.run.pipeline, self.dev, self.recipe)
+            perplexity, _ = text_perplexity(self.model, self.run.pipeline, self.dev.source, self.dev.references[0])
+        bleu, perplexity = self.group.tell((bleu, perplexity))
+        improved = bleu > self.schedule.best
+        self.schedule.evaluated(self.step, bleu)
+        if self.group.is_first:
+            self.run.log("validation", self.step, bleu=bleu, perplexity=perplexity, seconds=round(self.seconds, 3))
+            self.run.log_g(self.step, g_values(self.model))
+            self.run.save_embedding_norms(self.step, embedding_norms(self.model))
+            if improved:
+                self.run.save_best(self._weights(), {"step": self.step, "bleu": bleu})
+        on_event(Validated(self.step, bleu, perplexity, self.schedule.best, self.seconds, self._seconds_left()))
+        self.recent_since = time.perf_counter()
+
+    def _save(self) -> None:
+        if not self.group.is_first:
+            return
+        moments = {
+            f"{key}.{name}": self.optimiser.state[parameter][key]
+            for name, parameter in self.parameters.items()
+            for key in ("exp_avg", "exp_avg_sq")
+        }
+        best = self.schedule.best
+        facts = {
+            "step": self.step,
+            "epoch": self.epoch,
+            "batch": self.batch,
+            "seconds": self.seconds,
+            "factor": self.schedule.factor,
+            "best": None if best == -math.inf else best,
+            "since_best": self.schedule.since_best,
+        }
+        self.run.save_last(self._weights(), moments, facts)
+
+    def _weights(self) -> dict[str, Tensor]:
+        return dict(self.model.named_parameters())
+
+    def _seconds_left(self) -> float:
+        return self.seconds / max(self.step, 1) * (self.updates - self.step)
+
+
+def _word_dropout(pairs: Pairs, share: float) -> Pairs:
+    """Return pairs with a share of the input words, not BOS, EOS or padding, replaced by UNK."""
+    if share == 0:
+        return pairs
+
+    def dropped(ids: Tensor) -> Tensor:
+        words = (ids != PAD) & (ids != BOS) & (ids != EOS)
+        return ids.masked_fill(words & (torch.rand(ids.shape, device=ids.device) < share), UNK)
+
+    return replace(pairs, source=dropped(pairs.source), target_input=dropped(pairs.target_input))
+
+
+def _check_same_corpus(run: Run, checksum: str) -> None:
+    if run.environment["corpus_checksum"] != checksum:
+        raise RunError(f"run {run.name!r}: it was begun on other text", "resume it on the corpus it was begun on")

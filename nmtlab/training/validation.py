@@ -1,0 +1,49 @@
+"""Dev BLEU by real decoding, and dev perplexity."""
+
+from collections.abc import Sequence
+
+import torch
+
+from nmtlab.evaluation.perplexity import perplexity
+from nmtlab.evaluation.scores import bleu, default_tokenizer
+from nmtlab.models.interface import Pairs, TranslationModel
+from nmtlab.recipe import Recipe
+from nmtlab.text.batches import pad, sorted_batches
+from nmtlab.text.pipeline import Pipeline
+from nmtlab.training.losses import Objective
+from nmtlab.training.prepare import DevText
+from nmtlab.translation import Translator
+
+_BATCH_TOKENS = 4096
+
+
+def dev_bleu(model: TranslationModel, pipeline: Pipeline, dev: DevText, recipe: Recipe) -> float:
+    """Return sacrebleu's BLEU of the dev text, decoded with the recipe's validation beam."""
+    settings = recipe.search.model_copy(update={"beam_size": recipe.training.validation_beam_size})
+    translations = Translator(model, pipeline, settings).translate(dev.source)
+    texts = [translation.text for translation in translations]
+    return bleu(texts, dev.references, default_tokenizer(recipe.corpus.target)).value
+
+
+@torch.no_grad()
+def text_perplexity(
+    model: TranslationModel, pipeline: Pipeline, source: Sequence[str], target: Sequence[str]
+) -> tuple[float, int]:
+    """Return the perplexity of a text per target token, without label smoothing, and its unseen tokens.
+
+    A token whose type may not be produced is scored as UNK; the second number says how many there were.
+    """
+    was_training = model.training
+    objective = Objective(model, smoothing=0.0).eval()
+    source_ids, target_ids = pipeline.encode_source(source), pipeline.encode_target(target)
+    total, tokens = 0.0, 0
+    for batch in sorted_batches(
+        [max(map(len, both)) for both in zip(source_ids, target_ids, strict=True)], _BATCH_TOKENS
+    ):
+        source_batch, target_batch = (pad([ids[i] for i in batch]) for ids in (source_ids, target_ids))
+        _, nll = objective(Pairs.from_arrays(source_batch, target_batch, model.output_types.device))
+        total += nll.item()
+        tokens += sum(len(target_ids[i]) for i in batch)
+    model.train(was_training)
+    unseen = sum(not pipeline.target_allowed[token] for ids in target_ids for token in ids)
+    return perplexity(total, tokens), int(unseen)

@@ -1,0 +1,90 @@
+"""Where corpora, runs and caches are kept."""
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from nmtlab.errors import CorpusError, RunError
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}")
+_MARKER = ".nmtlab"
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """The `data` folder: `corpora/`, `runs/`, `cache/`, and folders of corpora kept elsewhere."""
+
+    data: Path
+    more_corpora: tuple[Path, ...] = ()
+
+    @classmethod
+    def find(cls) -> "Workspace":
+        """Return the workspace of the environment or of the current folder.
+
+        `NMTLAB_DATA` names the data folder; without it, it is the `data` folder of the nearest folder upwards
+        that has one marked with a file `.nmtlab`, else `./data`. `NMTLAB_CORPORA` lists further folders of
+        corpora, separated as in `PATH`.
+        """
+        more = tuple(Path(folder) for folder in os.environ.get("NMTLAB_CORPORA", "").split(os.pathsep) if folder)
+        if named := os.environ.get("NMTLAB_DATA"):
+            return cls(Path(named), more)
+        here = Path.cwd()
+        marked = (folder / "data" for folder in (here, *here.parents) if (folder / "data" / _MARKER).exists())
+        return cls(next(marked, here / "data"), more)
+
+    @property
+    def runs(self) -> Path:
+        return self.data / "runs"
+
+    @property
+    def cache(self) -> Path:
+        return self.data / "cache"
+
+    def run_folder(self, name: str) -> Path:
+        """Return the folder of the run `name`, there or not; a name cannot lead out of the runs folder.
+
+        Raises:
+            RunError: the name has characters that are not allowed.
+        """
+        if not _NAME.fullmatch(name):
+            raise RunError(
+                f"run name {name!r}: not allowed",
+                "use up to 100 letters, digits and . _ + -, beginning with a letter or digit",
+            )
+        return self.runs / name
+
+    def new_corpus_folder(self, name: str) -> Path:
+        """Return where a new corpus `name` belongs.
+
+        Raises:
+            CorpusError: the name is not allowed, or taken.
+        """
+        if not _NAME.fullmatch(name):
+            raise CorpusError(
+                f"corpus name {name!r}: not allowed",
+                "use up to 100 letters, digits and . _ + -, beginning with a letter or digit",
+            )
+        folder = self.data / "corpora" / name
+        if folder.exists():
+            raise CorpusError(f"corpus {name!r}: there is one already", "choose another name, or remove its folder")
+        return folder
+
+    def corpus_folder(self, name: str) -> Path:
+        """Return the folder of the corpus `name`: a corpus of the workspace, or a path to a folder.
+
+        Raises:
+            CorpusError: there is no such corpus.
+        """
+        if os.sep in name or name in (".", ".."):
+            candidates = [Path(name)]
+        else:
+            candidates = [folder / name for folder in (self.data / "corpora", *self.more_corpora)]
+        for folder in candidates:
+            if folder.is_dir():
+                return folder
+        looked = ", ".join(str(folder) for folder in candidates)
+        raise CorpusError(
+            f"corpus {name!r}: not found (looked at {looked})",
+            "make one with 'nmtlab corpus import' or 'nmtlab corpus make', or give the path of its folder",
+        )

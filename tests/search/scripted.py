@@ -1,0 +1,100 @@
+"""A model whose probabilities are written down, for searches whose answer is known."""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from nmtlab.models.interface import Record, Step
+from nmtlab.text.vocabulary import EOS, PAD
+
+
+@dataclass(frozen=True)
+class ScriptedState:
+    prefixes: list[list[tuple[int, ...]]]  # [sentence][slot]
+    source: Tensor
+
+    def select(self, rows: Tensor) -> "ScriptedState":
+        slots = len(self.prefixes[0])
+        prefixes = [[self.prefixes[row // slots][row % slots] for row in sentence] for sentence in rows.tolist()]
+        return ScriptedState(prefixes, self.source[rows[:, 0] // slots])
+
+
+class ScriptedModel:
+    """Next-token log-probabilities are a function of the source sentence and the tokens so far.
+
+    Args:
+        types: size of the vocabulary; PAD and BOS are never produced.
+        seed: of the distributions, which are drawn anew for every prefix.
+        dtype: float64 for exact comparisons.
+    """
+
+    def __init__(self, types: int, seed: int = 0, dtype: torch.dtype = torch.float64) -> None:
+        self.output_types = torch.arange(2, types)
+        self.seed, self.dtype = seed, dtype
+        self.steps = 0
+
+    def log_probs(self, source: tuple[int, ...], prefix: tuple[int, ...]) -> Tensor:
+        generator = torch.Generator().manual_seed(hash((self.seed, source, prefix)) % 2**31)
+        logits = torch.randn(len(self.output_types), generator=generator, dtype=self.dtype)
+        return logits.mul(2).log_softmax(0)
+
+    def encode(self, source: Tensor) -> Tensor:
+        return source
+
+    def start(self, memory: Tensor) -> ScriptedState:
+        return ScriptedState([[()] for _ in memory], memory)
+
+    def step(self, state: ScriptedState, token: Tensor, record: bool = False) -> Step:
+        self.steps += 1
+        started = bool(state.prefixes[0][0]) or int(token[0, 0]) != 1
+        prefixes = [
+            [prefix + ((int(token[b, k]),) if started else ()) for k, prefix in enumerate(slots)]
+            for b, slots in enumerate(state.prefixes)
+        ]
+        sources = [tuple(t for t in row if t != PAD) for row in state.source.tolist()]
+        values = [
+            torch.stack([self.log_probs(sources[b], prefix) for prefix in slots]) for b, slots in enumerate(prefixes)
+        ]
+        attention = torch.stack(
+            [torch.stack([self._attention(state.source[b], p) for p in s]) for b, s in enumerate(prefixes)]
+        )
+        return Step(
+            torch.stack(values),
+            ScriptedState(prefixes, state.source),
+            Record(attention[None, :, :, None]) if record else None,
+        )
+
+    def _attention(self, source: Tensor, prefix: tuple[int, ...]) -> Tensor:
+        """Attend to one position after the other."""
+        real = int((source != PAD).sum())
+        weights = torch.zeros(len(source), dtype=self.dtype)
+        weights[len(prefix) % real] = 1.0
+        return weights
+
+
+def every_translation(model: ScriptedModel, source: tuple[int, ...], limit: int) -> dict[tuple[int, ...], float]:
+    """Return every translation of up to `limit` tokens, EOS included and left out of the key, with its log p."""
+    found: dict[tuple[int, ...], float] = {}
+
+    def extend(prefix: tuple[int, ...], log_prob: float) -> None:
+        for token, value in zip(model.output_types.tolist(), model.log_probs(source, prefix).tolist(), strict=True):
+            if token == EOS:
+                found[prefix] = log_prob + value
+            elif len(prefix) + 1 < limit:
+                extend((*prefix, token), log_prob + value)
+
+    extend((), 0.0)
+    return found
+
+
+def score_of(settings, log_prob: float, length: int) -> float:
+    """The scores of SPEC 4, once more and plainly."""
+    if settings.score == "average":
+        return log_prob / length
+    if settings.score == "length-normalised":
+        return log_prob / math.pow((5 + length) / 6, settings.alpha)
+    if settings.score == "word-reward":
+        return log_prob + settings.gamma * length
+    return log_prob
