@@ -1,7 +1,7 @@
 """Files written whole or not at all."""
 
 import os
-import tempfile
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,9 +14,7 @@ def replacing(path: Path) -> Iterator[Path]:
     A crash, an error or a full disk leaves what was at `path` as it was.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    os.close(handle)
-    temporary = Path(name)
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
         yield temporary
         with temporary.open("rb") as file:

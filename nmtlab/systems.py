@@ -1,10 +1,11 @@
 """Open any run as something that translates."""
 
+from nmtlab.device import choose_device
 from nmtlab.models.build import load_weights
 from nmtlab.recipe import SearchSettings
 from nmtlab.recipe.machine import MachineSettings
 from nmtlab.runs.run import Run, Which
-from nmtlab.training.prepare import choose_device, model_for
+from nmtlab.training.prepare import model_for
 from nmtlab.translation import Translator
 
 

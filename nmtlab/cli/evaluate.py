@@ -54,5 +54,5 @@ def evaluate(
     print(f"tokenized BLEU  {scores['tokenized_bleu']:6.2f}  Moses tokens, case-sensitive, no smoothing (multi-bleu)")
     if perplexity is not None:
         print(
-            f"perplexity      {perplexity[0]:6.2f}  per token of this run's vocabulary, {perplexity[1]} scored as unknown"
+            f"perplexity      {perplexity[0]:6.2f}  per token of the run's vocabulary, {perplexity[1]} scored as unknown"
         )

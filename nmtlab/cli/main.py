@@ -7,6 +7,7 @@ import typer
 
 from nmtlab.cli import compare, demo, evaluate, recipes, runs, train, translate
 from nmtlab.cli.corpus import app as corpus
+from nmtlab.cli.corpus_make import make
 from nmtlab.errors import NmtlabError
 
 app = typer.Typer(
@@ -20,6 +21,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
 )
 app.command()(demo.demo)
+corpus.command("make")(make)
 app.add_typer(corpus, name="corpus")
 app.command()(train.train)
 app.command()(translate.translate)

@@ -1,5 +1,7 @@
 """`nmtlab train`."""
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -9,6 +11,7 @@ from nmtlab.cli.options import Set, Source, Target, Threads, changed, open_corpu
 if TYPE_CHECKING:
     from nmtlab.recipe import Recipe
     from nmtlab.text.corpus import ParallelCorpus
+    from nmtlab.training.events import OnEvent
 
 
 def train(
@@ -50,7 +53,7 @@ def train(
 
     from nmtlab.training.trainer import train as train_run
 
-    watch, should_stop = _watchers(name, workspace.run_folder(name) if tensorboard else None)
+    watch, should_stop = _watchers(workspace.run_folder(name) if tensorboard else None)
     run = train_run(name, settings, text, workspace, resume, watch, should_stop)
     if run.status == "diverged":
         print(f"run {name}: the loss is no longer finite; try a lower rate: --set training.rate_scale=...")
@@ -58,7 +61,7 @@ def train(
         print(f"run {name}: {run.status}; next: nmtlab evaluate {name} --corpus {corpus}")
 
 
-def _watchers(name, tensorboard):  # noqa: ANN001, ANN202 - types would import torch
+def _watchers(tensorboard: Path | None) -> "tuple[OnEvent, Callable[[], bool]]":
     """Return what draws the training's events, and what tells whether it was interrupted."""
     import signal
 

@@ -1,11 +1,14 @@
 """`nmtlab translate`."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from nmtlab.cli.options import Beam, Set, Threads, changed, read_text
+
+if TYPE_CHECKING:
+    from nmtlab.translation import Translation, Translator
 
 
 def translate(
@@ -53,14 +56,14 @@ def translate(
         write_lines(output, shown)
 
 
-def _with_progress(system, lines, n_best):  # noqa: ANN001, ANN202 - types would import torch
+def _with_progress(system: "Translator", lines: list[str], n_best: int) -> "list[Translation]":
     from tqdm import tqdm
 
     with tqdm(total=len(lines), unit=" sentences", disable=None, leave=False) as bar:
         return system.translate(lines, n_best, on_progress=bar.update)
 
 
-def _rows(number, translation, scores):  # noqa: ANN001, ANN202
+def _rows(number: int, translation: "Translation", scores: bool) -> list[str]:
     if not scores:
         return translation.texts
     if not translation.hypotheses:

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from nmtlab.device import choose_device
 from nmtlab.models.build import build_model
 from nmtlab.recipe import Recipe
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.statistics import statistics
-from nmtlab.training.prepare import choose_device
 
 _EFFICIENCY = 0.4
 """Share of the machine's matrix-product speed that a training step reaches (measured: 0.3 to 0.55)."""

@@ -1,16 +1,13 @@
 """From a corpus and a recipe to everything that training needs."""
 
-import os
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 
-from nmtlab.errors import CorpusError, RecipeError
+from nmtlab.errors import CorpusError
 from nmtlab.models.build import build_model
 from nmtlab.models.interface import TranslationModel
 from nmtlab.recipe import Recipe
-from nmtlab.recipe.machine import MachineSettings
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.pipeline import Pipeline
 
@@ -46,22 +43,6 @@ def checked_corpus(corpus: ParallelCorpus) -> DevText:
                 "take them out of train, or import the text again with 'nmtlab corpus import', which does",
             )
     return DevText(list(corpus.lines("dev", corpus.source)), corpus.references("dev"))
-
-
-def choose_device(settings: MachineSettings) -> torch.device:
-    """Return the processor to use, and set the number of CPU threads.
-
-    Raises:
-        RecipeError: a GPU was asked for and there is none.
-    """
-    if settings.threads:
-        torch.set_num_threads(settings.threads)
-    there = torch.cuda.is_available()
-    if settings.device == "cuda" and not there:
-        raise RecipeError("machine.device = 'cuda': torch finds no GPU here", "set machine.device=auto")
-    if settings.device == "cpu" or not there:
-        return torch.device("cpu")
-    return torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
 
 
 def model_for(recipe: Recipe, pipeline: Pipeline) -> TranslationModel:

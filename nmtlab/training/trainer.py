@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn.parallel import DistributedDataParallel
 
+from nmtlab.device import choose_device
 from nmtlab.errors import RunError
 from nmtlab.models.build import load_weights
 from nmtlab.models.interface import Pairs, TranslationModel
@@ -25,7 +26,7 @@ from nmtlab.text.vocabulary import BOS, EOS, PAD, UNK
 from nmtlab.training.events import Ended, OnEvent, Prepared, Preparing, Progress, Validated, ignore
 from nmtlab.training.losses import Objective
 from nmtlab.training.parallel import Group
-from nmtlab.training.prepare import DevText, checked_corpus, choose_device, model_for, step_seed
+from nmtlab.training.prepare import DevText, checked_corpus, model_for, step_seed
 from nmtlab.training.probes import embedding_norms, g_values
 from nmtlab.training.schedules import Schedule
 from nmtlab.training.validation import dev_bleu, text_perplexity

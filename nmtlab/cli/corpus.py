@@ -1,0 +1,220 @@
+"""`nmtlab corpus`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from nmtlab.cli.options import Source, Target, open_corpus
+
+if TYPE_CHECKING:
+    from nmtlab.text.importers.build import ImportReport
+
+app = typer.Typer(help="Bring, make and look at parallel text.", no_args_is_help=True)
+import_app = typer.Typer(
+    help=(
+        "Make a corpus from text in another form: cleaned, split into train, dev and test, without duplicates, and "
+        "without sentences of dev or test in train. What was dropped is counted, and written to its import.json."
+    ),
+    no_args_is_help=True,
+)
+app.add_typer(import_app, name="import")
+
+Name = Annotated[str, typer.Argument(help="Name of the new corpus.")]
+From = Annotated[str, typer.Option("--source", help="Code of the language translated from, as uz or pt-BR.")]
+Into = Annotated[str, typer.Option("--target", help="Code of the language translated into.")]
+Dev = Annotated[float, typer.Option(min=0, help="Held out as dev: a share of the pairs, or a number from 1 on.")]
+Test = Annotated[float, typer.Option(min=0, help="Held out as test: the same.")]
+Most = Annotated[int, typer.Option("--max-held-out", min=0, help="Most pairs held out by a share; the rest is train.")]
+By = Annotated[
+    Literal["source", "target"],
+    typer.Option("--split-by", help="Side that decides where a pair goes: the same sentence goes to the same part."),
+]
+MaxWords = Annotated[int, typer.Option(min=1, help="Pairs with more words on either side are dropped.")]
+MaxRatio = Annotated[
+    float, typer.Option(min=0, help="Pairs with one side this many times longer are dropped; 0 for none.")
+]
+
+
+@import_app.command("text")
+def import_text_(
+    name: Name,
+    source_file: Annotated[Path, typer.Argument(help="Text in the source language, one sentence a line.")],
+    target_file: Annotated[Path, typer.Argument(help="Its translation, line by line.")],
+    source: From,
+    target: Into,
+    dev_files: Annotated[
+        tuple[Path, Path] | None, typer.Option(help="Source and target file of a dev set, taken as it is.")
+    ] = None,
+    test_files: Annotated[
+        tuple[Path, Path] | None, typer.Option(help="Source and target file of a test set, taken as it is.")
+    ] = None,
+    dev: Dev = 0.05,
+    test: Test = 0.05,
+    max_held_out: Most = 1000,
+    split_by: By = "target",
+    max_words: MaxWords = 250,
+    max_ratio: MaxRatio = 0.0,
+) -> None:
+    """Import two aligned text files (plain, .gz or .xz)."""
+    from nmtlab.text.cleaning import Limits
+    from nmtlab.text.importers.text import import_text
+    from nmtlab.text.splitting import HoldOut
+
+    published = {split: files for split, files in (("dev", dev_files), ("test", test_files)) if files}
+    files, limits = (source_file, target_file), Limits(max_words, max_ratio)
+    hold_out = HoldOut(dev, test, max_held_out, split_by)
+    _say(name, import_text(_new_folder(name), files, source, target, limits, hold_out, published))
+
+
+@import_app.command("tsv")
+def import_tsv_(
+    name: Name,
+    file: Annotated[Path, typer.Argument(help="File with tabs between its columns (plain, .gz or .xz).")],
+    source: From,
+    target: Into,
+    source_column: Annotated[str, typer.Option(help="Number of the source's column, or its name in line 1.")] = "1",
+    target_column: Annotated[str, typer.Option(help="Number of the target's column, or its name in line 1.")] = "2",
+    dev: Dev = 0.05,
+    test: Test = 0.05,
+    max_held_out: Most = 1000,
+    split_by: By = "target",
+    max_words: MaxWords = 250,
+    max_ratio: MaxRatio = 0.0,
+) -> None:
+    """Import a tab-separated file, as Tatoeba and many others give."""
+    from nmtlab.text.cleaning import Limits
+    from nmtlab.text.importers.tsv import import_tsv
+    from nmtlab.text.splitting import HoldOut
+
+    columns, limits = (source_column, target_column), Limits(max_words, max_ratio)
+    hold_out = HoldOut(dev, test, max_held_out, split_by)
+    _say(name, import_tsv(_new_folder(name), file, columns, source, target, limits, hold_out))
+
+
+@import_app.command("gettext")
+def import_gettext_(
+    name: Name,
+    places: Annotated[list[Path], typer.Argument(help="Folders to search, or .po and .mo files.")],
+    language: Annotated[str, typer.Option(help="Code of the language, as uz, pt-BR or uz-Cyrl.")],
+    dev: Dev = 0.05,
+    test: Test = 0.05,
+    max_held_out: Most = 1000,
+    split_by: By = "target",
+    max_words: MaxWords = 250,
+    max_ratio: MaxRatio = 0.0,
+) -> None:
+    """Import the translations of programs into a language, with their English originals as the target.
+
+    Every Linux machine has some: nmtlab corpus import gettext tr-software /usr/share/locale --language tr
+    """
+    from nmtlab.text.cleaning import Limits
+    from nmtlab.text.importers.gettext import import_gettext
+    from nmtlab.text.splitting import HoldOut
+
+    hold_out = HoldOut(dev, test, max_held_out, split_by)
+    _say(name, import_gettext(_new_folder(name), places, language, Limits(max_words, max_ratio), hold_out))
+
+
+@import_app.command("mtdata")
+def import_mtdata_(
+    name: Name,
+    recipe: Annotated[
+        str, typer.Option(help="A corpus of the thesis: ted-{gl,sk,he,ar}-en, iwslt15-en-vi or kftt-en-ja.")
+    ] = "",
+    source: Source = "",
+    target: Target = "",
+    train_set: Annotated[list[str] | None, typer.Option(help="Id of a data set to train on; repeatable.")] = None,
+    dev_set: Annotated[list[str] | None, typer.Option(help="Id of a data set for dev, taken as it is.")] = None,
+    test_set: Annotated[list[str] | None, typer.Option(help="Id of a data set for test, taken as it is.")] = None,
+    dev: Dev = 0.05,
+    test: Test = 0.05,
+    max_held_out: Most = 1000,
+    split_by: By = "target",
+    max_words: MaxWords = 250,
+    max_ratio: MaxRatio = 0.0,
+) -> None:
+    """Download published corpora with mtdata: by --recipe, or by languages and ids.
+
+    'python -m mtdata list -l tr-en' lists ids. Without dev and test sets, they are held out from the training text.
+    """
+    from nmtlab.errors import CorpusError
+    from nmtlab.text.cleaning import Limits
+    from nmtlab.text.importers.mtdata import Recipe, find_recipe, import_mtdata
+    from nmtlab.text.splitting import HoldOut
+
+    sets = [tuple(ids or ()) for ids in (train_set, dev_set, test_set)]
+    if recipe and any([source, target, *sets]):
+        raise CorpusError(f"recipe {recipe!r} and languages or data sets of your own", "give either, not both")
+    chosen = find_recipe(recipe) if recipe else Recipe(source, target, *sets)
+    hold_out = HoldOut(dev, test, max_held_out, split_by)
+    _say(name, import_mtdata(_new_folder(name), chosen, Limits(max_words, max_ratio), hold_out))
+
+
+@import_app.command("sacrebleu")
+def import_sacrebleu_(
+    name: Name,
+    source: From,
+    target: Into,
+    dev: Annotated[str, typer.Option(help="Test set that becomes dev, as wmt16.")] = "",
+    test: Annotated[str, typer.Option(help="Test set that becomes test, as wmt17.")] = "",
+) -> None:
+    """Download published test sets with sacrebleu, and take them as they are, with all references."""
+    from nmtlab.text.importers.sacrebleu import import_sacrebleu
+
+    _say(name, import_sacrebleu(_new_folder(name), source, target, dev, test))
+
+
+@app.command()
+def stats(
+    corpus: Annotated[str, typer.Argument(help="Name of a corpus, or path of a folder of aligned text.")],
+    source: Source = "",
+    target: Target = "",
+    csv: Annotated[bool, typer.Option("--csv", help="Print comma-separated values, unrounded.")] = False,
+) -> None:
+    """Count the text of a corpus: sentences, tokens, types, lengths, and what of dev and test is not in train.
+
+    Tokens are the words between white space, as the text stands.
+    """
+    from nmtlab.cli.tables import print_table
+    from nmtlab.text.statistics import statistics
+    from nmtlab.workspace import Workspace
+
+    text = open_corpus(Workspace.find(), corpus, source, target)
+    table = statistics(text)
+    if csv:
+        print(table.to_csv(index=False), end="")
+        return
+    rows = [
+        [row.split, row.language, f"{row.sentences:,}", f"{row.tokens:,}", f"{row.types:,}", f"{row.singletons:,}"]
+        + [f"{row.mean_length:.1f}", f"{row.median_length:g}", f"{row.longest:,}"]
+        + ["" if share != share else f"{share:.1%}" for share in (row.new_tokens, row.new_types)]
+        for row in table.itertuples()
+    ]
+    columns = ["split", "language", "sentences", "tokens", "types", "seen once", "mean", "median", "longest"]
+    columns += ["new tokens", "new types"]
+    print_table(f"{text.name}: {text.source} to {text.target}", columns, rows, set(columns[2:]))
+
+
+def _new_folder(name: str) -> Path:
+    from nmtlab.workspace import Workspace
+
+    return Workspace.find().new_corpus_folder(name)
+
+
+def _say(name: str, report: "ImportReport") -> None:
+    from nmtlab.cli.tables import print_table
+    from nmtlab.workspace import Workspace
+
+    rows = [["read", "", f"{report.read:,}"]]
+    for where, reasons in report.dropped.items():
+        rows += [[f"dropped from {where}", reason, f"{number:,}"] for reason, number in reasons.most_common()]
+    rows += [[split, "", f"{number:,}"] for split, number in report.kept.items() if number]
+    print_table(f"{name}: {report.source} to {report.target}", ["", "reason", "pairs"], rows, {"pairs"})
+    print(f"written to {Workspace.find().corpus_folder(name)}")
+    if not report.kept.get("train"):
+        print(f"next: nmtlab evaluate RUN --corpus {name}")
+        return
+    if not report.kept.get("dev"):
+        print("there is no dev set, which training needs to find its best model; --dev 100 holds one out")
+    print(f"next: nmtlab corpus stats {name}, then nmtlab train {name}")

@@ -1,0 +1,36 @@
+"""`nmtlab corpus make`."""
+
+from typing import Annotated
+
+import typer
+
+
+def make(
+    name: Annotated[str, typer.Argument(help="Name of the new corpus.")],
+    language: Annotated[
+        list[str] | None, typer.Option(help="Code of a source language; may be given many times. [default: qaa]")
+    ] = None,
+    train: Annotated[int, typer.Option(min=1, help="Pairs to train on.")] = 8000,
+    dev: Annotated[int, typer.Option(min=1, help="Pairs to stop by.")] = 500,
+    test: Annotated[int, typer.Option(min=1, help="Pairs to test on.")] = 500,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of languages and sentences.")] = 1,
+    vocabulary: Annotated[int, typer.Option(help="Concepts that are nouns, verbs or adjectives.")] = 400,
+    names: Annotated[int, typer.Option(help="Proper names in each class.")] = 60,
+    ambiguity: Annotated[float, typer.Option(help="Share of words that have synonyms to choose from, 0 to 1.")] = 0.0,
+    start: Annotated[int, typer.Option(min=0, help="Number of the first sentence: for texts that differ.")] = 0,
+) -> None:
+    """Grow a corpus of controlled languages, with gold alignments, lexicon and names beside it.
+
+    They are a laboratory's languages, not natural ones: everything about them is known, so that alignment error,
+    lexicon precision and the accuracy of rare names can be measured.
+    """
+    from nmtlab.text.seedlings import FAMILY, SeedlingSettings, write_corpus
+    from nmtlab.workspace import Workspace
+
+    languages = language or ["qaa"]
+    folder = Workspace.find().new_corpus_folder(name)
+    settings = SeedlingSettings(seed=seed, vocabulary=vocabulary, names=names, ambiguity=ambiguity)
+    write_corpus(folder, languages, settings, train=train, dev=dev, test=test, start=start)
+    for code in languages:
+        print(f"{name}: {code} is {FAMILY[code].name}; {train:,} pairs to train, {dev:,} dev, {test:,} test")
+    print(f"next: nmtlab train {name} --source {languages[0]} --target en")

@@ -1,0 +1,148 @@
+"""BLEU and chrF of a corpus, through sacrebleu, each with its signature.
+
+In all of them `references` holds one or more sets, each with one reference for every hypothesis, in order.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from sacrebleu.metrics import BLEU, CHRF
+from sacrebleu.metrics.base import Metric
+
+from nmtlab.errors import CorpusError, NmtlabError
+
+Tokenizer = Literal["13a", "intl", "char", "zh", "ja-mecab", "ko-mecab", "none"]
+
+_WITHOUT_SPACES = {"ja", "zh", "yue", "th", "lo", "km", "my"}
+
+# Perl's split knows six separators, Python's str.split knows every space of Unicode: the others are moved out of
+# its sight, each to a private character of its own.
+_NOT_SEPARATORS = {
+    code: 0xF0000 + code for code in range(0x3001) if chr(code).isspace() and chr(code) not in " \t\n\r\f\v"
+}
+
+
+@dataclass(frozen=True)
+class Score:
+    """A corpus score in percent, and the signature that says how to compute it again."""
+
+    value: float
+    signature: str
+
+
+class _MultiBleu(BLEU):
+    """BLEU as multi-bleu.perl computes it; the signature reads tok:none, smooth:none."""
+
+    def __init__(self) -> None:
+        super().__init__(tokenize="none", smooth_method="none", force=True)
+
+    def _preprocess_segment(self, sent: str) -> str:
+        return sent.translate(_NOT_SEPARATORS)
+
+
+def bleu(hypotheses: Sequence[str], references: Sequence[Sequence[str]], tokenize: Tokenizer = "13a") -> Score:
+    """Return the corpus BLEU of detokenized text (Papineni et al. 2002).
+
+    Args:
+        hypotheses: one translation a sentence.
+        references: one or more sets of references.
+        tokenize: sacrebleu's tokenizer; `default_tokenizer` names one for a language.
+
+    Raises:
+        CorpusError: nothing to score, or hypotheses and references differ in number.
+        NmtlabError: no such tokenizer, or a package it needs is missing.
+    """
+    return _score(bleu_metric(tokenize), hypotheses, references)
+
+
+def chrf(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> Score:
+    """Return the corpus chrF2 (Popović 2016): character n-grams up to 6, without spaces.
+
+    Raises:
+        CorpusError: nothing to score, or hypotheses and references differ in number.
+    """
+    return _score(chrf_metric(), hypotheses, references)
+
+
+def tokenized_bleu(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> Score:
+    """Return the BLEU of multi-bleu.perl: case-sensitive, no re-tokenization, no smoothing.
+
+    Args:
+        hypotheses: one translation a sentence, its tokens joined by spaces.
+        references: one or more sets of references, tokenized likewise.
+
+    Raises:
+        CorpusError: nothing to score, or hypotheses and references differ in number.
+    """
+    return _score(tokenized_bleu_metric(), hypotheses, references)
+
+
+def default_tokenizer(language: str) -> Tokenizer:
+    """Return the tokenizer that BLEU into `language` is reported with.
+
+    `char` where words are written without spaces between them (Japanese, Chinese, Thai, Lao, Khmer, Burmese), else
+    `13a`. sacrebleu's own choice for Japanese, `ja-mecab`, needs `pip install 'sacrebleu[ja]'`.
+
+    Args:
+        language: BCP-47 code; what follows the first `-` makes no difference.
+    """
+    return "char" if language.split("-")[0].lower() in _WITHOUT_SPACES else "13a"
+
+
+def bleu_metric(tokenize: Tokenizer = "13a") -> Metric:
+    """Return the metric behind `bleu`, for `paired_bootstrap`.
+
+    Raises:
+        NmtlabError: no such tokenizer, or a package it needs is missing.
+    """
+    if tokenize not in get_args(Tokenizer):
+        raise NmtlabError(f"BLEU tokenizer {tokenize!r}: unknown", f"use one of {', '.join(get_args(Tokenizer))}")
+    try:
+        # force only silences a warning about text that looks tokenized: some corpora are published that way.
+        return BLEU(tokenize=tokenize, force=True)
+    except RuntimeError as error:
+        extra = tokenize.split("-")[0]
+        raise NmtlabError(
+            f"BLEU tokenizer {tokenize!r}: a package that it needs is missing",
+            f"pip install 'sacrebleu[{extra}]', or use 'char'",
+        ) from error
+
+
+def chrf_metric() -> Metric:
+    """Return the metric behind `chrf`, for `paired_bootstrap`."""
+    return CHRF()
+
+
+def tokenized_bleu_metric() -> Metric:
+    """Return the metric behind `tokenized_bleu`, for `paired_bootstrap`."""
+    return _MultiBleu()
+
+
+def check_parallel(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> None:
+    """Refuse what sacrebleu would silently cut to the shortest.
+
+    Raises:
+        CorpusError: nothing to score, or hypotheses and references differ in number.
+    """
+    if not hypotheses or not references:
+        raise CorpusError(
+            f"{len(hypotheses)} hypotheses and {len(references)} reference sets: nothing to score",
+            "give at least one hypothesis and one set of references",
+        )
+    for number, reference in enumerate(references, start=1):
+        if isinstance(reference, str):
+            raise CorpusError(
+                f"reference set {number} is a single string", "give a list of reference sets: [references]"
+            )
+        if len(reference) != len(hypotheses):
+            raise CorpusError(
+                f"{len(hypotheses)} hypotheses but {len(reference)} references in set {number}",
+                "give one reference for every hypothesis, in the same order",
+            )
+
+
+def _score(metric: Metric, hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> Score:
+    check_parallel(hypotheses, references)
+    value = metric.corpus_score(hypotheses, references).score
+    return Score(value, str(metric.get_signature()))

@@ -1,0 +1,76 @@
+"""Is one system better than another, or only luckier with this test set?"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from sacrebleu.metrics.base import Metric
+from sacrebleu.significance import PairedTest, Result
+
+from nmtlab.errors import CorpusError
+from nmtlab.evaluation.scores import check_parallel
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A system beside the baseline; all but `p` in the metric's points.
+
+    `mean` and `margin` are of the resampled scores: 95 % of them lie in an interval of width 2 · margin.
+    `p` is how likely a difference as large as this one would be if there were none; None for the baseline.
+    """
+
+    system: str
+    score: float
+    mean: float
+    margin: float
+    difference: float
+    p: float | None
+    signature: str
+
+
+def paired_bootstrap(
+    systems: Mapping[str, Sequence[str]],
+    references: Sequence[Sequence[str]],
+    metric: Metric,
+    samples: int = 1000,
+) -> list[Comparison]:
+    """Compare systems with a baseline by paired bootstrap resampling (Koehn 2004), as sacrebleu does.
+
+    Every call draws the same samples; sacrebleu's variable SACREBLEU_SEED changes them, the signature names the seed.
+
+    Args:
+        systems: name -> one hypothesis a sentence; the first system is the baseline.
+        references: one or more sets, each with one reference for every hypothesis.
+        metric: `bleu_metric(...)`, `tokenized_bleu_metric()` or `chrf_metric()`.
+        samples: how many test sets are drawn, at least 1.
+
+    Raises:
+        CorpusError: no system, nothing to score, or hypotheses and references differ in number.
+    """
+    if not systems:
+        raise CorpusError("0 systems: nothing to compare", "give the baseline, then the systems")
+    for hypotheses in systems.values():
+        check_parallel(hypotheses, references)
+    test = PairedTest(list(systems.items()), {"metric": metric}, references, test_type="bs", n_samples=samples)
+    signatures, columns = test()
+    ((name, signature),) = signatures.items()
+    baseline = columns[name][0]
+    return [
+        Comparison(
+            system=system,
+            score=result.score,
+            mean=float(result.mean),
+            margin=float(result.ci),
+            difference=result.score - baseline.score,
+            p=_p(result, baseline),
+            signature=str(signature),
+        )
+        for system, result in zip(columns["System"], columns[name], strict=True)
+    ]
+
+
+def _p(result: Result, baseline: Result) -> float | None:
+    if result is baseline:
+        return None
+    # A difference of 0 or more is certain; sacrebleu counts the larger ones only, so that a system would come out as
+    # most different from itself.
+    return 1.0 if result.score == baseline.score else result.p_value

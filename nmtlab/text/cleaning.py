@@ -1,0 +1,89 @@
+"""Pairs that training should not see: what is dropped, and why."""
+
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from hashlib import blake2b
+
+from nmtlab.errors import CorpusError
+from nmtlab.text.corpus import Pair
+
+BLANK = "blank side"
+TOO_LONG = "too long"
+RATIO = "length ratio"
+DUPLICATE = "duplicate"
+LEAK = "sentence of dev or test"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a pair may look like; lengths are in white-space words.
+
+    Args:
+        max_words: most words on either side, at least 1.
+        max_ratio: most words of the longer side for each word of the shorter, at least 1 (0: any).
+    """
+
+    max_words: int = 250
+    max_ratio: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.max_words < 1:
+            raise CorpusError(f"max_words is {self.max_words}", "give 1 or more")
+        if self.max_ratio and not self.max_ratio >= 1:
+            raise CorpusError(f"max_ratio is {self.max_ratio}", "give 1 or more, or 0 for any ratio")
+
+
+def normalise(sentence: str) -> str:
+    """Return `sentence` as it is compared: composed letters (NFC), case folded, single spaces."""
+    return " ".join(unicodedata.normalize("NFC", sentence).casefold().split())
+
+
+def digest(text: str) -> bytes:
+    """Return 16 bytes that stand for `text` (BLAKE2b)."""
+    return blake2b(text.encode(), digest_size=16).digest()
+
+
+def fault(pair: Pair, limits: Limits) -> str:
+    """Return why `pair` is no use by itself, or an empty string: a blank side, too long, or too unequal."""
+    shorter, longer = sorted(len(side.split()) for side in pair)
+    if not shorter:
+        return BLANK
+    if longer > limits.max_words:
+        return TOO_LONG
+    if limits.max_ratio and longer > limits.max_ratio * shorter:
+        return RATIO
+    return ""
+
+
+def clean(pairs: Iterable[Pair], limits: Limits, dropped: Counter[str]) -> Iterator[Pair]:
+    """Yield the pairs without `fault`, each only the first time; add to `dropped` how many fell, by reason.
+
+    A pair is a duplicate if both sides are the same, letter by letter. 16 bytes are kept for each pair yielded.
+    """
+    seen: set[bytes] = set()
+    for pair in pairs:
+        mark = digest("\n".join(pair))
+        if reason := fault(pair, limits) or (DUPLICATE if mark in seen else ""):
+            dropped[reason] += 1
+            continue
+        seen.add(mark)
+        yield pair
+
+
+def sentence_digests(pairs: Iterable[Pair]) -> set[bytes]:
+    """Return the digests of all sentences of both sides, normalised, by which `without_leaks` knows them."""
+    return {digest(normalise(side)) for pair in pairs for side in pair}
+
+
+def without_leaks(pairs: Iterable[Pair], held_out: set[bytes], dropped: Counter[str]) -> Iterator[Pair]:
+    """Yield the pairs neither side of which is among `held_out` (`sentence_digests` of dev or test); count the rest.
+
+    Sentences are compared normalised: case and white space make no difference.
+    """
+    for pair in pairs:
+        if any(digest(normalise(side)) in held_out for side in pair):
+            dropped[LEAK] += 1
+        else:
+            yield pair

@@ -1,0 +1,159 @@
+"""Pairs of any origin made into a corpus folder: cleaned, split, free of leaks, and accounted for."""
+
+import json
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from nmtlab.errors import CorpusError
+from nmtlab.files import write_text
+from nmtlab.text.cleaning import Limits, clean, sentence_digests, without_leaks
+from nmtlab.text.corpus import SPLITS, Pair, ParallelCorpus, check_language
+from nmtlab.text.files import new_folder, read_lines, write_pairs
+from nmtlab.text.splitting import HoldOut, divide, place
+
+REPORT = "import.json"
+INPUT = "input"
+"""Where a pair fell that was dropped before the text was split."""
+
+
+@dataclass
+class ImportReport:
+    """What an import read, kept and dropped; written beside the corpus as `import.json`.
+
+    Args:
+        kind: text, tsv, gettext, mtdata or sacrebleu.
+        origin: what was read, as the user named it (of an absolute path only its last part).
+        source: code of the source language.
+        target: code of the target language.
+        options: limits of length, and how dev and test were chosen.
+        kept: pairs written, by split.
+        dropped: pairs dropped, by where they were (`INPUT` or a split) and reason.
+        checksum: of the corpus, as `ParallelCorpus.checksum`.
+    """
+
+    kind: str
+    origin: Mapping[str, object]
+    source: str
+    target: str
+    options: dict[str, object] = field(default_factory=dict)
+    kept: dict[str, int] = field(default_factory=dict)
+    dropped: dict[str, Counter[str]] = field(default_factory=lambda: {where: Counter() for where in (INPUT, *SPLITS)})
+    checksum: str = ""
+
+    def __post_init__(self) -> None:
+        check_language(self.source)
+        check_language(self.target)
+        if self.source == self.target:
+            raise CorpusError(f"language {self.source!r} is both source and target", "give two languages")
+
+    @property
+    def read(self) -> int:
+        """Pairs read: those kept and those dropped."""
+        return sum(self.kept.values()) + sum(reasons.total() for reasons in self.dropped.values())
+
+    def save(self, folder: Path) -> None:
+        """Take the checksum of the corpus in `folder` and write the report there."""
+        self.checksum = ParallelCorpus.open(folder, self.source, self.target).checksum()
+        entries = asdict(self) | {"read": self.read}
+        entries["dropped"] = {where: dict(reasons) for where, reasons in self.dropped.items() if reasons}
+        write_text(folder / REPORT, json.dumps(entries, ensure_ascii=False, indent=1) + "\n")
+
+
+def as_named(path: Path) -> str:
+    """Return `path` as it may stand in a report: an absolute one without the folders of this machine."""
+    return path.name if path.is_absolute() else str(path)
+
+
+def build(
+    folder: Path,
+    report: ImportReport,
+    pairs: Iterable[Pair],
+    limits: Limits,
+    hold_out: HoldOut,
+    published: Mapping[str, Iterable[Pair]] | None = None,
+) -> ImportReport:
+    """Write the corpus `folder` from `pairs`, whole or not at all, and return `report`, filled in.
+
+    The pairs are cleaned (see `clean`) and split by `hold_out`; then pairs of dev with a sentence of test fall, and
+    pairs of train with a sentence of either. A dev or test set in `published` is instead taken as it is, blank lines
+    and duplicates included, since a score on a part of it compares with nobody's; nothing more is held out then.
+
+    Args:
+        folder: where the corpus goes; must not be there yet.
+        report: kind, origin and languages; whoever yields `pairs` counts there what it drops.
+        pairs: source and target sentences, read once.
+        limits: lengths allowed.
+        hold_out: how much to hold out.
+        published: dev and test set of the input's own.
+
+    Raises:
+        CorpusError: `folder` is there already, nothing is left to train on, or the input cannot be read.
+    """
+    report.options |= asdict(limits) | ({} if published else asdict(hold_out))
+    kept = {}
+    parts: Mapping[str, Iterable[Pair]]
+    with new_folder(folder) as temporary:
+        if published:
+            parts = {**published, "train": clean(pairs, limits, report.dropped["train"])}
+        else:
+            parts = _parts(temporary, clean(pairs, limits, report.dropped[INPUT]), hold_out)
+        held_out: set[bytes] = set()
+        for split in ("test", "dev", "train"):
+            part = parts.get(split, ())
+            if split == "train" or not published:
+                part = without_leaks(part, held_out, report.dropped[split])
+            kept[split] = _write(temporary, report, split, part)
+            if split != "train" and kept[split]:
+                held_out |= sentence_digests(ParallelCorpus(temporary, report.source, report.target).pairs(split))
+        report.kept = {split: kept[split] for split in SPLITS}
+        if not report.kept["train"]:
+            raise CorpusError(
+                f"{folder.name}: nothing to train on, all of {report.read:,} pairs dropped or held out{_why(report)}",
+                "give more text, hold out less, or allow longer sentences",
+            )
+        _spool(temporary, "source").unlink(missing_ok=True)
+        _spool(temporary, "target").unlink(missing_ok=True)
+        report.save(temporary)
+    return report
+
+
+def _parts(folder: Path, pairs: Iterable[Pair], hold_out: HoldOut) -> dict[str, Iterator[Pair]]:
+    """Spool `pairs` into `folder` and return them split by split."""
+    places = array("d")
+
+    def placed() -> Iterator[Pair]:
+        for pair in pairs:
+            places.append(place(pair[0] if hold_out.by == "source" else pair[1]))
+            yield pair
+
+    source, target = _spool(folder, "source"), _spool(folder, "target")
+    if not write_pairs(source, target, placed()):
+        return {}
+    division = divide(places, hold_out)
+
+    def part(split: str) -> Iterator[Pair]:
+        spooled = zip(read_lines(source), read_lines(target), places, strict=True)
+        return ((one, other) for one, other, where in spooled if division.split(where) == split)
+
+    return {split: part(split) for split in SPLITS}
+
+
+def _spool(folder: Path, side: str) -> Path:
+    return folder / f".{side}.spool"
+
+
+def _write(folder: Path, report: ImportReport, split: str, pairs: Iterable[Pair]) -> int:
+    paths = folder / f"{split}.{report.source}", folder / f"{split}.{report.target}"
+    written = write_pairs(*paths, pairs)
+    if not written:
+        for path in paths:
+            path.unlink()
+    return written
+
+
+def _why(report: ImportReport) -> str:
+    reasons: Counter[str] = sum(report.dropped.values(), Counter())
+    return "".join(f", {number:,} {reason}" for reason, number in reasons.most_common())

@@ -1,0 +1,132 @@
+"""Translations of programs' messages: gettext catalogues, `.po` and `.mo`, whose originals are English."""
+
+import re
+import struct
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import polib
+
+from nmtlab.errors import CorpusError
+from nmtlab.text.cleaning import Limits
+from nmtlab.text.corpus import Pair
+from nmtlab.text.importers.build import INPUT, ImportReport, as_named, build
+from nmtlab.text.importers.messages import placeholders, plain_pair
+from nmtlab.text.splitting import HoldOut
+
+UNREADABLE = "unreadable catalogue"
+OBSOLETE = "obsolete"
+FUZZY = "fuzzy"
+UNTRANSLATED = "untranslated"
+CREDITS = "translators' credits"
+NO_LETTERS = "no letters"
+COPIED = "same on both sides"
+PLACEHOLDERS = "different placeholders"
+
+_CREDITS = {"translator-credits", "translator_credits", "Your names", "Your emails"}
+_CREDITS |= {"NAME OF TRANSLATORS", "EMAIL OF TRANSLATORS"}
+_SCRIPTS = {"arabic": "Arab", "cyrillic": "Cyrl", "devanagari": "Deva", "latin": "Latn"}
+_HEADER_LANGUAGE = re.compile(rb'"Language: *([A-Za-z_@.-]+)')
+_LOCALE = re.compile(r"[a-z]{2,3}([_-][A-Za-z]{2,8})?(@[a-z]+)?")
+
+
+def import_gettext(
+    folder: Path, places: Iterable[Path], language: str, limits: Limits, hold_out: HoldOut
+) -> ImportReport:
+    """Make the corpus `folder`, from `language` to English, from the catalogues of programs.
+
+    A message with a plural gives its singular. Accelerators and markup are removed, placeholders stay and must be
+    the same on both sides (see `messages`). Every message that is left out is counted with its reason.
+
+    Args:
+        folder: where the corpus goes; must not be there yet.
+        places: folders to search for catalogues of `language`, as LANG/LC_MESSAGES/*.mo on a Linux machine or *.po
+            with the language in header or name; and catalogues themselves.
+        language: its code, as uz, pt-BR or uz-Cyrl.
+        limits: lengths allowed.
+        hold_out: how much is held out.
+
+    Raises:
+        CorpusError: there are no such catalogues (the languages that are there are said); or as `build`.
+    """
+    places = list(places)
+    paths = find_catalogues(places, language)
+    origin = {"places": [as_named(place) for place in places], "catalogues": len(paths)}
+    report = ImportReport("gettext", origin, language, "en")
+    return build(folder, report, read_catalogues(paths, report.dropped[INPUT]), limits, hold_out)
+
+
+def find_catalogues(places: Iterable[Path], language: str) -> list[Path]:
+    """Return the catalogues of `language` in folders, and those of `places` that are files themselves.
+
+    Raises:
+        CorpusError: a place does not exist, or there are none.
+    """
+    found: dict[str, list[Path]] = {}
+    for place in places:
+        if not place.exists():
+            raise CorpusError(f"{place}: not found", "check the name")
+        if place.is_file():
+            found.setdefault(_code(language), []).append(place)
+            continue
+        for path in sorted(path for path in place.rglob("*") if path.suffix in (".po", ".mo")):
+            found.setdefault(_code(_locale(path)), []).append(path)
+    if paths := found.get(_code(language)):
+        return paths
+    found.pop("", None)
+    there = sorted(found, key=lambda code: (-len(found[code]), code))
+    more = f" and {len(there) - 20} more" if len(there) > 20 else ""
+    raise CorpusError(
+        f"no gettext catalogue of language {language!r} found",
+        f"choose from those found: {', '.join(there[:20])}{more}" if there else "give folders with .po or .mo files",
+    )
+
+
+def read_catalogues(paths: Iterable[Path], dropped: Counter[str]) -> Iterator[Pair]:
+    """Yield (translation, English) of every usable message; count the others, and unreadable files, in `dropped`."""
+    for path in paths:
+        try:
+            catalogue = polib.mofile(str(path)) if path.suffix == ".mo" else polib.pofile(str(path))
+        except (OSError, ValueError, struct.error):
+            dropped[UNREADABLE] += 1
+            continue
+        for entry in catalogue:
+            original, translation = plain_pair(entry.msgid, entry.msgstr_plural.get(0, "") or entry.msgstr)
+            if reason := _unusable(entry, original, translation):
+                dropped[reason] += 1
+            else:
+                yield translation, original
+
+
+def _unusable(entry: polib.POEntry | polib.MOEntry, original: str, translation: str) -> str:
+    if entry.obsolete:
+        return OBSOLETE
+    if "fuzzy" in entry.flags:
+        return FUZZY
+    if not translation:
+        return UNTRANSLATED
+    if entry.msgid in _CREDITS:
+        return CREDITS
+    if not all(any(letter.isalpha() for letter in text) for text in (original, translation)):
+        return NO_LETTERS
+    if original == translation:
+        return COPIED
+    return "" if placeholders(original) == placeholders(translation) else PLACEHOLDERS
+
+
+def _locale(path: Path) -> str:
+    """Return the locale of a catalogue from its folder LANG/LC_MESSAGES, its header or its name, or ""."""
+    if path.parent.name == "LC_MESSAGES":
+        return path.parent.parent.name
+    with path.open("rb") as file:
+        if path.suffix == ".po" and (header := _HEADER_LANGUAGE.search(file.read(8192))):
+            return header[1].decode()
+    return path.stem if _LOCALE.fullmatch(path.stem) else ""
+
+
+def _code(locale: str) -> str:
+    """Return the code of a locale, to compare by: uz_UZ.UTF-8 is uz-uz, uz@cyrillic is uz-cyrl."""
+    name, _, modifier = locale.partition("@")
+    parts = [name.partition(".")[0].replace("_", "-"), _SCRIPTS.get(modifier, modifier)]
+    return "-".join(part for part in parts if part).casefold()

@@ -1,0 +1,134 @@
+"""Published corpora by their ids in mtdata's index, downloaded by mtdata."""
+
+import importlib.util
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from nmtlab.errors import CorpusError
+from nmtlab.text.cleaning import Limits
+from nmtlab.text.corpus import Pair
+from nmtlab.text.files import read_lines
+from nmtlab.text.importers.build import ImportReport, build
+from nmtlab.text.splitting import HoldOut
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Which data sets make up a corpus.
+
+    Args:
+        source: code of the source language.
+        target: code of the target language.
+        train: ids of data sets in mtdata's index, GROUP-NAME-VERSION-LANG-LANG.
+        dev: the same for dev; taken as they are.
+        test: the same for test.
+    """
+
+    source: str
+    target: str
+    train: tuple[str, ...]
+    dev: tuple[str, ...] = ()
+    test: tuple[str, ...] = ()
+
+
+def _ted(source: str, code: str) -> Recipe:
+    train, dev, test = (f"Neulab-tedtalks_{split}-1-eng-{code}" for split in ("train", "dev", "test"))
+    return Recipe(source, "en", (train,), (dev,), (test,))
+
+
+THESIS = {
+    "ted-gl-en": _ted("gl", "glg"),
+    "ted-sk-en": _ted("sk", "slk"),
+    "ted-he-en": _ted("he", "heb"),
+    "ted-ar-en": _ted("ar", "ara"),
+    "iwslt15-en-vi": Recipe(
+        "en",
+        "vi",
+        ("StanfordNLP-iwslt15_train-1-eng-vie",),
+        ("StanfordNLP-test2012-1-eng-vie",),
+        ("StanfordNLP-test2013-1-eng-vie",),
+    ),
+    "kftt-en-ja": Recipe(
+        "en",
+        "ja",
+        ("Phontron-kftt_train-1-eng-jpn",),
+        ("Phontron-kftt_dev-1-eng-jpn",),
+        ("Phontron-kftt_test-1-eng-jpn",),
+    ),
+}
+"""The corpora of thesis 3.2 and 3.3 that are published."""
+
+
+def find_recipe(name: str) -> Recipe:
+    """Return a recipe of `THESIS`, or raise `CorpusError`, which lists them."""
+    if name not in THESIS:
+        raise CorpusError(f"mtdata recipe {name!r}: there is none", f"choose from {', '.join(THESIS)}")
+    return THESIS[name]
+
+
+def import_mtdata(folder: Path, recipe: Recipe, limits: Limits, hold_out: HoldOut) -> ImportReport:
+    """Make the corpus `folder` from data sets that mtdata knows.
+
+    What mtdata has downloaded before (its folder is named by the environment variable MTDATA) needs no network.
+
+    Args:
+        folder: where the corpus goes; must not be there yet.
+        recipe: which data sets.
+        limits: lengths allowed.
+        hold_out: how much is held out, if the recipe has neither dev nor test.
+
+    Raises:
+        CorpusError: mtdata is not installed, does not know or cannot fetch a data set; or as `build`.
+    """
+    if importlib.util.find_spec("mtdata") is None:
+        raise CorpusError("mtdata is not installed", "pip install 'nmtlab[download]'")
+    if not recipe.train:
+        raise CorpusError("no data set to train on", "give the id of one, or a recipe")
+    splits = {"train": recipe.train, "dev": recipe.dev, "test": recipe.test}
+    origin = {split: list(names) for split, names in splits.items() if names}
+    report = ImportReport("mtdata", origin, recipe.source, recipe.target)
+    codes = _codes(recipe.source, recipe.target)
+    with tempfile.TemporaryDirectory() as temporary:
+        sets = {split: _pairs(names, codes, Path(temporary)) for split, names in splits.items() if names}
+        return build(folder, report, sets.pop("train"), limits, hold_out, sets)
+
+
+def _pairs(names: tuple[str, ...], codes: list[str], folder: Path) -> Iterator[Pair]:
+    for name in names:
+        languages = [code.split("_")[0] for code in name.split("-")[-2:]]
+        if sorted(languages) != sorted(codes):
+            raise CorpusError(f"data set {name!r}: not of {codes[0]} and {codes[1]}", "give the languages in its name")
+        source, target = (languages.index(code) for code in codes)
+        path = folder / name
+        _mtdata(["-m", "mtdata", "-no-pb", "echo", name], path, f"data set {name!r}: mtdata could not get it")
+        for line in read_lines(path):
+            row = [*line.split("\t"), ""]  # a row without its second column is a pair with a blank side
+            yield row[source], row[target]
+        path.unlink()
+
+
+def _codes(source: str, target: str) -> list[str]:
+    """Return the three-letter codes that ids have for two languages."""
+    program = "import sys; from mtdata.iso.bcp47 import bcp47; print(*(bcp47(code).lang for code in sys.argv[1:]))"
+    arguments = ["-c", program, source.replace("-", "_"), target.replace("-", "_")]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "codes"
+        _mtdata(arguments, path, f"languages {source} and {target}: mtdata does not know them")
+        return next(read_lines(path)).split()
+
+
+def _mtdata(arguments: list[str], output: Path, problem: str) -> None:
+    """Run mtdata in a process of its own, since importing it sets up logging for the whole program."""
+    with output.open("wb") as file:
+        done = subprocess.run(
+            [sys.executable, "-X", "utf8", *arguments], stdout=file, stderr=subprocess.PIPE, text=True, check=False
+        )
+    if done.returncode:
+        reason = done.stderr.strip().splitlines()[-1:] or [f"it ended with {done.returncode}"]
+        raise CorpusError(
+            f"{problem} ({reason[0][:200]})", "check the network, and the id with 'python -m mtdata list -l LANG-LANG'"
+        )

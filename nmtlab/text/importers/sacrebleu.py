@@ -1,0 +1,69 @@
+"""The test sets that sacrebleu knows, fetched by it and taken as they are."""
+
+from pathlib import Path
+
+from nmtlab.errors import CorpusError
+from nmtlab.text.corpus import ParallelCorpus, aligned
+from nmtlab.text.files import new_folder, read_lines, write_lines, write_pairs
+from nmtlab.text.importers.build import ImportReport
+
+
+def import_sacrebleu(folder: Path, source: str, target: str, dev: str = "", test: str = "") -> ImportReport:
+    """Make the corpus `folder`, dev and test only, from published test sets.
+
+    Nothing is cleaned, so that scores compare with those of others. Further references become `test.LANG.1` ...
+    What sacrebleu has fetched before (its folder is named by the environment variable SACREBLEU) needs no network.
+
+    Args:
+        folder: where the corpus goes; must not be there yet.
+        source: code of the source language, as sacrebleu has it.
+        target: code of the target language.
+        dev: name of the set that becomes dev, for example wmt16; empty for none.
+        test: name of the set that becomes test.
+
+    Raises:
+        CorpusError: neither set is named, a set is not known for these languages, or it cannot be fetched.
+    """
+    sets = {split: name for split, name in (("dev", dev), ("test", test)) if name}
+    if not sets:
+        raise CorpusError("no test set named", "name one for dev, for test, or for both, for example --test wmt17")
+    report = ImportReport("sacrebleu", dict(sets), source, target)
+    with new_folder(folder) as temporary:
+        for split, name in sets.items():
+            source_file, *references = _files(name, f"{source}-{target}")
+            report.kept[split] = _write(temporary / split, report, source_file, references)
+        ParallelCorpus.open(temporary, source, target).check()
+        report.save(temporary)
+    return report
+
+
+def _files(name: str, languages: str) -> list[Path]:
+    from sacrebleu import get_reference_files, get_source_file
+    from sacrebleu.dataset import DATASETS
+
+    known = [known for known, dataset in DATASETS.items() if languages in dataset.langpairs]
+    if name not in known:
+        raise CorpusError(
+            f"test set {name!r}: sacrebleu has none of this name for {languages}",
+            f"choose from {', '.join(known)}" if known else "choose other languages, or swap them",
+        )
+    try:
+        source, references = get_source_file(name, languages), get_reference_files(name, languages)
+    except (OSError, SystemExit) as error:  # it ends the program where a checksum or a certificate is wrong
+        raise CorpusError(
+            f"test set {name!r}: sacrebleu could not fetch it ({error})",
+            "try where there is a network, or bring its files to the folder that the variable SACREBLEU names",
+        ) from None
+    if not references:
+        raise CorpusError(f"test set {name!r}: has no reference for {languages}", "choose another test set")
+    return [Path(source), *sorted(map(Path, references))]
+
+
+def _write(stem: Path, report: ImportReport, source_file: Path, references: list[Path]) -> int:
+    first, *others = references
+    pairs = aligned(read_lines(source_file), read_lines(first), str(source_file), str(first))
+    for number, path in enumerate(others, start=1):
+        write_lines(stem.with_name(f"{stem.name}.{report.target}.{number}"), read_lines(path))
+    return write_pairs(
+        stem.with_name(f"{stem.name}.{report.source}"), stem.with_name(f"{stem.name}.{report.target}"), pairs
+    )

@@ -1,0 +1,88 @@
+"""Which sentences are held out as dev and test: decided by the sentence itself, not by chance or order."""
+
+import hashlib
+import math
+from bisect import bisect_left
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from nmtlab.errors import CorpusError
+from nmtlab.text.cleaning import normalise
+
+
+@dataclass(frozen=True)
+class HoldOut:
+    """How much of a corpus without splits of its own becomes dev and test.
+
+    Args:
+        dev: below 1 a share of the pairs; from 1 on a number of pairs; 0 for no dev set.
+        test: the same for test.
+        most: of a share, at most this many pairs are held out. What is over stays in training.
+        by: the side whose sentence decides.
+    """
+
+    dev: float = 0.05
+    test: float = 0.05
+    most: int = 1000
+    by: Literal["source", "target"] = "target"
+
+    def __post_init__(self) -> None:
+        for name, size in (("dev", self.dev), ("test", self.test)):
+            if not 0 <= size < math.inf or (size > 1 and size != int(size)):
+                raise CorpusError(f"{name} is {size}", "give a share below 1 or a whole number of pairs")
+        if self.most < 0:
+            raise CorpusError(f"most is {self.most}", "give 0 or more pairs")
+
+
+@dataclass(frozen=True)
+class Division:
+    """The places, between 0 and 1, where test ends and dev begins; training is between them."""
+
+    test_below: float
+    dev_above: float
+
+    def split(self, place: float) -> str:
+        """Return the split, train, dev or test, of a sentence at `place`."""
+        if place < self.test_below:
+            return "test"
+        return "dev" if place > self.dev_above else "train"
+
+
+def place(sentence: str) -> float:
+    """Return where in [0, 1) `sentence` lies: the first 52 bits of the SHA-1 of its normalised form.
+
+    The same sentence has the same place in every corpus, so that corpora which share one side (the English of many
+    languages, say) hold out the same sentences.
+    """
+    digest = hashlib.sha1(normalise(sentence).encode(), usedforsecurity=False).digest()
+    return (int.from_bytes(digest[:8]) >> 12) / 2**52
+
+
+def divide(places: Iterable[float], hold_out: HoldOut) -> Division:
+    """Return the division of a corpus whose sentences, one of each pair, lie at `places`.
+
+    Test is the lowest places and dev the highest, as far as the shares or numbers wanted allow. Pairs with the same
+    sentence are never parted: of a number of pairs wanted, up to that many are taken. A smaller dev or test is always
+    part of a larger one.
+
+    Raises:
+        CorpusError: dev and test would leave nothing for training.
+    """
+    ordered = sorted(places)
+    test_below = _bound(ordered, hold_out.test, hold_out.most)
+    dev_above = 1 - _bound([1 - place for place in reversed(ordered)], hold_out.dev, hold_out.most)
+    division = Division(test_below, dev_above)
+    if not any(division.split(place) == "train" for place in ordered):
+        raise CorpusError(
+            f"{len(ordered):,} pairs: with dev {hold_out.dev:g} and test {hold_out.test:g} none are left for training",
+            "hold out less, or give more text",
+        )
+    return division
+
+
+def _bound(ordered: list[float], size: float, most: int) -> float:
+    """Return the greatest bound with a share `size` or, if smaller, with at most `most` places below it."""
+    share, number = (size, most) if size < 1 else (1.0, int(size))
+    within = bisect_left(ordered, share)
+    return share if within <= number else ordered[number]

@@ -1,0 +1,1 @@
+"""Other systems, measured on nmtlab's data, size and batches."""

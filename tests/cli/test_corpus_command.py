@@ -1,0 +1,164 @@
+import csv
+import io
+import subprocess
+import sys
+
+import polib
+import pytest
+from typer.testing import CliRunner
+
+from nmtlab.cli.corpus import app
+from nmtlab.errors import CorpusError
+from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.files import write_lines
+
+
+@pytest.fixture
+def data(tmp_path, monkeypatch):
+    """The workspace's data folder; the current folder is beside it and has uz.txt, en.txt and both in pairs.tsv."""
+    monkeypatch.setenv("NMTLAB_DATA", str(tmp_path / "data"))
+    monkeypatch.delenv("NMTLAB_CORPORA", raising=False)
+    monkeypatch.chdir(tmp_path)
+    uz, en = [f"{n} gap" for n in range(200)], [f"sentence {n}" for n in range(200)]
+    write_lines(tmp_path / "uz.txt", [*uz, "", *uz[:7]])
+    write_lines(tmp_path / "en.txt", [*en, "blank", *en[:7]])
+    write_lines(tmp_path / "pairs.tsv", ["id\tuz\ten", *(f"1\t{a}\t{b}" for a, b in zip(uz, en, strict=True))])
+    return tmp_path / "data"
+
+
+def _run(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def _said(*arguments):
+    result = _run(*arguments)
+    assert result.exit_code == 0, result.output
+    return " ".join(result.output.split())
+
+
+def _problem(*arguments):
+    result = _run(*arguments)
+    assert isinstance(result.exception, CorpusError), result.output
+    return str(result.exception)
+
+
+def test_importing_text_says_what_was_kept_dropped_and_what_comes_next(data):
+    said = _said("import", "text", "small", "uz.txt", "en.txt", "--source", "uz", "--target", "en", "--dev", 20)
+    corpus = ParallelCorpus.open(data / "corpora" / "small")
+    counts = corpus.check()
+    assert counts["dev"] == 20
+    assert sum(counts.values()) == 200
+    assert "small: uz to en" in said
+    assert "read │ │ 208" in said
+    assert "dropped from input │ duplicate │ 7" in said
+    assert "dropped from input │ blank side │ 1" in said
+    assert f"train │ │ {counts['train']}" in said
+    assert f"written to {data / 'corpora' / 'small'}" in said
+    assert said.endswith("next: nmtlab corpus stats small, then nmtlab train small")
+
+
+def test_the_options_of_cleaning_and_splitting_are_handed_on(data):
+    write_lines(data.parent / "long.txt", ["a " * 9, "a a a", "a", *(str(n) for n in range(30))])
+    write_lines(data.parent / "short.txt", ["b", "b", "b", *("c" for _ in range(30))])
+    said = _said(
+        *("import", "text", "small", "long.txt", "short.txt", "--source", "uz", "--target", "en"),
+        *("--max-words", 5, "--max-ratio", 2, "--dev", 0.9, "--test", 0, "--max-held-out", 3, "--split-by", "source"),
+    )
+    assert "too long │ 1" in said
+    assert "length ratio │ 1" in said
+    assert "dev │ │ 3" in said
+
+
+def test_a_corpus_without_dev_is_pointed_out(data):
+    said = _said(
+        *("import", "text", "small", "uz.txt", "en.txt", "--source", "uz", "--target", "en", "--dev", 0, "--test", 0)
+    )
+    assert "there is no dev set" in said
+    assert "--dev 100" in said
+
+
+def test_dev_and_test_files_of_their_own_are_taken(data):
+    write_lines(data.parent / "a", ["7 gap"])
+    write_lines(data.parent / "b", ["another sentence"])
+    said = _said(
+        *("import", "text", "small", "uz.txt", "en.txt", "--source", "uz", "--target", "en"),
+        *("--dev-files", "a", "b", "--test-files", "b", "a"),
+    )
+    assert "dropped from train │ sentence of dev or test │ 1" in said
+    corpus = ParallelCorpus.open(data / "corpora" / "small")
+    assert list(corpus.pairs("dev")) == [("7 gap", "another sentence")]
+    assert list(corpus.pairs("test")) == [("another sentence", "7 gap")]
+
+
+def test_importing_tsv_by_name_of_column(data):
+    columns = ("--source-column", "uz", "--target-column", "en")
+    said = _said("import", "tsv", "small", "pairs.tsv", "--source", "uz", "--target", "en", *columns)
+    assert "read │ │ 200" in said
+    assert "line 1: no column 'tr'; choose from id, uz, en" in _problem(
+        *("import", "tsv", "other", "pairs.tsv", "--source", "uz", "--target", "en", "--source-column", "tr")
+    )
+
+
+def test_importing_catalogues(data):
+    catalogue = polib.POFile()
+    catalogue.extend(polib.POEntry(msgid=f"_File {n}", msgstr=f"_Dosya {n}") for n in range(60))
+    folder = data.parent / "locale" / "tr" / "LC_MESSAGES"
+    folder.mkdir(parents=True)
+    catalogue.save_as_mofile(str(folder / "a.mo"))
+    assert "small: tr to en" in _said("import", "gettext", "small", "locale", "--language", "tr")
+    assert next(ParallelCorpus.open(data / "corpora" / "small").pairs("train"))[0].startswith("Dosya")
+    assert "language 'fr' found; choose from those found: tr" in _problem(
+        "import", "gettext", "other", "locale", "--language", "fr"
+    )
+
+
+def test_downloads_say_what_is_missing(data):
+    pytest.importorskip("mtdata", reason="needs the extra 'download'")
+    assert "recipe 'x': there is none; choose from ted-gl-en" in _problem("import", "mtdata", "small", "--recipe", "x")
+    both = ("--recipe", "ted-gl-en", "--source", "gl")
+    assert "recipe 'ted-gl-en' and languages or data sets of your own; give" in _problem("import", "mtdata", "a", *both)
+    assert "no data set to train on; give the id" in _problem("import", "mtdata", "small")
+    assert "no test set named; name one" in _problem("import", "sacrebleu", "small", "--source", "de", "--target", "en")
+    assert not list(data.rglob("*.en"))
+
+
+def test_a_name_that_is_taken_or_not_allowed_is_an_error(data):
+    arguments = ("uz.txt", "en.txt", "--source", "uz", "--target", "en")
+    _said("import", "text", "small", *arguments)
+    assert "corpus 'small': there is one already; choose another name" in _problem(
+        "import", "text", "small", *arguments
+    )
+    assert "corpus name '../small': not allowed; use" in _problem("import", "text", "../small", *arguments)
+
+
+def test_stats_prints_a_table_of_a_corpus_by_name_or_path(data):
+    _said("import", "text", "small", "uz.txt", "en.txt", "--source", "uz", "--target", "en", "--dev", 20, "--test", 20)
+    said = _said("stats", "small")
+    assert "small: uz to en" in said
+    assert "train │ uz │ 160 │ 320 │ 161 │ 160 │ 2.0 │ 2 │ 2 │ │ │" in said
+    assert "dev │ en │ 20 │ 40 │ 21 │ 20 │ 2.0 │ 2 │ 2 │ 50.0% │ 95.2% │" in said
+    assert _said("stats", data / "corpora" / "small") == said
+    assert "small: en to uz" in _said("stats", "small", "--source", "en")
+    assert "corpus 'other': not found" in _problem("stats", "other")
+
+
+def test_stats_can_be_read_by_a_program(data):
+    _said("import", "text", "small", "uz.txt", "en.txt", "--source", "uz", "--target", "en", "--dev", 20, "--test", 20)
+    rows = list(csv.DictReader(io.StringIO(_run("stats", "small", "--csv").output)))
+    assert [(row["split"], row["side"], row["sentences"]) for row in rows[:3]] == [
+        ("train", "source", "160"),
+        ("train", "target", "160"),
+        ("dev", "source", "20"),
+    ]
+    assert float(rows[2]["new_types"]) == 20 / 21
+    assert rows[0]["new_types"] == ""
+
+
+def test_the_help_imports_nothing_heavy():
+    program = (
+        "import sys; from typer.testing import CliRunner; from nmtlab.cli.corpus import app;"
+        "assert CliRunner().invoke(app, ['import', '--help']).exit_code == 0;"
+        "print(*sorted({'torch', 'pandas', 'numpy', 'polib', 'sacrebleu'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""

@@ -1,0 +1,86 @@
+"""What several tests need: one thread, and a small corpus that can be learned in seconds."""
+
+import os
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+os.environ["OMP_NUM_THREADS"] = "1"
+os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
+
+import pytest
+import torch
+
+from nmtlab.recipe import Recipe, named_recipe
+from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.workspace import Workspace
+
+torch.set_num_threads(1)
+
+WORDS = {
+    "ein": "one", "hund": "dog", "katze": "cat", "sieht": "sees", "haus": "house", "rot": "red", "kind": "child",
+    "geht": "goes", "nach": "to", "berg": "mountain", "und": "and", "fluss": "river", "alt": "old", "singt": "sings",
+}  # fmt: skip
+
+TINY = [
+    "text.segmentation=word", "text.vocabulary_size=0", "model.d_model=16", "model.d_ff=32", "model.heads=2",
+    "model.encoder_layers=1", "model.decoder_layers=1", "training.batch_tokens=200", "training.validate_every=20",
+    "training.max_evaluations=3", "training.warmup=20", "machine.threads=1", "machine.device=cpu",
+]  # fmt: skip
+
+
+def write_split(folder: Path, split: str, count: int, seed: int) -> None:
+    generator = random.Random(seed)
+    sentences = [generator.choices(list(WORDS), k=generator.randint(2, 7)) for _ in range(count)]
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{split}.de").write_text("".join(" ".join(s) + "\n" for s in sentences), encoding="utf-8")
+    (folder / f"{split}.en").write_text(
+        "".join(" ".join(WORDS[w] for w in s) + "\n" for s in sentences), encoding="utf-8"
+    )
+
+
+@pytest.fixture(scope="session")
+def make_corpus(tmp_path_factory) -> Callable[[], Path]:
+    """Make a corpus of its own for a test that spoils it."""
+
+    def make() -> Path:
+        folder = tmp_path_factory.mktemp("corpora") / "tiny"
+        write_split(folder, "train", 300, seed=1)
+        held_out = set((folder / "train.de").read_text(encoding="utf-8").splitlines())
+        for split, seed in (("dev", 2), ("test", 3)):
+            write_split(folder, split, 40, seed)
+            for language in ("de", "en"):
+                path = folder / f"{split}.{language}"
+                source = (folder / f"{split}.de").read_text(encoding="utf-8").splitlines()
+                lines = path.read_text(encoding="utf-8").splitlines()
+                kept = [line for line, s in zip(lines, source, strict=True) if s not in held_out]
+                path.with_suffix(f".{language}.kept").write_text("\n".join(kept) + "\n", encoding="utf-8")
+            for language in ("de", "en"):
+                (folder / f"{split}.{language}.kept").rename(folder / f"{split}.{language}")
+        return folder
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def tiny_corpus(make_corpus) -> ParallelCorpus:
+    return ParallelCorpus.open(make_corpus())
+
+
+@pytest.fixture(scope="session")
+def tiny_recipe() -> Recipe:
+    return named_recipe("transformer-small").with_settings(TINY)
+
+
+@pytest.fixture
+def workspace(tmp_path) -> Workspace:
+    return Workspace(tmp_path / "data")
+
+
+@pytest.fixture(scope="session")
+def trained(tiny_corpus, tiny_recipe, tmp_path_factory):
+    """A run trained to the end, and the workspace it is in."""
+    from nmtlab.training.trainer import train
+
+    workspace = Workspace(tmp_path_factory.mktemp("trained"))
+    return train("whole", tiny_recipe, tiny_corpus, workspace), workspace

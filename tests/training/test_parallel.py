@@ -1,0 +1,49 @@
+"""Two processes train as one does on the same global batch."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+
+from nmtlab.runs.run import Run
+from nmtlab.text.batches import Batch
+from nmtlab.training.parallel import Group
+from nmtlab.training.trainer import train
+
+TOLERANCE = 2e-5
+"""Relative; sums in float32 are taken in another order."""
+
+
+def test_two_processes_give_the_losses_of_one(tiny_corpus, tiny_recipe, workspace):
+    recipe = tiny_recipe.with_changes({"model.dropout": 0.0, "training.max_evaluations": 2})
+    one = train("one", recipe, tiny_corpus, workspace)
+    recipe.save(workspace.data / "recipe.toml")
+    words = [
+        *(sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "nmtlab"),
+        *("train", str(tiny_corpus.folder), "--recipe", str(workspace.data / "recipe.toml"), "--name", "two"),
+    ]
+    subprocess.run(words, env={**os.environ, "NMTLAB_DATA": str(workspace.data)}, check=True, capture_output=True)
+    two = Run(workspace.runs / "two")
+    assert two.environment["processes"] == 2
+    assert two.status == "finished"
+    for name in ("loss", "perplexity", "gradient_norm"):
+        np.testing.assert_allclose(two.metrics("train")[name], one.metrics("train")[name], rtol=TOLERANCE)
+    np.testing.assert_allclose(
+        two.metrics("validation")["perplexity"], one.metrics("validation")["perplexity"], rtol=TOLERANCE
+    )
+
+
+def test_a_batch_is_shared_out_without_loss():
+    batch = Batch(np.arange(1, 11).reshape(5, 2), np.arange(11, 21).reshape(5, 2))
+    shares = [Group(rank, 3).share(batch) for rank in range(3)]
+    rows = sorted(row for share in shares for row in share.source.tolist())
+    assert rows == batch.source.tolist()
+    assert sum(share.target_tokens for share in shares) == batch.target_tokens
+
+
+def test_a_process_without_rows_trains_on_no_token():
+    batch = Batch(np.array([[4, 2]]), np.array([[5, 2]]))
+    share = Group(1, 2).share(batch)
+    assert share.source.shape == (1, 2)
+    assert share.target_tokens == 0

@@ -1,0 +1,136 @@
+"""A training that is killed and resumed goes on as if nothing had happened."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+import torch
+
+from nmtlab.errors import RunError
+from nmtlab.runs.log import read_log
+from nmtlab.runs.run import Run
+from nmtlab.training.trainer import train
+
+EXACT = ["loss", "perplexity", "gradient_norm", "rate"]
+
+
+def losses(run: Run) -> list[list[float]]:
+    return run.metrics("train")[["step", *EXACT]].to_numpy().tolist()
+
+
+def command(*words: str, data) -> list[str]:
+    return [sys.executable, "-m", "nmtlab", *words]
+
+
+def environment(data) -> dict[str, str]:
+    return {**os.environ, "NMTLAB_DATA": str(data), "OMP_NUM_THREADS": "1"}
+
+
+def same_weights(one: Run, other: Run, which: str = "last") -> bool:
+    first, second = one.weights(which)[0], other.weights(which)[0]
+    return first.keys() == second.keys() and all(torch.equal(first[name], second[name]) for name in first)
+
+
+def test_one_seed_repeats_bit_for_bit(trained, tiny_corpus, tiny_recipe, workspace):
+    run, _ = trained
+    again = train("again", tiny_recipe, tiny_corpus, workspace)
+    assert losses(again) == losses(run)
+    assert same_weights(again, run)
+    other = train("other", tiny_recipe.with_changes({"training.seed": 2}), tiny_corpus, workspace)
+    assert losses(other) != losses(run)
+
+
+def test_a_killed_training_resumes_with_the_same_losses(trained, tiny_corpus, tiny_recipe, workspace):
+    whole, _ = trained
+    recipe = workspace.data / "recipe.toml"
+    tiny_recipe.save(recipe)
+    words = command("train", str(tiny_corpus.folder), "--recipe", str(recipe), "--name", "killed", data=workspace.data)
+    process = subprocess.Popen(
+        words, env=environment(workspace.data), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    log = workspace.runs / "killed" / "metrics.jsonl"
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and process.poll() is None:
+        steps = [line["step"] for line in read_log(log)]
+        if max(steps, default=0) >= 30:  # the first checkpoint is at 20: what came after it must be done again
+            break
+        time.sleep(0.002)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    killed = Run(workspace.runs / "killed")
+    if killed.status == "finished":
+        pytest.skip("the training ended before it could be killed")
+    assert killed.status == "interrupted"
+
+    subprocess.run([*words, "--resume"], env=environment(workspace.data), check=True, capture_output=True)
+
+    assert killed.status == "finished"
+    assert losses(killed) == losses(whole)
+    assert killed.gradient_norms().equals(whole.gradient_norms())
+    assert killed.g_values().equals(whole.g_values())
+    assert killed.metrics("validation")[["step", "bleu", "perplexity"]].equals(
+        whole.metrics("validation")[["step", "bleu", "perplexity"]]
+    )
+    assert same_weights(killed, whole)
+    assert same_weights(killed, whole, "best")
+
+
+@pytest.mark.parametrize("schedule", ["inverse-sqrt", "validation-decay", "no-warmup"])
+def test_a_stopped_training_resumes_in_the_middle_of_an_epoch(schedule, tiny_corpus, tiny_recipe, workspace):
+    recipe = tiny_recipe.with_changes(
+        {
+            "training.schedule": schedule,
+            "training.word_dropout": 0.1,
+            "training.validate_every": 10,
+            "training.decay_patience": 1,
+        }
+    )
+    whole = train("whole", recipe, tiny_corpus, workspace)
+    steps = iter(range(1000))
+    train("stopped", recipe, tiny_corpus, workspace, should_stop=lambda: next(steps) == 17)
+    stopped = Run(workspace.runs / "stopped")
+    assert (stopped.status, stopped.gradient_norms()["step"].max()) == ("stopped", 17)
+    train("stopped", recipe, tiny_corpus, workspace, resume=True)
+    assert stopped.gradient_norms().equals(whole.gradient_norms())
+    assert same_weights(stopped, whole)
+
+
+def test_a_finished_run_is_not_resumed_and_a_taken_name_is_not_trained_over(trained, tiny_corpus, tiny_recipe):
+    run, workspace = trained
+    before = losses(run)
+    with pytest.raises(RunError, match="finished"):
+        train("whole", tiny_recipe, tiny_corpus, workspace, resume=True)
+    with pytest.raises(RunError, match=r"'whole'.*--resume"):
+        train("whole", tiny_recipe, tiny_corpus, workspace)
+    assert losses(run) == before
+
+
+def test_a_run_is_not_resumed_on_other_text(tiny_corpus, make_corpus, tiny_recipe, workspace):
+    from nmtlab.text.corpus import ParallelCorpus
+
+    steps = iter(range(1000))
+    train("run", tiny_recipe, tiny_corpus, workspace, should_stop=lambda: next(steps) == 5)
+    folder = make_corpus()
+    (folder / "train.en").write_text((folder / "train.en").read_text().replace("dog", "hound"))
+    with pytest.raises(RunError, match="other text"):
+        train("run", tiny_recipe, ParallelCorpus.open(folder), workspace, resume=True)
+
+
+def test_a_run_can_be_written_by_one_process_only(trained):
+    run, _ = trained
+    with run.writing(), pytest.raises(RunError, match="another process"), Run(run.folder).writing():
+        pass
+
+
+def test_a_loss_that_is_not_finite_ends_the_run_as_diverged(tiny_corpus, tiny_recipe, workspace):
+    recipe = tiny_recipe.with_changes(
+        {"training.rate_scale": 1e30, "training.validate_every": 10, "model.norm": "layer", "model.fixnorm": False}
+    )
+    run = train("diverged", recipe, tiny_corpus, workspace)
+    assert run.status == "diverged"
+    end = run.metrics("end")
+    assert len(end) == 1
+    assert end["step"].iloc[0] <= 30
