@@ -1,3 +1,44 @@
-"""nmtlab: an interactive workbench for low-resource neural machine translation."""
+"""nmtlab: an interactive workbench for low-resource neural machine translation.
+
+What a script or a notebook needs most stands here; everything else is found by walking the rooms (README, 'Where to
+look'). Names are loaded when they are first used, so that importing nmtlab is quick.
+"""
+
+from importlib import import_module
+from typing import Any
 
 __version__ = "0.1.0"
+
+_ROOMS = {
+    "NmtlabError": "nmtlab.errors",
+    "ParallelCorpus": "nmtlab.text.corpus",
+    "Pipeline": "nmtlab.text.pipeline",
+    "ProgressBar": "nmtlab.progress",
+    "Recipe": "nmtlab.recipe",
+    "Run": "nmtlab.runs.run",
+    "SeedlingSettings": "nmtlab.text.seedlings",
+    "Translator": "nmtlab.translation",
+    "Workspace": "nmtlab.workspace",
+    "compare_texts": "nmtlab.analysis.scores",
+    "find_recipe": "nmtlab.recipe",
+    "list_runs": "nmtlab.runs.run",
+    "open_run": "nmtlab.runs.run",
+    "open_system": "nmtlab.systems",
+    "recipe_names": "nmtlab.recipe",
+    "score_texts": "nmtlab.analysis.scores",
+    "train": "nmtlab.training.trainer",
+    "translations": "nmtlab.analysis.translations",
+    "write_corpus": "nmtlab.text.seedlings",
+}
+
+__all__ = sorted(_ROOMS)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _ROOMS:
+        raise AttributeError(f"module 'nmtlab' has no attribute {name!r}")
+    return getattr(import_module(_ROOMS[name]), name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

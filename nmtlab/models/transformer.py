@@ -159,7 +159,7 @@ class Transformer(TranslationModel):
     def encode(self, source: Tensor) -> Memory:
         padding = source == PAD
         mask = None
-        if padding.any():
+        if torch.compiler.is_compiling() or padding.any():  # a branch on data would break the compiled graph
             mask = torch.zeros(padding.shape, device=source.device, dtype=self.target_embedding.weight.dtype)
             mask = mask.masked_fill_(padding, -math.inf)[:, None, None, :]
         x = self._embed(self.source_embedding, source, language=0)

@@ -29,7 +29,8 @@ def to_ctranslate2(weights: Weights, heads: int, layers: int, vocabulary: list[s
         vocabulary: the types in the order of ids, PAD, BOS, EOS and UNK first.
         folder: made if need be; what a former conversion left there is overwritten.
     """
-    spec = TransformerSpec.from_config(layers, heads, pre_norm=True)
+    rms = "encoder.norm.bias" not in weights
+    spec = TransformerSpec.from_config(layers, heads, pre_norm=True, rms_norm=rms)
     embedding = _array(weights, "embedding.weight")
     spec.encoder.embeddings[0].weight = spec.decoder.embeddings.weight = spec.decoder.projection.weight = embedding
     spec.decoder.projection.bias = _array(weights, "output.bias")
@@ -50,7 +51,7 @@ def to_ctranslate2(weights: Weights, heads: int, layers: int, vocabulary: list[s
     spec.config.bos_token = spec.config.decoder_start_token = bos
     spec.config.eos_token = eos
     spec.config.unk_token = unk
-    spec.config.layer_norm_epsilon = 1e-5
+    spec.config.layer_norm_epsilon = 1e-6 if rms else 1e-5
     spec.register_source_vocabulary(vocabulary)
     spec.register_target_vocabulary(vocabulary)
     spec.validate()
@@ -119,7 +120,8 @@ def _set_linear(spec: LinearSpec, weights: Weights, *names: str) -> None:
 
 def _set_norm(spec: LayerNormSpec, weights: Weights, name: str) -> None:
     spec.gamma = _array(weights, f"{name}.weight")
-    spec.beta = _array(weights, f"{name}.bias")
+    if hasattr(spec, "beta"):
+        spec.beta = _array(weights, f"{name}.bias")
 
 
 def _array(weights: Weights, name: str) -> np.ndarray:

@@ -1,7 +1,8 @@
 """A trained Transformer as named arrays, for peers that decode with nmtlab's weights.
 
 PreNorm, LayerNorm, ReLU, one table for source, target and output; embeddings times √d, sinusoidal positions from 0.
-Weights of linear layers are (out, in), as in `torch.nn.Linear`. The names, with i from 0:
+Weights of linear layers are (out, in), as in `torch.nn.Linear`. Norms without a bias are RMSNorm. The names, with i
+from 0:
 
     embedding.weight (V, d)    output.bias (V,)
     encoder.layers.{i}.attention.{query,key,value,output}.{weight,bias}
@@ -17,14 +18,58 @@ A type that may not be generated has a bias of FORBIDDEN. Of the vocabulary, in 
 PAD, BOS, EOS and UNK, under whatever names.
 """
 
+import math
+import re
 from collections.abc import Mapping
 
 import numpy as np
+import torch
+
+from nmtlab.models.transformer import Transformer
 
 Weights = Mapping[str, np.ndarray]
 
 FORBIDDEN = -1e4
 """Low enough for a probability of 0, and small enough to be added to other terms in float32."""
+
+_RENAMED = [
+    (r"^(encoder|decoder)\.(\d)", r"\1.layers.\2"),
+    (r"^(decoder\.layers\.\d+)\.attention", r"\1.self_attention"),
+    (r"^(encoder|decoder)_norm\b", r"\1.norm"),
+    (r"_residual\.norm\b", "_norm"),
+]
+
+
+@torch.no_grad()
+def neutral_weights(model: Transformer) -> dict[str, np.ndarray]:
+    """Return nmtlab's weights under the names above.
+
+    Args:
+        model: PreNorm over a joint vocabulary, without language vectors. FixNorm's rows come at the length they are
+            used with, its g before the softmax in the closing norm; ScaleNorm comes as RMSNorm with equal gains
+            g / √d, which is the same up to its epsilon.
+    """
+    table = model.target_embedding.table()
+    types, d_model = table.shape
+    weights = {}
+    for name, parameter in model.named_parameters():
+        name = _neutral(name)
+        if name.endswith("norm.g"):
+            name = name.removesuffix("g") + "weight"
+            parameter = (parameter / math.sqrt(d_model)).expand(d_model)
+        if name.startswith("decoder.norm.") and model.output_layer.g is not None:
+            parameter = model.output_layer.g * parameter
+        weights[name] = parameter
+    bias = torch.full((types,), FORBIDDEN)
+    bias[model.output_types] = model.output_layer.bias[model.output_types]
+    weights |= {"embedding.weight": table, "output.bias": bias}
+    return {name: tensor.numpy() for name, tensor in weights.items()}
+
+
+def _neutral(name: str) -> str:
+    for pattern, replacement in _RENAMED:
+        name = re.sub(pattern, replacement, name)
+    return name
 
 
 def positions(length: int, d_model: int) -> np.ndarray:

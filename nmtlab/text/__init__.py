@@ -1,0 +1,1 @@
+"""Text as people have it: corpora, importers, segmentation, vocabularies, batches."""

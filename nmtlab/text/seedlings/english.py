@@ -1,0 +1,91 @@
+"""Meanings put into English-like words."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from nmtlab.text.seedlings.concepts import Concepts, Flags, Ids
+from nmtlab.text.seedlings.grammar import BLOCK, SLOT, SLOTS, Block
+from nmtlab.text.seedlings.orders import WordOrder, reading
+
+_PLAIN = WordOrder(
+    clause="subject verb object manner place time complement",
+    noun_phrase="adposition det adj title first head relative",
+    relative="who verb object",
+    complement="that clause",
+    subordinate="a conn b",
+)
+_FREE = WordOrder(
+    clause="time subject verb object manner place complement",
+    noun_phrase=_PLAIN.noun_phrase,
+    relative=_PLAIN.relative,
+    complement=_PLAIN.complement,
+    subordinate="conn b comma a",
+)
+_DETERMINERS = [column for column, slot in enumerate(SLOTS) if slot.endswith(".det")]
+_MIXER = np.uint64(0x9E3779B97F4A7C15)
+
+
+@dataclass(frozen=True)
+class Wording:
+    """A block in English-like words.
+
+    Attributes:
+        form: (sentences, slots), number of the word's form among all forms.
+        order: (sentences, slots said), the slots in the order of speaking.
+        present: (sentences, slots), whether a slot has a word.
+        lot: (sentences,), 0 to 15, drawn from the usual wording alone: all its paraphrases have the same.
+    """
+
+    form: Ids
+    order: Ids
+    present: Flags
+    lot: Ids
+
+
+class English:
+    """Chooses words, order and articles.
+
+    Args:
+        concepts: the vocabulary.
+        seed: of the free choices.
+        ambiguity: how often a choice is free.
+    """
+
+    def __init__(self, concepts: Concepts, seed: int, ambiguity: float) -> None:
+        self._concepts = concepts
+        self._seed = seed
+        self._ambiguity = ambiguity
+        self._orders = np.stack([_PLAIN.slots(), _FREE.slots()])
+
+    def say(self, block: Block, number: int) -> Wording:
+        """Return the words of block `number`: the same for the same seed, whatever was said before."""
+        usual = self._concepts.first_form[block.concept] + block.form
+        present = block.concept > 0
+        lot = self._lot(usual, present, self._orders[0][block.kind])
+        random = np.random.default_rng([self._seed, number, 1])
+        rephrased, short = random.random((2, BLOCK)) < self._ambiguity / 2
+        present[:, SLOT["that"]] &= ~short
+        chances = random.random(block.concept.shape)
+        free = chances < self._ambiguity
+        synonym = np.where(free, chances / (self._ambiguity or 1) * self._concepts.synonyms[block.concept], 0).astype(
+            int
+        )
+        form = self._before_vowels(block, usual + 3 * synonym)
+        return Wording(form, self._orders[rephrased.astype(int), block.kind], present, lot)
+
+    def _before_vowels(self, block: Block, form: Ids) -> Ids:
+        """Turn a into an."""
+        article = self._concepts.only("a")
+        for det in _DETERMINERS:
+            adjective, head = det + 1, det + 4
+            following = np.where(block.concept[:, adjective], form[:, adjective], form[:, head])
+            single = (block.concept[:, det] == article) & (block.form[:, det] == 0)
+            form[:, det] += 2 * (single & self._concepts.wants_an[following])
+        return form
+
+    def _lot(self, usual: Ids, present: Flags, order: Ids) -> Ids:
+        _, place = reading(order, present)
+        weights = (np.arange(1, place.max() + 2, dtype=np.uint64) * _MIXER) | np.uint64(1)
+        mixed = np.where(present, self._concepts.checksum[usual] * weights[place], np.uint64(0)).sum(axis=1)
+        return ((mixed ^ (mixed >> np.uint64(29))) * _MIXER >> np.uint64(60)).astype(np.int64)

@@ -1,0 +1,201 @@
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nmtlab.errors import CorpusError
+from nmtlab.recipe.text import TextSettings
+from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.encoded import EncodedCorpus
+from nmtlab.text.files import write_lines
+from nmtlab.text.pipeline import Pipeline, Side
+from nmtlab.text.tokenizers import Words
+from nmtlab.text.vocabulary import EOS, PAD, UNK, Vocabulary
+
+WORDS = TextSettings(segmentation="word", vocabulary_size=0, joint=False, max_words=10)
+SUBWORDS = TextSettings(segmentation="bpe", vocabulary_size=50, max_words=10)
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    """Return a corpus of 300 pairs, 2 of them with a blank side and 3 too long."""
+    folder = tmp_path_factory.mktemp("corpus")
+    choose = random.Random(3)
+    sides = {"xx": "ba de fi gu ka lo mu", "yy": "pi ra su ti wo za ne"}
+    for language, words in sides.items():
+        rare = [f"{language}{number}" for number in range(90)]
+        lines = [
+            " ".join(choose.choices([*words.split(), choose.choice(rare)], k=choose.randint(1, 8))) for _ in range(300)
+        ]
+        for number in (10, 20, 30) if language == "xx" else ():
+            lines[number] = "ba " * 11
+        lines[5 if language == "xx" else 6] = ""
+        write_lines(folder / f"train.{language}", lines)
+        write_lines(folder / f"dev.{language}", [*lines[:20], "ba " * 30, ""])
+    return ParallelCorpus.open(folder, "xx", "yy")
+
+
+@pytest.fixture(scope="module", params=[WORDS, SUBWORDS], ids=["words", "subwords"])
+def pipeline(request, corpus):
+    return Pipeline.learn(request.param, corpus)
+
+
+def kept(corpus):
+    return [pair for pair in corpus.pairs("train") if all(1 <= len(side.split()) <= 10 for side in pair)]
+
+
+def sentences(side):
+    return [side.sentence(number).tolist() for number in range(len(side.lengths))]
+
+
+def test_the_ids_are_those_of_the_pipeline_line_by_line(pipeline, corpus, tmp_path):
+    encoded = EncodedCorpus.open(tmp_path, pipeline, corpus)
+    pairs = kept(corpus)
+    assert len(encoded) == len(pairs) == 295
+    for number, (source, target) in enumerate(pairs):
+        assert encoded.source(number).tolist() == pipeline.source_ids(source)
+        assert encoded.target(number).tolist() == pipeline.target_ids(target)
+
+
+def test_lengths_count_eos(pipeline, corpus, tmp_path):
+    encoded = EncodedCorpus.open(tmp_path, pipeline, corpus)
+    pairs = kept(corpus)
+    assert encoded.source_lengths.tolist() == [len(pipeline.source_ids(source)) for source, _ in pairs]
+    assert encoded.target_lengths.tolist() == [len(pipeline.target_ids(target)) for _, target in pairs]
+    assert encoded.source_lengths.dtype == encoded.target_lengths.dtype == np.int32
+
+
+def test_pairs_left_out_are_counted_by_reason(pipeline, corpus, tmp_path):
+    assert sorted(EncodedCorpus.open(tmp_path, pipeline, corpus).left_out.values()) == [2, 3]
+    assert EncodedCorpus.open(tmp_path, pipeline, corpus).left_out["too long"] == 3
+
+
+def test_dev_is_taken_whole(pipeline, corpus, tmp_path):
+    encoded = EncodedCorpus.open(tmp_path, pipeline, corpus, split="dev")
+    pairs = list(corpus.pairs("dev"))
+    assert sentences(encoded.source_side) == [pipeline.source_ids(source) for source, _ in pairs]
+    assert sentences(encoded.target_side) == [pipeline.target_ids(target) for _, target in pairs]
+    assert encoded.source(21).tolist() == [EOS]
+    assert encoded.left_out == {}
+
+
+def test_rare_types_of_the_copy_are_unk(pipeline, corpus, tmp_path):
+    settings = pipeline.settings.model_copy(update={"unk_copy_below": 30})
+    doubled = Pipeline.learn(settings, corpus)
+    encoded = EncodedCorpus.open(tmp_path, doubled, corpus)
+    pairs = kept(corpus)
+    assert len(encoded) == 2 * len(pairs)
+    changed = 0
+    for side, lines, encode, counts in (
+        (encoded.source_side, [pair[0] for pair in pairs], doubled.source_ids, doubled.source_counts),
+        (encoded.target_side, [pair[1] for pair in pairs], doubled.target_ids, doubled.target_counts),
+    ):
+        first = [encode(line) for line in lines]
+        second = [[UNK if number > UNK and counts[number] < 30 else number for number in ids] for ids in first]
+        assert sentences(side) == first + second
+        assert side.offsets.tolist() == np.cumsum([0, *map(len, first + second)]).tolist()
+        changed += first != second
+    assert changed == 2
+    assert encoded.left_out["too long"] == 3
+
+
+def test_dev_has_no_copy(corpus, tmp_path):
+    doubled = Pipeline.learn(WORDS.model_copy(update={"unk_copy_below": 30}), corpus)
+    assert len(EncodedCorpus.open(tmp_path, doubled, corpus, split="dev")) == corpus.count("dev")
+
+
+def test_what_is_encoded_once_is_not_encoded_again(pipeline, corpus, tmp_path):
+    progress = []
+    first = EncodedCorpus.open(tmp_path / "deep/cache", pipeline, corpus, on_progress=progress.append)
+    assert progress[-1] == 295
+    second = EncodedCorpus.open(tmp_path / "deep/cache", pipeline, corpus, on_progress=progress.append)
+    assert progress.count(295) == 1
+    assert sentences(first.source_side) == sentences(second.source_side)
+    assert len(list((tmp_path / "deep/cache").iterdir())) == 1
+
+
+def test_other_text_another_split_or_another_pipeline_are_encoded_for_themselves(corpus, tmp_path):
+    words, subwords = (Pipeline.learn(settings, corpus) for settings in (WORDS, SUBWORDS))
+    write_lines(tmp_path / "train.xx", ["ba de"])
+    write_lines(tmp_path / "train.yy", ["pi ra"])
+    other = ParallelCorpus.open(tmp_path, "xx", "yy")
+    cache = tmp_path / "cache"
+    assert len(EncodedCorpus.open(cache, words, corpus)) == 295
+    assert len(EncodedCorpus.open(cache, words, corpus, split="dev")) == 22
+    assert EncodedCorpus.open(cache, subwords, corpus).source_lengths.sum() > 0
+    assert len(EncodedCorpus.open(cache, words, other)) == 1
+    assert len(list(cache.iterdir())) == 4
+
+
+@pytest.mark.parametrize("damage", ["missing", "cut off", "longer"])
+def test_a_damaged_cache_is_built_again(damage, pipeline, corpus, tmp_path):
+    whole = sentences(EncodedCorpus.open(tmp_path, pipeline, corpus).target_side)
+    names = [path.relative_to(tmp_path) for path in tmp_path.glob("*/*")]
+    assert len(names) == 7
+    for name in names:
+        path: Path = tmp_path / name
+        content = path.read_bytes()
+        path.unlink()
+        if damage != "missing":
+            path.write_bytes(content[:-1] if damage == "cut off" else content + b"x")
+        assert sentences(EncodedCorpus.open(tmp_path, pipeline, corpus).target_side) == whole
+        assert path.read_bytes() == content
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_two_who_build_the_same_at_once_both_get_it(pipeline, corpus, tmp_path):
+    others = []
+
+    def meanwhile(pairs):
+        if not others:
+            others.append(None)
+            others[0] = EncodedCorpus.open(tmp_path, pipeline, corpus)
+
+    mine = EncodedCorpus.open(tmp_path, pipeline, corpus, on_progress=meanwhile)
+    assert sentences(mine.source_side) == sentences(others[0].source_side)
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_an_interrupted_build_leaves_nothing_behind(pipeline, corpus, tmp_path):
+    def interrupt(pairs):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        EncodedCorpus.open(tmp_path, pipeline, corpus, on_progress=interrupt)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_text_with_no_usable_pair_is_refused(pipeline, tmp_path):
+    write_lines(tmp_path / "train.xx", ["", "ba"])
+    write_lines(tmp_path / "train.yy", ["pi", " "])
+    with pytest.raises(
+        CorpusError, match=r"no pair of train can be used; give it text, or raise text\.max_words"
+    ) as caught:
+        EncodedCorpus.open(tmp_path / "cache", pipeline, ParallelCorpus.open(tmp_path, "xx", "yy"))
+    assert str(tmp_path) in str(caught.value)
+
+
+@pytest.mark.parametrize(("types", "dtype"), [(65_532, "uint16"), (65_533, "int32")])
+def test_ids_are_as_small_as_the_vocabulary_allows(types, dtype, tmp_path):
+    counts = {f"w{number}": 1 for number in range(types)}
+    source = Side("xx", Words("xx"), Vocabulary.of_words(counts, counts, types))
+    target = Side("yy", Words("yy"), Vocabulary.of_words(["pi"], {"pi": types}, types))
+    write_lines(tmp_path / "train.xx", [f"w0 w{types - 1}"])
+    write_lines(tmp_path / "train.yy", ["pi"])
+    corpus = ParallelCorpus.open(tmp_path, "xx", "yy")
+    encoded = EncodedCorpus.open(tmp_path / "cache", Pipeline(WORDS, source, target), corpus)
+    assert encoded.source_side.ids.dtype == dtype
+    assert encoded.target_side.ids.dtype == "uint16"
+    assert encoded.source(0).tolist() == [4, types + 3, EOS]
+
+
+def test_sentences_are_filled_up_with_padding(pipeline, corpus, tmp_path):
+    side = EncodedCorpus.open(tmp_path, pipeline, corpus).source_side
+    numbers = np.array([17, 3, 250], dtype=np.uint32)
+    rows = side.padded(numbers)
+    assert rows.dtype == np.int64
+    assert rows.shape == (3, side.lengths[numbers].max())
+    for row, number in zip(rows, numbers, strict=True):
+        ids = side.sentence(number).tolist()
+        assert row.tolist() == ids + [PAD] * (rows.shape[1] - len(ids))

@@ -1,0 +1,557 @@
+import json
+import re
+import tracemalloc
+from collections import Counter, defaultdict
+from itertools import islice
+
+import numpy as np
+import pytest
+from sacremoses import MosesTokenizer
+
+from nmtlab.errors import CorpusError
+from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.seedlings import FAMILY, SeedlingLanguage, SeedlingSettings, write_corpus
+from nmtlab.text.seedlings.grammar import BLOCK
+from nmtlab.text.transliteration import UYGHUR_LATIN
+
+SPLITS = ("train", "dev", "test")
+NOUNS = {"person", "animal", "food", "thing", "text", "place", "topic", "policy"}
+VERBS = {
+    *("see", "meet", "feed", "eat", "buy", "read", "study", "govern", "visit", "give", "go", "act", "happen", "say"),
+}
+ADJECTIVES = {"adjective", "living", "material", "idea", "nationality"}
+ADVERBS = {"past", "present", "future", "manner"}
+NAMES = {"scientist", "politician", "writer", "artist", "city", "river", "first name"}
+TITLES = {"scientist title", "politician title", "writer title", "artist title", "river title"}
+CONTENT = NOUNS | VERBS | ADJECTIVES | ADVERBS | NAMES | TITLES
+
+LANGUAGES = {code: SeedlingLanguage(code) for code in FAMILY}
+PAIRS = {code: list(language.pairs(10_000)) for code, language in LANGUAGES.items()}
+AMBIGUOUS = SeedlingLanguage("qaa", SeedlingSettings(ambiguity=0.6))
+
+every_language = pytest.mark.parametrize("code", FAMILY)
+
+
+def uncapitalised(words: list[str], proper: set[str]) -> list[str]:
+    """The first word as it would stand inside the sentence."""
+    first = words[0] if words[0] in proper else words[0][0].lower() + words[0][1:]
+    return [first, *words[1:]]
+
+
+def content_forms(language: SeedlingLanguage, groups: set[str] = CONTENT) -> dict[str, set[str]]:
+    """Each form of a target word, with its stems."""
+    stems = defaultdict(set)
+    for entry in language.lexicon():
+        if entry.group in groups:
+            for form in entry.forms:
+                stems[form].add(entry.stem)
+    return stems
+
+
+def target_words(language, pair):
+    proper = {"I"} | {form for form in content_forms(language) if form[0].isupper()}
+    return uncapitalised(pair.target.split(" "), proper)
+
+
+# The same from the same seed
+
+
+@every_language
+def test_the_same_settings_grow_the_same_sentences(code):
+    assert list(SeedlingLanguage(code).pairs(300)) == PAIRS[code][:300]
+
+
+def test_another_seed_grows_other_sentences():
+    assert list(SeedlingLanguage("qaa", SeedlingSettings(seed=2)).pairs(50)) != PAIRS["qaa"][:50]
+
+
+@pytest.mark.parametrize(("start", "count"), [(0, 1), (7, 20), (BLOCK - 3, 6), (BLOCK, 5), (2 * BLOCK - 1, 2)])
+def test_a_pair_is_the_same_from_wherever_one_begins(start, count):
+    assert list(AMBIGUOUS.pairs(count, start)) == list(islice(AMBIGUOUS.pairs(3 * BLOCK), start, start + count))
+
+
+def test_the_splits_share_out_all_the_pairs():
+    together = Counter(PAIRS["qaa"])
+    parts = {split: list(LANGUAGES["qaa"].pairs(8_000, split=split)) for split in SPLITS}
+    assert len(parts["train"]) == 8_000
+    whole = set().union(*parts.values())
+    assert set(PAIRS["qaa"][:5000]) <= whole
+    in_order = [pair for pair in PAIRS["qaa"] if pair in set(parts["dev"])]
+    assert in_order == parts["dev"][: len(in_order)]
+    assert 0.04 < len(in_order) / together.total() < 0.09
+
+
+def test_sisters_say_the_same_in_english():
+    targets = [[pair.target for pair in pairs] for pairs in PAIRS.values()]
+    assert all(others == targets[0] for others in targets)
+    assert len({tuple(pair.source for pair in pairs[:100]) for pairs in PAIRS.values()}) == len(FAMILY)
+
+
+def test_nothing_is_made_before_it_is_asked_for():
+    endless = LANGUAGES["qaa"].pairs(10**12, start=10**10)
+    tracemalloc.start()
+    for _ in islice(endless, BLOCK):
+        pass
+    tracemalloc.reset_peak()
+    for _ in islice(endless, BLOCK):
+        pass
+    _, early = tracemalloc.get_traced_memory()
+    tracemalloc.reset_peak()
+    for _ in islice(endless, 3 * BLOCK):
+        pass
+    _, late = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert late < 1.3 * early
+
+
+# Text
+
+
+@every_language
+def test_the_moses_tokenizer_changes_nothing(code):
+    for language, side in (("en", 1), ("tr", 0)):
+        moses = MosesTokenizer(lang=language)
+        for pair in PAIRS[code][:300]:
+            assert moses.tokenize(pair[side], escape=False, return_str=True) == pair[side]
+
+
+def test_sentences_have_about_ten_words():
+    lengths = np.array([len(pair.target.split(" ")) for pair in PAIRS["qaa"]])
+    assert 9 < lengths.mean() < 12
+    assert lengths.min() >= 3
+    assert np.quantile(lengths, [0.05, 0.95]).tolist() == pytest.approx([5, 20], abs=2)
+
+
+def test_english_has_an_before_a_vowel():
+    text = " ".join(pair.target for pair in AMBIGUOUS.pairs(10_000)).lower()
+    assert not re.search(r" a (?!useful )[aeiou]", text)
+    assert not re.search(r" an (?!honest )[^aeiou]", text)
+    assert text.count(" an ") > 100
+
+
+def test_english_verbs_agree_with_their_subjects():
+    third, plain = set(), set()
+    for entry in LANGUAGES["qaa"].lexicon():
+        if entry.group in VERBS:
+            plain.add(entry.forms[0])
+            third.add(entry.forms[1])
+    seen = Counter()
+    for pair in PAIRS["qaa"]:
+        subject, verb, *_ = pair.target.split(" ")
+        if subject in ("He", "She"):
+            assert verb not in plain | {"are", "were", "am", "do"}
+            seen["he"] += verb in third
+        if subject in ("I", "You", "We", "They"):
+            assert verb not in third | {"is", "does"}
+            assert (verb == "am") <= (subject == "I")
+            seen["they"] += verb in plain - {"read"}
+    assert min(seen["he"], seen["they"]) > 20
+
+
+@pytest.mark.parametrize(
+    "forms",
+    [
+        *("teacher teachers", "child children", "thief thieves", "city cities", "monkey monkeys", "crisis crises"),
+        *("box boxes", "church churches", "potato potatoes", "boss bosses", "housewife housewives"[:0] or "key keys"),
+        *("go goes went", "study studies studied", "carry carries carried", "play plays played", "fix fixes fixed"),
+        *("chat chats chatted", "write writes wrote", "like likes liked", "catch catches caught", "deny denies denied"),
+    ],
+)
+def test_english_words_are_inflected_as_english_is(forms):
+    entries = AMBIGUOUS.lexicon()
+    assert tuple(forms.split()) in {entry.forms for entry in entries}
+
+
+def test_no_english_word_has_two_meanings():
+    stems = content_forms(AMBIGUOUS)
+    assert not {form: meanings for form, meanings in stems.items() if len(meanings) > 1}
+
+
+def test_a_larger_vocabulary_has_invented_words():
+    language = SeedlingLanguage("qad", SeedlingSettings(vocabulary=2000))
+    entries = [entry for entry in language.lexicon() if entry.group in NOUNS | VERBS | ADJECTIVES - {"nationality"}]
+    assert len(entries) == pytest.approx(2000, abs=20)
+    assert len({entry.target for entry in entries}) == len({entry.stem for entry in entries}) == len(entries)
+    known = {entry.target for entry in AMBIGUOUS.lexicon()}
+    words = {word for pair in language.pairs(5000) for word in target_words(language, pair)}
+    assert len(words & {entry.target for entry in entries} - known) > 200
+
+
+def test_frequencies_fall_by_zipfs_law():
+    counts = Counter(word.lower() for pair in PAIRS["qaa"] for word in pair.target.split(" "))
+    frequency = np.sort(list(counts.values()))[::-1][4:500]
+    slope, offset = np.polyfit(np.log(np.arange(5, 5 + len(frequency))), np.log(frequency), 1)
+    assert -1.2 < slope < -0.8
+    fitted = slope * np.log(np.arange(5, 5 + len(frequency))) + offset
+    assert np.abs(fitted - np.log(frequency)).mean() < 0.15
+
+
+# The truth
+
+
+@every_language
+def test_links_stay_inside_the_sentence_and_are_not_given_twice(code):
+    for pair in PAIRS[code]:
+        source, target = len(pair.source.split(" ")), len(pair.target.split(" "))
+        assert all(0 <= i < source and 0 <= j < target for i, j in pair.links)
+        assert len(set(pair.links)) == len(pair.links)
+        assert [j for _, j in pair.links] == sorted(j for _, j in pair.links)
+
+
+@every_language
+def test_every_word_is_linked_but_the_and_that_and_a_comma(code):
+    for pair in PAIRS[code]:
+        source, target = pair.source.split(" "), pair.target.split(" ")
+        linked = {i for i, _ in pair.links}, {j for _, j in pair.links}
+        assert {word for i, word in enumerate(source) if i not in linked[0]} <= {",", "،"}
+        assert {word.lower() for j, word in enumerate(target) if j not in linked[1]} <= {"the", "that"}
+
+
+@pytest.mark.parametrize("language", [*LANGUAGES.values(), AMBIGUOUS], ids=[*FAMILY, "ambiguous"])
+def test_a_linked_content_word_has_its_stem_in_the_lexicon(language):
+    stems = content_forms(language)
+    proper = {"I"} | {form for form in stems if form[0].isupper()}
+    checked = 0
+    for pair in language.pairs(3000):
+        source = pair.source.split(" ")
+        target = uncapitalised(pair.target.split(" "), proper)
+        partners = defaultdict(list)
+        for i, j in pair.links:
+            partners[j].append(source[i].lower())
+        for j, word in enumerate(target):
+            if word in stems:
+                (stem,) = stems[word]
+                assert [other.startswith(stem.lower()) for other in partners[j]] == [True]
+                checked += 1
+    assert checked > 10_000
+
+
+@every_language
+def test_without_ambiguity_a_sentence_has_one_translation(code):
+    pairs = [*PAIRS[code], *LANGUAGES[code].pairs(60_000, start=10**6)]
+    translations = defaultdict(set)
+    for pair in pairs:
+        translations[pair.source].add(pair.target)
+    assert len(translations) < len(pairs)
+    assert all(len(targets) == 1 for targets in translations.values())
+
+
+@every_language
+def test_without_ambiguity_the_source_form_gives_the_content_word_back(code):
+    language = LANGUAGES[code]
+    content = content_forms(language)
+    proper = {"I"} | {form for form in content if form[0].isupper()}
+    table = defaultdict(set)
+    for pair in PAIRS[code]:
+        source, target = pair.source.split(" "), uncapitalised(pair.target.split(" "), proper)
+        for i, j in pair.links:
+            if target[j] in content:
+                table[source[i].lower()].add(target[j])
+    assert len(table) > 3000
+    assert not {form: words for form, words in table.items() if len(words) > 1}
+
+
+def test_synonyms_are_as_frequent_as_the_lexicon_says():
+    entries = [entry for entry in AMBIGUOUS.lexicon() if entry.stem == AMBIGUOUS.lexicon()[0].stem]
+    assert [entry.target for entry in entries] == ["teacher", "instructor", "tutor"]
+    assert [entry.probability for entry in entries] == pytest.approx([0.6, 0.2, 0.2])
+    text = Counter(word for pair in AMBIGUOUS.pairs(20_000) for word in pair.target.split(" "))
+    counts = np.array([sum(text[form] for form in entry.forms) for entry in entries])
+    assert counts.sum() > 1000
+    assert counts / counts.sum() == pytest.approx([0.6, 0.2, 0.2], abs=0.05)
+
+
+def test_ambiguity_gives_a_sentence_several_translations():
+    translations = defaultdict(set)
+    for pair in AMBIGUOUS.pairs(30_000):
+        translations[pair.source].add(pair.target)
+    assert max(map(len, translations.values())) > 3
+    usual = {pair.source: pair.target for pair in LANGUAGES["qaa"].pairs(30_000)}
+    assert usual.keys() == translations.keys()
+    changed = np.mean([usual[source] not in targets for source, targets in translations.items()])
+    assert 0.7 < changed < 1
+
+
+def test_the_lexicon_adds_up():
+    for language in (LANGUAGES["qab"], AMBIGUOUS):
+        sums = Counter()
+        for entry in language.lexicon():
+            sums[entry.stem] += entry.probability
+        assert list(sums.values()) == pytest.approx([1] * len(sums))
+
+
+# Names: Fauci and Chan
+
+
+def test_names_are_as_frequent_as_their_rank_says():
+    names = [name for name in LANGUAGES["qaa"].names() if name.group == "scientist"]
+    counts = Counter(word for pair in LANGUAGES["qaa"].pairs(40_000) for word in pair.target.split(" "))
+    seen = np.array([counts[name.target] for name in names])
+    share = np.array([name.share for name in names])
+    assert [name.rank for name in names] == list(range(1, 61))
+    assert share.sum() == pytest.approx(1)
+    assert seen / seen.sum() == pytest.approx(share, abs=0.02)
+    assert share[0] / share[-1] > 100
+
+
+def test_the_share_of_a_first_name_is_that_of_its_bearers():
+    names = {name.target: name for name in LANGUAGES["qaa"].names()}
+    first = [name for name in names.values() if name.group == "first name"]
+    assert sum(name.share for name in first) == pytest.approx(1)
+    assert [name.share for name in first] == sorted((name.share for name in first), reverse=True)
+    counts = Counter(word for pair in LANGUAGES["qaa"].pairs(40_000) for word in pair.target.split(" "))
+    total = sum(counts[name.target] for name in first)
+    assert [counts[name.target] / total for name in first] == pytest.approx([name.share for name in first], abs=0.02)
+
+
+def verbs_after(targets, names):
+    found = Counter(
+        words[place + 1]
+        for words in targets
+        for place, word in enumerate(words[:-1])
+        if word in names and words[place + 1] not in ("did", "will", "does", "was", "is", ".", "and")
+    )
+    return {word: count / found.total() for word, count in found.items()}
+
+
+def distance(left, right):
+    return sum(abs(left.get(word, 0) - right.get(word, 0)) for word in left | right) / 2
+
+
+def test_a_rare_name_stands_where_a_frequent_one_of_its_class_does():
+    targets = [pair.target.split(" ") for pair in LANGUAGES["qaa"].pairs(100_000)]
+    ranked = defaultdict(list)
+    for name in LANGUAGES["qaa"].names():
+        ranked[name.group].append(name.target)
+    frequent = verbs_after(targets, ranked["scientist"][:1])
+    rare = verbs_after(targets, ranked["scientist"][10:])
+    others = verbs_after(targets, ranked["politician"])
+    assert distance(frequent, rare) < 0.15
+    assert distance(frequent, others) > 0.5
+
+
+def test_a_name_is_borrowed_as_it_sounds():
+    borrowed = {
+        code: {name.target: name.source for name in LANGUAGES[code].names() if name.group == "first name"}
+        for code in FAMILY
+    }
+    assert [borrowed[code]["Anthony"] for code in ("qaa", "qab")] == ["Antoni", "Antoni"]
+    assert [borrowed[code]["Walter"] for code in ("qaa", "qad")] == ["Valter", "Valtere"]
+    assert [borrowed[code]["Stella"] for code in ("qaa", "qab")] == ["Istela", "Stela"]
+    assert UYGHUR_LATIN.apply(borrowed["qac"]["Felix"]) == "peliks"
+
+
+# The family
+
+
+def pieces(words):
+    return {f"^{word}$"[start : start + 3] for word in words for start in range(len(word))}
+
+
+def latin_types(code):
+    return {UYGHUR_LATIN.apply(word.lower()) for pair in PAIRS[code] for word in pair.source.split(" ")}
+
+
+@pytest.mark.parametrize("child", ["qab", "qac", "qad"])
+def test_sisters_share_pieces_of_words_and_few_words(child):
+    words, pieces_shared = (
+        len(ours & theirs) / len(ours)
+        for ours, theirs in [
+            (latin_types(child), latin_types("qaa")),
+            (pieces(latin_types(child)), pieces(latin_types("qaa"))),
+        ]
+    )
+    assert words < 0.12
+    assert pieces_shared > 4 * words
+
+
+def test_nuru_is_written_in_uyghur_letters_and_read_back():
+    text = " ".join(pair.source for pair in PAIRS["qac"])
+    assert set(text) <= set(UYGHUR_LATIN.table) | {" ", "."}
+    assert not {word for word in text.split(" ") for other in latin_types("qaa") if word == other} - {"."}
+    latin = UYGHUR_LATIN.apply(text)
+    assert latin == latin.lower()
+    letters = {value: key for key, value in UYGHUR_LATIN.table.items() if value}
+    pattern = "|".join(sorted(map(re.escape, letters), key=len, reverse=True))
+    assert " ".join(arabic(word, letters, pattern) for word in latin.split(" ")) == text
+
+
+def arabic(word, letters, pattern):
+    carried = "ئ" if word[0] in "aeiouöü" else ""
+    return carried + re.sub(pattern, lambda match: letters[match[0]], word)
+
+
+def test_nari_has_vowel_harmony():
+    stems = {entry.stem for entry in LANGUAGES["qab"].lexicon() if entry.group in NOUNS}
+    words = {word.lower() for pair in PAIRS["qab"] for word in pair.source.split(" ")}
+    found = set()
+    for word in words:
+        match = re.fullmatch(r"(\w+)l([ae])r", word)
+        if match and match[1] in stems and (vowels := re.findall("[aouöüe]", match[1])):
+            assert (match[2] == "a") == (vowels[-1] in "aou")
+            found.add(match[2])
+    assert found == {"a", "e"}
+
+
+def test_nari_leaves_out_pronouns_that_its_verbs_show():
+    for nara, nari in zip(PAIRS["qaa"], PAIRS["qab"], strict=True):
+        if re.match("(I|We|You) [a-z]+ed the ", nara.target):
+            both = [dict((j, i) for i, j in pair.links) for pair in (nara, nari)]
+            assert both[0][0] != both[0][1]
+            assert both[1][0] == both[1][1]
+
+
+@pytest.mark.parametrize(("code", "last"), [("qaa", True), ("qab", True), ("qac", True), ("qad", False)])
+def test_the_verb_is_last_in_all_but_neru(code, last):
+    positions = []
+    for pair in PAIRS[code]:
+        if re.fullmatch(r"(He|She) [a-z]+ed the [a-z]+ \.", pair.target):
+            verb, noun = (next(i for i, j in pair.links if j == place) for place in (1, 3))
+            positions.append(verb > noun)
+    assert len(positions) > 5
+    assert set(positions) == {last}
+
+
+@pytest.mark.parametrize(("code", "before"), [("qaa", True), ("qab", True), ("qac", False), ("qad", False)])
+def test_an_adjective_is_before_its_noun_or_after_it(code, before):
+    adjectives = content_forms(LANGUAGES[code], ADJECTIVES - {"nationality"})
+    nouns = content_forms(LANGUAGES[code], NOUNS)
+    orders = set()
+    for pair in PAIRS[code]:
+        words, source = pair.target.split(" "), {j: i for i, j in pair.links}
+        for place in range(1, len(words) - 1):
+            if words[place] in adjectives and words[place + 1] in nouns:
+                orders.add(source[place] < source[place + 1])
+    assert orders == {before}
+
+
+# On disk
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("corpora") / "pair"
+    settings = SeedlingSettings(ambiguity=0.5, names=40)
+    write_corpus(folder, ["qab", "qac"], settings, train=3000, dev=200, test=100, start=500)
+    return folder
+
+
+def rows(path):
+    header, *lines = path.read_text(encoding="utf-8").splitlines()
+    return [dict(zip(header.split("\t"), line.split("\t"), strict=True)) for line in lines]
+
+
+def test_a_corpus_can_be_opened(corpus):
+    for code in ("qab", "qac"):
+        assert ParallelCorpus.open(corpus, code).check() == {"train": 3000, "dev": 200, "test": 100}
+
+
+def test_a_corpus_has_what_the_language_says(corpus):
+    settings = SeedlingSettings(ambiguity=0.5, names=40)
+    for code in ("qab", "qac"):
+        pairs = list(SeedlingLanguage(code, settings).pairs(200, 500, "dev"))
+        assert list(ParallelCorpus.open(corpus, code).pairs("dev")) == [(pair.source, pair.target) for pair in pairs]
+        links = (corpus / f"gold/dev.{code}-en.align").read_text().splitlines()
+        assert links == [" ".join(f"{i}-{j}" for i, j in pair.links) for pair in pairs]
+    described = json.loads((corpus / "seedlings.json").read_text())
+    assert described == {
+        **{"languages": ["qab", "qac"], "start": 500, "train": 3000, "dev": 200, "test": 100},
+        **{"seed": 1, "vocabulary": 400, "names": 40, "ambiguity": 0.5},
+    }
+
+
+def test_no_sentence_is_in_two_splits(corpus):
+    for code in ("qab", "qac", "en"):
+        lines = [set((corpus / f"{split}.{code}").read_text(encoding="utf-8").splitlines()) for split in SPLITS]
+        assert not lines[0] & lines[1] | lines[0] & lines[2] | lines[1] & lines[2]
+
+
+def test_a_childs_test_sentences_are_not_in_its_parents_training():
+    settings = SeedlingSettings(ambiguity=0.5)
+    parent = SeedlingLanguage("qaa", settings).pairs(60_000, 0, "train")
+    child = SeedlingLanguage("qac", settings).pairs(3000, 10**7, "test")
+    seen = {pair.target for pair in parent}
+    assert not seen & {pair.target for pair in child}
+    later = {pair.target for pair in SeedlingLanguage("qac", settings).pairs(60_000, 10**7, "train")}
+    assert seen & later
+
+
+def test_the_counts_of_names_can_be_counted_again(corpus):
+    words = {split: Counter((corpus / f"{split}.en").read_text().split()) for split in SPLITS}
+    names = rows(corpus / "gold/names.qac-en.tsv")
+    assert len(names) == 6 * 40 + 60
+    assert all(int(row[split]) == words[split][row["target"]] for row in names for split in SPLITS)
+    assert sum(int(row["train"]) == 0 for row in names) > 5
+    assert sum(int(row["train"]) > 30 for row in names) > 20
+
+
+def test_the_forms_are_the_links_of_train(corpus):
+    corpora = ParallelCorpus.open(corpus, "qab")
+    links = (corpus / "gold/train.qab-en.align").read_text().splitlines()
+    counts = Counter()
+    for (source, target), line in zip(corpora.pairs("train"), links, strict=True):
+        for link in line.split():
+            i, j = map(int, link.split("-"))
+            counts[source.split()[i], target.split()[j]] += 1
+    forms = rows(corpus / "gold/forms.qab-en.tsv")
+    assert {(row["source"], row["target"]): int(row["count"]) for row in forms} == counts
+    sums = Counter()
+    for row in forms:
+        sums[row["source"]] += float(row["probability"])
+    assert list(sums.values()) == pytest.approx([1] * len(sums), abs=0.01)
+
+
+def test_the_lexicon_on_disk_is_the_languages(corpus):
+    entries = SeedlingLanguage("qac", SeedlingSettings(ambiguity=0.5, names=40)).lexicon()
+    table = rows(corpus / "gold/lexicon.qac-en.tsv")
+    assert [(row["stem"], row["target"], row["forms"]) for row in table] == [
+        (entry.stem, entry.target, " ".join(entry.forms)) for entry in entries
+    ]
+    assert {row["group"] for row in table} >= CONTENT
+
+
+def test_gold_of_train_can_be_left_out(tmp_path):
+    write_corpus(tmp_path / "lean", ["qaa"], train=20, dev=5, test=5, train_gold=False)
+    assert sorted(path.name for path in (tmp_path / "lean/gold").iterdir()) == [
+        *("dev.qaa-en.align", "lexicon.qaa-en.tsv", "names.qaa-en.tsv", "test.qaa-en.align")
+    ]
+
+
+def test_a_folder_that_is_there_is_left_alone(tmp_path):
+    (tmp_path / "there").mkdir()
+    with pytest.raises(CorpusError, match="there is one already; choose another name"):
+        write_corpus(tmp_path / "there", ["qaa"], train=10, dev=5, test=5)
+    assert [path.name for path in tmp_path.iterdir()] == ["there"]
+    assert not list((tmp_path / "there").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("languages", "sizes", "message"),
+    [
+        (["qaz"], {}, "seedlings: no language 'qaz'; choose one of qaa, qab, qac, qad"),
+        ([], {}, "seedlings: languages are none; name each one once"),
+        (["qaa", "qaa"], {}, "seedlings: languages are qaa, qaa; name each one once"),
+        (["qaa"], {"dev": 0}, "seedlings: dev is 0; choose a number from 1 up"),
+        (["qaa"], {"start": -1}, "seedlings: start is -1; choose a number from 0 up"),
+    ],
+)
+def test_what_cannot_be_written_is_named_with_a_remedy(tmp_path, languages, sizes, message):
+    with pytest.raises(CorpusError) as error:
+        write_corpus(tmp_path / "new", languages, **sizes)
+    assert str(error.value) == message
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "remedy"),
+    [
+        ("seed", -1, "from 0 to 4294967295"),
+        ("vocabulary", 99, "from 100 to 50000"),
+        ("names", 0, "from 1 to 2000"),
+        ("ambiguity", 1.5, "from 0 to 1"),
+    ],
+)
+def test_a_setting_out_of_range_is_named_with_a_remedy(setting, value, remedy):
+    with pytest.raises(CorpusError) as error:
+        SeedlingSettings(**{setting: value})
+    assert str(error.value) == f"seedlings: {setting} is {value}; choose a number {remedy}"
