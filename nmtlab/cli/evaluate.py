@@ -53,6 +53,4 @@ def evaluate(
     print(f"chrF            {scores['chrf']:6.2f}  {scores['chrf_signature']}")
     print(f"tokenized BLEU  {scores['tokenized_bleu']:6.2f}  Moses tokens, case-sensitive, no smoothing (multi-bleu)")
     if perplexity is not None:
-        print(
-            f"perplexity      {perplexity[0]:6.2f}  per token of the run's vocabulary, {perplexity[1]} scored as unknown"
-        )
+        print(f"perplexity      {perplexity[0]:6.2f}  per token, of which {perplexity[1]} were scored as unknown")

@@ -1,14 +1,12 @@
 """Options that several commands share."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nmtlab.errors import NmtlabError
-
 if TYPE_CHECKING:
-    from nmtlab.recipe import Recipe, SearchSettings
+    from nmtlab.recipe import Recipe
     from nmtlab.text.corpus import ParallelCorpus
     from nmtlab.workspace import Workspace
 
@@ -21,15 +19,6 @@ Target = Annotated[str, typer.Option(help="Language translated into.")]
 Split = Annotated[str, typer.Option(help="Part of the corpus: train, dev or test.")]
 Beam = Annotated[int | None, typer.Option(min=1, help="Beam size; 1 is greedy search. [default: the recipe's]")]
 Threads = Annotated[int | None, typer.Option(min=1, help="CPU threads. [default: torch's choice]")]
-
-T = TypeVar("T")
-
-
-def given(value: T | None, why: str, remedy: str) -> T:
-    """Return a value that must be there."""
-    if value is None:
-        raise NmtlabError(why, remedy)
-    return value
 
 
 def open_corpus(workspace: "Workspace", name: str, source: str, target: str) -> "ParallelCorpus":
@@ -46,21 +35,10 @@ def changed(recipe: "Recipe", settings: list[str] | None, threads: int | None, b
     return recipe.with_settings([*(settings or []), *more])
 
 
-def search_of(recipe: "Recipe", settings: list[str] | None, beam: int | None) -> "SearchSettings":
-    """Return a run's search settings with the command line's changes."""
-    return changed(recipe, settings, None, beam).search
-
-
 def read_text(path: Path | None) -> list[str]:
     """Return the lines of a file, or of standard input without one."""
     import sys
 
-    from nmtlab.errors import CorpusError
-    from nmtlab.text.files import read_lines
+    from nmtlab.text.files import lines_of, read_lines
 
-    if path is not None:
-        return list(read_lines(path))
-    try:
-        return sys.stdin.buffer.read().decode("utf-8").removesuffix("\n").split("\n")
-    except UnicodeDecodeError as error:
-        raise CorpusError(f"standard input: not UTF-8 ({error.reason})", "re-encode it as UTF-8") from error
+    return list(read_lines(path) if path else lines_of(sys.stdin.buffer, "standard input"))

@@ -49,7 +49,8 @@ def translate(
         for row in _rows(number, translation, scores)
     ]
     if output is None:
-        print("\n".join(shown))
+        for row in shown:
+            print(row)
     else:
         from nmtlab.text.files import write_lines
 

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from nmtlab.recipe.section import Section
 
@@ -33,3 +33,10 @@ class TextSettings(Section):
 
     mask_target: bool = True
     """Forbid types never seen on the training text's target side, in training and in search (thesis 3.3.3.1)."""
+
+    @model_validator(mode="after")
+    def _check(self) -> "TextSettings":
+        for field, given in (("truecase", self.truecase), ("minimum_count", self.minimum_count > 1)):
+            if given and self.segmentation != "word":
+                raise ValueError(f"{field} is for words, but segmentation is {self.segmentation!r}; leave it out")
+        return self

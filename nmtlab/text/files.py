@@ -33,21 +33,27 @@ def read_lines(path: Path) -> Iterator[str]:
         CorpusError: the file cannot be read or is damaged; or, with the line's number, a line is not UTF-8, has a NUL
             byte, or more than `MAX_WORDS` words or `MAX_CHARACTERS` characters.
     """
-    number = 0
     try:
         with _opened(path) as file:
-            while raw := file.readline(_MOST_BYTES + 1):
-                number += 1
-                yield _decoded(raw, path, number)
-    except (gzip.BadGzipFile, EOFError, zlib.error, lzma.LZMAError) as error:
-        raise CorpusError(
-            f"{path}, after line {number}: the compressed file is damaged ({error})", "get it again"
-        ) from None
+            yield from lines_of(file, str(path))
     except FileNotFoundError:
         raise CorpusError(f"{path}: not found", "check the name") from None
     except OSError as error:
         raise CorpusError(
             f"{path}: cannot be read ({error.strerror})", "check that it is a file you may read"
+        ) from None
+
+
+def lines_of(file: BinaryIO | gzip.GzipFile | lzma.LZMAFile, name: str) -> Iterator[str]:
+    """Yield the lines of an open file as `read_lines` does; errors call it `name`."""
+    number = 0
+    try:
+        while raw := file.readline(_MOST_BYTES + 1):
+            number += 1
+            yield _decoded(raw, name, number)
+    except (gzip.BadGzipFile, EOFError, zlib.error, lzma.LZMAError) as error:
+        raise CorpusError(
+            f"{name}, after line {number}: the compressed file is damaged ({error})", "get it again"
         ) from None
 
 
@@ -125,29 +131,29 @@ def _compressing(file: BinaryIO, suffix: str) -> BinaryIO | gzip.GzipFile | lzma
     return file
 
 
-def _decoded(raw: bytes, path: Path, number: int) -> str:
+def _decoded(raw: bytes, name: str, number: int) -> str:
     if len(raw) > _MOST_BYTES:
-        raise _too_long(path, number)
+        raise _too_long(name, number)
     try:
         line = (raw[:-2] if raw.endswith(b"\r\n") else raw.removesuffix(b"\n")).decode()
     except UnicodeDecodeError as error:
         raise CorpusError(
-            f"{path}, line {number}: not UTF-8 (byte {error.start + 1} of the line is {raw[error.start]:#04x})",
+            f"{name}, line {number}: not UTF-8 (byte {error.start + 1} of the line is {raw[error.start]:#04x})",
             "convert the file, for example with iconv -f LATIN1 -t UTF-8",
         ) from None
     if "\0" in line:
-        raise CorpusError(f"{path}, line {number}: a NUL byte", "give plain UTF-8 text (is it UTF-16, or no text?)")
+        raise CorpusError(f"{name}, line {number}: a NUL byte", "give plain UTF-8 text (is it UTF-16, or no text?)")
     if len(line) > MAX_CHARACTERS:
-        raise _too_long(path, number)
+        raise _too_long(name, number)
     # n words have at least 2n - 1 characters: most lines need no counting.
     if len(line) >= 2 * MAX_WORDS and (words := len(line.split())) > MAX_WORDS:
         raise CorpusError(
-            f"{path}, line {number}: {words:,} words, more than {MAX_WORDS:,}", "put one sentence on each line"
+            f"{name}, line {number}: {words:,} words, more than {MAX_WORDS:,}", "put one sentence on each line"
         )
     return line
 
 
-def _too_long(path: Path, number: int) -> CorpusError:
+def _too_long(name: str, number: int) -> CorpusError:
     return CorpusError(
-        f"{path}, line {number}: more than {MAX_CHARACTERS:,} characters", "put one sentence on each line"
+        f"{name}, line {number}: more than {MAX_CHARACTERS:,} characters", "put one sentence on each line"
     )

@@ -56,9 +56,8 @@ def learn_tokenizers(settings: TextSettings, corpus: ParallelCorpus) -> tuple[To
 
     Raises:
         CorpusError: no training pair can be used.
-        RecipeError: `text.vocabulary_size` does not fit the text, or a setting of words is given for subwords.
+        RecipeError: `text.vocabulary_size` does not fit the text.
     """
-    _refuse_word_settings(settings)
     count = _count_usable(settings, corpus)
     most = _MOST_SENTENCES[settings.segmentation]
     sources = (source for source, _ in _sampled(settings, corpus, count, most))
@@ -86,14 +85,6 @@ def learn_vocabularies(
     source, target = tokenizers
     counts = _counted(pairs, source, target)
     return Vocabulary(source.types, counts[0]), Vocabulary(target.types, counts[1])
-
-
-def _refuse_word_settings(settings: TextSettings) -> None:
-    for field, given in (("truecase", settings.truecase), ("minimum_count", settings.minimum_count > 1)):
-        if given and settings.segmentation != "word":
-            raise RecipeError(
-                f"text.{field}: is for words, but text.segmentation is {settings.segmentation!r}", "leave it out"
-            )
 
 
 def _count_usable(settings: TextSettings, corpus: ParallelCorpus) -> int:

@@ -111,13 +111,13 @@ def test_pairs_of_one_window_share_batches_and_those_of_others_do_not():
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="no real corpora beside the checkout")
 def test_real_batches_have_little_padding_on_both_sides(tmp_path):
-    corpus = ParallelCorpus.open(DATA / "multi30k-de-en", "de", "en")
+    corpus = ParallelCorpus.open(DATA / "wmtnews-tr-en", "tr", "en")
     pipeline = Pipeline.learn(TextSettings(vocabulary_size=4000), corpus)
     encoded = EncodedCorpus.open(tmp_path, pipeline, corpus)
     batches = list(Batches(encoded, 4096, 1).epoch(0))
     tokens = sum(batch.source_tokens + batch.target_tokens for batch in batches)
     assert tokens == encoded.source_lengths.sum() + encoded.target_lengths.sum()
-    assert 1 - tokens / sum(batch.source.size + batch.target.size for batch in batches) < 0.06
+    assert 1 - tokens / sum(batch.source.size + batch.target.size for batch in batches) < 0.1
     used = [batch.rows * max(batch.source.shape[1], batch.target.shape[1]) for batch in batches]
     assert np.mean(used) > 0.97 * 4096
 

@@ -252,15 +252,6 @@ def test_a_corpus_with_no_usable_pair_is_refused(name, tmp_path):
         Pipeline.learn(settings, ParallelCorpus.open(tmp_path, "tr", "en"))
 
 
-@pytest.mark.parametrize("change", [{"truecase": True}, {"minimum_count": 2}])
-def test_settings_of_words_are_refused_for_subwords(change, corpus):
-    field = next(iter(change))
-    with pytest.raises(
-        RecipeError, match=rf"^text\.{field}: is for words, but text\.segmentation is 'bpe'; leave it out"
-    ):
-        Pipeline.learn(TextSettings(segmentation="bpe", **change), corpus)
-
-
 def test_a_vocabulary_that_fits_no_subwords_is_refused(corpus):
     with pytest.raises(RecipeError, match=r"^text\.vocabulary_size = 8000: .*; set it to \d+ at most"):
         Pipeline.learn(TextSettings(), corpus)

@@ -2,6 +2,7 @@ import json
 import re
 import tracemalloc
 from collections import Counter, defaultdict
+from collections.abc import Container
 from itertools import islice
 
 import numpy as np
@@ -32,12 +33,6 @@ AMBIGUOUS = SeedlingLanguage("qaa", SeedlingSettings(ambiguity=0.6))
 every_language = pytest.mark.parametrize("code", FAMILY)
 
 
-def uncapitalised(words: list[str], proper: set[str]) -> list[str]:
-    """The first word as it would stand inside the sentence."""
-    first = words[0] if words[0] in proper else words[0][0].lower() + words[0][1:]
-    return [first, *words[1:]]
-
-
 def content_forms(language: SeedlingLanguage, groups: set[str] = CONTENT) -> dict[str, set[str]]:
     """Each form of a target word, with its stems."""
     stems = defaultdict(set)
@@ -48,9 +43,10 @@ def content_forms(language: SeedlingLanguage, groups: set[str] = CONTENT) -> dic
     return stems
 
 
-def target_words(language, pair):
-    proper = {"I"} | {form for form in content_forms(language) if form[0].isupper()}
-    return uncapitalised(pair.target.split(" "), proper)
+def words_of(target: str, forms: Container[str]) -> list[str]:
+    """The words of a sentence, the first as it would stand inside it."""
+    first, *others = target.split(" ")
+    return [first if first in forms else first[0].lower() + first[1:], *others]
 
 
 # The same from the same seed
@@ -76,7 +72,8 @@ def test_the_splits_share_out_all_the_pairs():
     assert len(parts["train"]) == 8_000
     whole = set().union(*parts.values())
     assert set(PAIRS["qaa"][:5000]) <= whole
-    in_order = [pair for pair in PAIRS["qaa"] if pair in set(parts["dev"])]
+    dev = set(parts["dev"])
+    in_order = [pair for pair in PAIRS["qaa"] if pair in dev]
     assert in_order == parts["dev"][: len(in_order)]
     assert 0.04 < len(in_order) / together.total() < 0.09
 
@@ -139,7 +136,7 @@ def test_english_verbs_agree_with_their_subjects():
     for pair in PAIRS["qaa"]:
         subject, verb, *_ = pair.target.split(" ")
         if subject in ("He", "She"):
-            assert verb not in plain | {"are", "were", "am", "do"}
+            assert verb not in plain - {"read"} | {"are", "were", "am", "do"}
             seen["he"] += verb in third
         if subject in ("I", "You", "We", "They"):
             assert verb not in third | {"is", "does"}
@@ -152,7 +149,7 @@ def test_english_verbs_agree_with_their_subjects():
     "forms",
     [
         *("teacher teachers", "child children", "thief thieves", "city cities", "monkey monkeys", "crisis crises"),
-        *("box boxes", "church churches", "potato potatoes", "boss bosses", "housewife housewives"[:0] or "key keys"),
+        *("box boxes", "church churches", "potato potatoes", "boss bosses", "key keys"),
         *("go goes went", "study studies studied", "carry carries carried", "play plays played", "fix fixes fixed"),
         *("chat chats chatted", "write writes wrote", "like likes liked", "catch catches caught", "deny denies denied"),
     ],
@@ -173,7 +170,7 @@ def test_a_larger_vocabulary_has_invented_words():
     assert len(entries) == pytest.approx(2000, abs=20)
     assert len({entry.target for entry in entries}) == len({entry.stem for entry in entries}) == len(entries)
     known = {entry.target for entry in AMBIGUOUS.lexicon()}
-    words = {word for pair in language.pairs(5000) for word in target_words(language, pair)}
+    words = {word for pair in language.pairs(5000) for word in pair.target.split(" ")}
     assert len(words & {entry.target for entry in entries} - known) > 200
 
 
@@ -210,11 +207,10 @@ def test_every_word_is_linked_but_the_and_that_and_a_comma(code):
 @pytest.mark.parametrize("language", [*LANGUAGES.values(), AMBIGUOUS], ids=[*FAMILY, "ambiguous"])
 def test_a_linked_content_word_has_its_stem_in_the_lexicon(language):
     stems = content_forms(language)
-    proper = {"I"} | {form for form in stems if form[0].isupper()}
     checked = 0
     for pair in language.pairs(3000):
         source = pair.source.split(" ")
-        target = uncapitalised(pair.target.split(" "), proper)
+        target = words_of(pair.target, stems)
         partners = defaultdict(list)
         for i, j in pair.links:
             partners[j].append(source[i].lower())
@@ -240,10 +236,9 @@ def test_without_ambiguity_a_sentence_has_one_translation(code):
 def test_without_ambiguity_the_source_form_gives_the_content_word_back(code):
     language = LANGUAGES[code]
     content = content_forms(language)
-    proper = {"I"} | {form for form in content if form[0].isupper()}
     table = defaultdict(set)
     for pair in PAIRS[code]:
-        source, target = pair.source.split(" "), uncapitalised(pair.target.split(" "), proper)
+        source, target = pair.source.split(" "), words_of(pair.target, content)
         for i, j in pair.links:
             if target[j] in content:
                 table[source[i].lower()].add(target[j])
@@ -262,14 +257,16 @@ def test_synonyms_are_as_frequent_as_the_lexicon_says():
 
 
 def test_ambiguity_gives_a_sentence_several_translations():
-    translations = defaultdict(set)
-    for pair in AMBIGUOUS.pairs(30_000):
-        translations[pair.source].add(pair.target)
-    assert max(map(len, translations.values())) > 3
-    usual = {pair.source: pair.target for pair in LANGUAGES["qaa"].pairs(30_000)}
-    assert usual.keys() == translations.keys()
-    changed = np.mean([usual[source] not in targets for source, targets in translations.items()])
+    pairs = list(AMBIGUOUS.pairs(30_000))
+    usual = list(LANGUAGES["qaa"].pairs(30_000))
+    assert [pair.source for pair in pairs] == [pair.source for pair in usual]
+    changed = np.mean([pair.target != other.target for pair, other in zip(pairs, usual, strict=True)])
     assert 0.7 < changed < 1
+    translations = defaultdict(list)
+    for pair in pairs:
+        translations[pair.source].append(pair.target)
+    repeated = [targets for targets in translations.values() if len(targets) > 1]
+    assert np.mean([len(set(targets)) > 1 for targets in repeated]) > 0.5
 
 
 def test_the_lexicon_adds_up():
@@ -368,7 +365,7 @@ def test_sisters_share_pieces_of_words_and_few_words(child):
 def test_nuru_is_written_in_uyghur_letters_and_read_back():
     text = " ".join(pair.source for pair in PAIRS["qac"])
     assert set(text) <= set(UYGHUR_LATIN.table) | {" ", "."}
-    assert not {word for word in text.split(" ") for other in latin_types("qaa") if word == other} - {"."}
+    assert set(text.split(" ")) & latin_types("qaa") == {"."}
     latin = UYGHUR_LATIN.apply(text)
     assert latin == latin.lower()
     letters = {value: key for key, value in UYGHUR_LATIN.table.items() if value}
@@ -396,7 +393,7 @@ def test_nari_has_vowel_harmony():
 def test_nari_leaves_out_pronouns_that_its_verbs_show():
     for nara, nari in zip(PAIRS["qaa"], PAIRS["qab"], strict=True):
         if re.match("(I|We|You) [a-z]+ed the ", nara.target):
-            both = [dict((j, i) for i, j in pair.links) for pair in (nara, nari)]
+            both = [{j: i for i, j in pair.links} for pair in (nara, nari)]
             assert both[0][0] != both[0][1]
             assert both[1][0] == both[1][1]
 
@@ -405,7 +402,7 @@ def test_nari_leaves_out_pronouns_that_its_verbs_show():
 def test_the_verb_is_last_in_all_but_neru(code, last):
     positions = []
     for pair in PAIRS[code]:
-        if re.fullmatch(r"(He|She) [a-z]+ed the [a-z]+ \.", pair.target):
+        if re.fullmatch(r"(He|She|They) [a-z]+ed (the|a|an|some|this|every) [a-z]+ \.", pair.target):
             verb, noun = (next(i for i, j in pair.links if j == place) for place in (1, 3))
             positions.append(verb > noun)
     assert len(positions) > 5
@@ -443,20 +440,29 @@ def rows(path):
 
 def test_a_corpus_can_be_opened(corpus):
     for code in ("qab", "qac"):
-        assert ParallelCorpus.open(corpus, code).check() == {"train": 3000, "dev": 200, "test": 100}
+        assert ParallelCorpus.open(corpus, code, "en").check() == {"train": 3000, "dev": 200, "test": 100}
 
 
 def test_a_corpus_has_what_the_language_says(corpus):
     settings = SeedlingSettings(ambiguity=0.5, names=40)
     for code in ("qab", "qac"):
         pairs = list(SeedlingLanguage(code, settings).pairs(200, 500, "dev"))
-        assert list(ParallelCorpus.open(corpus, code).pairs("dev")) == [(pair.source, pair.target) for pair in pairs]
+        assert list(ParallelCorpus.open(corpus, code, "en").pairs("dev")) == [
+            (pair.source, pair.target) for pair in pairs
+        ]
         links = (corpus / f"gold/dev.{code}-en.align").read_text().splitlines()
         assert links == [" ".join(f"{i}-{j}" for i, j in pair.links) for pair in pairs]
     described = json.loads((corpus / "seedlings.json").read_text())
     assert described == {
-        **{"languages": ["qab", "qac"], "start": 500, "train": 3000, "dev": 200, "test": 100},
-        **{"seed": 1, "vocabulary": 400, "names": 40, "ambiguity": 0.5},
+        "languages": ["qab", "qac"],
+        "start": 500,
+        "train": 3000,
+        "dev": 200,
+        "test": 100,
+        "seed": 1,
+        "vocabulary": 400,
+        "names": 40,
+        "ambiguity": 0.5,
     }
 
 
@@ -486,7 +492,7 @@ def test_the_counts_of_names_can_be_counted_again(corpus):
 
 
 def test_the_forms_are_the_links_of_train(corpus):
-    corpora = ParallelCorpus.open(corpus, "qab")
+    corpora = ParallelCorpus.open(corpus, "qab", "en")
     links = (corpus / "gold/train.qab-en.align").read_text().splitlines()
     counts = Counter()
     for (source, target), line in zip(corpora.pairs("train"), links, strict=True):

@@ -57,7 +57,7 @@ def measure(
     subwords: Path | None = None,
     trained: Trained | None = None,
 ) -> Measurement:
-    """Train joeynmt for some updates, decode with beam 5, and measure both.
+    """Train joeynmt for some updates, decode greedily and with beam 5, and measure all.
 
     Args:
         corpus: what to train on; the first sentences of its test text are translated.
@@ -86,12 +86,14 @@ def measure(
         config["model"]["tied_softmax"] = False  # where a bias has been folded in
         save_checkpoint(trained.weights, len(trained.vocabulary), size.layers, folder / "trained.ckpt")
     del config["data"]["dev"]  # or it would be translated too
+    greedy = _run(python, "test", config | {"testing": config["testing"] | {"beam_size": 1}}, folder, threads)
     decoding = _run(python, "test", config, folder, threads)
     translations = list(read_lines(folder / "translations.test"))
     return Measurement(
         system="joeynmt 2.3",
         train_tokens_per_second=after_warm_up(_numbers(r"Tokens per Sec: +(\d+)", training)),
-        decode_sentences_per_second=len(translations) / sum(_numbers(r"Generation took ([\d.]+)\[sec\]", decoding)),
+        decode_sentences_per_second=len(translations) / _generation_seconds(decoding),
+        greedy_sentences_per_second=len(translations) / _generation_seconds(greedy),
         peak_memory_mib=high_water_mark(training),
         note=f"{updates} updates; decoding {high_water_mark(decoding):.0f} MiB, "
         f"{sum(len(line.split()) for line in translations) / len(translations):.1f} words a sentence",
@@ -212,6 +214,10 @@ def _run(python: Path, mode: str, config: dict, folder: Path, threads: int) -> s
     if finished.returncode:
         raise RuntimeError(f"joeynmt {mode} failed; see {folder / f'{mode}.log'}")
     return finished.stdout
+
+
+def _generation_seconds(log: str) -> float:
+    return sum(_numbers(r"Generation took ([\d.]+)\[sec\]", log))
 
 
 def _numbers(pattern: str, log: str) -> list[float]:

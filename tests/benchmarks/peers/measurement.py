@@ -8,11 +8,12 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Measurement:
-    """One row of the table; None is what was not measured."""
+    """What is known of a system after measuring it; None is what was not measured. Decoding is with beam 5."""
 
     system: str
     train_tokens_per_second: float | None = None
     decode_sentences_per_second: float | None = None
+    greedy_sentences_per_second: float | None = None
     peak_memory_mib: float | None = None
     note: str = ""
 

@@ -1,0 +1,173 @@
+"""nmtlab's speed beside other systems: same text, same size of model, same threads, one after the other.
+
+    python tests/benchmarks/speed.py --corpus ../shared/data/multi30k-de-en
+
+Run it in the checkout's root, on a machine with nothing else to do. Ctrl-C ends it with a table of what has been
+measured by then. README.md, beside it, says what makes the systems comparable.
+"""
+
+import argparse
+import os
+import signal
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from itertools import islice
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import ours
+import pandas as pd
+from peers import bare, joey, machine
+from peers.ctranslate import decode, to_ctranslate2
+from peers.measurement import SIZE, Measurement, peak_memory_mib
+from peers.weights import neutral_weights
+
+from nmtlab.recipe import SearchSettings
+from nmtlab.runs.run import Run
+from nmtlab.systems import open_system
+from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.vocabulary import BOS, EOS, SPECIALS
+
+NMTLAB, BARE, JOEYNMT, CTRANSLATE2 = "nmtlab", "bare torch.nn.Transformer", "joeynmt 2.3", "CTranslate2"
+SYSTEMS = {"nmtlab": NMTLAB, "bare": BARE, "joeynmt": JOEYNMT, "ctranslate2": CTRANSLATE2}
+CONVERTED = ours.WORKSPACE.data / "ctranslate2"
+
+
+class Job(NamedTuple):
+    """One measurement: a function that another process can call, and its arguments."""
+
+    system: str
+    what: str
+    measure: Callable[..., Measurement]
+    arguments: tuple
+
+
+def main() -> None:
+    arguments = _arguments()
+    corpus = ParallelCorpus.open(arguments.corpus)
+    systems = [SYSTEMS[name] for name in arguments.only]
+    measured: list[Measurement] = []
+    try:
+        limit = matrix_product_limit(arguments.threads)
+        alone(ours.prepare, corpus)
+        run = None if systems == [BARE] else trained_run(corpus, arguments.train_seconds, arguments.threads)
+        for job in jobs(corpus, run, arguments):
+            if job.system in systems:
+                measured.append(observed(job))
+        if NMTLAB in systems:
+            print(share_of_limit(measured, alone(ours.operations_per_token, corpus), limit))
+    except KeyboardInterrupt:
+        print("\nstopped")
+    finally:
+        if measured:
+            print(f"\n{table(measured).to_string(na_rep='-')}")
+
+
+def matrix_product_limit(threads: int) -> float:
+    """Print what the machine can do; return its limit with the given threads, in GFLOP/s."""
+    found = {count: alone(machine.measure, count) for count in sorted({1, 2, threads})}
+    print(f"{found[threads].processor}, {found[threads].cores} cores")
+    for count, limit in found.items():
+        print(f"fp32 matrix products, {count} threads: {limit.gflops:.0f} GFLOP/s (load {limit.load:.2f} before)")
+    return found[threads].gflops
+
+
+def trained_run(corpus: ParallelCorpus, seconds: int, threads: int) -> Run:
+    """Return the run with the weights to decode with, trained if need be, and converted for CTranslate2."""
+    if ours.weights(corpus, seconds) is None:
+        print(f"training the weights to decode with for {seconds} s", flush=True)
+        alone(ours.train_weights, corpus, seconds, threads)
+    run = ours.weights(corpus, seconds)
+    alone(_convert, run)
+    return run
+
+
+def jobs(corpus: ParallelCorpus, run: Run | None, arguments: argparse.Namespace) -> Iterator[Job]:
+    """Yield the measurements in their order: most of them twice, in turn, so that noise can be seen."""
+    updates, threads = arguments.updates, arguments.threads
+    training = [
+        Job(NMTLAB, "training", ours.training, (corpus, updates, threads)),
+        Job(BARE, "training", bare_training, (corpus, updates, threads)),
+    ]
+    yield from training
+    yield Job(JOEYNMT, "training and decoding", joeynmt, (corpus, run, updates, arguments.sentences, threads))
+    yield from training
+    lines = list(islice(corpus.lines("test", corpus.source), arguments.sentences))
+    for _ in range(2):
+        yield Job(NMTLAB, "decoding", ours.decoding, (run, lines, threads))
+        yield Job(CTRANSLATE2, "decoding", ctranslate2, (run, lines, threads))
+
+
+def bare_training(corpus: ParallelCorpus, updates: int, threads: int) -> Measurement:
+    """Train the bare loop on nmtlab's batches."""
+    batches = ((batch.source, np.insert(batch.target, 0, BOS, axis=1)) for batch in ours.batches(corpus))
+    return bare.train(batches, ours.recipe(threads).text.vocabulary_size, updates, threads)
+
+
+def joeynmt(corpus: ParallelCorpus, run: Run, updates: int, sentences: int, threads: int) -> Measurement:
+    """Train joeynmt, and decode by it with nmtlab's weights."""
+    return joey.measure(
+        joey.Corpus(corpus.folder, corpus.source, corpus.target),
+        ours.WORKSPACE.data / "joeynmt",
+        updates=updates,
+        sentences=sentences,
+        threads=threads,
+        subwords=run.folder / "vocabulary/joint.model",
+        trained=joey.Trained(_weights(run), _types(run)),
+    )
+
+
+def ctranslate2(run: Run, lines: list[str], threads: int) -> Measurement:
+    """Decode by CTranslate2 with nmtlab's weights: from subwords to subwords."""
+    sources = [[*run.pipeline.source_pieces(line), SPECIALS[EOS]] for line in lines]
+    alpha = SearchSettings().alpha
+
+    def median_rate(beam_size: int) -> tuple[float, list[list[str]]]:
+        times = [decode(CONVERTED, sources, beam_size, ours.BATCH_SENTENCES, threads, alpha) for _ in range(3)]
+        return len(lines) / statistics.median(seconds for _, seconds in times), times[0][0]
+
+    greedy, _ = median_rate(1)
+    beam, translations = median_rate(5)
+    return Measurement(
+        system=CTRANSLATE2,
+        decode_sentences_per_second=beam,
+        greedy_sentences_per_second=greedy,
+        peak_memory_mib=peak_memory_mib(),
+        note=f"{ours.mean_words([run.pipeline.target.tokenizer.join(pieces) for pieces in translations]):.1f} words "
+        "a sentence",
+    )
+
+
+def observed(job: Job) -> Measurement:
+    """Return a job's measurement, made in a process of its own, and tell what came out."""
+    load, start = os.getloadavg()[0], time.perf_counter()
+    print(f"{job.system}, {job.what}: ", end="", flush=True)
+    result = alone(job.measure, *job.arguments)
+    numbers = {
+        "target tokens/s": result.train_tokens_per_second,
+        "sentences/s with beam 5": result.decode_sentences_per_second,
+        "greedily": result.greedy_sentences_per_second,
+        "MiB": result.peak_memory_mib,
+    }
+    said = ", ".join(f"{number:,.0f} {unit}" for unit, number in numbers.items() if number is not None)
+    seconds, after = time.perf_counter() - start, os.getloadavg()[0]
+    print(f"{said}; {result.note} ({seconds:.0f} s, load {load:.2f} before and {after:.2f} after)", flush=True)
+    return result
+
+
+def table(measured: list[Measurement]) -> pd.DataFrame:
+    """Return a row a system: medians over its measurements, their ratios to those of others, and the most memory."""
+    systems = pd.DataFrame(map(vars, measured)).groupby("system", sort=False)
+    training, beam, greedy, memory = (
+        systems[name].median()
+        for name in (
+            "train_tokens_per_second",
+            "decode_sentences_per_second",
+            "greedy_sentences_per_second",
+            "peak_memory_mib",
+        )
+    )

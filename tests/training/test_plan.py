@@ -1,0 +1,43 @@
+"""What a training would cost, without training."""
+
+import pytest
+
+from nmtlab.text.pipeline import Pipeline
+from nmtlab.training.plan import plan
+from nmtlab.training.prepare import model_for
+
+
+@pytest.mark.parametrize("joint", [True, False])
+@pytest.mark.parametrize("norm", ["scale", "layer"])
+def test_the_number_of_parameters_is_that_of_the_real_model(tiny_corpus, tiny_recipe, joint, norm):
+    recipe = tiny_recipe.with_changes(
+        {"text.segmentation": "bpe", "text.vocabulary_size": 60, "text.joint": joint, "model.norm": norm}
+    )
+    pipeline = Pipeline.learn(recipe.text, tiny_corpus)
+    assert (pipeline.source_size, pipeline.target_size) == (60, 60)
+    model = model_for(recipe, pipeline)
+    assert plan(recipe, tiny_corpus).parameters == sum(parameter.numel() for parameter in model.parameters())
+
+
+def test_pairs_and_updates_are_exact_and_the_rest_is_positive(tiny_corpus, tiny_recipe):
+    estimate = plan(tiny_recipe, tiny_corpus)
+    assert (estimate.pairs, estimate.updates) == (300, 60)
+    words = sum(len(line.split()) for language in ("de", "en") for line in tiny_corpus.lines("train", language))
+    assert estimate.tokens == words + 2 * 300  # and an EOS on either side
+    assert min(estimate.minutes, estimate.memory_mib, estimate.disk_mib, estimate.epochs) > 0
+
+
+def test_twice_the_updates_take_twice_the_epochs(tiny_corpus, tiny_recipe):
+    once, twice = (
+        plan(tiny_recipe.with_changes({"training.max_evaluations": number}), tiny_corpus) for number in (3, 6)
+    )
+    assert twice.epochs == pytest.approx(2 * once.epochs)
+
+
+def test_nothing_is_trained_or_written(tiny_corpus, tiny_recipe, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("NMTLAB_DATA", str(tmp_path / "data"))
+    before = {path: path.stat().st_mtime_ns for path in tiny_corpus.folder.rglob("*")}
+    plan(tiny_recipe, tiny_corpus)
+    assert list(tmp_path.rglob("*")) == []
+    assert {path: path.stat().st_mtime_ns for path in tiny_corpus.folder.rglob("*")} == before

@@ -1,0 +1,72 @@
+"""Dev BLEU and dev perplexity against the plain computation."""
+
+import math
+
+import pytest
+import sacrebleu
+import torch
+
+from nmtlab.systems import open_system
+from nmtlab.text.vocabulary import BOS
+from nmtlab.training.prepare import checked_corpus
+from nmtlab.training.validation import dev_bleu, text_perplexity
+
+
+@pytest.fixture(scope="module")
+def system(trained):
+    run, _ = trained
+    return open_system(run)
+
+
+def step_by_step(model, pipeline, source: list[str], target: list[str]) -> float:
+    """Return the perplexity of sentences decoded one by one and token by token."""
+    total, tokens = 0.0, 0
+    for source_line, target_line in zip(source, target, strict=True):
+        state = model.start(model.encode(torch.tensor([pipeline.source_ids(source_line)])))
+        token = BOS
+        for following in pipeline.target_ids(target_line):
+            step = model.step(state, torch.tensor([[token]]))
+            column = model.columns(torch.tensor([following])).item()
+            total -= step.log_probs[0, 0, column].item()
+            state, token = step.state, following
+            tokens += 1
+    return math.exp(total / tokens)
+
+
+@torch.no_grad()
+def test_perplexity_is_that_of_the_tokens_decoded_one_by_one(system, tiny_corpus):
+    source, target = (list(tiny_corpus.lines("dev", language)) for language in ("de", "en"))
+    found, unseen = text_perplexity(system.model, system.pipeline, source, target)
+    assert found == pytest.approx(step_by_step(system.model, system.pipeline, source, target), rel=1e-4)
+    assert unseen == 0
+
+
+@torch.no_grad()
+def test_tokens_that_may_not_be_produced_are_counted_and_scored_as_unk(system):
+    # The vocabulary is joint, and German words are never seen on the target side; one word is in no vocabulary.
+    source, target = ["ein hund", "haus"], ["one hund haus", "xyz house"]
+    found, unseen = text_perplexity(system.model, system.pipeline, source, target)
+    assert unseen == 2
+    assert found == pytest.approx(step_by_step(system.model, system.pipeline, source, target), rel=1e-4)
+
+
+def test_dev_bleu_is_sacrebleu_of_what_the_system_translates(system, trained, tiny_corpus):
+    run, _ = trained
+    dev = checked_corpus(tiny_corpus)
+    greedy = open_system(run, run.recipe.search.model_copy(update={"beam_size": 1}))
+    texts = [translation.text for translation in greedy.translate(dev.source)]
+    expected = sacrebleu.corpus_bleu(texts, dev.references).score
+    assert dev_bleu(system.model, system.pipeline, dev, run.recipe) == pytest.approx(expected)
+    assert expected == pytest.approx(run.metrics("validation")["bleu"].max())
+
+
+def test_validation_leaves_the_model_in_the_mode_it_was_in(system, trained, tiny_corpus):
+    run, _ = trained
+    dev = checked_corpus(tiny_corpus)
+    for training in (True, False):
+        system.model.train(training)
+        dev_bleu(system.model, system.pipeline, dev, run.recipe)
+        assert {module.training for module in system.model.modules()} == {training}
+        text_perplexity(system.model, system.pipeline, dev.source[:2], dev.references[0][:2])
+        assert {module.training for module in system.model.modules()} == {training}
+    system.model.eval()
