@@ -40,7 +40,7 @@ class ProgressBar:
             + (f" (left out: {left_out})" if left_out else "")
             + f"; at most {event.updates:,} updates"
         )
-        layout = "{desc}{percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} {postfix}"
+        layout = "{desc}{percentage:3.0f}%|{bar:12}| {n_fmt}/{total_fmt}{postfix}"
         self.bar = tqdm(total=event.updates, bar_format=layout, dynamic_ncols=True, mininterval=0.5, disable=None)
 
     def _advance(self, event: Progress) -> None:
@@ -49,9 +49,8 @@ class ProgressBar:
         best = f"{self.best:.1f}" if self.best > -math.inf else "-"
         self.bar.set_description_str(f"{self.label} ", refresh=False)
         self.bar.set_postfix_str(
-            f"loss {event.loss:.2f}, perplexity {event.perplexity:.1f}, {event.tokens_per_second:,.0f} tokens/s, "
-            f"gradient {event.gradient_norm:.2f}, rate {event.rate:.1e}, dev BLEU {best}, "
-            f"at most {_clock(event.seconds_left)} left",
+            f"loss {event.loss:.2f} ppl {event.perplexity:.1f} {event.tokens_per_second:,.0f} tok/s "
+            f"grad {event.gradient_norm:.2f} lr {event.rate:.0e} BLEU {best} {_clock(event.seconds_left)} left",
             refresh=False,
         )
         self.bar.update(event.step - self.bar.n)

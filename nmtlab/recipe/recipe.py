@@ -117,9 +117,10 @@ def _from_toml(text: str, where: str) -> Recipe:
     base = settings.pop("base", None)
     if base is None:
         return _validated(settings, where)
-    merged = named_recipe(base).model_dump()
+    merged = named_recipe(str(base)).model_dump()
     for key, value in settings.items():
-        merged[key] = {**merged.get(key, {}), **value} if isinstance(value, dict) else value
+        both = isinstance(merged.get(key), dict) and isinstance(value, dict)
+        merged[key] = {**merged[key], **value} if both else value
     return _validated(merged, where)
 
 
@@ -154,7 +155,7 @@ def _unknown_field(field: str, where: str) -> RecipeError:
     elif near:
         remedy = f"did you mean {near[0]}?"
     else:
-        remedy = "there are " + ", ".join(siblings or _section_names())
+        remedy = "there are " + ", ".join(siblings if section in _section_names() else ["about", *_section_names()])
     return RecipeError(f"{where}: {field}: no such field", remedy)
 
 

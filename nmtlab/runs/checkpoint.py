@@ -22,7 +22,8 @@ def save_tensors(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, 
         RunError: the disk is full or cannot be written to; what was there is still there.
     """
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-    metadata = {"facts": json.dumps(facts), "checksum": _checksum(tensors)}
+    written = json.dumps(facts)
+    metadata = {"facts": written, "checksum": _checksum(tensors, written)}
     try:
         with replacing(path) as temporary:
             temporary.write_bytes(save(tensors, metadata))
@@ -44,16 +45,16 @@ def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
         content = path.read_bytes()
         tensors = load(content)
         metadata = _metadata(content)
-        facts = json.loads(metadata["facts"])
+        written, checksum = metadata["facts"], metadata["checksum"]
     except FileNotFoundError as error:
         raise RunError(
             f"{where}: there is no such checkpoint", "train the run, or choose another checkpoint"
         ) from error
     except (OSError, SafetensorError, KeyError, ValueError) as error:
         raise RunError(f"{where}: damaged or truncated ({error})", "use another checkpoint, or train again") from error
-    if metadata["checksum"] != _checksum(tensors):
+    if checksum != _checksum(tensors, written):
         raise RunError(f"{where}: its content does not match its checksum", "use another checkpoint, or train again")
-    return tensors, facts
+    return tensors, json.loads(written)
 
 
 def _metadata(content: bytes) -> dict[str, str]:
@@ -61,8 +62,8 @@ def _metadata(content: bytes) -> dict[str, str]:
     return json.loads(content[8 : 8 + size])["__metadata__"]
 
 
-def _checksum(tensors: Mapping[str, Tensor]) -> str:
-    digest = hashlib.sha256()
+def _checksum(tensors: Mapping[str, Tensor], facts: str) -> str:
+    digest = hashlib.sha256(facts.encode())
     for name in sorted(tensors):
         digest.update(name.encode())
         digest.update(tensors[name].reshape(-1).view(torch.uint8).numpy().tobytes())

@@ -27,14 +27,25 @@ def append_lines(path: Path, lines: Iterable[Mapping[str, Any]]) -> None:
 
 
 def read_log(path: Path) -> list[dict[str, Any]]:
-    """Return the lines of a log; a last line that was cut off by a crash does not count."""
+    """Return the lines of a log; a last line that was cut off by a crash does not count.
+
+    Raises:
+        RunError: any other line is damaged.
+    """
     if not path.exists():
         return []
-    whole = path.read_text(encoding="utf-8").rpartition("\n")[0]
-    return [json.loads(line) for line in whole.splitlines()]
+    whole = path.read_bytes().rpartition(b"\n")[0]
+    return [_read_line(line, f"{path}, line {number}") for number, line in enumerate(whole.splitlines(), start=1)]
 
 
 def cut_back(path: Path, step: int) -> None:
     """Remove the lines after `step`, and the end of a run."""
     kept = [line for line in read_log(path) if line["step"] <= step and line.get("kind") != "end"]
     write_text(path, "".join(json.dumps(line) + "\n" for line in kept))
+
+
+def _read_line(line: bytes, where: str) -> dict[str, Any]:
+    try:
+        return json.loads(line)
+    except ValueError as error:
+        raise RunError(f"{where}: damaged", "take that line out; the others are whole") from error

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
+from zipfile import BadZipFile
 
 import numpy as np
 import pandas as pd
@@ -115,7 +116,7 @@ class Run:
     def embedding_norms(self) -> dict[int, dict[str, np.ndarray]]:
         """Return the length of every word vector, (types,), by use, at every validated step."""
         files = sorted((self.folder / "probes/embedding_norms").glob("*.npz"))
-        return {int(file.stem): dict(np.load(file, allow_pickle=False)) for file in files}
+        return {int(file.stem): _read_arrays(file) for file in files}
 
     def weights(self, which: Which = "best") -> tuple[dict[str, Tensor], dict[str, Any]]:
         """Return named weights and facts (step, BLEU) of a checkpoint."""
@@ -205,6 +206,14 @@ class Run:
         return False
 
 
+def _read_arrays(path: Path) -> dict[str, np.ndarray]:
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            return dict(arrays)
+    except (OSError, EOFError, ValueError, BadZipFile) as error:
+        raise RunError(f"{path}: damaged", "remove that file; the others are whole") from error
+
+
 def open_run(name: str, workspace: Workspace) -> Run:
     """Return the run of that name.
 
@@ -221,7 +230,7 @@ def list_runs(workspace: Workspace) -> tuple[list[Run], list[str]]:
     for folder in sorted(folders, key=lambda f: (f.stat().st_mtime, f.name), reverse=True):
         try:
             run = Run(folder)
-            _ = run.recipe, run.environment
+            _ = run.recipe, run.environment, run.status
             runs.append(run)
         except NmtlabError:
             broken.append(folder.name)

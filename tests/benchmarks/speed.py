@@ -7,6 +7,7 @@ measured by then. README.md, beside it, says what makes the systems comparable.
 """
 
 import argparse
+import contextlib
 import os
 import signal
 import statistics
@@ -160,14 +161,95 @@ def observed(job: Job) -> Measurement:
 
 
 def table(measured: list[Measurement]) -> pd.DataFrame:
-    """Return a row a system: medians over its measurements, their ratios to those of others, and the most memory."""
+    """Return a row a system: medians of its measurements, their ratios to its peers', and its most memory."""
     systems = pd.DataFrame(map(vars, measured)).groupby("system", sort=False)
-    training, beam, greedy, memory = (
-        systems[name].median()
-        for name in (
-            "train_tokens_per_second",
-            "decode_sentences_per_second",
-            "greedy_sentences_per_second",
-            "peak_memory_mib",
-        )
+    training = systems["train_tokens_per_second"].median()
+    beam = systems["decode_sentences_per_second"].median()
+    rows = pd.DataFrame(
+        {
+            "target tokens/s": training,
+            "/ joeynmt": training / training.get(JOEYNMT, np.nan),
+            "/ bare": training / training.get(BARE, np.nan),
+            "beam 5, sentences/s": beam,
+            "/ joeynmt ": beam / beam.get(JOEYNMT, np.nan),
+            "/ CTranslate2": beam / beam.get(CTRANSLATE2, np.nan),
+            "greedy, sentences/s": systems["greedy_sentences_per_second"].median(),
+            "peak MiB": systems["peak_memory_mib"].max(),
+        }
     )
+    rows.index.name = None
+    return rows.apply(lambda column: column.round(2) if column.name.startswith("/") else column.round().astype("Int64"))
+
+
+def share_of_limit(measured: list[Measurement], operations: float, limit: float) -> str:
+    """Say how much of the machine's matrix-product limit nmtlab's training reaches.
+
+    Args:
+        measured: nmtlab's trainings among others.
+        operations: floating-point operations a target token, as from `ours.operations_per_token`.
+        limit: GFLOP/s.
+    """
+    rates = [m.train_tokens_per_second for m in measured if m.system == NMTLAB and m.train_tokens_per_second]
+    gflops = statistics.median(rates) * operations / 1e9
+    return (
+        f"nmtlab's training does {operations / 1e6:.0f} million operations of matrix products a target token: "
+        f"{gflops:.0f} GFLOP/s, {gflops / limit:.0%} of the limit"
+    )
+
+
+def alone(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call a function in a process of its own, so that its memory's high-water mark is its own.
+
+    That process is in a group of its own, which Ctrl-C does not reach: it is told once, from here.
+    """
+    context = get_context("spawn")
+    receiving, sending = context.Pipe(duplex=False)
+    process = context.Process(target=_send, args=(sending, function, arguments))
+    process.start()
+    sending.close()
+    try:
+        return receiving.recv()
+    except EOFError:
+        raise SystemExit(f"{function.__name__} failed, as said above") from None
+    except KeyboardInterrupt:
+        os.kill(process.pid, signal.SIGINT)
+        raise
+    finally:
+        process.join()
+
+
+def _send(sending: Connection, function: Callable[..., Any], arguments: tuple) -> None:
+    os.setpgrp()
+    with contextlib.suppress(KeyboardInterrupt):
+        sending.send(function(*arguments))
+
+
+def _convert(run: Run) -> None:
+    to_ctranslate2(_weights(run), SIZE.heads, SIZE.layers, _types(run), CONVERTED)
+
+
+def _weights(run: Run) -> dict[str, np.ndarray]:
+    return neutral_weights(open_system(run, which="last").model)
+
+
+def _types(run: Run) -> list[str]:
+    return list(run.pipeline.target.vocabulary.types)
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--corpus", type=Path, required=True, help="folder of train, dev and test text")
+    parser.add_argument("--updates", type=int, default=100, help="of each training, a multiple of 10 (%(default)s)")
+    parser.add_argument("--sentences", type=int, default=300, help="of the test text to translate (%(default)s)")
+    parser.add_argument("--threads", type=int, default=2, help="of each system (%(default)s)")
+    parser.add_argument(
+        "--train-seconds", type=int, default=240, help="how long to train the weights to decode with (%(default)s)"
+    )
+    parser.add_argument(
+        "--only", type=lambda names: names.split(","), default=list(SYSTEMS), help=f"some of {','.join(SYSTEMS)}"
+    )
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

@@ -165,7 +165,7 @@ def test_no_english_word_has_two_meanings():
 
 
 def test_a_larger_vocabulary_has_invented_words():
-    language = SeedlingLanguage("qad", SeedlingSettings(vocabulary=2000))
+    language = SeedlingLanguage("qad", SeedlingSettings(vocabulary=2000, names=300))
     entries = [entry for entry in language.lexicon() if entry.group in NOUNS | VERBS | ADJECTIVES - {"nationality"}]
     assert len(entries) == pytest.approx(2000, abs=20)
     assert len({entry.target for entry in entries}) == len({entry.stem for entry in entries}) == len(entries)

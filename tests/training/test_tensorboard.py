@@ -1,6 +1,6 @@
 """TensorBoard event files, read back by TensorBoard itself."""
 
-import builtins
+import sys
 
 import pytest
 
@@ -50,13 +50,6 @@ def test_no_folder_is_made_before_there_is_something_to_write(tmp_path):
 
 
 def test_without_tensorboard_the_message_says_how_to_get_it(tmp_path, monkeypatch):
-    original = builtins.__import__
-
-    def without_tensorboard(name, *arguments, **more):
-        if name == "torch.utils.tensorboard":
-            raise ImportError(name)
-        return original(name, *arguments, **more)
-
-    monkeypatch.setattr(builtins, "__import__", without_tensorboard)
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)  # importing it fails
     with pytest.raises(NmtlabError, match=r"tensorboard is not installed; pip install 'nmtlab\[tensorboard\]'"):
         event_writer(tmp_path)

@@ -5,6 +5,7 @@ import math
 import pytest
 import sacrebleu
 import torch
+from learned import learned_run
 
 from nmtlab.systems import open_system
 from nmtlab.text.vocabulary import BOS
@@ -13,8 +14,12 @@ from nmtlab.training.validation import dev_bleu, text_perplexity
 
 
 @pytest.fixture(scope="module")
-def system(trained):
-    run, _ = trained
+def run(tmp_path_factory, tiny_corpus, tiny_recipe):
+    return learned_run(tmp_path_factory.mktemp("learned"), tiny_corpus, tiny_recipe)
+
+
+@pytest.fixture(scope="module")
+def system(run):
     return open_system(run)
 
 
@@ -50,18 +55,17 @@ def test_tokens_that_may_not_be_produced_are_counted_and_scored_as_unk(system):
     assert found == pytest.approx(step_by_step(system.model, system.pipeline, source, target), rel=1e-4)
 
 
-def test_dev_bleu_is_sacrebleu_of_what_the_system_translates(system, trained, tiny_corpus):
-    run, _ = trained
+def test_dev_bleu_is_sacrebleu_of_what_the_system_translates(system, run, tiny_corpus):
     dev = checked_corpus(tiny_corpus)
     greedy = open_system(run, run.recipe.search.model_copy(update={"beam_size": 1}))
     texts = [translation.text for translation in greedy.translate(dev.source)]
     expected = sacrebleu.corpus_bleu(texts, dev.references).score
+    assert 0 < expected < 100
     assert dev_bleu(system.model, system.pipeline, dev, run.recipe) == pytest.approx(expected)
     assert expected == pytest.approx(run.metrics("validation")["bleu"].max())
 
 
-def test_validation_leaves_the_model_in_the_mode_it_was_in(system, trained, tiny_corpus):
-    run, _ = trained
+def test_validation_leaves_the_model_in_the_mode_it_was_in(system, run, tiny_corpus):
     dev = checked_corpus(tiny_corpus)
     for training in (True, False):
         system.model.train(training)

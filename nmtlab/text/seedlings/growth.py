@@ -72,11 +72,16 @@ def grow(concepts: Concepts, settings: SeedlingSettings) -> dict[str, Lexis]:
     suffixes = {code: _suffixes(code) for code in FAMILY}
     taken = {code: _Taken(suffixes[code].flat) for code in FAMILY}
     stems: dict[str, list[str]] = {code: [""] * len(concepts.concepts) for code in FAMILY}
-    names_first = sorted(enumerate(concepts.concepts), key=lambda item: item[1].group not in LOANS)
-    for number, concept in names_first:
+    in_turn = sorted(enumerate(concepts.concepts), key=lambda item: _turn(item[1]))
+    for number, concept in in_turn:
         for code, stem in _stems(random, concept, taken).items():
             stems[code][number] = stem
     return {code: _lexis(FAMILY[code], concepts, stems[code], suffixes[code]) for code in FAMILY}
+
+
+def _turn(concept: Concept) -> int:
+    """Names cannot be chosen, and short words are soon used up: they come first."""
+    return 0 if concept.group in LOANS else 1 + (concept.group in OPEN_CLASSES)
 
 
 class _Taken:
@@ -112,7 +117,7 @@ def _stems(random: Random, concept: Concept, taken: dict[str, _Taken]) -> dict[s
             name = _changed(concept.words[0][0].lower(), _ADAPTATIONS)
             stems = {code: _changed(name, relative.loans) + attempt * "an" for code, relative in FAMILY.items()}
         else:
-            root = _root(random, concept)
+            root = _root(random, concept, longer=attempt // 20)
             stems = {code: _changed(root, relative.laws) for code, relative in FAMILY.items()}
         written = {code: FAMILY[code].write(stem) for code, stem in stems.items()}
         if all(taken[code].free(stem) for code, stem in written.items()):
@@ -128,10 +133,10 @@ def _changed(sounds: str, laws: Laws) -> str:
     return sounds
 
 
-def _root(random: Random, concept: Concept) -> str:
-    """Return a new root of the common ancestor: front or back vowels, shorter for what is said often."""
+def _root(random: Random, concept: Concept, longer: int) -> str:
+    """Return a root of the common ancestor: with front or back vowels, short for what is said often."""
     vowels = pick(random, ("aaaoouui", "eeeöüüii"))
-    syllables = int(concept.group in OPEN_CLASSES) + (concept.rank > 20 and random.random() < 0.4)
+    syllables = longer + (concept.group in OPEN_CLASSES) + (concept.rank > 20 and random.random() < 0.4)
     root = pick(random, _CONSONANTS) if random.random() < 0.85 else ""
     for _ in range(syllables):
         coda = pick(random, _CODAS) if random.random() < 0.3 else ""

@@ -1,0 +1,332 @@
+"""Bad input: exit code 2, one line that says where and what to do, and nothing half-made left behind."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+TRAIN = ("train", "spoiled", "--recipe", "tiny.toml", "--name", "new")
+
+
+def change_line(path: Path, number: int, change: Callable[[bytes], bytes]) -> None:
+    lines = path.read_bytes().split(b"\n")
+    lines[number - 1] = change(lines[number - 1])
+    path.write_bytes(b"\n".join(lines))
+
+
+def content(folder: Path) -> dict[Path, bytes | None]:
+    """Return every file and folder, hidden ones too, but for the cache."""
+    paths = (path for path in folder.rglob("*") if path.relative_to(folder).parts[0] != "cache")
+    return {path: path.read_bytes() if path.is_file() else None for path in paths}
+
+
+@pytest.fixture
+def spoiled(data, make_corpus) -> Path:
+    """The corpus `spoiled` of the workspace, whole until a test spoils it."""
+    folder = data / "corpora" / "spoiled"
+    folder.parent.mkdir()
+    return make_corpus().rename(folder)
+
+
+@pytest.fixture
+def refused(nmtlab, data):
+    """Call the command, see that it refuses in one line and leaves nothing, and return the line."""
+
+    def call(*words: object, stdin: str | bytes = "") -> str:
+        before = content(data)
+        said = nmtlab(*words, stdin=stdin)
+        assert said.code == 2
+        assert said.err.startswith("nmtlab: ")
+        assert said.err.endswith("\n")
+        assert said.err.count("\n") == 1
+        problem, _, remedy = said.err.partition("; ")
+        assert problem
+        assert remedy.strip()
+        assert content(data) == before
+        return said.err.removeprefix("nmtlab: ")
+
+    return call
+
+
+# A corpus that cannot be used
+
+
+def test_sides_of_different_length(refused, spoiled):
+    with (spoiled / "train.de").open("a", encoding="utf-8") as file:
+        file.write("ein hund\nein haus\n")
+    assert refused(*TRAIN) == (
+        f"{spoiled}: train.de has 302 lines, train.en has 300; "
+        "line n of one must be the translation of line n of the other\n"
+    )
+
+
+def test_text_that_is_not_utf_8(refused, spoiled):
+    change_line(spoiled / "train.de", 7, lambda line: b"gr\xfcn " + line)
+    message = refused(*TRAIN)
+    assert message.startswith(f"{spoiled / 'train.de'}, line 7: not UTF-8 (byte 3 of the line is 0xfc)")
+    assert "iconv" in message
+
+
+def test_a_nul_byte(refused, spoiled):
+    change_line(spoiled / "dev.en", 3, lambda line: line + b"\0")
+    assert refused(*TRAIN).startswith(f"{spoiled / 'dev.en'}, line 3: a NUL byte; give plain UTF-8 text")
+
+
+def test_a_line_of_a_hundred_thousand_words(refused, spoiled):
+    change_line(spoiled / "train.en", 12, lambda line: b"word " * 100_000)
+    assert refused(*TRAIN) == (
+        f"{spoiled / 'train.en'}, line 12: 100,000 words, more than 10,000; put one sentence on each line\n"
+    )
+
+
+def test_empty_files(refused, spoiled):
+    for language in ("de", "en"):
+        (spoiled / f"train.{language}").write_text("", encoding="utf-8")
+    assert refused(*TRAIN) == f"{spoiled}: train.de and train.en: empty; give them sentences, or remove them\n"
+
+
+def test_a_side_with_nothing_but_blank_lines(refused, spoiled):
+    lines = len((spoiled / "train.en").read_text(encoding="utf-8").splitlines())
+    (spoiled / "train.en").write_text(" \n" * lines, encoding="utf-8")
+    assert refused(*TRAIN) == f"{spoiled}: every line of train.en is blank; give it its text\n"
+
+
+def test_an_empty_folder(refused, data):
+    (data / "corpora" / "spoiled").mkdir(parents=True)
+    message = refused(*TRAIN)
+    assert message.startswith(f"{data / 'corpora' / 'spoiled'}: no corpus here; name its files train.LANG")
+
+
+def test_a_corpus_that_is_not_there(refused, data):
+    message = refused(*TRAIN)
+    assert message.startswith(f"corpus 'spoiled': not found (looked at {data / 'corpora' / 'spoiled'}, ")
+    assert "'nmtlab corpus import'" in message
+
+
+@pytest.mark.parametrize("side", ["--source", "--target"])
+def test_a_language_that_is_not_there(refused, spoiled, side):
+    expected = f"{spoiled}: no language 'fr'; choose from those that are there: de, en\n"
+    assert refused(*TRAIN, side, "fr") == expected
+
+
+@pytest.mark.parametrize("split", ["dev", "test"])
+def test_a_set_that_overlaps_with_training(refused, spoiled, split):
+    for language in ("de", "en"):
+        train = (spoiled / f"train.{language}").read_bytes().split(b"\n")
+        change_line(spoiled / f"{split}.{language}", 5, lambda _, train=train: train[100])
+    message = refused(*TRAIN)
+    assert message.startswith(f"corpus 'spoiled': 1 pairs of {split} are in train too, the first at {split} line 5;")
+    assert "take them out of train" in message
+
+
+@pytest.mark.parametrize("split", ["train", "dev"])
+def test_a_part_that_training_needs(refused, spoiled, split):
+    for language in ("de", "en"):
+        (spoiled / f"{split}.{language}").unlink()
+    assert refused(*TRAIN).startswith(f"corpus 'spoiled': no {split}.de and {split}.en; add them, or import")
+
+
+def test_a_vocabulary_that_the_text_has_not(refused, spoiled):
+    message = refused(*TRAIN, "--set", "text.segmentation=bpe", "--set", "text.vocabulary_size=30000")
+    assert "text.vocabulary_size" in message
+
+
+# A recipe that cannot be used
+
+
+RECIPES = {
+    "unknown": (("--recipe", "prenrom"), "recipe 'prenrom': unknown; did you mean 'prenorm'?"),
+    "no file": (("--recipe", "none.toml"), "recipe none.toml: cannot be read"),
+    "field": (("--set", "training.norm=scale"), "recipe: training.norm: no such field; it belongs at model.norm"),
+    "value": (("--set", "model.norm=batch"), "recipe: model.norm = 'batch' is not allowed; input should be 'layer'"),
+    "range": (("--set", "model.dropout=1"), "recipe: model.dropout = 1 is not allowed; input should be less than 1"),
+    "no value": (("--set", "model.norm"), "setting 'model.norm': no value; write it as section.field=value"),
+    "together": (("--set", "model.heads=3"), "recipe: model: heads is 3, which does not divide d_model 16; choose"),
+}
+
+
+@pytest.mark.parametrize(("words", "expected"), RECIPES.values(), ids=RECIPES)
+def test_a_recipe_that_cannot_be_used(refused, spoiled, words, expected):
+    assert refused(*TRAIN, *words).startswith(expected)
+
+
+def test_a_recipe_file_with_a_mistake(refused, spoiled, data):
+    mine = data / "mine.toml"
+    mine.write_text('base = "postnorm"\n[model]\nnrom = "layer"\n', encoding="utf-8")
+    assert refused(*TRAIN, "--recipe", mine) == f"{mine}: model.nrom: no such field; did you mean model.norm?\n"
+    assert refused("recipes", "show", mine).startswith(f"{mine}: model.nrom: no such field")
+    mine.write_text("[model\n", encoding="utf-8")
+    assert refused("recipes", "show", mine).startswith(f"{mine}: not TOML (")
+
+
+# A run that cannot be used
+
+
+def test_a_name_that_is_taken(refused, spoiled):
+    message = refused("train", "spoiled", "--recipe", "tiny.toml", "--name", "whole")
+    assert message == "run 'whole': there is one already; choose another --name, or add --resume to go on with it\n"
+
+
+@pytest.mark.parametrize("name", ["../x", "/abs", "a/b", ".hidden"])
+@pytest.mark.parametrize(
+    "words",
+    [("train", "spoiled", "--recipe", "tiny.toml", "--name"), ("runs", "remove", "--yes"), ("runs", "show")],
+    ids=" ".join,
+)
+def test_a_run_name_that_leaves_the_folder(refused, spoiled, data, words, name):
+    outside = data / "x"  # what ../x would mean
+    outside.mkdir()
+    assert refused(*words, name).startswith(f"run name {name!r}: not allowed; use up to 100 letters, digits")
+    assert outside.is_dir()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("translate", "none"), ("evaluate", "none"), ("compare", "whole", "none"), ("runs", "show", "none"),
+     ("runs", "remove", "whole", "none"), ("train", "tiny", "--name", "none", "--resume")],
+    ids=" ".join,
+)  # fmt: skip
+def test_a_run_that_is_not_there(refused, words):
+    assert refused(*words) == "run 'none': not found; 'nmtlab runs list' shows what there is\n"
+
+
+@pytest.mark.parametrize("damage", ["truncated", "flipped", "missing"])
+def test_a_checkpoint_that_is_damaged(refused, data, damage):
+    path = data / "runs" / "whole" / "checkpoints" / "best.safetensors"
+    content = bytearray(path.read_bytes())
+    content[-20] ^= 1
+    if damage == "missing":
+        path.unlink()
+    else:
+        path.write_bytes(content if damage == "flipped" else content[:500])
+    expected = {
+        "truncated": "damaged or truncated",
+        "flipped": "its content does not match its checksum; use another checkpoint, or train again",
+        "missing": "there is no such checkpoint; train the run, or choose another checkpoint",
+    }
+    for words in (("translate", "whole"), ("evaluate", "whole"), ("compare", "whole", "whole")):
+        assert refused(*words, stdin="ein hund\n").startswith(f"whole/checkpoints/best.safetensors: {expected[damage]}")
+
+
+def test_a_log_that_is_damaged(refused, nmtlab, data):
+    log = data / "runs" / "whole" / "metrics.jsonl"
+    change_line(log, 2, lambda line: line[:20])
+    assert refused("runs", "show", "whole") == f"{log}, line 2: damaged; take that line out; the others are whole\n"
+    assert "whole: not a whole run" in nmtlab("runs", "list").out
+
+
+def test_a_vocabulary_that_is_damaged(refused, data):
+    path = data / "runs" / "whole" / "vocabulary" / "target.tsv"
+    path.write_bytes(path.read_bytes()[:-3])
+    assert refused("translate", "whole", stdin="ein\n").startswith(f"{path}: is not as it was saved; restore it")
+
+
+def test_a_run_that_has_ended_is_not_resumed(refused):
+    message = refused("train", "tiny", "--recipe", "tiny.toml", "--name", "whole", "--resume")
+    assert message == "run 'whole': it has finished; there is nothing to resume; train a new run\n"
+
+
+# Text that cannot be translated or scored
+
+
+def test_more_translations_than_the_beam_holds(refused):
+    message = refused("translate", "whole", "--n-best", 5, "--beam", 3, stdin="ein hund\n")
+    assert message == "--n-best 5 is more than the beam size 3; add --beam 5 or more\n"
+
+
+def test_an_input_file_that_is_missing_or_a_folder(refused, data):
+    assert refused("translate", "whole", "--input", data / "none") == f"{data / 'none'}: not found; check the name\n"
+    message = refused("translate", "whole", "--input", data)
+    assert message == f"{data}: cannot be read (Is a directory); check that it is a file you may read\n"
+
+
+LINES = {
+    "latin-1": (b"ein hund\ngr\xfcn\n", "line 2: not UTF-8"),
+    "nul": (b"ein hund\nein\n\0\n", "line 3: a NUL byte"),
+    "long": (b"ein hund\n" + b"ein " * 100_000 + b"\n", "line 2: 100,000 words, more than 10,000"),
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), LINES.values(), ids=LINES)
+def test_a_line_that_cannot_be_translated(refused, data, text, expected):
+    (data / "in.txt").write_bytes(text)
+    assert refused("translate", "whole", "--input", data / "in.txt").startswith(f"{data / 'in.txt'}, {expected}")
+    assert refused("translate", "whole", stdin=text).startswith(f"standard input, {expected}")
+
+
+def test_an_output_that_cannot_be_written(refused, data):
+    (data / "taken").mkdir()
+    assert "taken" in refused("translate", "whole", "--output", data / "taken", stdin="ein hund\n")
+
+
+def test_translations_of_other_text(refused, nmtlab, data, tiny_corpus):
+    lines = (tiny_corpus.folder / "test.en").read_text(encoding="utf-8").splitlines()
+    (data / "short.txt").write_text("\n".join(lines[:-1]) + "\n", encoding="utf-8")
+    print(refused("evaluate", data / "short.txt", "--corpus", "tiny"))
+    nmtlab("evaluate", "whole")  # its translations are kept, whatever becomes of the comparison
+    print(refused("compare", "whole", data / "short.txt", "--samples", 10))
+    assert 0
+
+
+def test_a_text_file_without_the_corpus_that_it_translates(refused, data):
+    (data / "mine.txt").write_text("one dog\n", encoding="utf-8")
+    assert "--corpus" in refused("evaluate", data / "mine.txt")
+    assert "--corpus" in refused("compare", data / "mine.txt", data / "mine.txt")
+
+
+def test_a_part_or_a_direction_that_is_not_there(refused, tiny_corpus):
+    message = refused("evaluate", "whole", "--split", "tset")
+    assert message == f"{tiny_corpus.folder}: no tset.de; add it; the corpus has train, dev, test\n"
+    message = refused("evaluate", "whole", "--source", "en", "--target", "de")
+    assert message.startswith("corpus 'tiny' is en to de, run 'whole' translates de to en; choose a corpus")
+
+
+def test_one_system_alone_is_not_compared(refused):
+    assert refused("compare", "whole").startswith("one system: nothing to compare it with; name a baseline")
+
+
+# Controlled languages
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("--language", "zz"), "zz"),
+        (("--vocabulary", "3"), "seedlings: vocabulary is 3; choose a number from 100"),
+        (("--ambiguity", "2"), "seedlings: ambiguity is 2.0; choose a number from 0 to 1"),
+    ],
+    ids=["language", "vocabulary", "ambiguity"],
+)
+def test_a_language_that_cannot_be_grown(refused, data, words, expected):
+    assert expected in refused("corpus", "make", "grown", *words)
+    assert not (data / "corpora" / "grown").exists()
+
+
+def test_a_corpus_name_that_is_taken_or_leaves_the_folder(refused, spoiled):
+    assert refused("corpus", "make", "spoiled").startswith("corpus 'spoiled': there is one already; choose another")
+    assert not (data.parent / "x").exists()
+    assert refused("corpus", "make", "../x").startswith("corpus name '../x': not allowed; use up to 100")
+
+
+# As others see it
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("translate", "none"), "nmtlab: run 'none': not found; 'nmtlab runs list' shows what there is\n"),
+        (TRAIN, "nmtlab: {corpus}: train.de has 299 lines, train.en has 300; line n of one must be the translation"),
+    ],
+    ids=["translate", "train"],
+)
+def test_a_process_of_its_own_ends_with_code_2_and_one_line(data, spoiled, words, expected):
+    change_line(spoiled / "train.de", 300, lambda line: b"")
+    lines = (spoiled / "train.de").read_bytes()
+    (spoiled / "train.de").write_bytes(lines[:-1])
+    done = subprocess.run([sys.executable, "-m", "nmtlab", *words], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr.startswith(expected.format(corpus=spoiled))
+    assert done.stderr.count("\n") == 1
+    assert [path.name for path in (data / "runs").iterdir()] == ["whole"]

@@ -1,0 +1,269 @@
+"""Recipes: named, read, written, changed, and explained."""
+
+import math
+import tomllib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel
+
+from nmtlab.errors import RecipeError
+from nmtlab.recipe import Recipe, TransformerSettings, find_recipe, load_recipe, named_recipe, recipe_names
+
+SECTIONS = {name: type(section) for name, section in Recipe() if isinstance(section, BaseModel)}
+THESIS = [name for name in recipe_names() if name.startswith("thesis")]
+TABLE_3_13 = {
+    "postnorm": ("post", "layer", False),
+    "prenorm": ("pre", "layer", False),
+    "prenorm-fixnorm": ("pre", "layer", True),
+    "prenorm-fixnorm-scalenorm": ("pre", "scale", True),
+}
+TABLE_3_17 = {
+    "prenorm-fixnorm-rmsnorm": ("pre", "rms", True),
+    "prenorm-fixnorm-scalenorm-fixed-g": ("pre", "scale", True),
+}
+
+
+@pytest.fixture
+def written(tmp_path):
+    """Write a TOML file and return its path."""
+
+    def write(text: str):
+        path = tmp_path / "mine.toml"
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return write
+
+
+def problem(call, *arguments) -> str:
+    with pytest.raises(RecipeError) as caught:
+        call(*arguments)
+    message = str(caught.value)
+    assert "\n" not in message
+    return message
+
+
+# Named recipes
+
+
+@pytest.mark.parametrize("name", recipe_names())
+def test_a_named_recipe_loads_and_says_in_a_line_what_it_is_for(name):
+    recipe = named_recipe(name)
+    assert recipe.about.endswith(".")
+    assert "\n" not in recipe.about
+    assert find_recipe(name) == recipe
+
+
+@pytest.mark.parametrize("name", recipe_names())
+def test_a_named_recipe_keeps_the_ratio_of_the_thesis(name):
+    model = named_recipe(name).model
+    assert model.d_ff == 4 * model.d_model
+
+
+@pytest.mark.parametrize(("name", "choices"), [*TABLE_3_13.items(), *TABLE_3_17.items()])
+def test_the_systems_of_a_table_differ_in_what_the_table_compares_and_in_nothing_else(name, choices):
+    recipe, base = named_recipe(name), named_recipe("transformer-small")
+    assert (recipe.model.placement, recipe.model.norm, recipe.model.fixnorm) == choices
+    assert recipe.model.g == ("fixed" if name.endswith("fixed-g") else "learned")
+    compared = {f"model.{field}": getattr(base.model, field) for field in ("placement", "norm", "fixnorm", "g")}
+    assert recipe.with_changes({**compared, "about": base.about}) == base
+
+
+def test_the_recipes_of_the_thesis_have_its_sizes():
+    assert set(THESIS) == {"thesis-ted", "thesis-ted-gl"}
+    large, galician = named_recipe("thesis-ted"), named_recipe("thesis-ted-gl")
+    for recipe in (large, galician):
+        assert (recipe.model.d_model, recipe.model.d_ff) == (512, 2048)
+        assert (recipe.model.placement, recipe.model.norm, recipe.model.fixnorm) == ("pre", "scale", True)
+        assert recipe.model.init == "small"
+        training = recipe.training
+        assert (training.batch_tokens, training.warmup, training.rate_scale) == (4096, 8000, 1.0)
+        assert (training.label_smoothing, training.clip) == (0.1, 1.0)
+        assert (recipe.search.beam_size, recipe.search.alpha) == (4, 0.6)
+        assert recipe.text.joint
+        assert recipe.text.mask_target
+    shapes = [(m.encoder_layers, m.decoder_layers, m.heads, m.dropout) for m in (large.model, galician.model)]
+    assert shapes == [(6, 6, 8, 0.3), (4, 4, 4, 0.4)]
+    assert [r.text.vocabulary_size for r in (large, galician)] == [8000, 3000]
+    stopping = [(r.training.validate_every, r.training.max_evaluations, r.training.patience) for r in (large, galician)]
+    assert stopping == [(1500, 200, 20), (100, 1000, 50)]
+
+
+# Every field is explained
+
+
+@pytest.mark.parametrize("section", SECTIONS)
+def test_every_field_has_a_line_of_explanation(section):
+    assert SECTIONS[section].__doc__
+    for name, field in SECTIONS[section].model_fields.items():
+        assert field.description, f"{section}.{name}"
+        assert "\n" not in field.description, f"{section}.{name}"
+        assert field.description.endswith("."), f"{section}.{name}"
+
+
+def test_a_described_recipe_explains_every_field_above_it():
+    lines = named_recipe("thesis-ted").described().splitlines()
+    for section in SECTIONS.values():
+        for name, field in section.model_fields.items():
+            place = next(i for i, line in enumerate(lines) if line == f"# {field.description}")
+            assert lines[place + 1].startswith(f"{name} = ")
+    assert set(tomllib.loads("\n".join(lines))) == {"about", *SECTIONS}
+
+
+# Round trips
+
+
+@pytest.mark.parametrize("name", recipe_names())
+def test_a_recipe_comes_back_from_its_file_and_from_its_description(name, written, tmp_path):
+    recipe = named_recipe(name)
+    recipe.save(tmp_path / "saved.toml")
+    assert load_recipe(tmp_path / "saved.toml") == recipe
+    assert load_recipe(written(recipe.described())) == recipe
+
+
+@given(about=st.text(), rate=st.floats(1e-9, 1e9), gamma=st.floats(-1e9, 1e9), joint=st.booleans(), size=st.integers(0))
+def test_any_value_comes_back(tmp_path_factory, about, rate, gamma, joint, size):
+    folder = tmp_path_factory.mktemp("recipe")
+    changes = {
+        "about": about, "corpus.source": about, "training.rate_scale": rate, "search.gamma": gamma,
+        "text.joint": joint, "text.vocabulary_size": size % 2**63,
+    }  # fmt: skip
+    recipe = Recipe().with_changes(changes)
+    recipe.save(folder / "a.toml")
+    (folder / "b.toml").write_text(recipe.described(), encoding="utf-8", newline="")
+    assert load_recipe(folder / "a.toml") == load_recipe(folder / "b.toml") == recipe
+
+
+def test_a_recipe_builds_on_a_named_one(written):
+    path = written('base = "postnorm"\nabout = "mine"\n[model]\ndropout = 0.25\n[corpus]\nsource = "uz"\n')
+    expected = named_recipe("postnorm").with_changes({"about": "mine", "model.dropout": 0.25, "corpus.source": "uz"})
+    assert load_recipe(path) == expected
+    assert find_recipe(str(path)) == expected
+
+
+def test_without_a_base_what_is_not_said_is_the_default(written):
+    assert load_recipe(written("[model]\ndropout = 0.25\n")) == Recipe().with_changes({"model.dropout": 0.25})
+
+
+def test_a_recipe_is_frozen():
+    with pytest.raises(ValueError, match="frozen"):
+        Recipe().model.dropout = 0.5
+
+
+# Changes
+
+
+def test_settings_of_the_command_line_are_read_as_toml_values_or_as_plain_words():
+    settings = ["model.norm=layer", "model.dropout = 0.25", "text.joint=false", 'corpus.name="a b"', "about=b c"]
+    changed = Recipe().with_settings([*settings, "training.warmup=1_000"])
+    assert (changed.model.norm, changed.model.dropout, changed.text.joint) == ("layer", 0.25, False)
+    assert (changed.corpus.name, changed.about, changed.training.warmup) == ("a b", "b c", 1000)
+
+
+def test_changes_leave_the_recipe_as_it_was_and_the_last_one_counts():
+    recipe = Recipe()
+    changed = recipe.with_settings(["model.heads=2", "model.heads=8"])
+    assert (recipe.model.heads, changed.model.heads) == (TransformerSettings().heads, 8)
+
+
+def test_choices_are_checked_together_not_one_by_one():
+    changed = Recipe().with_settings(["model.heads=6", "model.d_model=12"])  # 6 does not divide the default width
+    assert (changed.model.heads, changed.model.d_model) == (6, 12)
+
+
+# What is wrong is named, and what is right
+
+
+SETTING_ERRORS = {
+    "model.norm": "setting 'model.norm': no value; write it as section.field=value",
+    "training.norm=scale": "recipe: training.norm: no such field; it belongs at model.norm",
+    "norm=scale": "recipe: norm: no such field; it belongs at model.norm",
+    "optimiser.clip=1": "recipe: optimiser.clip: no such field; it belongs at training.clip",
+    "model.drop_out=0.1": "recipe: model.drop_out: no such field; did you mean model.dropout?",
+    "modle.dropout=0.1": "recipe: modle.dropout: no such field; it belongs at model.dropout",
+    "machine.zzzzzzzzzzzzzzzzzzzz=1": "recipe: machine.zzzzzzzzzzzzzzzzzzzz: no such field; there are machine.device, "
+    "machine.threads, machine.precision, machine.compile",
+    "zzzzzzzzzz=1": "recipe: zzzzzzzzzz: no such field; there are about, corpus, text, model, training, search, "
+    "machine",
+    "zzzzzzzzzz.z=1": "recipe: zzzzzzzzzz.z: no such field; there are about, corpus, text",
+    "model.norm=batch": "recipe: model.norm = 'batch' is not allowed; input should be 'layer', 'scale' or 'rms'",
+    "model.dropout=1.0": "recipe: model.dropout = 1.0 is not allowed; input should be less than 1",
+    "model.encoder_layers=0": "recipe: model.encoder_layers = 0 is not allowed; input should be greater than or equal "
+    "to 1",
+    "model.heads=two": "recipe: model.heads = 'two' is not allowed; input should be a valid integer",
+    "model.heads=3": "recipe: model: heads is 3, which does not divide d_model 256; choose a divisor",
+    "model.d_model=7": "recipe: model: d_model is 7 but must be even; choose 8",
+    "training.rate_scale=inf": "recipe: training.rate_scale = inf is not allowed; input should be a finite number",
+    "search.gamma=nan": "recipe: search.gamma = nan is not allowed; input should be a finite number",
+    "model=3": "recipe: model = 3 is not allowed; input should be a valid dictionary",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("setting", SETTING_ERRORS)
+def test_a_bad_setting_is_named_with_its_remedy(setting):
+    assert problem(Recipe().with_settings, [setting]).startswith(SETTING_ERRORS[setting])
+
+
+def test_a_fixed_g_needs_a_scale_norm():
+    message = problem(Recipe().with_settings, ["model.g=fixed", "model.norm=layer"])
+    assert message == "recipe: model: g is 'fixed' but norm is 'layer'; only norm 'scale' has a g to fix"
+
+
+FILE_ERRORS = {
+    "[model]\nnrom = 'layer'\n": "model.nrom: no such field; did you mean model.norm?",
+    "[model]\nwarmup = 3\n": "model.warmup: no such field; it belongs at training.warmup",
+    "[network]\nnorm = 'layer'\n": "network: no such field",
+    "[model]\nnorm = 'batch'\n": "model.norm = 'batch' is not allowed; input should be 'layer', 'scale' or 'rms'",
+    "[model]\nheads = 3\n": "model: heads is 3, which does not divide d_model 256; choose a divisor",
+    "model = 3\n": "model = 3 is not allowed; input should be a valid dictionary",
+    "[about]\nwhat = 'x'\n": "about = {'what': 'x'} is not allowed; input should be a valid string",
+    "[model\n": "not TOML (",
+}
+
+
+@pytest.mark.parametrize("text", FILE_ERRORS)
+@pytest.mark.parametrize("base", ["", 'base = "thesis-ted"\nmachine.threads = 1\n'], ids=["alone", "on a base"])
+def test_a_mistake_in_a_file_is_named_with_the_file_and_a_remedy(text, base, written):
+    text = base + text
+    message = problem(load_recipe, written(text))
+    expected = FILE_ERRORS[text.removeprefix(base)].replace("d_model 256", "d_model 512" if base else "d_model 256")
+    assert message.startswith(str(written(text)))
+    assert expected in message
+
+
+def test_a_line_that_is_not_toml_is_named_by_its_number(written):
+    message = problem(load_recipe, written("[model]\nnorm = \n"))
+    assert "line 2" in message
+    assert message.endswith("; mend that line")
+
+
+@pytest.mark.parametrize("base", ["'no-such'", "3", "['postnorm']"])
+def test_a_base_that_is_not_there_is_an_error(base, written):
+    assert "'nmtlab recipes list' shows them all" in problem(load_recipe, written(f"base = {base}\n"))
+
+
+def test_an_unknown_recipe_is_named_with_the_nearest_known_one():
+    message = problem(named_recipe, "prenrom")
+    assert message == "recipe 'prenrom': unknown; did you mean 'prenorm'? 'nmtlab recipes list' shows them all"
+    assert problem(find_recipe, "zzzz") == "recipe 'zzzz': unknown; 'nmtlab recipes list' shows them all"
+    assert "unknown" in problem(find_recipe, "../named/postnorm")
+
+
+def test_a_file_that_cannot_be_read_is_an_error_with_a_remedy(tmp_path):
+    missing, folder, latin = tmp_path / "a.toml", tmp_path / "b.toml", tmp_path / "c.toml"
+    folder.mkdir()
+    latin.write_bytes('about = "caf\xe9"'.encode("latin-1"))
+    for path in (missing, folder, latin):
+        message = problem(find_recipe, str(path))
+        assert message.startswith(f"recipe {path}: cannot be read (")
+        assert message.endswith("; give the path of a TOML file")
+
+
+def test_numbers_that_are_no_numbers_are_refused_in_every_section():
+    for section, settings in SECTIONS.items():
+        for name, field in settings.model_fields.items():
+            if field.annotation is float:
+                for value in (math.nan, math.inf, -math.inf):
+                    assert f"{section}.{name} = " in problem(Recipe().with_changes, {f"{section}.{name}": value})

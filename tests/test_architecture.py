@@ -1,0 +1,180 @@
+"""The plan of the house: imports only go downwards, and each room keeps to its own."""
+
+import ast
+import importlib
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+# From the ground up; rooms of one floor do not import each other. Each is a folder or a file of nmtlab.
+FLOORS = [
+    ("nmtlab",),  # __init__.py: the version
+    ("errors", "files"),
+    ("recipe", "workspace"),
+    ("text", "nn", "alignment", "evaluation", "jobs", "device"),
+    ("models", "runs"),
+    ("search",),
+    ("translation",),
+    ("training", "baselines"),
+    ("systems",),
+    ("analysis",),
+    ("experiments", "plots"),
+    ("progress",),
+    ("cli", "dashboards"),
+    ("__main__",),
+]
+FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
+MAY_PRINT = {"progress", "cli", "dashboards", "__main__"}
+WITHOUT_TORCH = ("recipe", "text", "evaluation")
+
+
+def module_name(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {module_name(path): path for path in sorted((ROOT / "nmtlab").rglob("*.py"))}
+
+
+def room(module: str) -> str:
+    return module.split(".")[1] if "." in module else module
+
+
+@cache
+def tree(module: str) -> ast.Module:
+    return ast.parse(MODULES[module].read_text(encoding="utf-8"))
+
+
+def imported(module: str) -> Iterator[str]:
+    """Yield what a module imports, wherever in it: modules, or names in modules as `module.name`."""
+    for node in ast.walk(tree(module)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{module}, line {node.lineno}: write imports out in full"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def own(module: str) -> set[str]:
+    """Return the modules of nmtlab that a module imports."""
+    names = (name for name in imported(module) if name.split(".")[0] == "nmtlab")
+    return {name if name in MODULES else name.rpartition(".")[0] for name in names}
+
+
+def names_used(module: str) -> Iterator[str]:
+    """Yield every name and attribute as it is written: `print`, `sys.stdout`."""
+    for node in ast.walk(tree(module)):
+        if isinstance(node, ast.Name | ast.Attribute):
+            yield ast.unparse(node)
+
+
+def test_every_room_has_its_floor():
+    assert {room(module) for module in MODULES} <= FLOOR.keys()
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_imports_only_go_downwards(module):
+    upwards = {
+        other for other in own(module) if room(other) != room(module) and FLOOR[room(other)] >= FLOOR[room(module)]
+    }
+    assert upwards == set()
+
+
+def test_no_two_files_import_each_other():
+    try:
+        TopologicalSorter({module: own(module) for module in MODULES}).prepare()
+    except CycleError as error:
+        pytest.fail(" imports ".join(error.args[1][::-1]))
+
+
+@pytest.mark.parametrize("module", [module for module in MODULES if room(module) in WITHOUT_TORCH])
+def test_text_recipes_and_scores_do_without_torch(module):
+    assert not {"torch", "safetensors"} & {name.split(".")[0] for name in imported(module)}
+
+
+def test_text_recipes_and_scores_load_nothing_that_loads_torch():
+    modules = [module for module in MODULES if room(module) in WITHOUT_TORCH]
+    program = f"import importlib, sys\nfor m in {modules}: importlib.import_module(m)\nprint('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
+
+
+def test_the_help_of_the_command_loads_nothing_heavy():
+    program = (
+        "import sys; from nmtlab.cli import main; sys.argv = ['nmtlab', '--help']\n"
+        "try: main()\n"
+        "except SystemExit as end: assert not end.code\n"
+        "print(*sorted({'torch', 'pandas', 'numpy', 'plotly', 'sacrebleu', 'sentencepiece'} & set(sys.modules)), 'end')"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert "Usage" in done.stdout
+    assert done.stdout.splitlines()[-1] == "end"
+
+
+@pytest.mark.parametrize("module", [module for module in MODULES if room(module) not in MAY_PRINT])
+def test_nothing_below_the_command_line_prints(module):
+    assert not {"print", "sys.stdout", "sys.stderr"} & set(names_used(module))
+    assert not {"rich", "tqdm", "typer", "logging"} & {name.split(".")[0] for name in imported(module)}
+
+
+@pytest.mark.parametrize("module", [module for module in MODULES if module != "nmtlab.__main__"])
+def test_every_module_can_be_imported(module):
+    importlib.import_module(module)
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_every_module_public_function_and_public_class_says_what_it_is(module):
+    public = [
+        node
+        for node in tree(module).body
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_")
+    ]
+    assert ast.get_docstring(tree(module))
+    assert [node.name for node in public if not ast.get_docstring(node)] == []
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_nothing_is_pickled(module):
+    assert not {"pickle", "dill", "joblib", "shelve", "marshal"} & {name.split(".")[0] for name in imported(module)}
+    assert not {"torch.load", "torch.save", "pd.read_pickle", "pickle.load"} & set(names_used(module))
+    for node in ast.walk(tree(module)):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "np.load":
+            given = {keyword.arg: ast.unparse(keyword.value) for keyword in node.keywords}
+            assert given.get("allow_pickle") == "False", f"{module}, line {node.lineno}"
+
+
+# Text that is committed
+
+TEXT = {".py", ".md", ".toml", ".yml", ".yaml", ".cff", ".sh", ".ipynb", ".cfg", ".txt", ".csv", ".j2", ".css", ""}
+FOLDERS = (".ci", "nmtlab", "tests", "notebooks", "docs", "figures", "data/gallery", "data/published")
+# Put together here so that this file does not find itself.
+MACHINE = re.compile("|".join(map(re.escape, ("/" + "work/", "/" + "root/", "/" + "home/"))))
+REGISTRY = re.compile("|".join(name + ending for name, ending in (
+    ("files.pythonhosted", r"\.org"), ("pypi", r"\.org"), ("download.pytorch", r"\.org"), ("conda.anaconda", r"\.org"),
+)))  # fmt: skip
+
+
+def committed() -> list[Path]:
+    below = (path for folder in FOLDERS for path in (ROOT / folder).rglob("*"))
+    files = (path for path in (*ROOT.iterdir(), *below) if path.is_file() and path.suffix in TEXT)
+    return sorted(path for path in files if "__pycache__" not in path.parts)
+
+
+@pytest.mark.parametrize("pattern", [MACHINE, REGISTRY], ids=["machine", "registry"])
+def test_no_committed_text_names_a_path_of_one_machine_or_the_host_of_a_registry(pattern):
+    assert len(committed()) > 50
+    found = {
+        f"{path.relative_to(ROOT)}, line {number}: {line.strip()[:80]}"
+        for path in committed()
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1)
+        if pattern.search(line)
+    }
+    assert found == set()
