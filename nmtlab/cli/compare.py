@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from nmtlab.cli.options import Beam, Set, Source, Split, Target, Threads, changed, open_corpus
+from nmtlab.cli.options import Beam, Set, Source, Split, Target, Threads, changed, open_corpus, read_translations
 
 
 def compare(
@@ -30,7 +30,6 @@ def compare(
     from nmtlab.cli.tables import print_comparison
     from nmtlab.errors import CorpusError, NmtlabError
     from nmtlab.runs.run import open_run
-    from nmtlab.text.files import read_lines
     from nmtlab.workspace import Workspace
 
     if len(systems) < 2:
@@ -47,10 +46,11 @@ def compare(
         source or (settings.source if settings else ""),
         target or (settings.target if settings else ""),
     )
+    elsewhere = {name: read_translations(Path(name), text, split) for name in systems if name not in runs}
     lines = {}
     for name in systems:
-        if name not in runs:
-            lines[name] = list(read_lines(Path(name)))
+        if name in elsewhere:
+            lines[name] = elsewhere[name]
             continue
         recipe = changed(runs[name].recipe, set_, threads, beam)
         with tqdm(total=text.count(split), desc=name, unit=" sentences", disable=None, leave=False) as bar:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from nmtlab.cli.options import Beam, Set, Source, Split, Target, Threads, changed, open_corpus
+from nmtlab.cli.options import Beam, Set, Source, Split, Target, Threads, changed, open_corpus, read_translations
 
 
 def evaluate(
@@ -27,7 +27,6 @@ def evaluate(
     from nmtlab.analysis.translations import translations
     from nmtlab.errors import CorpusError
     from nmtlab.runs.run import open_run
-    from nmtlab.text.files import read_lines
     from nmtlab.workspace import Workspace
 
     workspace = Workspace.find()
@@ -36,7 +35,7 @@ def evaluate(
         if not corpus:
             raise CorpusError(f"{run}: which reference?", "name the corpus it translates with --corpus")
         text = open_corpus(workspace, corpus, source, target)
-        lines = list(read_lines(Path(run)))
+        lines = read_translations(Path(run), text, split)
     else:
         opened = open_run(run, workspace)
         recipe = changed(opened.recipe, set_, threads, beam)

@@ -42,3 +42,21 @@ def read_text(path: Path | None) -> list[str]:
     from nmtlab.text.files import lines_of, read_lines
 
     return list(read_lines(path) if path else lines_of(sys.stdin.buffer, "standard input"))
+
+
+def read_translations(path: Path, corpus: "ParallelCorpus", split: str) -> list[str]:
+    """Return translations made elsewhere, one for each sentence of a split.
+
+    Raises:
+        CorpusError: there are more or fewer lines than sentences.
+    """
+    from nmtlab.errors import CorpusError
+    from nmtlab.text.files import read_lines
+
+    lines, sentences = list(read_lines(path)), corpus.count(split)
+    if len(lines) != sentences:
+        raise CorpusError(
+            f"{path}: {len(lines):,} lines, but {corpus.name} {split} has {sentences:,} sentences",
+            "give a line for each sentence, in the same order",
+        )
+    return lines

@@ -106,10 +106,10 @@ def weights(corpus: ParallelCorpus, seconds: int) -> Run | None:
 
 
 def train_weights(corpus: ParallelCorpus, seconds: int, threads: int) -> None:
-    """Train a model for so long, to decode with; its dropout is low, since it has little time to learn."""
+    """Train a model for so long, to decode with: with small batches and little dropout, to learn soon."""
     seen: list[Progress] = []
     name = _weights_folder(corpus, seconds).name
-    settings = recipe(threads).with_changes({"model.dropout": 0.1})
+    settings = recipe(threads).with_changes({"model.dropout": 0.1, "training.batch_tokens": 1024})
     _train(name, settings, corpus, seen, lambda: bool(seen) and seen[-1].seconds >= seconds)
 
 

@@ -60,6 +60,7 @@ def main() -> None:
             if job.system in systems:
                 measured.append(observed(job))
         if NMTLAB in systems:
+            limit = max(limit, matrix_product_limit(arguments.threads))
             print(share_of_limit(measured, alone(ours.operations_per_token, corpus), limit))
     except KeyboardInterrupt:
         print("\nstopped")
@@ -178,7 +179,7 @@ def table(measured: list[Measurement]) -> pd.DataFrame:
         }
     )
     rows.index.name = None
-    return rows.apply(lambda column: column.round(2) if column.name.startswith("/") else column.round().astype("Int64"))
+    return rows.apply(lambda column: column.map(_form(column.name).format, na_action="ignore"))
 
 
 def share_of_limit(measured: list[Measurement], operations: float, limit: float) -> str:
@@ -236,10 +237,14 @@ def _types(run: Run) -> list[str]:
     return list(run.pipeline.target.vocabulary.types)
 
 
+def _form(column: str) -> str:
+    return "{:.2f}" if column.startswith("/") else "{:,.0f}"
+
+
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--corpus", type=Path, required=True, help="folder of train, dev and test text")
-    parser.add_argument("--updates", type=int, default=100, help="of each training, a multiple of 10 (%(default)s)")
+    parser.add_argument("--updates", type=int, default=80, help="of each training, a multiple of 10 (%(default)s)")
     parser.add_argument("--sentences", type=int, default=300, help="of the test text to translate (%(default)s)")
     parser.add_argument("--threads", type=int, default=2, help="of each system (%(default)s)")
     parser.add_argument(

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from full_disk import files_of_at_most, limit_files
+from full_disk import files_of_at_most
 
 from nmtlab.errors import CorpusError, NmtlabError, RecipeError, RunError
 from nmtlab.recipe import load_recipe
@@ -317,13 +317,14 @@ def test_a_disk_that_fills_up_while_training_loses_nothing(tmp_path, tiny_corpus
     checkpoints = {path: path.read_bytes() for path in (run.folder / "checkpoints").iterdir()}
     assert run.weights("last")[1]["step"] == 25
     room = min(map(len, checkpoints.values())) - 1000  # for logs and probes, not for a checkpoint
+    program = (
+        "import resource, sys; room = int(sys.argv[1]); resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))\n"
+        "sys.argv[:2] = ['nmtlab']; from nmtlab.cli import main; main()"
+    )
     words = ["train", str(tiny_corpus.folder), "--name", "run", "--resume", "--threads", "1"]
+    environment = {**os.environ, "NMTLAB_DATA": str(workspace.data), "PYTHONDONTWRITEBYTECODE": "1"}
     full = subprocess.run(
-        [sys.executable, "-m", "nmtlab", *words],
-        env={**os.environ, "NMTLAB_DATA": str(workspace.data), "PYTHONDONTWRITEBYTECODE": "1"},
-        preexec_fn=lambda: limit_files(room),
-        capture_output=True,
-        text=True,
+        [sys.executable, "-c", program, str(room), *words], env=environment, capture_output=True, text=True
     )
     assert full.returncode == 2
     assert full.stderr.startswith("nmtlab: ")

@@ -111,11 +111,13 @@ def _groups(settings: SeedlingSettings) -> dict[str, list[tuple[Forms, ...]]]:
         listed[group] = listed[group][:size] + [list(pair) for pair in zip(made_up[::2], made_up[1::2], strict=True)]
     for group in NAME_CLASSES:
         listed[group] = [[name] for name in _names(random, group, settings.names, taken)]
-    inflected = {
+    inflected: dict[str, list[tuple[Forms, ...]]] = {
         group: [tuple(_inflected(group, word) for word in synonyms) for synonyms in members]
         for group, members in listed.items()
     }
-    written_out = {group: [(_three(forms),) for forms in text.split()] for group, text in words.THREE_FORMS.items()}
+    written_out: dict[str, list[tuple[Forms, ...]]] = {
+        group: [(_three(forms),) for forms in text.split()] for group, text in words.THREE_FORMS.items()
+    }
     return {"absent": [(("", "", ""),)], **inflected, **written_out}
 
 

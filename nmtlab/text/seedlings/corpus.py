@@ -52,6 +52,8 @@ def write_corpus(
     sizes: dict[Split, int] = {"train": train, "dev": dev, "test": test}
     _check(languages, sizes, start)
     grown = [SeedlingLanguage(code, settings) for code in languages]
+    if folder.exists():  # before the work; new_folder looks again after it
+        raise CorpusError(f"{folder}: there is one already", "choose another name, or remove it")
     with new_folder(folder) as temporary:
         (temporary / "gold").mkdir()
         for language in grown:
@@ -62,7 +64,8 @@ def write_corpus(
                 counts[split] = _write_split(temporary, language, split, pairs, gold)
             write_lines(_gold(temporary, "lexicon", language, "tsv"), _lexicon(language))
             write_lines(_gold(temporary, "names", language, "tsv"), _names(language, counts))
-        described = {"languages": list(languages), "start": start, **sizes, **asdict(grown[0].settings)}
+        described = {"languages": list(languages), "start": start, "train": train, "dev": dev, "test": test}
+        described |= asdict(grown[0].settings)
         write_lines(temporary / "seedlings.json", json.dumps(described, indent=2).splitlines())
 
 

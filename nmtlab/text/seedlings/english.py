@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nmtlab.text.seedlings.concepts import Concepts, Flags, Ids
-from nmtlab.text.seedlings.grammar import BLOCK, SLOT, SLOTS, Block
+from nmtlab.text.seedlings.concepts import Chances, Concepts, Flags, Ids
+from nmtlab.text.seedlings.grammar import SLOT, SLOTS, Block
 from nmtlab.text.seedlings.orders import WordOrder, reading
 
 _PLAIN = WordOrder(
@@ -23,7 +23,8 @@ _FREE = WordOrder(
     subordinate="conn b comma a",
 )
 _DETERMINERS = [column for column, slot in enumerate(SLOTS) if slot.endswith(".det")]
-_MIXER = np.uint64(0x9E3779B97F4A7C15)
+_MIXER = np.uint64(0x9E3779B97F4A7C15)  # 2**64 divided by the golden ratio: spreads a number over all bits
+_WEIGHTS = (np.arange(1, len(SLOTS) + 1, dtype=np.uint64) * _MIXER) | np.uint64(1)
 
 
 @dataclass(frozen=True)
@@ -64,15 +65,17 @@ class English:
         present = block.concept > 0
         lot = self._lot(usual, present, self._orders[0][block.kind])
         random = np.random.default_rng([self._seed, number, 1])
-        rephrased, short = random.random((2, BLOCK)) < self._ambiguity / 2
+        rephrased, short = random.random((2, len(block.kind))) < self._ambiguity / 2
         present[:, SLOT["that"]] &= ~short
-        chances = random.random(block.concept.shape)
-        free = chances < self._ambiguity
-        synonym = np.where(free, chances / (self._ambiguity or 1) * self._concepts.synonyms[block.concept], 0).astype(
-            int
-        )
+        synonym = self._synonyms(block.concept, random.random(block.concept.shape))
         form = self._before_vowels(block, usual + 3 * synonym)
         return Wording(form, self._orders[rephrased.astype(int), block.kind], present, lot)
+
+    def _synonyms(self, concept: Ids, chances: Chances) -> Ids:
+        if not self._ambiguity:
+            return np.zeros_like(concept)
+        any_of_them = np.floor(chances / self._ambiguity * self._concepts.synonyms[concept])
+        return np.where(chances < self._ambiguity, any_of_them, 0).astype(np.int64)
 
     def _before_vowels(self, block: Block, form: Ids) -> Ids:
         """Turn a into an."""
@@ -86,6 +89,5 @@ class English:
 
     def _lot(self, usual: Ids, present: Flags, order: Ids) -> Ids:
         _, place = reading(order, present)
-        weights = (np.arange(1, place.max() + 2, dtype=np.uint64) * _MIXER) | np.uint64(1)
-        mixed = np.where(present, self._concepts.checksum[usual] * weights[place], np.uint64(0)).sum(axis=1)
+        mixed = np.where(place >= 0, self._concepts.checksum[usual] * _WEIGHTS[place], np.uint64(0)).sum(axis=1)
         return ((mixed ^ (mixed >> np.uint64(29))) * _MIXER >> np.uint64(60)).astype(np.int64)

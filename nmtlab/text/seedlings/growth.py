@@ -70,7 +70,7 @@ def grow(concepts: Concepts, settings: SeedlingSettings) -> dict[str, Lexis]:
     """
     random = Random(f"{settings.seed} roots")
     suffixes = {code: _suffixes(code) for code in FAMILY}
-    taken = {code: _Taken(suffixes[code].flat) for code in FAMILY}
+    taken = {code: _Taken(suffixes[code].ravel().tolist()) for code in FAMILY}
     stems: dict[str, list[str]] = {code: [""] * len(concepts.concepts) for code in FAMILY}
     in_turn = sorted(enumerate(concepts.concepts), key=lambda item: _turn(item[1]))
     for number, concept in in_turn:
