@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def files_of_at_most(size: int) -> Iterator[None]:
-    """Let writing fail in this process once a file has this many bytes; Python ignores the signal that comes with it."""
+    """Let writing to a file fail once it has this many bytes; Python ignores the signal that comes with it."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
     try:

@@ -294,18 +294,18 @@ def test_a_run_is_training_while_another_process_holds_it_and_interrupted_when_t
 # Checkpoints that belong together
 
 
-def test_the_last_checkpoint_and_its_optimiser_are_replaced_together(workspace, tiny_corpus, tiny_recipe):
-    pipeline = Pipeline.learn(tiny_recipe.text, tiny_corpus)
-    run = Run.create(workspace.runs / "run", tiny_recipe, {}, pipeline)
-    small, large = torch.ones(4), torch.ones(5000)
-    run.save_last({"w": small}, {"exp_avg.w": small}, {"step": 10})
-    # The optimiser fits on the disk, the weights do not.
-    with files_of_at_most(4096), pytest.raises(RunError, match=r"last\.safetensors: could not be written"):
-        run.save_last({"w": large}, {"exp_avg.w": 2 * small}, {"step": 20})
-    weights, facts = run.weights("last")
+@pytest.mark.parametrize("too_large", ["weights", "optimiser"])
+def test_the_last_checkpoint_and_its_optimiser_are_replaced_together(too_large, workspace, tiny_corpus, tiny_recipe):
+    run = Run.create(workspace.runs / "run", tiny_recipe, {}, Pipeline.learn(tiny_recipe.text, tiny_corpus))
+    run.save_last({"w": torch.ones(4)}, {"exp_avg.w": torch.ones(4)}, {"step": 10})
+    weights = {"w": torch.zeros(5000 if too_large == "weights" else 4)}
+    optimiser = {"exp_avg.w": torch.zeros(5000 if too_large == "optimiser" else 4)}
+    with files_of_at_most(4096), pytest.raises(RunError, match=r"safetensors: could not be written"):
+        run.save_last(weights, optimiser, {"step": 20})
+    kept, facts = run.weights("last")
     moments, _ = run.optimiser(facts["step"])
-    assert (facts["step"], weights["w"].tolist(), moments["exp_avg.w"].tolist()) == (10, [1] * 4, [1] * 4)
-    run.save_last({"w": large}, {"exp_avg.w": 2 * small}, {"step": 20})
+    assert (facts["step"], kept["w"].tolist(), moments["exp_avg.w"].tolist()) == (10, [1] * 4, [1] * 4)
+    run.save_last(weights, optimiser, {"step": 20})
     assert files(run.folder / "checkpoints") == ["last.optimiser-0000020.safetensors", "last.safetensors"]
 
 
