@@ -20,6 +20,9 @@ def replacing(path: Path) -> Iterator[Path]:
         with temporary.open("rb") as file:
             os.fsync(file.fileno())
         os.replace(temporary, path)
+    except OSError as error:
+        error.filename = error.filename or str(path)  # a full disk does not say where it is full
+        raise
     finally:
         temporary.unlink(missing_ok=True)
 

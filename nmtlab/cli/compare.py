@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from nmtlab.cli.options import Beam, Set, Source, Split, Target, Threads, changed, open_corpus, read_translations
+from nmtlab.cli.options import Beam, Set, Source, Split, Target, Threads, open_corpus, read_translations, run_recipe
 
 
 def compare(
@@ -34,6 +34,8 @@ def compare(
 
     if len(systems) < 2:
         raise NmtlabError("one system: nothing to compare it with", "name a baseline and at least one other system")
+    if twice := sorted({name for name in systems if systems.count(name) > 1}):
+        raise NmtlabError(f"{twice[0]!r} is named twice", "name each system once")
     workspace = Workspace.find()
     runs = {name: open_run(name, workspace) for name in systems if not Path(name).is_file()}
     first = next(iter(runs.values()), None)
@@ -52,7 +54,7 @@ def compare(
         if name in elsewhere:
             lines[name] = elsewhere[name]
             continue
-        recipe = changed(runs[name].recipe, set_, threads, beam)
+        recipe = run_recipe(runs[name].recipe, set_, threads, beam)
         with tqdm(total=text.count(split), desc=name, unit=" sentences", disable=None, leave=False) as bar:
             lines[name] = translations(runs[name], text, split, recipe.search, recipe.machine, bar.update)
     table = compare_texts(lines, text.references(split), text.target, samples)

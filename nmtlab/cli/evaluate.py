@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from nmtlab.cli.options import Beam, Set, Source, Split, Target, Threads, changed, open_corpus, read_translations
+from nmtlab.cli.options import Beam, Set, Source, Split, Target, Threads, open_corpus, read_translations, run_recipe
 
 
 def evaluate(
@@ -38,7 +38,7 @@ def evaluate(
         lines = read_translations(Path(run), text, split)
     else:
         opened = open_run(run, workspace)
-        recipe = changed(opened.recipe, set_, threads, beam)
+        recipe = run_recipe(opened.recipe, set_, threads, beam)
         languages = (source or recipe.corpus.source, target or recipe.corpus.target)
         text = open_corpus(workspace, corpus or recipe.corpus.name, *languages)
         from tqdm import tqdm

@@ -35,6 +35,22 @@ def changed(recipe: "Recipe", settings: list[str] | None, threads: int | None, b
     return recipe.with_settings([*(settings or []), *more])
 
 
+def run_recipe(recipe: "Recipe", settings: list[str] | None, threads: int | None, beam: int | None) -> "Recipe":
+    """Return a trained run's recipe with the command line's changes, of how to search and where to compute only.
+
+    Raises:
+        RecipeError: another field is to be changed, which is too late once a run is trained.
+    """
+    from nmtlab.errors import RecipeError
+
+    for setting in settings or []:
+        if not setting.startswith(("search.", "machine.")):
+            raise RecipeError(
+                f"--set {setting}: the run is trained already", "set fields of search or machine, or train another run"
+            )
+    return changed(recipe, settings, threads, beam)
+
+
 def read_text(path: Path | None) -> list[str]:
     """Return the lines of a file, or of standard input without one."""
     import sys

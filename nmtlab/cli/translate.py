@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nmtlab.cli.options import Beam, Set, Threads, changed, read_text
+from nmtlab.cli.options import Beam, Set, Threads, read_text, run_recipe
 
 if TYPE_CHECKING:
     from nmtlab.translation import Translation, Translator
@@ -36,7 +36,7 @@ def translate(
     from nmtlab.workspace import Workspace
 
     opened = open_run(run, Workspace.find())
-    recipe = changed(opened.recipe, set_, threads, beam)
+    recipe = run_recipe(opened.recipe, set_, threads, beam)
     if n_best > recipe.search.beam_size:
         raise RecipeError(
             f"--n-best {n_best} is more than the beam size {recipe.search.beam_size}", f"add --beam {n_best} or more"
