@@ -1,0 +1,52 @@
+"""What the README shows works."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", README, flags=re.DOTALL)
+
+
+def test_the_ten_lines_of_python_train_translate_and_look(tmp_path):
+    (code,) = blocks("python")
+    smaller = code.replace("train=4000", "train=400, dev=20, test=20").replace(
+        '"training.max_evaluations": 3', '"training.max_evaluations": 1, "training.validate_every": 10'
+    )
+    assert smaller.count("400,") == smaller.count('_every": 10') == 1
+    done = subprocess.run([sys.executable, "-c", smaller], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "Translation(texts=" in done.stdout
+    assert "bleu" in done.stdout
+    assert len(code.strip().splitlines()) <= 12
+
+
+COMMANDS = sorted({tuple(words) for words in re.findall(r"nmtlab ([a-z]+)(?: ([a-z]+))?", "\n".join(blocks("sh")))})
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_every_command_of_the_readme_is_there(words):
+    from typer.main import get_command
+
+    from nmtlab.cli.main import app
+
+    command = get_command(app)
+    for word in filter(None, words):
+        if not hasattr(command, "commands"):
+            return
+        assert word in command.commands
+        command = command.commands[word]
+
+
+def test_the_set_up_script_is_what_the_readme_says():
+    script = (Path(__file__).parents[1] / "nmtlab.sh").read_text(encoding="utf-8")
+    first = blocks("sh")[0]
+    assert "./nmtlab.sh demo" in first
+    assert "./nmtlab.sh test" in first
+    assert "= test ]" in script
