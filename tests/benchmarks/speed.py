@@ -50,16 +50,15 @@ class Job(NamedTuple):
 def main() -> None:
     arguments = _arguments()
     corpus = ParallelCorpus.open(arguments.corpus)
-    systems = [SYSTEMS[name] for name in arguments.only]
     measured: list[Measurement] = []
     try:
         limit = matrix_product_limit(arguments.threads)
         alone(ours.prepare, corpus)
-        run = None if systems == [BARE] else trained_run(corpus, arguments.train_seconds, arguments.threads)
+        run = None if arguments.only == [BARE] else trained_run(corpus, arguments.train_seconds, arguments.threads)
         for job in jobs(corpus, run, arguments):
-            if job.system in systems:
+            if job.system in arguments.only:
                 measured.append(observed(job))
-        if NMTLAB in systems:
+        if NMTLAB in arguments.only:
             limit = max(limit, matrix_product_limit(arguments.threads))
             print(share_of_limit(measured, alone(ours.operations_per_token, corpus), limit))
     except KeyboardInterrupt:
@@ -251,9 +250,16 @@ def _arguments() -> argparse.Namespace:
         "--train-seconds", type=int, default=240, help="how long to train the weights to decode with (%(default)s)"
     )
     parser.add_argument(
-        "--only", type=lambda names: names.split(","), default=list(SYSTEMS), help=f"some of {','.join(SYSTEMS)}"
+        "--only", type=_systems, default=list(SYSTEMS.values()), metavar="NAMES", help=f"some of {','.join(SYSTEMS)}"
     )
     return parser.parse_args()
+
+
+def _systems(names: str) -> list[str]:
+    unknown = set(names.split(",")) - SYSTEMS.keys()
+    if unknown:
+        raise argparse.ArgumentTypeError(f"{unknown.pop()!r} is none of {', '.join(SYSTEMS)}")
+    return [SYSTEMS[name] for name in names.split(",")]
 
 
 if __name__ == "__main__":

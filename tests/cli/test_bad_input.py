@@ -193,7 +193,7 @@ def test_a_run_that_is_not_there(refused, words):
 
 
 @pytest.mark.parametrize("damage", ["truncated", "flipped", "missing"])
-def test_a_checkpoint_that_is_damaged(refused, data, damage):
+def test_a_checkpoint_that_is_damaged(refused, data, damage, tiny_corpus):
     path = data / "runs" / "whole" / "checkpoints" / "best.safetensors"
     content = bytearray(path.read_bytes())
     content[-20] ^= 1
@@ -206,7 +206,8 @@ def test_a_checkpoint_that_is_damaged(refused, data, damage):
         "flipped": "its content does not match its checksum; use another checkpoint, or train again",
         "missing": "there is no such checkpoint; train the run, or choose another checkpoint",
     }
-    for words in (("translate", "whole"), ("evaluate", "whole"), ("compare", "whole", "whole")):
+    reference = tiny_corpus.folder / "test.en"
+    for words in (("translate", "whole"), ("evaluate", "whole"), ("compare", "whole", reference)):
         assert refused(*words, stdin="ein hund\n").startswith(f"whole/checkpoints/best.safetensors: {expected[damage]}")
 
 
@@ -275,7 +276,17 @@ def test_translations_of_other_text(refused, data, tiny_corpus, words):
 def test_a_text_file_without_the_corpus_that_it_translates(refused, data):
     (data / "mine.txt").write_text("one dog\n", encoding="utf-8")
     assert "--corpus" in refused("evaluate", data / "mine.txt")
-    assert "--corpus" in refused("compare", data / "mine.txt", data / "mine.txt")
+    (data / "yours.txt").write_text("one dog\n", encoding="utf-8")
+    assert "--corpus" in refused("compare", data / "mine.txt", data / "yours.txt")
+
+
+def test_a_system_that_is_named_twice(refused):
+    assert refused("compare", "whole", "whole") == "'whole' is named twice; name each system once\n"
+
+
+def test_a_field_that_a_trained_run_cannot_change(refused):
+    message = refused("translate", "whole", "--set", "model.norm=layer", stdin="ein hund\n")
+    assert message.startswith("--set model.norm=layer: the run is trained already; set fields of search or machine")
 
 
 def test_a_part_or_a_direction_that_is_not_there(refused, tiny_corpus):
