@@ -247,7 +247,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--sentences", type=int, default=300, help="of the test text to translate (%(default)s)")
     parser.add_argument("--threads", type=int, default=2, help="of each system (%(default)s)")
     parser.add_argument(
-        "--train-seconds", type=int, default=240, help="how long to train the weights to decode with (%(default)s)"
+        "--train-seconds", type=int, default=150, help="how long to train the weights to decode with (%(default)s)"
     )
     parser.add_argument(
         "--only", type=_systems, default=list(SYSTEMS.values()), metavar="NAMES", help=f"some of {','.join(SYSTEMS)}"
