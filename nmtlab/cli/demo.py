@@ -18,14 +18,14 @@ SYSTEMS = {
 }
 SETTINGS = [
     "text.vocabulary_size=1500", "model.d_model=64", "model.d_ff=256", "model.heads=2", "training.batch_tokens=1536",
-    "training.validate_every=100", "training.max_evaluations=5", "training.warmup=150", "training.rate_scale=1.0",
+    "training.validate_every=100", "training.max_evaluations=8", "training.warmup=150", "training.rate_scale=1.0",
 ]  # fmt: skip
 
 
 def demo(
     threads: Annotated[int | None, typer.Option(min=1, help="CPU threads. [default: torch's choice]")] = None,
 ) -> None:
-    """Grow a small language, train three tiny systems on it, and compare them: about three minutes on 2 CPU cores.
+    """Grow a small language, train three tiny systems on it, and compare them: about two minutes on 2 CPU cores.
 
     What is there already, from an earlier time, is not made again.
     """
@@ -89,6 +89,7 @@ def _report(runs: "list[Run]", corpus: "ParallelCorpus") -> None:
     comparison = compare_texts(lines, corpus.references("test"), corpus.target)
     print()
     print_comparison(comparison[comparison["metric"] == "BLEU"], f"{corpus.name} test")
+    print("  one seed each, so an illustration: a claim about systems needs several")
     for number, (source, target) in enumerate(list(corpus.pairs("test"))[:3]):
         print(f"\n  source          {source}\n  reference       {target}")
         for name, translated in lines.items():
