@@ -69,6 +69,13 @@ class Step(NamedTuple):
     record: Record | None
 
 
+class InnerProduct(NamedTuple):
+    """A term of the logits that is an inner product: vectors (..., E) with a row for each column, (C, E)."""
+
+    vectors: Tensor
+    rows: Tensor
+
+
 class Sublayer(NamedTuple):
     """A sublayer's place: its norm's parameters begin with `name`."""
 
@@ -114,6 +121,17 @@ class TranslationModel(nn.Module, ABC):
     @abstractmethod
     def explain(self, states: Tensor) -> dict[str, Tensor]:
         """Return named terms, each (..., C), that add up to the logits of states, (..., D)."""
+
+    @abstractmethod
+    def inner_products(self, states: Tensor) -> dict[str, InnerProduct]:
+        """Return those of the terms of `explain` that are inner products, by the same names."""
+
+    def lexicon(self, source_types: Tensor) -> Tensor | None:
+        """Return log-probabilities (n, C) of the translations of source types (n,), each by itself.
+
+        None where the model has no lexicon.
+        """
+        return None
 
     @abstractmethod
     def sublayers(self) -> list[Sublayer]:

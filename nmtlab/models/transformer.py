@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from nmtlab.models.interface import Pairs, Record, Step, Sublayer, TranslationModel
+from nmtlab.models.interface import InnerProduct, Pairs, Record, Step, Sublayer, TranslationModel
 from nmtlab.nn.attention import MultiHeadAttention
 from nmtlab.nn.dropout import Dropout
 from nmtlab.nn.embeddings import WordEmbedding
@@ -179,6 +179,9 @@ class Transformer(TranslationModel):
 
     def explain(self, states: Tensor) -> dict[str, Tensor]:
         return self.output_layer.parts(states, self._output_rows())
+
+    def inner_products(self, states: Tensor) -> dict[str, InnerProduct]:
+        return {"word": InnerProduct(self.output_layer.scaled(states), self._output_rows())}
 
     def start(self, memory: Memory) -> TransformerState:
         keys_values = [layer.cross_attention.keys_values(memory.states) for layer in self.decoder]

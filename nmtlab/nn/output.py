@@ -27,12 +27,16 @@ class OutputLayer(nn.Module):
         """Return the rows of the embedding's table, (types, d_model), that have a column."""
         return table if self.all_allowed else table.index_select(0, self.types)
 
+    def scaled(self, h: Tensor) -> Tensor:
+        """Return h times g, which is what the rows are multiplied with."""
+        return h if self.g is None else self.g * h
+
     def forward(self, h: Tensor, rows: Tensor) -> Tensor:
         """Return logits, (..., columns), for h, (..., d_model), and rows, (columns, d_model)."""
         bias = self.rows(self.bias)
-        return F.linear(h if self.g is None else self.g * h, rows, bias)
+        return F.linear(self.scaled(h), rows, bias)
 
     def parts(self, h: Tensor, rows: Tensor) -> dict[str, Tensor]:
         """Return the terms, each (..., columns), that add up to the logits."""
-        word = F.linear(h if self.g is None else self.g * h, rows)
+        word = F.linear(self.scaled(h), rows)
         return {"word": word, "bias": self.rows(self.bias).expand_as(word)}

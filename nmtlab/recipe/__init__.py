@@ -2,7 +2,9 @@
 
 from nmtlab.recipe.corpus import CorpusSettings
 from nmtlab.recipe.machine import MachineSettings
+from nmtlab.recipe.phrase import PhraseSettings
 from nmtlab.recipe.recipe import Recipe, find_recipe, load_recipe, named_recipe, recipe_names
+from nmtlab.recipe.rnn import RnnSettings
 from nmtlab.recipe.search import SearchSettings
 from nmtlab.recipe.text import TextSettings
 from nmtlab.recipe.training import TrainingSettings
@@ -11,7 +13,9 @@ from nmtlab.recipe.transformer import TransformerSettings
 __all__ = [
     "CorpusSettings",
     "MachineSettings",
+    "PhraseSettings",
     "Recipe",
+    "RnnSettings",
     "SearchSettings",
     "TextSettings",
     "TrainingSettings",

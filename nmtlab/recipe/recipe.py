@@ -5,7 +5,7 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from importlib import resources
 from pathlib import Path
-from typing import Any, get_args
+from typing import Annotated, Any, get_args
 
 import tomli_w
 from pydantic import Field, ValidationError
@@ -14,11 +14,16 @@ from nmtlab.errors import RecipeError
 from nmtlab.files import write_text
 from nmtlab.recipe.corpus import CorpusSettings
 from nmtlab.recipe.machine import MachineSettings
+from nmtlab.recipe.phrase import PhraseSettings
+from nmtlab.recipe.rnn import RnnSettings
 from nmtlab.recipe.search import SearchSettings
 from nmtlab.recipe.section import Section
 from nmtlab.recipe.text import TextSettings
 from nmtlab.recipe.training import TrainingSettings
 from nmtlab.recipe.transformer import TransformerSettings
+
+ModelSettings = Annotated[TransformerSettings | RnnSettings | PhraseSettings, Field(discriminator="family")]
+"""The settings of one family of models."""
 
 
 class Recipe(Section):
@@ -29,7 +34,7 @@ class Recipe(Section):
 
     corpus: CorpusSettings = Field(default_factory=CorpusSettings)
     text: TextSettings = Field(default_factory=TextSettings)
-    model: TransformerSettings = Field(default_factory=TransformerSettings)
+    model: ModelSettings = Field(default_factory=TransformerSettings)
     training: TrainingSettings = Field(default_factory=TrainingSettings)
     search: SearchSettings = Field(default_factory=SearchSettings)
     machine: MachineSettings = Field(default_factory=MachineSettings)
@@ -41,6 +46,8 @@ class Recipe(Section):
             RecipeError: a field or value that is not allowed; the message names it and what is.
         """
         settings = self.model_dump()
+        if changes.get("model.family", self.model.family) != self.model.family:
+            settings["model"] = {}
         for field, value in changes.items():
             section, _, name = field.rpartition(".")
             _place(settings, section, field)[name] = value
@@ -61,8 +68,9 @@ class Recipe(Section):
     def described(self) -> str:
         """Return the recipe as TOML in which every field is explained."""
         lines = [f"about = {_toml(self.about)}"]
-        for name in _section_names():
-            section = getattr(self, name)
+        for name, section in self:
+            if not isinstance(section, Section):
+                continue
             lines += ["", f"# {(type(section).__doc__ or '').splitlines()[0]}", f"[{name}]"]
             for key, field in type(section).model_fields.items():
                 lines += [f"# {field.description}", f"{key} = {_toml(getattr(section, key))}"]
@@ -120,11 +128,14 @@ def _from_toml(text: str, where: str) -> Recipe:
     merged = named_recipe(str(base)).model_dump()
     for key, value in settings.items():
         both = isinstance(merged.get(key), dict) and isinstance(value, dict)
+        both = both and value.get("family") in (None, merged[key].get("family"))
         merged[key] = {**merged[key], **value} if both else value
     return _validated(merged, where)
 
 
 def _validated(settings: dict[str, Any], where: str) -> Recipe:
+    if isinstance(settings.get("model", {}), dict):
+        settings["model"] = {"family": "transformer", **settings.get("model", {})}
     try:
         return Recipe.model_validate(settings)
     except ValidationError as error:
@@ -133,9 +144,15 @@ def _validated(settings: dict[str, Any], where: str) -> Recipe:
 
 
 def _explained(error: Any, where: str) -> RecipeError:
-    field = ".".join(str(part) for part in error["loc"])
+    place = list(error["loc"])
+    family = place.pop(1) if len(place) > 1 and place[0] == "model" else "transformer"  # the union's branch, no field
+    field = ".".join(map(str, place))
     if error["type"] == "extra_forbidden":
-        return _unknown_field(field, where)
+        return _unknown_field(field, where, family)
+    if error["type"] == "union_tag_invalid":
+        return RecipeError(
+            f"{where}: model.family = {error['ctx']['tag']!r} is not allowed", f"choose one of {', '.join(_families())}"
+        )
     if error["type"] == "value_error":
         problem, _, remedy = str(error["ctx"]["error"]).partition("; ")
         return RecipeError(f"{where}: {field}: {problem}", remedy)
@@ -144,25 +161,30 @@ def _explained(error: Any, where: str) -> RecipeError:
     )
 
 
-def _unknown_field(field: str, where: str) -> RecipeError:
+def _unknown_field(field: str, where: str, family: str = "transformer") -> RecipeError:
     section, _, name = field.rpartition(".")
-    known = _field_names()
+    sections = _sections(family)
+    known = ["about", *(f"{title}.{key}" for title, fields in sections.items() for key in fields.model_fields)]
     homes = [full for full in known if full.rpartition(".")[2] == name]
     near = difflib.get_close_matches(field, known, n=1, cutoff=0.5)
-    siblings = [full for full in known if full.rpartition(".")[0] == section]
     if homes:
         remedy = f"it belongs at {homes[0]}"
     elif near:
         remedy = f"did you mean {near[0]}?"
+    elif section in sections:
+        remedy = "there are " + ", ".join(f"{section}.{key}" for key in sections[section].model_fields)
     else:
-        remedy = "there are " + ", ".join(siblings if section in _section_names() else ["about", *_section_names()])
+        remedy = "there are " + ", ".join(["about", *sections])
+    others = [other for other in _families() if section == "model" and name in _families()[other].model_fields]
+    if others and not homes:
+        remedy = f"models of family {' and '.join(others)} have it, this one is of family {family}"
     return RecipeError(f"{where}: {field}: no such field", remedy)
 
 
 def _place(settings: dict[str, Any], section: str, field: str) -> dict[str, Any]:
     if section == "":
         return settings
-    if section not in _section_names():
+    if not isinstance(settings.get(section), dict):
         raise _unknown_field(field, "recipe")
     return settings[section]
 
@@ -178,17 +200,15 @@ def _parse_setting(setting: str) -> tuple[str, Any]:
     return field.strip(), value
 
 
-def _section_names() -> list[str]:
-    return [name for name, field in Recipe.model_fields.items() if _is_section(field.annotation)]
+def _families() -> dict[str, type[Section]]:
+    """Return the settings of each family of models."""
+    return {kind.model_fields["family"].default: kind for kind in get_args(Recipe.model_fields["model"].annotation)}
 
 
-def _field_names() -> list[str]:
-    sections = {name: Recipe.model_fields[name].annotation for name in _section_names()}
-    return ["about", *(f"{name}.{key}" for name, section in sections.items() for key in section.model_fields)]  # type: ignore[union-attr]
-
-
-def _is_section(annotation: Any) -> bool:
-    return not get_args(annotation) and isinstance(annotation, type) and issubclass(annotation, Section)
+def _sections(family: str) -> dict[str, type[Section]]:
+    """Return the sections of a recipe with a model of that family."""
+    kinds = {name: field.annotation for name, field in Recipe.model_fields.items() if name != "about"}
+    return {**kinds, "model": _families()[family]}  # type: ignore[dict-item]
 
 
 def _toml(value: Any) -> str:

@@ -28,6 +28,9 @@ class SearchSettings(Section):
     extra_length: int = Field(50, ge=0)
     """A hypothesis may be this much longer than the source, in tokens."""
 
+    replace_unknown: bool = False
+    """Write the source word with most attention for each generated UNK (thesis 3.2.5.3)."""
+
     allow_empty: bool = True
     """Whether the empty translation may be returned."""
 

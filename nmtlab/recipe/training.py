@@ -16,17 +16,26 @@ class TrainingSettings(Section):
     batch_tokens: int = Field(4096, ge=1)
     """Padded tokens in a batch: sentences times the longer side."""
 
+    batch_sentences: int = Field(0, ge=0)
+    """Most sentences in a batch (0: as many as its tokens allow; 32 in thesis 3.2)."""
+
+    loss: Literal["mean", "sum"] = "mean"
+    """Over the target tokens of a batch; with sum, the gradient is clipped as the sum's (thesis 3.2.5.3)."""
+
     label_smoothing: float = Field(0.1, ge=0, lt=1)
     """Probability spread evenly over the allowed types, the right one included."""
 
     word_dropout: float = Field(0.0, ge=0, lt=1)
     """Share of input words replaced by UNK at random (0.1 in thesis 3.3.3.1)."""
 
+    optimiser: Literal["adam", "adadelta"] = "adam"
+    """Adam with betas 0.9 and 0.999, or Adadelta with rho 0.95 (thesis 3.2.5.3)."""
+
     clip: float = Field(1.0, gt=0)
     """The gradient's global norm is scaled down to this."""
 
-    schedule: Literal["inverse-sqrt", "validation-decay", "no-warmup"] = "inverse-sqrt"
-    """InvSqrtDecay (eq 3.8), ValDecay after the same warm-up, or NoWarmup at a constant rate with ValDecay's decay."""
+    schedule: Literal["inverse-sqrt", "validation-decay", "no-warmup", "constant"] = "inverse-sqrt"
+    """InvSqrtDecay (eq 3.8), ValDecay after the same warm-up, NoWarmup with ValDecay's decay, or no change at all."""
 
     warmup: int = Field(8000, ge=1)
     """Updates of linear warm-up."""
@@ -35,7 +44,7 @@ class TrainingSettings(Section):
     """Factor λ of eq 3.8 (2 for '2×LR')."""
 
     constant_rate: float = Field(3e-4, gt=0)
-    """Learning rate where NoWarmup begins."""
+    """Learning rate where NoWarmup begins, or always if the schedule is constant."""
 
     decay: float = Field(0.8, gt=0, lt=1)
     """Factor on the rate when dev BLEU has not improved (ValDecay, NoWarmup)."""
@@ -43,8 +52,8 @@ class TrainingSettings(Section):
     decay_patience: int = Field(3, ge=1)
     """Evaluations without improvement before the rate decays."""
 
-    validate_every: int = Field(1000, ge=1)
-    """Updates between evaluations (the thesis' 'epoch', Table 3.11)."""
+    validate_every: int = Field(1000, ge=0)
+    """Updates between evaluations (the thesis' 'epoch', Table 3.11); 0: at the end of every pass over the text."""
 
     validation_beam_size: int = Field(1, ge=1)
     """Beam of the decoding that dev BLEU is measured on; 1, greedy, is the quickest."""
