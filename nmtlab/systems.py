@@ -27,7 +27,7 @@ def open_system(
         RunError: the run has no such checkpoint, or it is damaged.
     """
     device = choose_device(machine or run.recipe.machine)
-    model = model_for(run.recipe, run.pipeline)
+    model = model_for(run.recipe, run.pipeline, run.translation_table)
     weights, _ = run.weights(which)
     load_weights(model, weights)
     return Translator(model.to(device).eval(), run.pipeline, search or run.recipe.search)

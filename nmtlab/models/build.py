@@ -4,28 +4,47 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from nmtlab.alignment.table import LexicalTable
 from nmtlab.errors import RunError
 from nmtlab.models.interface import TranslationModel
+from nmtlab.models.recurrent import Encoder, RecurrentModel
 from nmtlab.models.transformer import DecoderLayer, EncoderLayer, Transformer
 from nmtlab.nn.attention import MultiHeadAttention
 from nmtlab.nn.embeddings import WordEmbedding
 from nmtlab.nn.feed_forward import FeedForward
+from nmtlab.nn.global_attention import GlobalAttention
 from nmtlab.nn.initialisers import small_normal, xavier_normal
+from nmtlab.nn.lexical import LexicalModule, TranslationTable
 from nmtlab.nn.norms import ScaleNorm
 from nmtlab.nn.output import OutputLayer
+from nmtlab.nn.recurrent import CELLS, FusedLayer, LoopedLayer, SequenceDropout, Stack
 from nmtlab.nn.residual import PostNorm, PreNorm
+from nmtlab.recipe.rnn import RnnSettings
 from nmtlab.recipe.transformer import TransformerSettings
 
 
-def build_model(settings: TransformerSettings, source_types: int, allowed: np.ndarray, joint: bool) -> TranslationModel:
+def build_model(
+    settings: TransformerSettings | RnnSettings,
+    source_types: int,
+    allowed: np.ndarray,
+    joint: bool,
+    table: LexicalTable | None = None,
+) -> TranslationModel:
     """Build a model with initial weights drawn from torch's random stream.
 
     Args:
         settings: the recipe's model section.
         source_types: size of the source vocabulary.
         allowed: (target types,) bool, which types may be produced.
-        joint: whether source and target share one vocabulary, and so one table.
+        joint: whether source and target share one vocabulary; a Transformer's then share one table.
+        table: p(target | source), for a model that has one.
     """
+    if isinstance(settings, RnnSettings):
+        return _recurrent(settings, source_types, allowed, table)
+    return _transformer(settings, source_types, allowed, joint)
+
+
+def _transformer(settings: TransformerSettings, source_types: int, allowed: np.ndarray, joint: bool) -> Transformer:
     s = settings
 
     def norm() -> nn.Module:
@@ -63,8 +82,65 @@ def build_model(settings: TransformerSettings, source_types: int, allowed: np.nd
     if s.g == "fixed":
         # The g before the softmax is FixNorm's own and stays learned (Table 3.17).
         model.get_submodule(model.sublayers()[-1].name).g.requires_grad_(True)
-    _initialise(model, s.init)
+    _initialise_transformer(model, s.init)
     return model
+
+
+def _recurrent(
+    settings: RnnSettings, source_types: int, allowed: np.ndarray, table: LexicalTable | None
+) -> RecurrentModel:
+    s = settings
+    dropout = SequenceDropout(s.dropout, s.variational)
+    radius = s.radius if s.fixnorm else None
+
+    def layer() -> FusedLayer | LoopedLayer:
+        if not (s.layer_norm or s.variational):
+            return FusedLayer(s.cell, s.d_model)
+        return LoopedLayer(CELLS[s.cell](s.d_model, s.d_model, s.layer_norm), s.dropout if s.variational else 0.0)
+
+    def stack(layers: int) -> Stack:
+        return Stack([layer() for _ in range(layers)], dropout, s.residual)
+
+    half = s.layers // 2
+    allowed_types = torch.from_numpy(allowed)
+    model = RecurrentModel(
+        encoder=Encoder(
+            embedding=WordEmbedding(source_types, s.d_model, fixnorm=False),
+            backwards=stack(s.layers - half if s.bidirectional else s.layers),
+            forwards=stack(half) if s.bidirectional else None,
+            dropout=dropout,
+        ),
+        target_embedding=WordEmbedding(len(allowed), s.d_model, fixnorm=False),
+        cells=[CELLS[s.cell](s.d_model, s.d_model, s.layer_norm) for _ in range(s.layers)],
+        attention=GlobalAttention(s.d_model, s.attention),
+        dropout=dropout,
+        residual=s.residual,
+        output_weight=None if s.tied else nn.Parameter(torch.empty(len(allowed), s.d_model)),
+        allowed=allowed_types,
+        radius=radius,
+        fix_hidden=s.fix_hidden,
+        lexical=_lexical(s, allowed_types, table),
+    )
+    for name, parameter in model.named_parameters():
+        if "norm." not in name:  # layer norms begin as they are
+            nn.init.uniform_(parameter, -0.01, 0.01)
+    return model
+
+
+def _lexical(
+    settings: RnnSettings, allowed: Tensor, table: LexicalTable | None
+) -> LexicalModule | TranslationTable | None:
+    if settings.lexicon == "module":
+        return LexicalModule(len(allowed), settings.d_model, settings.dropout, settings.radius)
+    if settings.lexicon == "none" or table is None:
+        return None
+    column = allowed.cumsum(0) - 1
+    targets = torch.from_numpy(table.targets).long()
+    kept = allowed[targets]
+    entries = torch.cat((kept.new_zeros(1, dtype=torch.long), kept.cumsum(0)))
+    offsets = entries[torch.from_numpy(table.offsets).long()]
+    probabilities = torch.from_numpy(table.probabilities).float()
+    return TranslationTable(offsets, column[targets[kept]], probabilities[kept], int(allowed.sum()))
 
 
 def load_weights(model: TranslationModel, weights: dict[str, Tensor]) -> None:
@@ -89,7 +165,7 @@ def load_weights(model: TranslationModel, weights: dict[str, Tensor]) -> None:
             parameter.copy_(weights[name])
 
 
-def _initialise(model: Transformer, init: str) -> None:
+def _initialise_transformer(model: Transformer, init: str) -> None:
     for embedding in {id(e): e for e in (model.source_embedding, model.target_embedding)}.values():
         embedding.reset()
     if model.languages is not None:

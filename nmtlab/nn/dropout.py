@@ -26,6 +26,14 @@ class Dropout(nn.Module):
             return nn.functional.dropout(x, self.p)
         return _Drop.apply(x, self.p)
 
+    def mask(self, x: Tensor) -> Tensor | None:
+        """Return what x would be multiplied with: 0 or 1/(1-p) for each of its units; None where nothing is dropped."""
+        if not self.training or self.p == 0:
+            return None
+        if x.device.type != "cpu" or torch.compiler.is_compiling():
+            return nn.functional.dropout(torch.ones_like(x), self.p)
+        return _kept(x.shape, self.p).to(x.dtype).mul_(1 / (1 - self.p))
+
 
 class _Drop(torch.autograd.Function):
     @staticmethod

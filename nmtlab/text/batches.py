@@ -49,12 +49,18 @@ class Batches:
         batch_tokens: most rows times the longer side, EOS included; a pair longer than this is a batch by itself.
         seed: of the order, 0 or more.
         window: number of pairs that are sorted together, 1 or more.
+        most_rows: most pairs in a batch (0: as many as its tokens allow).
     """
 
     encoded: EncodedCorpus
     batch_tokens: int
     seed: int
     window: int = 50_000
+    most_rows: int = 0
+
+    def count(self, number: int) -> int:
+        """Return the number of batches of an epoch."""
+        return sum(1 for _ in self._groups(number))
 
     def epoch(self, number: int, start: int = 0) -> Iterator[Batch]:
         """Yield the batches of an epoch, each pair in one of them.
@@ -81,7 +87,7 @@ class Batches:
         targets = self.encoded.target_lengths[pairs]
         longer = np.maximum(sources, targets)
         order = np.lexsort((sources, targets, longer))
-        return [pairs[group] for group in _groups_within(longer, order, self.batch_tokens)]
+        return [pairs[group] for group in _groups_within(longer, order, self.batch_tokens, self.most_rows)]
 
 
 def sorted_batches(lengths: Sequence[int] | np.ndarray, budget: int) -> list[np.ndarray]:
@@ -103,12 +109,17 @@ def pad(rows: Sequence[Sequence[int]]) -> np.ndarray:
     return padded
 
 
-def _groups_within(lengths: np.ndarray, order: np.ndarray, budget: int) -> list[np.ndarray]:
-    """Cut `order` where the next row would bring rows times the longest over `budget`; `lengths[order]` rises."""
+def _groups_within(lengths: np.ndarray, order: np.ndarray, budget: int, most_rows: int = 0) -> list[np.ndarray]:
+    """Cut `order` where the next row would bring rows times the longest over `budget`, or rows over `most_rows`.
+
+    `lengths[order]` rises; `most_rows` 0 means any number.
+    """
+    most_rows = most_rows or len(lengths)
     starts = []
     begin = 0
     for place, length in enumerate(lengths[order].tolist()):
-        if not starts or (place - begin + 1) * length > budget:
+        rows = place - begin + 1
+        if not starts or rows * length > budget or rows > most_rows:
             begin = place
             starts.append(place)
     return np.split(order, starts[1:]) if starts else []

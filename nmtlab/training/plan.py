@@ -1,5 +1,6 @@
 """What a training would cost, without training."""
 
+import math
 import time
 from dataclasses import dataclass
 
@@ -14,6 +15,9 @@ from nmtlab.text.statistics import statistics
 
 _EFFICIENCY = 0.4
 """Share of the machine's matrix-product speed that a training step reaches (measured: 0.3 to 0.55)."""
+
+_FILLED = 0.9
+"""Share of a batch that is not padding."""
 
 _VALIDATION_SHARE = 0.2
 """Time for decoding dev text, as a share of training time."""
@@ -40,36 +44,41 @@ def plan(recipe: Recipe, corpus: ParallelCorpus) -> Plan:
         CorpusError: the corpus cannot be read.
     """
     table = statistics(corpus)
-    train = table[table["split"] == "train"]
+    train = table[table["split"] == "train"].set_index("language")
     pairs = int(train["sentences"].iloc[0])
-    words = train["tokens"].sum()
-    types = recipe.text.vocabulary_size or int(train["types"].sum())
-    tokens_per_word = 1.0 if recipe.text.segmentation == "word" else 1.35
-    tokens = int(words * tokens_per_word + 2 * pairs)
-    parameters, layer_parameters = _parameters(recipe, types)
-    settings = recipe.training
-    updates = settings.validate_every * settings.max_evaluations
+    text, settings = recipe.text, recipe.training
+    # By Zipf's law, one k-th of the types are seen k times or more.
+    seen = [int(train["types"][language]) // text.minimum_count for language in (corpus.source, corpus.target)]
+    types = [text.vocabulary_size or (sum(seen) if text.joint else side) for side in seen]
+    tokens_per_word = 1.0 if text.segmentation == "word" else 1.35
+    copies = 2 if text.unk_copy_below else 1
+    tokens = int(train["tokens"].sum() * tokens_per_word + 2 * pairs) * copies
+    parameters, layer_parameters = _parameters(recipe, *types)
     padded = 2 * settings.batch_tokens
+    if settings.batch_sentences:
+        padded = min(padded, settings.batch_sentences * tokens / (copies * pairs * _FILLED))
+    updates = (settings.validate_every or math.ceil(tokens / (padded * _FILLED))) * settings.max_evaluations
     # Six operations a weight and token: two forwards, four backwards; the output layer sees target tokens only.
-    operations = 6 * (layer_parameters * padded / 2 + types * recipe.model.d_model * padded / 2)
+    operations = 6 * (layer_parameters * padded / 2 + types[1] * recipe.model.d_model * padded / 2)
     seconds = updates * operations / (_matrix_speed(recipe) * _EFFICIENCY) * (1 + _VALIDATION_SHARE)
-    activations = 4 * padded * (30 * recipe.model.d_model + types / 2 + 4 * recipe.model.d_ff)
+    inner = recipe.model.d_ff if recipe.model.family == "transformer" else 4 * recipe.model.d_model
+    activations = 4 * padded * (30 * recipe.model.d_model + types[1] / 2 + 4 * inner)
     return Plan(
         pairs=pairs,
         tokens=tokens,
         parameters=parameters,
         updates=updates,
-        epochs=updates * padded * 0.9 / tokens,
+        epochs=updates * padded * _FILLED / tokens,
         minutes=seconds / 60,
         memory_mib=(450 * 2**20 + 16 * parameters + activations) / 2**20,
         disk_mib=(16 * parameters + 4 * tokens) / 2**20,
     )
 
 
-def _parameters(recipe: Recipe, types: int) -> tuple[int, int]:
+def _parameters(recipe: Recipe, source_types: int, target_types: int) -> tuple[int, int]:
     """Return the number of parameters: all, and those that are not embeddings."""
     with torch.device("meta"):
-        model = build_model(recipe.model, types, np.ones(types, dtype=bool), recipe.text.joint)
+        model = build_model(recipe.model, source_types, np.ones(target_types, dtype=bool), recipe.text.joint)
     sizes = {name: parameter.numel() for name, parameter in model.named_parameters()}
     return sum(sizes.values()), sum(size for name, size in sizes.items() if "embedding" not in name)
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from nmtlab.alignment.table import LexicalTable
 from nmtlab.errors import CorpusError
 from nmtlab.models.build import build_model
 from nmtlab.models.interface import TranslationModel
@@ -45,9 +46,15 @@ def checked_corpus(corpus: ParallelCorpus) -> DevText:
     return DevText(list(corpus.lines("dev", corpus.source)), corpus.references("dev"))
 
 
-def model_for(recipe: Recipe, pipeline: Pipeline) -> TranslationModel:
-    """Build the recipe's model for a pipeline, with initial weights from torch's random stream."""
-    return build_model(recipe.model, pipeline.source_size, pipeline.target_allowed, pipeline.joint)
+def model_for(recipe: Recipe, pipeline: Pipeline, table: LexicalTable | None = None) -> TranslationModel:
+    """Build the recipe's model for a pipeline, with initial weights from torch's random stream.
+
+    Args:
+        recipe: of a family that is trained by gradient.
+        pipeline: gives the vocabularies.
+        table: p(target | source), where the recipe's lexicon is a table.
+    """
+    return build_model(recipe.model, pipeline.source_size, pipeline.target_allowed, pipeline.joint, table)
 
 
 def step_seed(seed: int, step: int, rank: int) -> int:

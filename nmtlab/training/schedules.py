@@ -16,6 +16,7 @@ class Schedule:
         factor: product of the decays so far.
         best: best dev BLEU so far.
         since_best: evaluations since then.
+        evaluations: how many there have been.
     """
 
     settings: TrainingSettings
@@ -23,11 +24,12 @@ class Schedule:
     factor: float = 1.0
     best: float = -math.inf
     since_best: int = 0
+    evaluations: int = 0
 
     def rate(self, update: int) -> float:
         """Return the rate of an update, counted from 1 (eq 3.8 and its variants)."""
         s = self.settings
-        if s.schedule == "no-warmup":
+        if s.schedule in ("no-warmup", "constant"):
             return s.constant_rate * self.factor
         scale = s.rate_scale / math.sqrt(self.d_model)
         rising = update / s.warmup**1.5
@@ -38,6 +40,7 @@ class Schedule:
     def evaluated(self, update: int, bleu: float) -> None:
         """Take note of a dev BLEU; decay the rate where it has not improved for long enough."""
         s = self.settings
+        self.evaluations += 1
         self.since_best = 0 if bleu > self.best else self.since_best + 1
         self.best = max(self.best, bleu)
         decays = s.schedule == "no-warmup" or (s.schedule == "validation-decay" and update >= s.warmup)
@@ -47,5 +50,5 @@ class Schedule:
     def exhausted(self, update: int) -> bool:
         """Return whether training should end: no improvement for long, or a rate that has decayed away."""
         s = self.settings
-        warming = s.schedule != "no-warmup" and update < s.warmup
+        warming = s.schedule not in ("no-warmup", "constant") and update < s.warmup
         return self.since_best >= s.patience or (not warming and self.rate(update) < s.minimum_rate)

@@ -25,6 +25,7 @@ from nmtlab.text.pipeline import Pipeline
 from nmtlab.text.vocabulary import BOS, EOS, PAD, UNK
 from nmtlab.training.events import Ended, OnEvent, Prepared, Preparing, Progress, Validated, ignore
 from nmtlab.training.losses import Objective
+from nmtlab.training.optimisers import optimiser_for
 from nmtlab.training.parallel import Group
 from nmtlab.training.prepare import DevText, checked_corpus, model_for, step_seed
 from nmtlab.training.probes import embedding_norms, g_values
@@ -104,21 +105,24 @@ class Trainer:
     ) -> None:
         self.run, self.recipe, self.dev, self.device, self.group = run, recipe, dev, device, group
         self.settings = recipe.training
-        self.batches = Batches(encoded, self.settings.batch_tokens, self.settings.seed)
+        self.batches = Batches(
+            encoded, self.settings.batch_tokens, self.settings.seed, most_rows=self.settings.batch_sentences
+        )
         self.encoded = encoded
         torch.manual_seed(self.settings.seed)
-        self.model: TranslationModel = model_for(recipe, run.pipeline).to(device)
+        self.model: TranslationModel = model_for(recipe, run.pipeline, run.translation_table).to(device)
         objective: torch.nn.Module = Objective(self.model, self.settings.label_smoothing)
         if recipe.machine.compile:
             objective = torch.compile(objective, dynamic=True)
         self.objective = DistributedDataParallel(objective) if group.size > 1 else objective
         self.parameters = {name: p for name, p in self.model.named_parameters() if p.requires_grad}
-        self.optimiser = torch.optim.Adam(self.parameters.values(), betas=(0.9, 0.999), eps=1e-8, fused=True)
+        self.optimiser, self.moments = optimiser_for(self.settings, self.parameters.values())
         self.schedule = Schedule(self.settings, recipe.model.d_model)
         self.step = 0
         self.epoch = 0
         self.batch = 0
         self.stream = self.batches.epoch(0)
+        self.epoch_batches = self.batches.count(0)
         self.seconds_before = 0.0
         self.started = time.perf_counter()
         self.recent: list[tuple[Tensor, Tensor, Tensor, int]] = []
@@ -126,8 +130,8 @@ class Trainer:
 
     @property
     def updates(self) -> int:
-        """Most updates that this training may make."""
-        return self.settings.validate_every * self.settings.max_evaluations
+        """Most updates that this training may make; an estimate where it is passes over the text that count."""
+        return (self.settings.validate_every or self.epoch_batches) * self.settings.max_evaluations
 
     @property
     def seconds(self) -> float:
@@ -141,12 +145,12 @@ class Trainer:
         self.model.train()
         self.recent_since = time.perf_counter()
         status = "finished"
-        while self.step < self.updates and not self.schedule.exhausted(self.step):
+        while self.schedule.evaluations < self.settings.max_evaluations and not self.schedule.exhausted(self.step):
             if self.group.tell(should_stop()):
                 status = "stopped"
                 break
             self._update(self._next_batch())
-            validates = self.step % self.settings.validate_every == 0
+            validates = self._validates()
             if (self.step % LOG_EVERY == 0 or validates) and not self._report(on_event):
                 status = "diverged"
                 break
@@ -177,24 +181,34 @@ class Trainer:
         optimiser, _ = self.run.optimiser(facts["step"])
         load_weights(self.model, weights)
         for name, parameter in self.parameters.items():
-            moments = {key: optimiser[f"{key}.{name}"].to(self.device) for key in ("exp_avg", "exp_avg_sq")}
+            moments = {key: optimiser[f"{key}.{name}"].to(self.device) for key in self.moments}
             self.optimiser.state[parameter] = {
                 **moments,
                 "step": torch.tensor(float(facts["step"]), device=self.device),
             }
         self.step, self.epoch, self.batch = facts["step"], facts["epoch"], facts["batch"]
         self.stream = self.batches.epoch(self.epoch, self.batch)
+        self.epoch_batches = self.batches.count(self.epoch)
         self.seconds_before = facts["seconds"]
         best = -math.inf if facts["best"] is None else facts["best"]
-        self.schedule = replace(self.schedule, factor=facts["factor"], best=best, since_best=facts["since_best"])
+        self.schedule = replace(
+            self.schedule, **{key: facts[key] for key in ("factor", "since_best", "evaluations")}, best=best
+        )
         if self.group.is_first:
             self.run.cut_back(self.step)
+
+    def _validates(self) -> bool:
+        """Return whether it is time for an evaluation: after so many updates, or at the end of a pass over the text."""
+        if self.settings.validate_every:
+            return self.step % self.settings.validate_every == 0
+        return self.batch == self.epoch_batches
 
     def _next_batch(self) -> Batch:
         batch = next(self.stream, None)
         if batch is None:
             self.epoch, self.batch = self.epoch + 1, 0
             self.stream = self.batches.epoch(self.epoch)
+            self.epoch_batches = self.batches.count(self.epoch)
             batch = next(self.stream)
         self.batch += 1
         return batch
@@ -207,7 +221,8 @@ class Trainer:
         with self._precision():
             loss, nll = self.objective(pairs)
         # DistributedDataParallel takes the mean over processes; every token is to count the same.
-        (loss * (self.group.size / batch.target_tokens)).backward()
+        tokens = batch.target_tokens if self.settings.loss == "mean" else 1
+        (loss * (self.group.size / tokens)).backward()
         norm = torch.nn.utils.clip_grad_norm_(self.parameters.values(), self.settings.clip)
         for parameters in self.optimiser.param_groups:
             parameters["lr"] = self.schedule.rate(self.step)
@@ -285,7 +300,7 @@ class Trainer:
         moments = {
             f"{key}.{name}": self.optimiser.state[parameter][key]
             for name, parameter in self.parameters.items()
-            for key in ("exp_avg", "exp_avg_sq")
+            for key in self.moments
         }
         best = self.schedule.best
         facts = {
@@ -296,6 +311,7 @@ class Trainer:
             "factor": self.schedule.factor,
             "best": None if best == -math.inf else best,
             "since_best": self.schedule.since_best,
+            "evaluations": self.schedule.evaluations,
         }
         self.run.save_last(self._weights(), moments, facts)
 

@@ -18,8 +18,10 @@ _BATCH_TOKENS = 4096
 
 
 def dev_bleu(model: TranslationModel, pipeline: Pipeline, dev: DevText, recipe: Recipe) -> float:
-    """Return sacrebleu's BLEU of the dev text, decoded with the recipe's validation beam."""
-    settings = recipe.search.model_copy(update={"beam_size": recipe.training.validation_beam_size})
+    """Return sacrebleu's BLEU of the dev text, decoded with the recipe's validation beam, UNKs left as they are."""
+    settings = recipe.search.model_copy(
+        update={"beam_size": recipe.training.validation_beam_size, "replace_unknown": False}
+    )
     translations = Translator(model, pipeline, settings).translate(dev.source)
     texts = [translation.text for translation in translations]
     return bleu(texts, dev.references, default_tokenizer(recipe.corpus.target)).value

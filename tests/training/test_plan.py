@@ -2,6 +2,7 @@
 
 import pytest
 
+from nmtlab.recipe import named_recipe
 from nmtlab.text.pipeline import Pipeline
 from nmtlab.training.plan import plan
 from nmtlab.training.prepare import model_for
@@ -41,3 +42,12 @@ def test_nothing_is_trained_or_written(tiny_corpus, tiny_recipe, tmp_path, monke
     plan(tiny_recipe, tiny_corpus)
     assert list(tmp_path.rglob("*")) == []
     assert {path: path.stat().st_mtime_ns for path in tiny_corpus.folder.rglob("*")} == before
+
+
+def test_a_recurrent_recipes_plan_counts_passes_over_the_text(tiny_corpus):
+    recipe = named_recipe("fixnorm-lex").with_changes({"model.d_model": 16, "text.minimum_count": 1})
+    estimate = plan(recipe, tiny_corpus)
+    assert estimate.updates == pytest.approx(30 * 300 / 32, rel=0.15)
+    assert estimate.epochs == pytest.approx(30, rel=0.15)
+    copied = recipe.with_changes({"text.unk_copy_below": 2})
+    assert plan(copied, tiny_corpus).updates == pytest.approx(2 * estimate.updates, rel=0.1)

@@ -1,0 +1,1 @@
+"""Word alignment, and the translation tables that follow from it, through sil-thot."""

@@ -1,0 +1,272 @@
+"""Recurrent translation with attention, input feeding and lexical choice (thesis 1.1 and 3.2).
+
+Shapes as in `interface`; E is the width of what the output layer reads: h~ (D), then h^l of the lexical module (D), or
+the attended rows of a translation table (C), where there is one.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from nmtlab.models.interface import InnerProduct, Pairs, Record, Step, Sublayer, TranslationModel
+from nmtlab.nn.embeddings import WordEmbedding
+from nmtlab.nn.global_attention import GlobalAttention
+from nmtlab.nn.lexical import TABLE_EPSILON, LexicalModule, TranslationTable, at_length
+from nmtlab.nn.recurrent import Cell, CellState, SequenceDropout, Stack
+from nmtlab.text.vocabulary import EOS, PAD
+
+
+class Encoder(nn.Module):
+    """Reads the source backwards, and with some of its layers forwards.
+
+    Args:
+        embedding: of source words.
+        backwards: layers that read backwards.
+        forwards: layers that read forwards; their outputs are added to the others'. None: there are none.
+        dropout: of the embeddings.
+    """
+
+    def __init__(
+        self, embedding: WordEmbedding, backwards: Stack, forwards: Stack | None, dropout: SequenceDropout
+    ) -> None:
+        super().__init__()
+        self.embedding = embedding
+        self.backwards = backwards
+        self.forwards = forwards
+        self.dropout = dropout
+
+    def forward(self, source: Tensor) -> tuple["Memory", list[CellState]]:
+        """Return the memory of source, (B, S) ids, and the last state of every layer, those that read backwards first."""
+        words = source.masked_fill(source == EOS, PAD)
+        words[:, 0] = source[:, 0]  # a blank sentence keeps its EOS: there must be something to attend to
+        padding = words == PAD
+        lengths = (~padding).sum(1)
+        places = torch.arange(source.shape[1], device=source.device).expand_as(source)
+        mirrored = torch.where(padding, places, lengths.unsqueeze(1) - 1 - places).unsqueeze(2)  # its own inverse
+        embedded = self.embedding.table(words)
+        x = self.dropout(embedded)
+        across = mirrored.expand_as(x)
+        outputs, states = self.backwards(x.gather(1, across), lengths)
+        outputs = outputs.gather(1, across)
+        if self.forwards is not None:
+            more, more_states = self.forwards(x, lengths)
+            outputs, states = outputs + more, states + more_states
+        mask = torch.zeros_like(padding, dtype=outputs.dtype).masked_fill_(padding, -math.inf).unsqueeze(1)
+        return Memory(outputs, outputs, mask, embedded, words), states
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What the decoder attends to.
+
+    Args:
+        keys, values: (B, S, D); the keys are projected once, when decoding starts.
+        mask: (B, 1, S), -inf at padding and at EOS.
+        embedded: (B, S, D) source embeddings.
+        source: (B, S) ids.
+    """
+
+    keys: Tensor
+    values: Tensor
+    mask: Tensor
+    embedded: Tensor
+    source: Tensor
+
+    def select(self, sentences: Tensor) -> "Memory":
+        """Return the memory of some sentences."""
+        return Memory(*(tensor[sentences] for tensor in vars(self).values()))
+
+
+@dataclass(frozen=True)
+class RecurrentState:
+    """The decoder's layers' states and h~, each tensor (B, K, D); and what it attends to."""
+
+    memory: Memory
+    layers: list[CellState]
+    h_tilde: Tensor
+
+    def select(self, rows: Tensor) -> "RecurrentState":
+        """Return the state of other slots; see `interface.State`."""
+        sentences = rows[:, 0] // self.h_tilde.shape[1]
+        same = torch.equal(sentences, torch.arange(self.h_tilde.shape[0], device=rows.device))
+        memory = self.memory if same else self.memory.select(sentences)
+        layers = [tuple(tensor.flatten(0, 1)[rows] for tensor in layer) for layer in self.layers]
+        return RecurrentState(memory, layers, self.h_tilde.flatten(0, 1)[rows])
+
+
+class RecurrentModel(TranslationModel):
+    """Encoder, and a decoder with global attention and input feeding; put together in `build`.
+
+    Args:
+        encoder: with as many last states as the decoder has cells.
+        target_embedding: of target words.
+        cells: the decoder's layers, from below.
+        attention: from the top layer to the source.
+        dropout: of embeddings and of each layer's output; h~ is fed back whole.
+        residual: add each layer's input to its output, from the second on.
+        output_weight: the output layer's table, (types, D); None: the target embedding's.
+        allowed: (types,) bool, which types may be produced.
+        radius: length of target embeddings, and of h~ in the output layer if `fix_hidden`; None: free.
+        fix_hidden: whether h~ is brought to that length.
+        lexical: the lexical module, a translation table, or None.
+    """
+
+    def __init__(
+        self,
+        encoder: Encoder,
+        target_embedding: WordEmbedding,
+        cells: list[Cell],
+        attention: GlobalAttention,
+        dropout: SequenceDropout,
+        residual: bool,
+        output_weight: nn.Parameter | None,
+        allowed: Tensor,
+        radius: float | None,
+        fix_hidden: bool,
+        lexical: LexicalModule | TranslationTable | None,
+    ) -> None:
+        super().__init__()
+        width = target_embedding.weight.shape[1]
+        self.encoder = encoder
+        self.target_embedding = target_embedding
+        self.cells = nn.ModuleList(cells)
+        self.feed = nn.Linear(width, cells[0].input.out_features, bias=False)  # h~ into the first cell's sums
+        self.attention = attention
+        self.combine = nn.Linear(2 * width, width, bias=False)  # W_c
+        self.dropout = dropout
+        self.residual = residual
+        self.output_weight = output_weight
+        self.output_bias = nn.Parameter(torch.zeros(len(allowed)))
+        self.register_buffer("output_types", allowed.nonzero().squeeze(1), persistent=False)
+        self.radius = radius
+        self.fix_hidden = fix_hidden
+        self.lexical = lexical
+
+    def encode(self, source: Tensor) -> tuple[Memory, list[CellState]]:
+        return self.encoder(source)
+
+    def start(self, memory: tuple[Memory, list[CellState]]) -> RecurrentState:
+        source, last = memory
+        source = replace(source, keys=self.attention.keys(source.values))
+        layers = [tuple(tensor.unsqueeze(1) for tensor in state) for state in last]
+        return RecurrentState(source, layers, torch.zeros_like(layers[0][0]))
+
+    def step(self, state: RecurrentState, token: Tensor, record: bool = False) -> Step:
+        nothing = [None] * len(self.cells)
+        state, weights = self._advance(state, self._project(token), nothing, nothing)
+        read = self._read(state.h_tilde, self._attended(weights, state.memory))
+        log_probs = self.output(read).log_softmax(-1)
+        return Step(log_probs, state, Record(weights[None, :, :, None]) if record else None)
+
+    def forward(self, pairs: Pairs) -> Tensor:
+        state = self.start(self.encode(pairs.source))
+        projected = self._project(pairs.target_input).split(1, dim=1)
+        dropped = zip(*(self.dropout.masks(state.h_tilde, len(projected)) for _ in self.cells), strict=True)
+        recurrent = [self.dropout.recurrent_mask(state.h_tilde) for _ in self.cells]
+        h_tilde, weights = [], []
+        for sums, masks in zip(projected, dropped, strict=True):
+            state, attended = self._advance(state, sums, masks, recurrent)
+            h_tilde.append(state.h_tilde)
+            weights.append(attended)
+        kept = pairs.target != PAD
+        attended = self._attended(torch.cat(weights, dim=1), state.memory)
+        return self._read(torch.cat(h_tilde, dim=1)[kept], attended if attended is None else attended[kept])
+
+    def output(self, states: Tensor) -> Tensor:
+        products = self.inner_products(states).values()
+        vectors = torch.cat([product.vectors for product in products], dim=-1)
+        logits = F.linear(
+            vectors, torch.cat([product.rows for product in products], dim=-1), sum(self._biases().values())
+        )
+        return logits + self._table_term(states) if isinstance(self.lexical, TranslationTable) else logits
+
+    def explain(self, states: Tensor) -> dict[str, Tensor]:
+        terms = {name: F.linear(*product) for name, product in self.inner_products(states).items()}
+        terms |= {name: bias.expand(*states.shape[:-1], -1) for name, bias in self._biases().items()}
+        if isinstance(self.lexical, TranslationTable):
+            terms["table"] = self._table_term(states)
+        return terms
+
+    def inner_products(self, states: Tensor) -> dict[str, InnerProduct]:
+        width = self.target_embedding.weight.shape[1]
+        h_tilde, rest = states[..., :width], states[..., width:]
+        weight = self.target_embedding.weight if self.output_weight is None else self.output_weight
+        rows = at_length(weight.index_select(0, self.output_types), self.radius)
+        products = {"word": InnerProduct(at_length(h_tilde, self.radius if self.fix_hidden else None), rows)}
+        if isinstance(self.lexical, LexicalModule):
+            products["lexicon"] = InnerProduct(rest, self.lexical.rows(self.output_types))
+        return products
+
+    def lexicon(self, source_types: Tensor) -> Tensor | None:
+        if isinstance(self.lexical, TranslationTable):
+            return self.lexical(source_types).log()
+        if self.lexical is None:
+            return None
+        vectors = self.lexical(self.encoder.embedding.table(source_types))
+        bias = self.lexical.bias.index_select(0, self.output_types)
+        return F.linear(vectors, self.lexical.rows(self.output_types), bias).log_softmax(-1)
+
+    def sublayers(self) -> list[Sublayer]:
+        return []
+
+    def word_vectors(self) -> dict[str, Tensor]:
+        target = self.target_embedding.weight
+        output = target if self.output_weight is None else self.output_weight
+        return {"source": self.encoder.embedding.weight, "target": target, "output": output}
+
+    def _project(self, token: Tensor) -> Tensor:
+        """Return what words, (B, L) ids, add to the first cell's sums: (B, L, gates)."""
+        return self.cells[0].project(self.dropout(at_length(self.target_embedding.table(token), self.radius)))
+
+    def _advance(
+        self, state: RecurrentState, sums: Tensor, masks: Sequence[Tensor | None], recurrent: Sequence[Tensor | None]
+    ) -> tuple[RecurrentState, Tensor]:
+        """Read a word in every slot.
+
+        Args:
+            state: of K slots a sentence.
+            sums: what the words add to the first cell's sums, (B, K, gates).
+            masks: of each layer's output; None: nothing is dropped.
+            recurrent: of each layer's h on its way to its next step.
+
+        Returns:
+            The state after it, and the weights on the source, (B, K, S).
+        """
+        sums = sums + self.feed(state.h_tilde)
+        below = None
+        layers = []
+        for cell, before, mask, recurrent_mask in zip(self.cells, state.layers, masks, recurrent, strict=True):
+            after = cell(sums if below is None else cell.project(below), before, recurrent_mask)
+            layers.append(after)
+            output = after[0] + below if self.residual and below is not None else after[0]
+            below = output if mask is None else output * mask
+        context, weights = self.attention(below, state.memory.keys, state.memory.values, state.memory.mask)
+        h_tilde = self.combine(torch.cat((context, below), dim=-1)).tanh()
+        return RecurrentState(state.memory, layers, h_tilde), weights
+
+    def _attended(self, weights: Tensor, memory: Memory) -> Tensor | None:
+        """Return what the lexicon reads of the source under weights, (B, L, S): (B, L, D), or (B, L, C) of a table."""
+        if self.lexical is None:
+            return None
+        if isinstance(self.lexical, TranslationTable):
+            return weights @ self.lexical(memory.source)
+        return weights @ memory.embedded
+
+    def _read(self, h_tilde: Tensor, attended: Tensor | None) -> Tensor:
+        """Return what the output layer reads, (..., E)."""
+        if attended is None:
+            return h_tilde
+        return torch.cat((h_tilde, self.lexical(attended) if isinstance(self.lexical, LexicalModule) else attended), -1)
+
+    def _biases(self) -> dict[str, Tensor]:
+        biases = {"bias": self.output_bias.index_select(0, self.output_types)}
+        if isinstance(self.lexical, LexicalModule):
+            biases["lexicon_bias"] = self.lexical.bias.index_select(0, self.output_types)
+        return biases
+
+    def _table_term(self, states: Tensor) -> Tensor:
+        return (states[..., self.target_embedding.weight.shape[1] :] + TABLE_EPSILON).log()

@@ -1,0 +1,49 @@
+"""Attention to all positions of the source (Luong et al. 2015; thesis 1.1).
+
+Shapes: B sentences, Q queries, S source positions, D width.
+"""
+
+from typing import Literal
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+ScoreKind = Literal["general", "dot", "additive"]
+
+
+class GlobalAttention(nn.Module):
+    """Attention whose score of a position is `h W s`, `h s`, or `v tanh(W h + U s)` (Bahdanau et al. 2015).
+
+    Args:
+        d_model: width D.
+        score: general, dot or additive.
+    """
+
+    def __init__(self, d_model: int, score: ScoreKind) -> None:
+        super().__init__()
+        self.key = nn.Identity() if score == "dot" else nn.Linear(d_model, d_model, bias=False)
+        self.query = nn.Linear(d_model, d_model, bias=False) if score == "additive" else nn.Identity()
+        self.v = nn.Parameter(torch.zeros(d_model)) if score == "additive" else None
+
+    def keys(self, memory: Tensor) -> Tensor:
+        """Return what queries are scored against, (B, S, D), of memory, (B, S, D): computed once a sentence."""
+        return self.key(memory)
+
+    def forward(self, queries: Tensor, keys: Tensor, memory: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        """Attend from queries, (B, Q, D).
+
+        Args:
+            keys, memory: (B, S, D).
+            mask: (B, 1, S), -inf where a position may not be attended to, else 0.
+
+        Returns:
+            (B, Q, D) mixed memory, and the weights (B, Q, S).
+        """
+        queries = self.query(queries)
+        if self.v is None:
+            scores = torch.baddbmm(mask, queries, keys.transpose(1, 2))
+        else:
+            scores = F.linear((queries.unsqueeze(2) + keys.unsqueeze(1)).tanh(), self.v) + mask
+        weights = scores.softmax(-1)
+        return weights @ memory, weights

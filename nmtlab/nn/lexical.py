@@ -1,0 +1,79 @@
+"""Lexical choice: output layers at fixed norm, and lexicons beside them (thesis 3.2.3, 3.2.4).
+
+Shapes: D width, C output columns.
+"""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from nmtlab.nn.dropout import Dropout
+
+TABLE_EPSILON = 0.001
+"""Added to the table's probabilities before their logarithm (Arthur et al. 2016, eq 9)."""
+
+
+def at_length(x: Tensor, length: float | None) -> Tensor:
+    """Return x, (..., D), with every vector at that length, or as it is without one."""
+    return x if length is None else length * F.normalize(x, dim=-1)
+
+
+class LexicalModule(nn.Module):
+    """Translates the attended source words by themselves (thesis 3.2.4).
+
+    `f^l = tanh(sum_s a_s f_s)`, `h^l = tanh(W f^l) + f^l`, and its logits are `W^l h^l + b^l`, with h^l and the rows of
+    W^l at length r.
+
+    Args:
+        types: size of the target vocabulary.
+        d_model: width D of source embeddings.
+        dropout: share of h^l dropped in training, before its norm.
+        radius: r.
+    """
+
+    def __init__(self, types: int, d_model: int, dropout: float, radius: float) -> None:
+        super().__init__()
+        self.inner = nn.Linear(d_model, d_model, bias=False)
+        self.weight = nn.Parameter(torch.zeros(types, d_model))
+        self.bias = nn.Parameter(torch.zeros(types))
+        self.dropout = Dropout(dropout)
+        self.radius = radius
+
+    def forward(self, attended: Tensor) -> Tensor:
+        """Return h^l at length r, (..., D), of attention-weighted sums of source embeddings, (..., D)."""
+        f = attended.tanh()
+        return at_length(self.dropout(self.inner(f).tanh() + f), self.radius)
+
+    def rows(self, types: Tensor) -> Tensor:
+        """Return the rows of W^l of types, (C,), at length r: (C, D)."""
+        return at_length(self.weight.index_select(0, types), self.radius)
+
+
+class TranslationTable(nn.Module):
+    """A fixed table p(target | source), sparse (Arthur et al. 2016).
+
+    Args:
+        offsets: (source types + 1,) where each source type's entries begin.
+        columns: (entries,) output columns.
+        probabilities: (entries,).
+        width: number C of output columns.
+    """
+
+    def __init__(self, offsets: Tensor, columns: Tensor, probabilities: Tensor, width: int) -> None:
+        super().__init__()
+        self.width = width
+        self.register_buffer("offsets", offsets, persistent=False)
+        self.register_buffer("columns", columns, persistent=False)
+        self.register_buffer("probabilities", probabilities, persistent=False)
+
+    def forward(self, types: Tensor) -> Tensor:
+        """Return the rows of source types, (...), dense: (..., C)."""
+        unique, places = types.unique(return_inverse=True)
+        begin, end = self.offsets[unique], self.offsets[unique + 1]
+        counts = end - begin
+        row = torch.repeat_interleave(torch.arange(len(unique), device=types.device), counts)
+        first = torch.repeat_interleave(begin - (counts.cumsum(0) - counts), counts)
+        entry = first + torch.arange(len(row), device=types.device)
+        rows = self.probabilities.new_zeros(len(unique), self.width)
+        rows[row, self.columns[entry]] = self.probabilities[entry]
+        return rows[places]

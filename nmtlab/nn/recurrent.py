@@ -1,0 +1,206 @@
+"""Recurrent cells, and layers of them that read a whole sentence (thesis 1.1; slides on dropout and layer norm).
+
+Shapes: B sentences, S positions, D width; a state is a tuple of tensors (..., D), the first of which is the output h.
+"""
+
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from nmtlab.nn.dropout import Dropout
+
+CellState = tuple[Tensor, ...]
+CellKind = Literal["lstm", "gru"]
+
+
+class LstmCell(nn.Module):
+    """One step of an LSTM (Hochreiter and Schmidhuber 1997): state (h, c).
+
+    Args:
+        input_size: width of the input.
+        d_model: width of the state.
+        layer_norm: normalise the sums of input and state, and c before the output gate (Ba et al. 2016, eq 20-22).
+    """
+
+    tensors = 2
+
+    def __init__(self, input_size: int, d_model: int, layer_norm: bool = False) -> None:
+        super().__init__()
+        self.input = nn.Linear(input_size, 4 * d_model)
+        self.recurrent = nn.Linear(d_model, 4 * d_model)
+        self.input_norm = nn.LayerNorm(4 * d_model) if layer_norm else nn.Identity()
+        self.recurrent_norm = nn.LayerNorm(4 * d_model) if layer_norm else nn.Identity()
+        self.memory_norm = nn.LayerNorm(d_model) if layer_norm else nn.Identity()
+
+    def project(self, x: Tensor) -> Tensor:
+        """Return the input's part of the inner sums, (..., 4 D): of all positions at once where they are known."""
+        return self.input(x)
+
+    def forward(self, projected: Tensor, state: CellState, recurrent_mask: Tensor | None = None) -> CellState:
+        """Return the next state.
+
+        Args:
+            projected: as from `project`, (..., 4 D).
+            state: h and c.
+            recurrent_mask: multiplied with h on its way into the sums (variational dropout).
+        """
+        h, c = state
+        h = h if recurrent_mask is None else h * recurrent_mask
+        sums = self.input_norm(projected) + self.recurrent_norm(self.recurrent(h))
+        input_gate, forget_gate, new, output_gate = sums.chunk(4, dim=-1)
+        c = forget_gate.sigmoid() * c + input_gate.sigmoid() * new.tanh()
+        return output_gate.sigmoid() * self.memory_norm(c).tanh(), c
+
+
+class GruCell(nn.Module):
+    """One step of a gated recurrent unit (Cho et al. 2014, as in torch): state (h,).
+
+    Args:
+        input_size: width of the input.
+        d_model: width of the state.
+        layer_norm: normalise the sums of input and state.
+    """
+
+    tensors = 1
+
+    def __init__(self, input_size: int, d_model: int, layer_norm: bool = False) -> None:
+        super().__init__()
+        self.input = nn.Linear(input_size, 3 * d_model)
+        self.recurrent = nn.Linear(d_model, 3 * d_model)
+        self.input_norm = nn.LayerNorm(3 * d_model) if layer_norm else nn.Identity()
+        self.recurrent_norm = nn.LayerNorm(3 * d_model) if layer_norm else nn.Identity()
+
+    def project(self, x: Tensor) -> Tensor:
+        """Return the input's part of the inner sums, (..., 3 D)."""
+        return self.input(x)
+
+    def forward(self, projected: Tensor, state: CellState, recurrent_mask: Tensor | None = None) -> CellState:
+        """Return the next state; see `LstmCell`."""
+        (h,) = state
+        dropped = h if recurrent_mask is None else h * recurrent_mask
+        reset, update, new = self.input_norm(projected).chunk(3, dim=-1)
+        reset_h, update_h, new_h = self.recurrent_norm(self.recurrent(dropped)).chunk(3, dim=-1)
+        new = (new + (reset + reset_h).sigmoid() * new_h).tanh()
+        return (torch.lerp(new, h, (update + update_h).sigmoid()),)
+
+
+Cell = LstmCell | GruCell
+CELLS: dict[CellKind, type[LstmCell] | type[GruCell]] = {"lstm": LstmCell, "gru": GruCell}
+
+
+class FusedLayer(nn.Module):
+    """A layer that reads a sentence in torch's own loop.
+
+    Args:
+        kind: of the cell.
+        d_model: width of input and state.
+    """
+
+    def __init__(self, kind: CellKind, d_model: int) -> None:
+        super().__init__()
+        self.loop = (nn.LSTM if kind == "lstm" else nn.GRU)(d_model, d_model, batch_first=True)
+
+    def forward(self, x: Tensor, lengths: Tensor) -> tuple[Tensor, CellState]:
+        """Read sentences from left to right.
+
+        Args:
+            x: (B, S, D).
+            lengths: (B,) positions that are not padding, from 1.
+
+        Returns:
+            (B, S, D) outputs, anything at padding, and the state after each sentence's last position, each (B, D).
+        """
+        shortest, longest = lengths.aminmax()
+        if shortest == longest == x.shape[1]:
+            outputs, last = self.loop(x)
+        else:
+            packed = pack_padded_sequence(x, lengths.cpu(), batch_first=True, enforce_sorted=False)
+            outputs, last = self.loop(packed)
+            outputs, _ = pad_packed_sequence(outputs, batch_first=True, total_length=x.shape[1])
+        return outputs, tuple(state[0] for state in (last if isinstance(last, tuple) else (last,)))
+
+
+class LoopedLayer(nn.Module):
+    """A layer that reads a sentence step by step, for what torch's own loop cannot do.
+
+    Args:
+        cell: its step.
+        recurrent_dropout: share of h dropped on its way to the next position, the same units all along a sentence.
+    """
+
+    def __init__(self, cell: Cell, recurrent_dropout: float) -> None:
+        super().__init__()
+        self.cell = cell
+        self.dropout = Dropout(recurrent_dropout)
+
+    def forward(self, x: Tensor, lengths: Tensor) -> tuple[Tensor, CellState]:
+        """Read sentences from left to right; see `FusedLayer`."""
+        batch, length, width = x.shape
+        mask = self.dropout.mask(x.new_empty(batch, width))
+        state: CellState = (x.new_zeros(batch, width),) * self.cell.tensors
+        outputs = []
+        for position, projected in enumerate(self.cell.project(x).unbind(1)):
+            there = (position < lengths).unsqueeze(1)
+            after = self.cell(projected, state, mask)
+            state = tuple(torch.where(there, new, old) for new, old in zip(after, state, strict=True))
+            outputs.append(state[0])
+        return torch.stack(outputs, dim=1), state
+
+
+class Stack(nn.Module):
+    """Layers one above the other that read a whole sentence.
+
+    Args:
+        layers: from below.
+        dropout: applied to each layer's output.
+        residual: add each layer's input to its output, from the second layer on.
+    """
+
+    def __init__(self, layers: list[FusedLayer | LoopedLayer], dropout: "SequenceDropout", residual: bool) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(layers)
+        self.dropout = dropout
+        self.residual = residual
+
+    def forward(self, x: Tensor, lengths: Tensor) -> tuple[Tensor, list[CellState]]:
+        """Return the top layer's outputs, (B, S, D), and every layer's last state; see `FusedLayer`."""
+        states = []
+        for number, layer in enumerate(self.layers):
+            outputs, state = layer(x, lengths)
+            states.append(state)
+            x = self.dropout(outputs + x if self.residual and number else outputs)
+        return x, states
+
+
+class SequenceDropout(nn.Module):
+    """Dropout of the units of a sequence: new ones at every position, or the same ones all along (Gal 2015).
+
+    Args:
+        p: share dropped, from 0 to below 1.
+        variational: the same units at all positions.
+    """
+
+    def __init__(self, p: float, variational: bool) -> None:
+        super().__init__()
+        self.dropout = Dropout(p)
+        self.variational = variational
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return x, (B, S, D), with units dropped in training."""
+        if not self.variational:
+            return self.dropout(x)
+        mask = self.dropout.mask(x[:, 0])
+        return x if mask is None else x * mask.unsqueeze(1)
+
+    def recurrent_mask(self, like: Tensor) -> Tensor | None:
+        """Return what is multiplied with h, as `like`, on its way from one position to the next."""
+        return self.dropout.mask(like) if self.variational else None
+
+    def masks(self, like: Tensor, positions: int) -> list[Tensor | None]:
+        """Return what is multiplied with the units at each position, each (B, D) as `like`; None: nothing."""
+        if self.variational:
+            return [self.dropout.mask(like)] * positions
+        mask = self.dropout.mask(like.new_empty(positions, *like.shape))
+        return [None] * positions if mask is None else list(mask.unbind(0))

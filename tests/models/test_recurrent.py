@@ -1,0 +1,356 @@
+"""The recurrent systems: against a plain reading of thesis 1.1 and 3.2, sentence by sentence and word by word."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from nmtlab.alignment.table import LexicalTable
+from nmtlab.errors import RecipeError
+from nmtlab.models.build import build_model
+from nmtlab.models.interface import Pairs
+from nmtlab.models.recurrent import RecurrentModel
+from nmtlab.nn.recurrent import GruCell, LstmCell
+from nmtlab.recipe import Recipe, RnnSettings
+from nmtlab.text.vocabulary import BOS, EOS, PAD
+
+SOURCE_TYPES, TYPES, D, R = 13, 12, 6, 3.0
+ALLOWED = np.array([i not in (0, 1, 8) for i in range(TYPES)])
+SOURCE = np.array([[5, 7, 4, 9, 2], [6, 8, 2, 0, 0], [12, 2, 0, 0, 0]])
+TARGET = np.array([[9, 10, 5, 2], [11, 2, 0, 0], [4, 4, 2, 0]])
+TABLE = LexicalTable(
+    offsets=np.array([0, 0, 0, 0, 0, 2, 4, 5, 8, 8, 9, 9, 9, 10]),
+    targets=np.array([4, 9, 5, 8, 3, 10, 11, 4, 7, 6]),
+    probabilities=np.array([0.5, 0.25, 0.75, 0.25, 1.0, 0.5, 0.25, 0.125, 1.0, 0.9], dtype=np.float32),
+)
+SYSTEMS = {
+    "untied": {"tied": False},
+    "tied": {},
+    "fixnorm": {"fixnorm": True},
+    "fixnorm-free": {"fixnorm": True, "fix_hidden": False},
+    "fixnorm-lex": {"fixnorm": True, "lexicon": "module"},
+    "arthur": {"lexicon": "table"},
+}
+VARIANTS = {
+    "gru": {"cell": "gru"},
+    "dot": {"attention": "dot"},
+    "additive": {"attention": "additive"},
+    "deep": {"layers": 3, "residual": True},
+    "both-ways": {"layers": 4, "bidirectional": True},
+    "layer-norm": {"layer_norm": True, "layers": 2},
+    "layer-norm-gru": {"layer_norm": True, "cell": "gru"},
+    "variational": {"variational": True, "layers": 2},
+}
+every_system = pytest.mark.parametrize("system", SYSTEMS)
+everything = pytest.mark.parametrize("choices", [*SYSTEMS.values(), *VARIANTS.values()], ids=[*SYSTEMS, *VARIANTS])
+
+
+def recurrent(dropout: float = 0.0, **choices) -> RecurrentModel:
+    """Return a float64 model with parameters far from where they start."""
+    settings = RnnSettings(**({"d_model": D, "radius": R, "dropout": dropout} | choices))
+    torch.manual_seed(0)
+    model = build_model(settings, SOURCE_TYPES, ALLOWED, joint=False, table=TABLE).double().eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.copy_(torch.randn(parameter.shape, dtype=torch.float64) * 0.5)
+    return model
+
+
+def pairs() -> Pairs:
+    return Pairs.from_arrays(SOURCE, TARGET)
+
+
+def log_probs(model: RecurrentModel, batch: Pairs) -> Tensor:
+    return model.output(model(batch)).log_softmax(-1)
+
+
+def stepwise(model: RecurrentModel, batch: Pairs) -> tuple[Tensor, Tensor]:
+    """Return log-probabilities at unpadded positions and attention (B, T, S), one token after the other."""
+    state = model.start(model.encode(batch.source))
+    found, weights = [], []
+    for token in batch.target_input.split(1, dim=1):
+        step = model.step(state, token, record=True)
+        state = step.state
+        found.append(step.log_probs)
+        weights.append(step.record.attention[0, :, :, 0])
+    return torch.cat(found, dim=1)[batch.target != PAD], torch.cat(weights, dim=1)
+
+
+# The plain reading
+
+
+def lstm(cell, x: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
+    """One step, gates one by one; `cell` gives W, U and b of all gates in torch's order."""
+    w, u, b = cell
+    i, f, g, o = ((w @ x + u @ h + b)[n * D : (n + 1) * D] for n in range(4))
+    c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
+    return torch.sigmoid(o) * torch.tanh(c), c
+
+
+def plain(model: RecurrentModel, source: list[int], target: list[int], system: dict) -> Tensor:
+    """Return the log-probabilities (|target| + 1, columns) of a one-layer LSTM system."""
+    p = dict(model.named_parameters())
+    encoder = [p[f"encoder.backwards.layers.0.loop.{name}_l0"] for name in ("weight_ih", "weight_hh")]
+    encoder.append(p["encoder.backwards.layers.0.loop.bias_ih_l0"] + p["encoder.backwards.layers.0.loop.bias_hh_l0"])
+    e_w = torch.cat((p["cells.0.input.weight"], p["feed.weight"]), dim=1)
+    decoder = (e_w, p["cells.0.recurrent.weight"], p["cells.0.input.bias"] + p["cells.0.recurrent.bias"])
+    embedded = p["encoder.embedding.weight"][source]
+    h = c = torch.zeros(D, dtype=torch.float64)
+    memory = []
+    for word in embedded.flip(0):
+        h, c = lstm(encoder, word, h, c)
+        memory.append(h)
+    memory = torch.stack(memory[::-1])
+
+    table = p["target_embedding.weight"]
+    if system.get("fixnorm"):
+        table = R * table / table.norm(dim=1, keepdim=True)
+    rows = p["output_weight"] if system.get("tied") is False else table
+    columns = [i for i in range(TYPES) if ALLOWED[i]]
+    h_tilde = torch.zeros(D, dtype=torch.float64)
+    found = []
+    for word in (BOS, *target):
+        h, c = lstm(decoder, torch.cat((table[word], h_tilde)), h, c)
+        scores = torch.stack([h @ p["attention.key.weight"] @ s for s in memory])
+        attention = scores.softmax(0)
+        context = (attention.unsqueeze(1) * memory).sum(0)
+        h_tilde = torch.tanh(p["combine.weight"] @ torch.cat((context, h)))
+        read = R * h_tilde / h_tilde.norm() if system.get("fixnorm") and system.get("fix_hidden", True) else h_tilde
+        logits = rows @ read + p["output_bias"]
+        if system.get("lexicon") == "module":
+            f = torch.tanh((attention.unsqueeze(1) * embedded).sum(0))
+            h_lex = torch.tanh(p["lexical.inner.weight"] @ f) + f
+            w_lex = p["lexical.weight"]
+            w_lex = R * w_lex / w_lex.norm(dim=1, keepdim=True)
+            logits = logits + w_lex @ (R * h_lex / h_lex.norm()) + p["lexical.bias"]
+        if system.get("lexicon") == "table":
+            p_lex = torch.zeros(TYPES, dtype=torch.float64)
+            for weight, f in zip(attention, source, strict=True):
+                for entry in range(TABLE.offsets[f], TABLE.offsets[f + 1]):
+                    p_lex[TABLE.targets[entry]] += weight * float(TABLE.probabilities[entry])
+            logits = logits + torch.log(p_lex + 0.001)
+        found.append(logits[columns].log_softmax(0))
+    return torch.stack(found)
+
+
+@every_system
+def test_a_system_computes_what_the_thesis_writes_down(system):
+    model = recurrent(**SYSTEMS[system])
+    expected = [
+        plain(
+            model,
+            [w for w in source if w not in (PAD, EOS)],
+            [w for w in target if w not in (PAD, EOS)],
+            SYSTEMS[system],
+        )
+        for source, target in zip(SOURCE.tolist(), TARGET.tolist(), strict=True)
+    ]
+    torch.testing.assert_close(log_probs(model, pairs()), torch.cat(expected))
+
+
+# What must hold for every choice
+
+
+@everything
+def test_decoding_word_by_word_gives_the_numbers_of_training(choices):
+    model = recurrent(**choices)
+    found, weights = stepwise(model, pairs())
+    torch.testing.assert_close(found, log_probs(model, pairs()))
+    torch.testing.assert_close(weights.sum(-1), torch.ones(weights.shape[:2], dtype=torch.float64))
+
+
+@everything
+def test_a_sentence_does_not_see_the_others_nor_the_padding(choices):
+    model = recurrent(**choices)
+    together = log_probs(model, pairs())
+    alone = []
+    for source, target in zip(SOURCE, TARGET, strict=True):
+        source, target = source[source != PAD], target[target != PAD]
+        alone.append(log_probs(model, Pairs.from_arrays(source[None], target[None])))
+    torch.testing.assert_close(together, torch.cat(alone))
+
+
+@everything
+def test_attention_stands_at_the_written_place_of_a_word_and_never_on_its_end_or_padding(choices):
+    _, weights = stepwise(recurrent(**choices), pairs())
+    outside = torch.from_numpy((SOURCE == PAD) | (SOURCE == EOS))
+    assert (weights[outside.unsqueeze(1).expand_as(weights)] == 0).all()
+    assert (weights[~outside.unsqueeze(1).expand_as(weights)] > 0).all()
+
+
+@everything
+def test_the_terms_of_a_decision_add_up_to_its_logits(choices):
+    model = recurrent(**choices)
+    states = model(pairs())
+    terms = model.explain(states)
+    torch.testing.assert_close(sum(terms.values()), model.output(states))
+    for name, (vectors, rows) in model.inner_products(states).items():
+        cos = F.cosine_similarity(vectors.unsqueeze(1), rows.unsqueeze(0), dim=-1)
+        product = vectors.norm(dim=-1, keepdim=True) * rows.norm(dim=-1) * cos
+        torch.testing.assert_close(product, terms[name])
+
+
+@everything
+def test_the_gradient_is_that_of_finite_differences(choices):
+    model = recurrent(**choices)
+    batch = pairs()
+    gold = model.columns(batch.target[batch.target != PAD])
+
+    def loss() -> Tensor:
+        return F.nll_loss(log_probs(model, batch), gold, reduction="sum")
+
+    loss().backward()
+    generator = torch.Generator().manual_seed(1)
+    for name, parameter in model.named_parameters():
+        place = tuple(int(torch.randint(size, (), generator=generator)) for size in parameter.shape)
+        with torch.no_grad():
+            before = parameter[place].item()
+            parameter[place] = before + 1e-6
+            above = loss()
+            parameter[place] = before - 1e-6
+            difference = (above - loss()) / 2e-6
+            parameter[place] = before
+        slope = 0.0 if parameter.grad is None else parameter.grad[place].item()
+        assert slope == pytest.approx(difference.item(), rel=1e-4, abs=1e-6), name
+
+
+@everything
+def test_selected_slots_go_on_as_if_nothing_else_had_been_there(choices):
+    model = recurrent(**choices)
+    state = model.start(model.encode(pairs().source))
+    state = model.step(state, torch.full((3, 1), BOS)).state
+    rows = torch.tensor([[2, 2], [0, 0]])
+    spread = model.step(state.select(rows), torch.tensor([[4, 5], [6, 7]])).log_probs
+    for sentence, (old, tokens) in enumerate([(2, [4, 5]), (0, [6, 7])]):
+        for slot, token in enumerate(tokens):
+            alone = model.step(state.select(torch.tensor([[old]])), torch.tensor([[token]])).log_probs
+            torch.testing.assert_close(spread[sentence, slot], alone[0, 0])
+
+
+def test_a_blank_source_is_no_error():
+    model = recurrent()
+    probabilities = log_probs(model, Pairs.from_arrays(np.array([[EOS, PAD], [5, EOS]]), TARGET[:2]))
+    assert probabilities.isfinite().all()
+
+
+def test_what_is_given_is_not_written_to():
+    batch = pairs()
+    before = batch.source.clone()
+    log_probs(recurrent(), batch)
+    assert torch.equal(batch.source, before)
+
+
+# Fixed norms
+
+
+def test_with_fixnorm_a_logit_is_r_squared_times_the_cosine_plus_the_bias():
+    model = recurrent(fixnorm=True)
+    states = model(pairs())
+    rows = model.target_embedding.weight[model.output_types]
+    cos = F.cosine_similarity(states.unsqueeze(1), rows.unsqueeze(0), dim=-1)
+    torch.testing.assert_close(model.output(states), R**2 * cos + model.output_bias[model.output_types])
+
+
+def test_what_is_fed_back_is_h_tilde_as_it_is_however_long_r_makes_it_in_the_output():
+    model = recurrent(fixnorm=True)
+    free = recurrent(fixnorm=True, fix_hidden=False)
+    torch.testing.assert_close(model(pairs()), free(pairs()))
+    assert not torch.allclose(model.output(model(pairs())), free.output(free(pairs())))
+    lengths = model(pairs()).norm(dim=-1)
+    assert lengths.unique().numel() == len(lengths)
+
+
+def test_the_lexical_module_worked_by_hand():
+    model = recurrent(fixnorm=True, lexicon="module", d_model=2)
+    with torch.no_grad():
+        model.lexical.inner.weight.copy_(torch.tensor([[0.0, 1.0], [1.0, 0.0]]))
+        model.lexical.weight.copy_(torch.tensor([[3.0, 4.0]] * TYPES))
+        model.encoder.embedding.weight[5] = torch.tensor([math.atanh(0.5), 0.0])
+    # f = (0.5, 0); h = tanh(0, 0.5) + f = (0.5, 0.46211716); |h| = 0.68085; r (0.6, 0.8) . r h/|h| = 9 . 0.98360
+    h = (0.5, math.tanh(0.5))
+    expected = R**2 * (0.6 * h[0] + 0.8 * h[1]) / math.hypot(*h)
+    vectors = model.lexical(model.encoder.embedding.table(torch.tensor([5])))
+    logits = vectors @ model.lexical.rows(model.output_types).T
+    assert logits[0].tolist() == pytest.approx([expected] * int(ALLOWED.sum()))
+
+
+# The lexicon
+
+
+def test_the_lexicon_of_the_module_is_what_it_says_to_a_word_that_has_all_attention():
+    model = recurrent(fixnorm=True, lexicon="module")
+    types = torch.tensor([5, 12])
+    _, rest = model(Pairs.from_arrays(np.array([[5, 2], [12, 2]]), np.array([[2], [2]]))).split(D, dim=-1)
+    logits = rest @ model.lexical.rows(model.output_types).T + model.lexical.bias[model.output_types]
+    torch.testing.assert_close(model.lexicon(types), logits.log_softmax(-1))
+
+
+def test_the_lexicon_of_a_table_is_the_table_without_types_that_may_not_be_produced():
+    found = recurrent(lexicon="table").lexicon(torch.tensor([4, 5, 8])).exp()
+    column = {int(t): c for c, t in enumerate(np.flatnonzero(ALLOWED))}
+    assert found[0, column[4]] == 0.5
+    assert found[0, column[9]] == 0.25
+    assert found[1].sum() == 0.75  # type 8 is not allowed
+    assert found[2].sum() == 0
+
+
+def test_other_systems_have_no_lexicon():
+    assert recurrent().lexicon(torch.tensor([5])) is None
+
+
+# Dropout
+
+
+@pytest.mark.parametrize("choices", [{}, {"layers": 2, "residual": True}, {"variational": True}, {"layer_norm": True}])
+def test_dropout_changes_training_and_nothing_else(choices):
+    model, without = recurrent(dropout=0.5, **choices), recurrent(**choices)
+    torch.testing.assert_close(log_probs(model, pairs()), log_probs(without, pairs()))
+    model.train()
+    torch.manual_seed(1)
+    first, second = log_probs(model, pairs()), log_probs(model, pairs())
+    assert not torch.allclose(first, second)
+    torch.manual_seed(1)
+    assert torch.equal(first, log_probs(model, pairs()))
+
+
+def test_the_state_goes_on_undropped_between_positions_unless_dropout_is_variational():
+    batch = Pairs.from_arrays(np.array([[5, 2]]), np.array([[9, 10, 5, 11, 2]]))
+    for variational in (False, True):
+        model = recurrent(dropout=0.5, variational=variational).train()
+        seen = []
+        model.cells[0].recurrent.register_forward_pre_hook(lambda _, inputs, seen=seen: seen.append(inputs[0]))
+        torch.manual_seed(3)
+        model(batch)
+        dropped = [(h == 0).any().item() for h in seen[1:]]
+        assert dropped == [variational] * 4
+
+
+# Bad choices
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"model.layers": 3, "model.bidirectional": True}, "choose 4"),
+        ({"model.fixnorm": True, "model.tied": False}, "leave out tied"),
+        ({"model.lexicon": "module"}, "set fixnorm"),
+        ({"model.d_ff": 3}, "family transformer"),
+    ],
+)
+def test_what_does_not_go_together_is_refused_with_a_remedy(changes, words):
+    with pytest.raises(RecipeError, match=words):
+        Recipe().with_changes({"model.family": "rnn"}).with_changes(changes)
+
+
+def test_a_cell_is_torchs_own():
+    for cell, reference in ((LstmCell(3, D), torch.nn.LSTMCell(3, D)), (GruCell(3, D), torch.nn.GRUCell(3, D))):
+        cell.input.load_state_dict({"weight": reference.weight_ih, "bias": reference.bias_ih})
+        cell.recurrent.load_state_dict({"weight": reference.weight_hh, "bias": reference.bias_hh})
+        x, state = torch.randn(2, 3), tuple(torch.randn(2, D) for _ in range(cell.tensors))
+        expected = reference(x, state if cell.tensors == 2 else state[0])
+        expected = expected if cell.tensors == 2 else (expected,)
+        for ours, theirs in zip(cell(cell.project(x), state), expected, strict=True):
+            torch.testing.assert_close(ours, theirs)

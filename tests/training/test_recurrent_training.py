@@ -1,0 +1,97 @@
+"""The recurrent systems are trained by the same loop as the Transformer."""
+
+import pytest
+import torch
+
+from nmtlab.models.interface import Pairs
+from nmtlab.recipe import named_recipe
+from nmtlab.systems import open_system
+from nmtlab.text.batches import Batches
+from nmtlab.text.encoded import EncodedCorpus
+from nmtlab.text.pipeline import Pipeline
+from nmtlab.training.losses import Objective
+from nmtlab.training.trainer import train
+
+SMALL = ["text.minimum_count=1", "model.d_model=16", "training.max_evaluations=2", "machine.threads=1",
+         "machine.device=cpu", "search.beam_size=2"]  # fmt: skip
+EXACT = ["step", "loss", "perplexity", "gradient_norm", "rate"]
+
+
+@pytest.fixture(scope="session")
+def recipe():
+    return named_recipe("tied").with_settings(SMALL)
+
+
+@pytest.mark.parametrize("name", ["untied", "tied", "fixnorm", "fixnorm-free", "fixnorm-lex", "arthur"])
+def test_a_named_system_trains_validates_after_every_pass_and_translates(name, tiny_corpus, workspace):
+    run = train(name, named_recipe(name).with_settings(SMALL), tiny_corpus, workspace)
+    assert run.status == "finished"
+    passes = -(-300 // 32)
+    assert run.metrics("validation")["step"].tolist() == [passes, 2 * passes]
+    losses = run.metrics("train")["loss"]
+    assert losses.iloc[-1] < losses.iloc[0]
+    assert len(run.gradient_norms()) == 2 * passes
+    assert set(run.embedding_norms()[passes]) == {"source", "target", "output"}
+    texts = [translation.text for translation in open_system(run).translate(["ein hund", "", "haus rot"])]
+    assert texts[1] == ""
+
+
+def test_a_stopped_training_with_adadelta_resumes_with_the_same_losses(tiny_corpus, recipe, workspace):
+    whole = train("whole", recipe, tiny_corpus, workspace)
+    for stop in (7, 10, 13):  # within a pass, at its end, within the next
+        asked = []
+        train(
+            f"stopped{stop}",
+            recipe,
+            tiny_corpus,
+            workspace,
+            should_stop=lambda a=asked, s=stop: a.append(1) or len(a) > s,
+        )
+        resumed = train(f"stopped{stop}", recipe, tiny_corpus, workspace, resume=True)
+        for norm, expected in zip(resumed.gradient_norms()["norm"], whole.gradient_norms()["norm"], strict=True):
+            assert norm == expected
+        validations = [run.metrics("validation")[["step", "bleu", "perplexity"]] for run in (whole, resumed)]
+        assert validations[0].equals(validations[1])
+
+
+def test_a_summed_loss_has_the_gradient_of_all_tokens(tiny_corpus, recipe, workspace):
+    norms = {}
+    for loss in ("sum", "mean"):
+        changed = recipe.with_changes({"training.loss": loss, "training.max_evaluations": 1, "training.clip": 1e9})
+        run = train(loss, changed, tiny_corpus, workspace)
+        norms[loss] = run.gradient_norms()["norm"].iloc[0]
+    batches = Batches(EncodedCorpus.open(workspace.cache, run.pipeline, tiny_corpus), 4096, seed=1, most_rows=32)
+    tokens = next(batches.epoch(0)).target_tokens
+    assert norms["sum"] == pytest.approx(norms["mean"] * tokens, rel=1e-4)
+
+
+def test_the_first_update_is_adadeltas_worked_by_hand(tiny_corpus, recipe, workspace):
+    one = recipe.with_changes({"training.max_evaluations": 1, "training.batch_sentences": 0, "model.dropout": 0.0,
+                               "training.batch_tokens": 10**6})  # fmt: skip
+    run = train("one", one, tiny_corpus, workspace)
+    torch.manual_seed(one.training.seed)
+    from nmtlab.training.prepare import model_for
+
+    model = model_for(one, run.pipeline)
+    encoded = EncodedCorpus.open(workspace.cache, run.pipeline, tiny_corpus)
+    (batch,) = Batches(encoded, 10**6, seed=1).epoch(0)
+    loss, _ = Objective(model, 0.0)(Pairs.from_arrays(batch.source, batch.target))
+    loss.backward()
+    norm = torch.cat([p.grad.flatten() for p in model.parameters()]).norm()
+    factor = min(1.0, 5.0 / norm.item())
+    weights, _ = run.weights("last")
+    for name, parameter in model.named_parameters():
+        g = parameter.grad * factor
+        step = (1e-6**0.5) / (0.05 * g * g + 1e-6).sqrt() * g
+        torch.testing.assert_close(weights[name], parameter.detach() - step, rtol=1e-4, atol=1e-6)
+
+
+def test_no_batch_has_more_sentences_than_allowed(tiny_corpus, recipe, workspace):
+    pipeline = Pipeline.learn(recipe.text, tiny_corpus)
+    encoded = EncodedCorpus.open(workspace.cache, pipeline, tiny_corpus)
+    batches = Batches(encoded, 100, seed=1, most_rows=7)
+    rows = [batch.rows for batch in batches.epoch(0)]
+    assert max(rows) == 7
+    assert sum(rows) == 300
+    assert len(rows) == batches.count(0)
+    assert max(batch.rows * max(batch.source.shape[1], batch.target.shape[1]) for batch in batches.epoch(0)) <= 100
