@@ -1,16 +1,34 @@
 """Strings in, strings out, with any model."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import torch
 
 from nmtlab.models.interface import TranslationModel
 from nmtlab.recipe.search import SearchSettings
+from nmtlab.search.attention import word_attention
 from nmtlab.search.beam import beam_search
+from nmtlab.search.forced import Forced, force_all
 from nmtlab.search.hypothesis import Hypothesis
 from nmtlab.text.batches import pad, sorted_batches
 from nmtlab.text.pipeline import Pipeline
+from nmtlab.text.vocabulary import EOS, UNK
+
+
+class Replacement(NamedTuple):
+    """A source word that is written for an UNK.
+
+    Args:
+        target_position: of the UNK among the hypothesis' tokens, from 0.
+        source_position: of the word among those of `Pipeline.source_words`, from 0.
+        word: the source word as written.
+    """
+
+    target_position: int
+    source_position: int
+    word: str
 
 
 @dataclass(frozen=True)
@@ -18,10 +36,16 @@ class Translation:
     """The translations of one line, best first: their texts and the hypotheses behind them.
 
     A blank line has one blank text and no hypothesis.
+
+    Args:
+        texts: plain text.
+        hypotheses: one a text.
+        replacements: what each text has in place of its hypothesis' UNKs; nothing where that was not asked for.
     """
 
     texts: list[str]
     hypotheses: list[Hypothesis]
+    replacements: list[tuple[Replacement, ...]] = field(default_factory=list)
 
     @property
     def text(self) -> str:
@@ -29,7 +53,7 @@ class Translation:
 
 
 class Translator:
-    """Segments, searches and detokenizes with one model.
+    """Segments, searches, replaces unknown words and detokenizes with one model.
 
     Args:
         model: a trained model; its mode (training or evaluation) is left as it was found.
@@ -60,9 +84,10 @@ class Translator:
         self.model.eval()
         budget = max(1, self.settings.batch_tokens // self.settings.beam_size)
         for batch in sorted_batches([len(row) for row in ids], budget):
-            for place, hypotheses in zip(batch, self._search([ids[i] for i in batch], n_best), strict=True):
-                texts = [self.pipeline.target_text(hypothesis.tokens) for hypothesis in hypotheses]
-                translations[filled[place]] = Translation(texts, hypotheses)
+            found = self._search([ids[i] for i in batch], n_best)
+            replaced = self._replacements([lines[filled[i]] for i in batch], [ids[i] for i in batch], found)
+            for i, hypotheses, replacements in zip(batch, found, replaced, strict=True):
+                translations[filled[i]] = Translation(self._texts(hypotheses, replacements), hypotheses, replacements)
             on_progress(len(batch))
         self.model.train(was_training)
         return translations
@@ -71,3 +96,36 @@ class Translator:
         source = torch.from_numpy(pad(ids)).to(self.model.output_types.device)
         results = beam_search(self.model, source, self.settings, n_best)
         return [result.hypotheses for result in results]
+
+    def _replacements(
+        self, lines: Sequence[str], ids: Sequence[Sequence[int]], found: Sequence[Sequence[Hypothesis]]
+    ) -> list[list[tuple[Replacement, ...]]]:
+        """Return what is written for the UNKs of each hypothesis of each line, nothing where it was not asked for."""
+        replaced: list[list[tuple[Replacement, ...]]] = [[() for _ in hypotheses] for hypotheses in found]
+        if not self.settings.replace_unknown:
+            return replaced
+        unknown = [
+            (row, rank)
+            for row, hypotheses in enumerate(found)
+            for rank, hypothesis in enumerate(hypotheses)
+            if UNK in hypothesis.tokens
+        ]
+        targets = [[*found[row][rank].tokens, EOS] for row, rank in unknown]
+        for place, forced in force_all(self.model, [ids[row] for row, _ in unknown], targets):
+            row, rank = unknown[place]
+            replaced[row][rank] = self._copied(lines[row], targets[place], forced)
+        return replaced
+
+    def _copied(self, line: str, target: Sequence[int], forced: Forced) -> tuple[Replacement, ...]:
+        """Return for each UNK of a target the source word that it attends to most."""
+        words, places = self.pipeline.source_words(line)
+        if not words:
+            return ()
+        peaks = word_attention(forced.attention, places).argmax(1).tolist()
+        return tuple(Replacement(t, peaks[t], words[peaks[t]]) for t, token in enumerate(target) if token == UNK)
+
+    def _texts(self, hypotheses: list[Hypothesis], replacements: list[tuple[Replacement, ...]]) -> list[str]:
+        return [
+            self.pipeline.target_text(hypothesis.tokens, [replacement.word for replacement in replaced])
+            for hypothesis, replaced in zip(hypotheses, replacements, strict=True)
+        ]

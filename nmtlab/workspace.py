@@ -13,7 +13,7 @@ _MARKER = ".nmtlab"
 
 @dataclass(frozen=True)
 class Workspace:
-    """The `data` folder: `corpora/`, `runs/`, `cache/`, and folders of corpora kept elsewhere."""
+    """The `data` folder: `corpora/`, `runs/`, `gallery/`, `cache/`, and folders of corpora kept elsewhere."""
 
     data: Path
     more_corpora: tuple[Path, ...] = ()
@@ -36,6 +36,11 @@ class Workspace:
     @property
     def runs(self) -> Path:
         return self.data / "runs"
+
+    @property
+    def gallery(self) -> Path:
+        """Packed runs that are looked at like any others."""
+        return self.data / "gallery"
 
     @property
     def cache(self) -> Path:

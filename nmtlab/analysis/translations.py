@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from nmtlab.errors import CorpusError
+from nmtlab.analysis.checks import check_languages
 from nmtlab.files import write_text
 from nmtlab.recipe import SearchSettings
 from nmtlab.recipe.machine import MachineSettings
@@ -40,7 +40,7 @@ def translations(
         CorpusError: no such split, or other languages.
     """
     search = search or run.recipe.search
-    _check_languages(run, corpus)
+    check_languages(run, corpus)
     source = list(corpus.lines(split, corpus.source))
     facts = _facts(run, source, split, search)
     path = _path(run, facts)
@@ -53,21 +53,10 @@ def translations(
     return list(read_lines(run.save_translation(path.name, lines)))
 
 
-def _check_languages(run: Run, corpus: ParallelCorpus) -> None:
-    trained = (run.recipe.corpus.source, run.recipe.corpus.target)
-    if (corpus.source, corpus.target) != trained:
-        raise CorpusError(
-            f"corpus {corpus.name!r} is {corpus.source} to {corpus.target}, run {run.name!r} translates "
-            f"{trained[0]} to {trained[1]}",
-            "choose a corpus of these languages, or give --source and --target",
-        )
-
-
 def _facts(run: Run, source: list[str], split: str, search: SearchSettings) -> dict[str, Any]:
-    _, checkpoint = run.weights("best")
     text = hashlib.sha256("\n".join(source).encode()).hexdigest()
     settings = search.model_dump(exclude={"batch_tokens"})
-    return {"split": split, "text": text, "step": checkpoint["step"], "search": settings}
+    return {"split": split, "text": text, "step": run.best_step, "search": settings}
 
 
 def _path(run: Run, facts: dict[str, Any]) -> Path:

@@ -1,15 +1,23 @@
 """`nmtlab runs`."""
 
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-app = typer.Typer(help="List, show and remove runs.", no_args_is_help=True)
+from nmtlab.cli.options import Threads, changed, open_corpus
+
+if TYPE_CHECKING:
+    from nmtlab.runs.run import Run
+    from nmtlab.text.corpus import ParallelCorpus
+    from nmtlab.workspace import Workspace
+
+app = typer.Typer(help="List, show, pack and remove runs.", no_args_is_help=True)
 
 
 @app.command("list")
 def list_() -> None:
-    """List the runs, newest first, with their best dev BLEU."""
+    """List the runs, newest first, with their best dev BLEU, and then those of the gallery."""
     from nmtlab.cli.tables import print_table
     from nmtlab.runs.run import list_runs
     from nmtlab.workspace import Workspace
@@ -21,7 +29,8 @@ def list_() -> None:
         best = f"{validations['bleu'].max():.2f}" if len(validations) else "-"
         step = f"{int(validations['step'].max()):,}" if len(validations) else "0"
         corpus = run.recipe.corpus
-        rows.append([run.name, f"{corpus.name} {corpus.source}-{corpus.target}", run.status, step, best])
+        status = f"{run.status}, packed" if run.packed else run.status
+        rows.append([run.name, f"{corpus.name} {corpus.source}-{corpus.target}", status, step, best])
     columns = ["run", "corpus", "status", "updates", "dev BLEU"]
     if rows:
         print_table("Runs", columns, rows, {"updates", "dev BLEU"})
@@ -33,7 +42,7 @@ def list_() -> None:
 
 @app.command()
 def show(name: Annotated[str, typer.Argument(help="Name of a run.")]) -> None:
-    """Show a run: status, evaluations, environment and its whole recipe."""
+    """Show a run: status, evaluations, environment and its whole recipe; of a packed one, what it cannot show."""
     import json
 
     from nmtlab.runs.run import open_run
@@ -42,8 +51,11 @@ def show(name: Annotated[str, typer.Argument(help="Name of a run.")]) -> None:
     run = open_run(name, Workspace.find())
     validations = run.metrics("validation")
     print(f"run {run.name}: {run.status}\n")
+    if run.lacks:
+        print(f"{run.lacks[0].upper()}{run.lacks[1:]}.\n")
     if len(validations):
-        print(validations[["step", "bleu", "perplexity", "seconds"]].round(2).to_string(index=False), "\n")
+        columns = validations.columns.intersection(["step", "bleu", "perplexity", "seconds"], sort=False)
+        print(validations[columns].round(2).to_string(index=False), "\n")
     print(json.dumps(run.environment, indent=1), "\n")
     print(run.recipe.described(), end="")
 
@@ -56,17 +68,87 @@ def remove(
     """Remove runs with all that they hold, after asking."""
     import shutil
 
-    from nmtlab.errors import RunError
     from nmtlab.workspace import Workspace
 
     workspace = Workspace.find()
-    folders = [workspace.run_folder(name) for name in names]
-    for folder in folders:
-        if not folder.is_dir():
-            raise RunError(f"run {folder.name!r}: not found", "'nmtlab runs list' shows what there is")
+    folders = [_own_folder(name, workspace) for name in names]
     for folder in folders:
         if yes or typer.confirm(f"remove run {folder.name} with its checkpoints and translations?"):
             shutil.rmtree(folder)
             print(f"removed {folder.name}")
         else:
             print(f"kept {folder.name}")
+
+
+@app.command()
+def pack(
+    name: Annotated[str, typer.Argument(help="Name of a run.")],
+    weights: Annotated[
+        bool, typer.Option("--weights", help="Add the best checkpoint in half precision, if it is small.")
+    ] = False,
+    sentences: Annotated[
+        int, typer.Option(min=0, max=200, help="Add that many dev sentences, with references and translations.")
+    ] = 0,
+    licence: Annotated[
+        str, typer.Option(help="Name of the licence that allows to give sentences of the corpus to others.")
+    ] = "",
+    to: Annotated[
+        Path | None, typer.Option(help="Folder to put the file NAME.tar.xz into. [default: a folder in the gallery]")
+    ] = None,
+    threads: Threads = None,
+) -> None:
+    """Pack what can be shown of a run without its model, for the gallery or as a file to be sent."""
+    from tempfile import TemporaryDirectory
+
+    from nmtlab.runs.archive import ENDING
+    from nmtlab.runs.pack import pack as pack_run
+    from nmtlab.runs.run import open_run
+    from nmtlab.workspace import Workspace
+
+    workspace = Workspace.find()
+    run = open_run(name, workspace)
+    target = workspace.gallery / name if to is None else to / f"{name}{ENDING}"
+    with TemporaryDirectory() as folder:
+        text = _dev_sentences(run, workspace, sentences, licence, threads, Path(folder) / "dev") if sentences else None
+        pack_run(run, target, weights, text)
+    size = sum(path.stat().st_size for path in (target, *target.rglob("*")) if path.is_file())
+    print(f"packed {name} into {target} ({size / 1000:,.0f} kB)")
+
+
+@app.command()
+def unpack(
+    file: Annotated[Path, typer.Argument(help="A packed run, NAME.tar.xz.")],
+    name: Annotated[str, typer.Option(help="Name of the run. [default: its own]")] = "",
+) -> None:
+    """Make a run of a packed run's file."""
+    from nmtlab.runs.pack import unpack as unpack_run
+    from nmtlab.workspace import Workspace
+
+    run = unpack_run(file, Workspace.find(), name)
+    print(f"run {run.name}: {run.status}, {run.lacks}")
+
+
+def _own_folder(name: str, workspace: "Workspace") -> Path:
+    """Return the folder of one's own run; what is in the gallery came with nmtlab and is not removed so easily."""
+    from nmtlab.errors import RunError
+
+    folder, packed = workspace.run_folder(name), workspace.gallery / name
+    if folder.is_dir():
+        return folder
+    if packed.is_dir():
+        raise RunError(f"run {name!r}: in the gallery, not among your own", f"remove the folder {packed} by hand")
+    raise RunError(f"run {name!r}: not found", "'nmtlab runs list' shows what there is")
+
+
+def _dev_sentences(
+    run: "Run", workspace: "Workspace", number: int, licence: str, threads: int | None, folder: Path
+) -> "ParallelCorpus":
+    """Write a run's first dev sentences to a folder, and let the run translate them."""
+    from nmtlab.analysis.translations import translations
+    from nmtlab.runs.pack import dev_sentences
+
+    languages = run.recipe.corpus
+    corpus = open_corpus(workspace, languages.name, languages.source, languages.target)
+    sentences = dev_sentences(corpus, number, licence, folder)
+    translations(run, sentences, "dev", machine=changed(run.recipe, None, threads).machine)
+    return sentences

@@ -123,7 +123,7 @@ def _recurrent(
     )
     for name, parameter in model.named_parameters():
         if "norm." not in name:  # layer norms begin as they are
-            nn.init.uniform_(parameter, -0.01, 0.01)
+            nn.init.uniform_(parameter, -s.init_range, s.init_range)
     return model
 
 

@@ -55,6 +55,9 @@ class RnnSettings(Section):
     residual: bool = False
     """Add each layer's input to its output, from the second layer on."""
 
+    init_range: float = Field(0.01, gt=0)
+    """Initial weights are drawn evenly from minus to plus this (0.01 in thesis 3.2.5.3)."""
+
     @model_validator(mode="after")
     def _check(self) -> "RnnSettings":
         if self.bidirectional and self.layers % 2:

@@ -2,12 +2,13 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import load, save
 from torch import Tensor
 
@@ -40,21 +41,40 @@ def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     Raises:
         RunError: the file is missing, truncated or damaged.
     """
-    where = "/".join(path.parts[-3:])
-    try:
+    with _explaining(path):
         content = path.read_bytes()
         tensors = load(content)
         metadata = _metadata(content)
         written, checksum = metadata["facts"], metadata["checksum"]
+    if checksum != _checksum(tensors, written):
+        raise RunError(
+            f"{_where(path)}: its content does not match its checksum", "use another checkpoint, or train again"
+        )
+    return tensors, json.loads(written)
+
+
+def load_facts(path: Path) -> dict[str, Any]:
+    """Return the facts alone, without reading or checking the tensors; the same errors as `load_tensors`."""
+    with _explaining(path), safe_open(path, "pt") as file:
+        return json.loads((file.metadata() or {})["facts"])
+
+
+@contextmanager
+def _explaining(path: Path) -> Iterator[None]:
+    try:
+        yield
     except FileNotFoundError as error:
         raise RunError(
-            f"{where}: there is no such checkpoint", "train the run, or choose another checkpoint"
+            f"{_where(path)}: there is no such checkpoint", "train the run, or choose another checkpoint"
         ) from error
     except (OSError, SafetensorError, KeyError, ValueError) as error:
-        raise RunError(f"{where}: damaged or truncated ({error})", "use another checkpoint, or train again") from error
-    if checksum != _checksum(tensors, written):
-        raise RunError(f"{where}: its content does not match its checksum", "use another checkpoint, or train again")
-    return tensors, json.loads(written)
+        raise RunError(
+            f"{_where(path)}: damaged or truncated ({error})", "use another checkpoint, or train again"
+        ) from error
+
+
+def _where(path: Path) -> str:
+    return "/".join(path.parts[-3:])
 
 
 def _metadata(content: bytes) -> dict[str, str]:

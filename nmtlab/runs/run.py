@@ -2,8 +2,6 @@
 
 import fcntl
 import json
-import shutil
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
@@ -15,18 +13,24 @@ import numpy as np
 import pandas as pd
 from torch import Tensor
 
+from nmtlab.alignment.table import LexicalTable
 from nmtlab.errors import NmtlabError, RunError
 from nmtlab.files import replacing, write_text
 from nmtlab.recipe import Recipe, load_recipe
-from nmtlab.runs.checkpoint import load_tensors, save_tensors
+from nmtlab.runs.checkpoint import load_facts, load_tensors, save_tensors
 from nmtlab.runs.log import append_lines, cut_back, read_log
+from nmtlab.runs.measures import stored_measures
+from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.files import new_folder
 from nmtlab.text.pipeline import Pipeline
 from nmtlab.workspace import Workspace
 
 Which = Literal["best", "last"]
 Status = Literal["training", "interrupted", "finished", "stopped", "diverged"]
 
-_LOGS = ("metrics.jsonl", "probes/gradient_norm.jsonl", "probes/g.jsonl")
+PACKED = "packed.json"
+TABLE = "translation_table.safetensors"
+LOGS = ("metrics.jsonl", "probes/gradient_norm.jsonl", "probes/g.jsonl")
 
 
 class Run:
@@ -55,16 +59,10 @@ class Run:
         """
         if folder.exists():
             raise RunError(f"run {folder.name!r}: there is one already", "choose another --name, or --resume it")
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
-        try:
+        with new_folder(folder) as unfinished:
             recipe.save(unfinished / "recipe.toml")
             write_text(unfinished / "environment.json", json.dumps(environment, indent=1) + "\n")
             pipeline.save(unfinished / "vocabulary")
-            unfinished.chmod(0o755)
-            unfinished.rename(folder)
-        finally:
-            shutil.rmtree(unfinished, ignore_errors=True)
         return cls(folder)
 
     @property
@@ -77,14 +75,17 @@ class Run:
 
     @cached_property
     def environment(self) -> dict[str, Any]:
-        try:
-            return json.loads((self.folder / "environment.json").read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise RunError(f"run {self.name!r}: environment.json is missing or damaged", "train it again") from error
+        return self._read_json("environment.json")
 
     @cached_property
     def pipeline(self) -> Pipeline:
         return Pipeline.load(self.folder / "vocabulary")
+
+    @property
+    def translation_table(self) -> LexicalTable | None:
+        """p(target | source) from word alignment, where the model has such a table."""
+        path = self.folder / TABLE
+        return LexicalTable.load(path) if path.exists() else None
 
     @property
     def status(self) -> Status:
@@ -93,6 +94,37 @@ class Run:
         if lines and lines[-1]["kind"] == "end":
             return lines[-1]["status"]
         return "training" if self._is_locked() else "interrupted"
+
+    @cached_property
+    def packed(self) -> dict[str, Any] | None:
+        """What was noted when the run was packed, among it the step of its best checkpoint; None of any other run."""
+        return self._read_json(PACKED) if (self.folder / PACKED).exists() else None
+
+    @property
+    def lacks(self) -> str:
+        """What a packed run cannot show, in a sentence without its full stop; empty of any other run."""
+        if not self.packed:
+            return ""
+        if self.has_weights():
+            return "packed with weights in half precision, it cannot be trained any further"
+        answers = sorted({measure.question.analysis for measure in stored_measures(self.folder)})
+        return (
+            "packed without its model, it can neither translate nor answer new questions; it has its logs, its "
+            f"vocabulary and {'answers to ' + ', '.join(answers) if answers else 'no stored answers'}"
+        )
+
+    @property
+    def best_step(self) -> int | None:
+        """Step of the best checkpoint, also where it was left out of a packed run; None if there was none."""
+        if self.packed:
+            return self.packed.get("best_step")
+        return load_facts(self._checkpoint("best"))["step"] if self.has_weights() else None
+
+    @property
+    def sentences(self) -> ParallelCorpus | None:
+        """The dev sentences that were packed with the run, if any: a corpus with nothing but dev."""
+        folder, languages = self.folder / "sentences", self.recipe.corpus
+        return ParallelCorpus(folder, languages.source, languages.target) if folder.is_dir() else None
 
     def metrics(self, kind: Literal["train", "validation", "end"]) -> pd.DataFrame:
         """Return what was logged while training.
@@ -119,8 +151,18 @@ class Run:
         return {int(file.stem): _read_arrays(file) for file in files}
 
     def weights(self, which: Which = "best") -> tuple[dict[str, Tensor], dict[str, Any]]:
-        """Return named weights and facts (step, BLEU) of a checkpoint."""
+        """Return named weights and facts (step, BLEU) of a checkpoint.
+
+        Raises:
+            RunError: there is no such checkpoint, it is damaged, or the run was packed without it.
+        """
+        self.check_model()
         return load_tensors(self._checkpoint(which))
+
+    def check_model(self) -> None:
+        """Raise `RunError`, saying what there is instead, if the run was packed without its model."""
+        if self.packed and not self.has_weights():
+            raise RunError(f"run {self.name!r}: {self.lacks}", "ask for one of these, or train its recipe again")
 
     def has_weights(self, which: Which = "best") -> bool:
         return self._checkpoint(which).exists()
@@ -136,8 +178,10 @@ class Run:
         """Hold the run for writing.
 
         Raises:
-            RunError: another process holds it.
+            RunError: another process holds it, or it is packed.
         """
+        if self.packed:
+            raise RunError(f"run {self.name!r}: packed, it cannot be trained any further", "train a new run")
         with (self.folder / ".lock").open("w") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -174,6 +218,9 @@ class Run:
         with replacing(path) as temporary, temporary.open("wb") as file:
             np.savez(file, **norms)
 
+    def save_translation_table(self, table: LexicalTable) -> None:
+        table.save(self.folder / TABLE)
+
     def save_translation(self, name: str, lines: list[str]) -> Path:
         """Write translations, a line a sentence, and return where."""
         path = self.folder / "translations" / name
@@ -182,11 +229,17 @@ class Run:
 
     def cut_back(self, step: int) -> None:
         """Forget what was logged after `step`, so that a resumed training does not log it twice."""
-        for log in _LOGS:
+        for log in LOGS:
             cut_back(self.folder / log, step)
         for file in (self.folder / "probes/embedding_norms").glob("*.npz"):
             if int(file.stem) > step:
                 file.unlink()
+
+    def _read_json(self, name: str) -> dict[str, Any]:
+        try:
+            return json.loads((self.folder / name).read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise RunError(f"run {self.name!r}: {name} is missing or damaged", "train it again") from error
 
     def _checkpoint(self, which: Which) -> Path:
         return self.folder / "checkpoints" / f"{which}.safetensors"
@@ -215,23 +268,35 @@ def _read_arrays(path: Path) -> dict[str, np.ndarray]:
 
 
 def open_run(name: str, workspace: Workspace) -> Run:
-    """Return the run of that name.
+    """Return the run of that name: of the workspace's own runs or, if it is none of them, of the gallery.
 
     Raises:
         RunError: there is none, or the name is not allowed.
     """
-    return Run(workspace.run_folder(name))
+    own = workspace.run_folder(name)
+    packed = workspace.gallery / name
+    return Run(packed if packed.is_dir() and not own.exists() else own)
 
 
 def list_runs(workspace: Workspace) -> tuple[list[Run], list[str]]:
-    """Return the runs, newest first, and the names of folders that are not whole runs."""
-    folders = [folder for folder in workspace.runs.glob("[!.]*") if folder.is_dir()]
+    """Return the runs and the names of folders that are not whole runs.
+
+    The workspace's own come first, the newest first; then those of the gallery by name, except where a run of one's
+    own has the name.
+    """
+    own = sorted(_folders(workspace.runs), key=lambda f: (f.stat().st_mtime, f.name), reverse=True)
+    names = {folder.name for folder in own}
+    gallery = sorted(folder for folder in _folders(workspace.gallery) if folder.name not in names)
     runs, broken = [], []
-    for folder in sorted(folders, key=lambda f: (f.stat().st_mtime, f.name), reverse=True):
+    for folder in (*own, *gallery):
         try:
             run = Run(folder)
-            _ = run.recipe, run.environment, run.status
+            _ = run.recipe, run.environment, run.status, run.packed
             runs.append(run)
         except NmtlabError:
             broken.append(folder.name)
     return runs, broken
+
+
+def _folders(parent: Path) -> list[Path]:
+    return [folder for folder in parent.glob("[!.]*") if folder.is_dir()]

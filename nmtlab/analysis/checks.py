@@ -1,0 +1,24 @@
+"""What an analysis asks of a run before it begins."""
+
+from nmtlab.errors import CorpusError, RunError
+from nmtlab.runs.run import Run
+from nmtlab.text.corpus import ParallelCorpus
+
+
+def check_languages(run: Run, corpus: ParallelCorpus) -> None:
+    """Raise `CorpusError` if a corpus is not of the languages that a run translates from and into."""
+    trained = (run.recipe.corpus.source, run.recipe.corpus.target)
+    if (corpus.source, corpus.target) != trained:
+        raise CorpusError(
+            f"corpus {corpus.name!r} is {corpus.source} to {corpus.target}, run {run.name!r} translates "
+            f"{trained[0]} to {trained[1]}",
+            "choose a corpus of these languages, or give --source and --target",
+        )
+
+
+def check_has_decoder(run: Run) -> None:
+    """Raise `RunError` if a run is a phrase-based system, which has no attention, logits or embeddings to look at."""
+    if run.recipe.model.family == "phrase":
+        raise RunError(
+            f"run {run.name!r}: a phrase-based system has no decoder to look into", "choose a transformer or an rnn"
+        )

@@ -1,0 +1,36 @@
+"""The truth about controlled languages that stands beside their text (see `nmtlab.text.seedlings.write_corpus`)."""
+
+import csv
+
+import pandas as pd
+
+from nmtlab.errors import CorpusError
+from nmtlab.text.corpus import ParallelCorpus
+
+
+def gold_forms(corpus: ParallelCorpus) -> pd.DataFrame:
+    """Return the pairs of linked words of the training text: `source`, `target`, `count`, `probability`.
+
+    Raises:
+        CorpusError: the corpus has none in this direction.
+    """
+    return _gold(corpus, "forms")
+
+
+def gold_names(corpus: ParallelCorpus) -> pd.DataFrame:
+    """Return the proper names: `source` and `target`, uninflected, `class`, `rank` and `share` in it, counts by split.
+
+    Raises:
+        CorpusError: the corpus has none in this direction.
+    """
+    return _gold(corpus, "names")
+
+
+def _gold(corpus: ParallelCorpus, kind: str) -> pd.DataFrame:
+    path = corpus.folder / "gold" / f"{kind}.{corpus.source}-{corpus.target}.tsv"
+    if not path.is_file():
+        raise CorpusError(
+            f"corpus {corpus.name!r}: no gold/{path.name}",
+            "choose a corpus of controlled languages into en, made by 'nmtlab corpus make'",
+        )
+    return pd.read_csv(path, sep="\t", quoting=csv.QUOTE_NONE, na_filter=False)

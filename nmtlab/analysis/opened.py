@@ -1,0 +1,63 @@
+"""A run's model, opened to be asked about single words.
+
+Every analysis that takes a `system` takes a run, or a translator that `open_system` has returned, so that a person who
+asks many questions waits for the weights only once.
+"""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from nmtlab.analysis.checks import check_has_decoder
+from nmtlab.errors import NmtlabError
+from nmtlab.models.interface import Pairs, TranslationModel
+from nmtlab.runs.run import Run
+from nmtlab.systems import open_system
+from nmtlab.text.batches import pad
+from nmtlab.text.pipeline import Side
+from nmtlab.text.vocabulary import EOS, SPECIALS, UNK
+from nmtlab.translation import Translator
+
+System = Run | Translator
+
+
+def opened(system: System) -> Translator:
+    """Return a run's best checkpoint as a translator, or the translator that was given.
+
+    Raises:
+        RunError: a phrase-based run, which has no word vectors, or one without weights.
+    """
+    if isinstance(system, Translator):
+        return system
+    check_has_decoder(system)
+    return open_system(system)
+
+
+def type_of(side: Side, word: str) -> int:
+    """Return the id of a word: of the type that is all of it, of a piece as written, or of `</s>` and `<unk>`.
+
+    Raises:
+        NmtlabError: there is no such type.
+    """
+    if word in (SPECIALS[EOS], SPECIALS[UNK]):
+        return SPECIALS.index(word)
+    for form in (side.tokenizer.whole(word), word):
+        number = side.vocabulary.ids([form])[0]
+        if number != UNK:
+            return number
+    pieces = side.tokenizer.split(word)
+    remedy = f"ask for one of its pieces: {' '.join(pieces)}" if len(pieces) > 1 else "ask for one that training kept"
+    raise NmtlabError(f"word {word!r}: not a type of the {side.language} vocabulary", remedy)
+
+
+def forced_states(model: TranslationModel, source: Sequence[Sequence[int]], target: Sequence[Sequence[int]]) -> Tensor:
+    """Return the decoder's states under given targets, (tokens, E), the tokens of all sentences one behind the other.
+
+    Args:
+        model: in evaluation mode.
+        source: ids of each sentence, EOS the last.
+        target: ids of each sentence; the state of a token has read those before it.
+    """
+    with torch.inference_mode():
+        return model(Pairs.from_arrays(pad(source), pad(target), model.output_types.device))

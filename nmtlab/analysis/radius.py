@@ -1,0 +1,58 @@
+"""What does the length r of word vectors do to training and translation? (thesis 3.2.6.4, Table 3.8)"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from nmtlab.errors import RunError
+from nmtlab.recipe import RnnSettings
+from nmtlab.runs.run import Run
+
+
+def radius_table(runs: Sequence[Run]) -> pd.DataFrame:
+    """Return training perplexity and dev BLEU of runs by their r (Table 3.8).
+
+    Returns:
+        A row for each run, by system and r: `system` (`fixnorm`, `fixnorm+lex`, `fixnorm+table`, or `fixnorm, h free`
+        where the state has no fixed length); `radius`; `train_perplexity`, without label smoothing and under dropout,
+        the geometric mean of what was logged after the last but one evaluation, each line weighted by its updates: with
+        an evaluation an epoch, that of the last epoch; `dev_bleu`, the best; `evaluations`; `run`. What was not yet
+        logged is missing.
+
+    Raises:
+        RunError: a run whose vectors have no fixed length.
+    """
+    rows = [_row(run) for run in runs]
+    columns = ["system", "radius", "train_perplexity", "dev_bleu", "evaluations", "run"]
+    return pd.DataFrame(rows, columns=columns).sort_values(["system", "radius"], kind="stable", ignore_index=True)
+
+
+def _row(run: Run) -> dict[str, object]:
+    model = run.recipe.model
+    if not (isinstance(model, RnnSettings) and model.fixnorm):
+        raise RunError(f"run {run.name!r}: its word vectors have no length r", "choose runs with model.fixnorm = true")
+    validations = run.metrics("validation")
+    return {
+        "system": _system(model),
+        "radius": model.radius,
+        "train_perplexity": _last_perplexity(run.metrics("train"), validations),
+        "dev_bleu": validations["bleu"].max() if len(validations) else np.nan,
+        "evaluations": len(validations),
+        "run": run.name,
+    }
+
+
+def _system(model: RnnSettings) -> str:
+    if not model.fix_hidden:
+        return "fixnorm, h free"
+    return "fixnorm" + {"none": "", "module": "+lex", "table": "+table"}[model.lexicon]
+
+
+def _last_perplexity(train: pd.DataFrame, validations: pd.DataFrame) -> float:
+    if not len(train):
+        return np.nan
+    updates = train["step"].diff().fillna(train["step"])
+    last_but_one = validations["step"].iloc[-2] if len(validations) > 1 else 0
+    last = train["step"] > last_but_one
+    return float(np.exp(np.average(np.log(train.loc[last, "perplexity"]), weights=updates[last])))

@@ -1,0 +1,70 @@
+"""A folder as one `.tar.xz` file to be sent, and one that was received, which is not to be trusted."""
+
+import io
+import re
+import tarfile
+from pathlib import Path
+
+from nmtlab.errors import RunError
+from nmtlab.files import replacing
+from nmtlab.runs.xz import decompressed
+
+ENDING = ".tar.xz"
+MOST_BYTES = 64 << 20
+"""Most bytes of all files of an archive together."""
+
+_MOST_FILES = 2000
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+-]{0,199}")
+_REMEDY = "do not trust it; a packed run has nothing of the kind"
+
+
+def write_archive(folder: Path, path: Path) -> None:
+    """Write the files of a folder, below the folder's name, to a file; the same files give the same bytes."""
+    with replacing(path) as temporary, tarfile.open(temporary, "w:xz") as archive:
+        for file in sorted(file for file in folder.rglob("*") if file.is_file()):
+            # Nothing of the file system travels: neither owner nor time.
+            member = tarfile.TarInfo(f"{folder.name}/{file.relative_to(folder).as_posix()}")
+            member.size = file.stat().st_size
+            with file.open("rb") as content:
+                archive.addfile(member, content)
+
+
+def read_archive(path: Path) -> tuple[str, dict[str, bytes]]:
+    """Return the name of the folder in an archive, and its files: relative path -> content. Nothing is written.
+
+    Raises:
+        RunError: the archive is damaged; or has links, devices, paths that leave the folder or have unusual names, more
+            than one folder, or more or larger files than any packed run.
+    """
+    if not path.is_file():
+        raise RunError(f"{path}: not found", "give the path of a packed run")
+    plain = io.BytesIO(decompressed(path, MOST_BYTES))
+    try:
+        with tarfile.open(fileobj=plain, mode="r:") as archive:
+            files = _files(archive, path)
+    except (tarfile.TarError, ValueError, OverflowError) as error:
+        raise RunError(f"{path}: damaged ({error})", "get it again") from error
+    folders = {name.partition("/")[0] for name in files}
+    if len(folders) != 1:
+        raise RunError(f"{path}: {len(folders)} folders in it, where a packed run is one", "have the run packed again")
+    (folder,) = folders
+    return folder, {name.partition("/")[2]: content for name, content in files.items()}
+
+
+def _files(archive: tarfile.TarFile, path: Path) -> dict[str, bytes]:
+    files: dict[str, bytes] = {}
+    for member in archive:
+        if not member.isdir():
+            _check(member, f"{path}: member {member.name!r}")
+            files[member.name] = archive.extractfile(member).read()
+        if len(files) > _MOST_FILES:
+            raise RunError(f"{path}: more than {_MOST_FILES:,} files", _REMEDY)
+    return files
+
+
+def _check(member: tarfile.TarInfo, where: str) -> None:
+    if not member.isreg() or member.issparse():
+        raise RunError(f"{where} is a link, a device or has holes", _REMEDY)
+    folders = member.name.split("/")
+    if len(folders) < 2 or not all(_NAME.fullmatch(name) for name in folders):
+        raise RunError(f"{where} is not a path inside a folder", _REMEDY)

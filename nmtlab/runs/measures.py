@@ -1,0 +1,138 @@
+"""Answers of analyses, kept with the run: a table each, with the question it answers in the file's metadata."""
+
+import fcntl
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from nmtlab.errors import RunError
+from nmtlab.files import replacing
+
+Row = dict[str, Any]
+"""A row of a table: plain values by column."""
+
+_METADATA = b"nmtlab"
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a stored answer depends on.
+
+    Args:
+        analysis: name of the analysis.
+        arguments: its arguments as JSON values; of a text, its languages, split and checksum.
+        checkpoint: step of the run's best checkpoint; None where it has none.
+        about: what helps to recognise the answer, but does not decide it: names of corpora, version of nmtlab.
+    """
+
+    analysis: str
+    arguments: Mapping[str, Any]
+    checkpoint: int | None
+    about: Mapping[str, str] = field(default_factory=dict, compare=False)
+
+    def path(self, folder: Path) -> Path:
+        """Return where the answer is kept in a run's folder."""
+        decisive = json.dumps([self.analysis, self.arguments, self.checkpoint], sort_keys=True)
+        return folder / "measures" / f"{self.analysis}-{hashlib.sha256(decisive.encode()).hexdigest()[:12]}.parquet"
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A stored answer.
+
+    Args:
+        question: what it answers.
+        path: the file it is in.
+    """
+
+    question: Question
+    path: Path
+
+    def frame(self) -> pd.DataFrame:
+        """Return the answer.
+
+        Raises:
+            RunError: the file is damaged.
+        """
+        with _explaining(self.path):
+            return pq.read_table(self.path, page_checksum_verification=True).to_pandas()
+
+
+def stored_measures(folder: Path) -> list[Measure]:
+    """Return what is stored in a run's folder.
+
+    Raises:
+        RunError: a file is damaged.
+    """
+    return [Measure(_question(path), path) for path in sorted((folder / "measures").glob("[!.]*.parquet"))]
+
+
+def store_measure(folder: Path, question: Question, frame: pd.DataFrame) -> Measure:
+    """Keep an answer in a run's folder, whole or not at all.
+
+    Raises:
+        RunError: the disk is full or cannot be written to.
+    """
+    table = pa.Table.from_pandas(frame)
+    table = table.replace_schema_metadata({**table.schema.metadata, _METADATA: json.dumps(asdict(question))})
+    path = question.path(folder)
+    try:
+        with replacing(path) as temporary:
+            pq.write_table(table, temporary, compression="zstd", write_page_checksum=True)
+    except OSError as error:
+        raise RunError(f"{path}: could not be written ({error})", "free some space and ask again") from error
+    return Measure(question, path)
+
+
+@contextmanager
+def growing(path: Path) -> Iterator[list[list[Row]]]:
+    """Hold a log in which a long answer grows, and yield the rows of each sentence that it has already.
+
+    A line that was cut off by a crash is removed, so that the next one can be appended.
+
+    Raises:
+        RunError: another process holds it, or it is damaged.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a+b") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise RunError(f"{path}: another process is measuring this", "wait for it to end") from error
+        file.seek(0)
+        whole, end, _ = file.read().rpartition(b"\n")
+        file.truncate(len(whole + end))
+        yield _rows(whole, path)
+
+
+def _rows(content: bytes, path: Path) -> list[list[Row]]:
+    try:
+        return [json.loads(line)["rows"] for line in content.splitlines()]
+    except (ValueError, KeyError, TypeError) as error:
+        raise RunError(
+            f"{path}: damaged", "remove that file; it is then measured from the first sentence on"
+        ) from error
+
+
+def _question(path: Path) -> Question:
+    with _explaining(path):
+        question = Question(**json.loads((pq.read_schema(path).metadata or {})[_METADATA]))
+        if question.path(path.parents[1]) != path:
+            raise ValueError("another question's answer")
+        return question
+
+
+@contextmanager
+def _explaining(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, pa.ArrowException, KeyError, ValueError, TypeError) as error:
+        raise RunError(f"{path}: damaged", "remove that file; a run that has its weights is measured again") from error

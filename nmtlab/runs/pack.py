@@ -1,0 +1,204 @@
+"""Runs that travel: without the model unless asked, a few hundred kilobytes that open like any run.
+
+In the gallery a packed run is a plain folder: it opens in place, and what changes in it can be seen. To be sent, the
+same folder is one `.tar.xz` file.
+"""
+
+import hashlib
+import json
+import shutil
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import torch
+
+import nmtlab
+from nmtlab.errors import CorpusError, NmtlabError, RunError
+from nmtlab.files import write_text
+from nmtlab.runs.archive import ENDING, MOST_BYTES, read_archive, write_archive
+from nmtlab.runs.checkpoint import save_tensors
+from nmtlab.runs.log import pack_log
+from nmtlab.runs.measures import stored_measures
+from nmtlab.runs.run import LOGS, PACKED, TABLE, Run
+from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.files import new_folder, write_lines
+from nmtlab.workspace import Workspace
+
+MOST_WEIGHTS = 4 << 20
+"""Most bytes of weights in half precision: two million parameters."""
+MOST_SENTENCES = 200
+"""Most dev sentences, so that a packed run shows its corpus and does not republish it."""
+
+_MOST_NORMS = 256 << 10  # bytes of embedding norms that are packed whole
+_LICENCE = "LICENCE"
+
+
+def pack(run: Run, target: Path, weights: bool = False, sentences: ParallelCorpus | None = None) -> Path:
+    """Write what can be shown of a run without its model: recipe, environment, vocabulary, logs, probes and answers.
+
+    Of many or large embedding norms, those of the first, the best and the last validation are kept. The last
+    checkpoint and the optimiser's state never travel.
+
+    Args:
+        run: any run, however far it has come.
+        target: a new folder; or, ending in `.tar.xz`, a new file.
+        weights: add the best checkpoint in half precision.
+        sentences: made by `dev_sentences`; they are added with those of the run's translations of them that are stored.
+
+    Raises:
+        RunError: there is something at `target`, the run is damaged, or its weights or all of it are too large.
+        CorpusError: `sentences` are another text, too many, or without a licence.
+    """
+    if target.exists():
+        raise RunError(f"{target}: there is one already", "remove it, or choose another place")
+    if not target.name.endswith(ENDING):
+        with new_folder(target) as folder:
+            _fill(folder, run, weights, sentences)
+        return target
+    with TemporaryDirectory() as temporary:
+        folder = Path(temporary) / run.name
+        folder.mkdir()
+        _fill(folder, run, weights, sentences)
+        write_archive(folder, target)
+    return target
+
+
+def unpack(file: Path, workspace: Workspace, name: str = "") -> Run:
+    """Make a run of a packed run's file; nothing in it is executed.
+
+    Args:
+        file: written by `pack`; it may come from anyone.
+        workspace: where the run will be.
+        name: of the run, its own if not given.
+
+    Raises:
+        RunError: the file is damaged, is not a packed run, or has anything a packed run has not; or the name is taken
+            or not allowed.
+    """
+    own_name, files = read_archive(file)
+    folder = workspace.run_folder(name or own_name)
+    if folder.exists():
+        raise RunError(f"run {folder.name!r}: there is one already", "choose another --name")
+    with new_folder(folder) as unfinished:
+        for path, content in files.items():
+            (unfinished / path).parent.mkdir(parents=True, exist_ok=True)
+            (unfinished / path).write_bytes(content)
+        try:
+            run = Run(unfinished)
+            _ = run.recipe, run.environment, run.pipeline, run.status, run.best_step, run.lacks
+        except NmtlabError as error:
+            problem = error.problem.replace(f"{unfinished}/", "")
+            raise RunError(f"{file}: not a whole packed run ({problem})", "have it packed again") from error
+    return Run(folder)
+
+
+def dev_sentences(corpus: ParallelCorpus, number: int, licence: str, folder: Path) -> ParallelCorpus:
+    """Write the first dev sentences of a corpus, with all their references, as a corpus that can be packed.
+
+    Args:
+        corpus: that a run was trained on.
+        number: of sentences, 1 to 200.
+        licence: name of the corpus' licence, which must allow to give its text to others.
+        folder: a new folder.
+
+    Raises:
+        CorpusError: no licence, no dev text, or too many sentences.
+    """
+    if not licence.strip():
+        raise CorpusError(
+            f"corpus {corpus.name!r}: its sentences would be given to others",
+            "name the licence that allows it with --licence, or pack the run without --sentences",
+        )
+    if not 1 <= number <= MOST_SENTENCES:
+        raise CorpusError(f"{number} sentences", f"choose 1 to {MOST_SENTENCES}")
+    folder.mkdir(parents=True)
+    write_lines(folder / f"dev.{corpus.source}", list(corpus.lines("dev", corpus.source))[:number])
+    for place, lines in enumerate(corpus.references("dev")):
+        further = f".{place}" if place else ""
+        write_lines(folder / f"dev.{corpus.target}{further}", lines[:number])
+    write_text(folder / _LICENCE, f"The first {number} dev sentences of {corpus.name}: {licence.strip()}\n")
+    return ParallelCorpus(folder, corpus.source, corpus.target)
+
+
+def _fill(folder: Path, run: Run, weights: bool, sentences: ParallelCorpus | None) -> None:
+    run.recipe.save(folder / "recipe.toml")
+    write_text(folder / "environment.json", json.dumps(run.environment, indent=1) + "\n")
+    noted = {"nmtlab": nmtlab.__version__, "best_step": run.best_step}
+    write_text(folder / PACKED, json.dumps(noted, indent=1) + "\n")
+    run.pipeline.save(folder / "vocabulary")
+    for log in LOGS:
+        pack_log(run.folder / log, folder / log)
+    for path in _embedding_norms(run):
+        _copy(path, run, folder)
+    for measure in stored_measures(run.folder):
+        if measure.question.checkpoint == run.best_step:
+            _copy(measure.path, run, folder)
+    if weights:
+        _add_weights(folder, run)
+    if sentences:
+        _add_sentences(folder, run, sentences)
+    _check_size(folder, run)
+
+
+def _embedding_norms(run: Run) -> list[Path]:
+    paths = sorted((run.folder / "probes/embedding_norms").glob("*.npz"))
+    if sum(path.stat().st_size for path in paths) <= _MOST_NORMS:
+        return paths
+    return [path for path in paths if path in (paths[0], paths[-1]) or int(path.stem) == run.best_step]
+
+
+def _add_weights(folder: Path, run: Run) -> None:
+    run.check_model()
+    if not run.has_weights():
+        raise RunError(f"run {run.name!r}: it has no best checkpoint", "pack it without weights")
+    tensors, facts = run.weights("best")
+    halves = {name: tensor.half() if tensor.is_floating_point() else tensor for name, tensor in tensors.items()}
+    for name, tensor in halves.items():
+        if not torch.isfinite(tensor).all():
+            raise RunError(
+                f"run {run.name!r}: weight {name!r} is too large for half precision", "pack it without weights"
+            )
+    size = sum(tensor.nbytes for tensor in halves.values())
+    table = run.folder / TABLE
+    if table.exists():
+        size += table.stat().st_size
+        shutil.copyfile(table, folder / TABLE)
+    if size > MOST_WEIGHTS:
+        raise RunError(
+            f"run {run.name!r}: its weights have {size / 2**20:.1f} MiB in half precision, more than "
+            f"{MOST_WEIGHTS >> 20}",
+            "pack it without weights",
+        )
+    save_tensors(folder / "checkpoints/best.safetensors", halves, facts)
+
+
+def _add_sentences(folder: Path, run: Run, sentences: ParallelCorpus) -> None:
+    languages = run.recipe.corpus
+    if (sentences.source, sentences.target) != (languages.source, languages.target):
+        raise CorpusError(f"{sentences.folder}: other languages than run {run.name!r} has", "choose the run's corpus")
+    licensed = (sentences.folder / _LICENCE).exists()
+    if not licensed or sentences.splits != ("dev",) or sentences.count("dev") > MOST_SENTENCES:
+        raise CorpusError(f"{sentences.folder}: not made to be packed", "make it with dev_sentences")
+    shutil.copytree(sentences.folder, folder / "sentences")
+    text = hashlib.sha256("\n".join(sentences.lines("dev", sentences.source)).encode()).hexdigest()
+    for facts in (run.folder / "translations").glob("*.json"):
+        lines, told = facts.with_suffix(".txt"), json.loads(facts.read_text(encoding="utf-8"))
+        if lines.exists() and (told.get("text"), told.get("step")) == (text, run.best_step):
+            _copy(facts, run, folder)
+            _copy(lines, run, folder)
+
+
+def _copy(path: Path, run: Run, folder: Path) -> None:
+    target = folder / path.relative_to(run.folder)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(path, target)
+
+
+def _check_size(folder: Path, run: Run) -> None:
+    sizes = {path.relative_to(folder): path.stat().st_size for path in folder.rglob("*") if path.is_file()}
+    if sum(sizes.values()) > MOST_BYTES:
+        largest = max(sizes, key=sizes.__getitem__)
+        raise RunError(
+            f"run {run.name!r}: more than {MOST_BYTES >> 20} MiB, of which {largest} has {sizes[largest] >> 20}",
+            "leave that out",
+        )

@@ -1,0 +1,31 @@
+"""Compressed files that are small when they are read, too."""
+
+import lzma
+from pathlib import Path
+
+from nmtlab.errors import RunError
+
+_MOST_MEMORY = 128 << 20  # for the dictionary, which a file may ask to be 4 GiB
+
+
+def decompressed(path: Path, most: int) -> bytes:
+    """Return the content of an `.xz` file.
+
+    Args:
+        path: of the file.
+        most: bytes that it may have when decompressed; nothing above that is held in memory.
+
+    Raises:
+        RunError: the file is damaged or truncated, or its content is larger.
+    """
+    decompressor = lzma.LZMADecompressor(lzma.FORMAT_XZ, _MOST_MEMORY)
+    try:
+        with path.open("rb") as file:
+            content = decompressor.decompress(file.read(most + 1), max_length=most + 1)
+    except lzma.LZMAError as error:
+        raise RunError(f"{path}: damaged ({error})", "get it again") from error
+    if len(content) > most:
+        raise RunError(f"{path}: larger than {most >> 20} MiB when decompressed", "do not trust it")
+    if not decompressor.eof:
+        raise RunError(f"{path}: truncated", "get it again")
+    return content

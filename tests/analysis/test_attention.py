@@ -1,0 +1,328 @@
+"""Attention side by side, its shift and its alignment error: by hand, and against plain loops over the model."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from learned import learned_run
+from pointing_model import PointingModel
+
+from nmtlab.analysis.attention import (
+    attention,
+    attention_error,
+    attention_shift,
+    peak_shifts,
+    shift_distribution,
+    shift_summary,
+    with_frequency,
+)
+from nmtlab.analysis.word_pairs import WordPair, forced_attention, target_word_counts, word_pairs
+from nmtlab.errors import CorpusError, RunError
+from nmtlab.evaluation.alignment_error import alignment_error
+from nmtlab.recipe import SearchSettings
+from nmtlab.runs.run import Run
+from nmtlab.systems import open_system
+from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.vocabulary import BOS, UNK
+from nmtlab.translation import Translator
+
+
+@pytest.fixture(scope="module")
+def links(tiny_corpus) -> list[frozenset]:
+    """The gold links of the tiny corpus' test text, which is translated word for word."""
+    return [frozenset((i, i) for i in range(len(s.split()))) for s, _ in tiny_corpus.pairs("test")]
+
+
+@pytest.fixture(scope="module")
+def runs(tiny_corpus, tiny_recipe, tmp_path_factory) -> dict[str, Run]:
+    """A word system that knows ten words of each language, and a subword system."""
+    changes = {
+        "words": {"text.vocabulary_size": 14, "text.joint": False, "training.max_evaluations": 1},
+        "pieces": {"text.segmentation": "bpe", "text.vocabulary_size": 50, "training.max_evaluations": 1},
+    }
+    folders = {name: tmp_path_factory.mktemp(name) for name in changes}
+    learned = {n: learned_run(folders[n], tiny_corpus, tiny_recipe.with_changes(changes[n])) for n in changes}
+    return {name: Run(run.folder.rename(run.folder.with_name(name))) for name, run in learned.items()}
+
+
+def pair_of(source: str, target: str, links: set, unknown: str = "", line: int = 1) -> WordPair:
+    source_words, target_words = source.split(), target.split()
+    return WordPair(
+        line=line,
+        source=source,
+        source_words=source_words,
+        target_words=target_words,
+        source_places=list(range(len(source_words))),
+        target_places=list(range(len(target_words))),
+        source_ids=[],
+        target_ids=[],
+        unknown=np.array([word in unknown.split() for word in target_words]),
+        links=links,
+    )
+
+
+def looking_at(pair: WordPair, *peaks: int) -> np.ndarray:
+    """Return weights of 0.6 at a peak for each target word."""
+    weights = np.full((len(pair.target_words), len(pair.source_words)), 0.05)
+    weights[range(len(peaks)), peaks] = 0.6
+    return weights
+
+
+# Figure 3.3: "But Deutsche" instead of "Deutsche Telekom"
+STRAIGHT = {(i, i) for i in range(5)}
+NEWS = pair_of("But Deutsche Telekom said no", "tuy Deutsche Telekom nói không", STRAIGHT, "Deutsche Telekom")
+
+
+def test_attention_one_word_to_the_left_is_shifted_by_minus_one():
+    frame = peak_shifts("tied", [NEWS], [looking_at(NEWS, 0, 0, 1, 2, 3)])
+    assert frame["shift"].tolist() == [0, -1, -1, -1, -1]
+    assert frame["source_word"].tolist() == ["But", "But", "Deutsche", "Telekom", "said"]
+    assert frame["weight"].tolist() == [0.6] * 5
+    assert frame["unknown"].tolist() == [False, True, True, False, False]
+    assert frame["run"].tolist() == ["tied"] * 5
+    assert frame["line"].tolist() == [1] * 5
+
+
+def test_attention_to_the_right_is_shifted_by_plus():
+    frame = peak_shifts("x", [NEWS], [looking_at(NEWS, 3, 4, 2, 3, 4)])
+    assert frame["shift"].tolist() == [3, 3, 0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("peak", "linked", "shift"), [(0, 1, -1), (1, 1, 0), (2, 1, 1), (3, 4, -1), (4, 4, 0)]
+)  # between two links, the left one
+def test_of_several_links_the_nearest_one_counts(peak, linked, shift):
+    pair = pair_of("a b c d e", "x", {(1, 0), (4, 0)})
+    (row,) = peak_shifts("x", [pair], [looking_at(pair, peak)]).to_dict("records")
+    assert (row["source_position"], row["linked_position"], row["shift"]) == (peak, linked, shift)
+
+
+def test_of_two_equally_near_links_the_left_one_counts():
+    pair = pair_of("a b c", "x", {(0, 0), (2, 0)})
+    assert peak_shifts("x", [pair], [looking_at(pair, 1)])["linked_position"].tolist() == [0]
+
+
+def test_a_word_without_a_link_has_no_shift():
+    pair = pair_of("a b", "x y", {(1, 1)})
+    frame = peak_shifts("x", [pair], [looking_at(pair, 0, 0)])
+    assert frame["shift"].isna().tolist() == [True, False]
+    assert frame["shift"][1] == -1
+    summary = shift_summary(frame, by=["run"])
+    assert summary["words"].tolist() == [1]
+
+
+def test_no_pairs_make_an_empty_table():
+    frame = peak_shifts("x", [], [])
+    assert frame.empty
+    assert list(frame.columns) == list(peak_shifts("x", [NEWS], [looking_at(NEWS, 0, 0, 0, 0, 0)]).columns)
+    assert shift_summary(frame).empty
+    assert with_frequency(frame, {}).empty
+
+
+def test_words_are_put_in_the_bucket_of_their_frequency():
+    frame = with_frequency(peak_shifts("x", [NEWS], [looking_at(NEWS, 0, 0, 1, 2, 3)]), {"tuy": 200, "nói": 7})
+    assert frame["training_count"].tolist() == [200, 0, 0, 7, 0]
+    assert frame["frequency"].tolist() == ["100+", "0", "0", "5-9", "0"]
+
+
+def test_the_summary_is_what_one_would_count():
+    a = peak_shifts("tied", [NEWS], [looking_at(NEWS, 0, 0, 1, 2, 4)])
+    b = peak_shifts("lex", [NEWS], [looking_at(NEWS, 0, 1, 4, 3, 4)])
+    both = pd.concat([a, b])
+    summary = shift_summary(both, by=["run", "unknown"]).set_index(["run", "unknown"])
+    assert summary.loc[("tied", True)].to_dict() == {
+        "words": 2, "mean": -1.0, "median": -1.0, "left": 1.0, "on": 0.0, "right": 0.0,
+    }  # fmt: skip
+    assert summary.loc[("tied", False), "mean"] == pytest.approx(-1 / 3)
+    assert summary.loc[("tied", False), ["left", "on"]].tolist() == pytest.approx([1 / 3, 2 / 3])
+    assert summary.loc[("lex", True)].to_dict() == {
+        "words": 2, "mean": 1.0, "median": 1.0, "left": 0.0, "on": 0.5, "right": 0.5,
+    }  # fmt: skip
+    known = with_frequency(both[~both["unknown"]], {"tuy": 3})
+    frequencies = shift_summary(known, by=["frequency"])
+    assert frequencies["frequency"].tolist() == ["0", "2-4"]
+    assert frequencies["words"].tolist() == [4, 2]
+
+
+def test_the_distribution_counts_each_shift():
+    frame = peak_shifts("tied", [NEWS], [looking_at(NEWS, 0, 0, 1, 2, 4)])
+    distribution = shift_distribution(frame, by=["run"])
+    assert distribution.to_dict("list") == {
+        "run": ["tied", "tied"], "shift": [-1, 0], "words": [3, 2], "share": [0.6, 0.4],
+    }  # fmt: skip
+    assert shift_distribution(frame)["share"].tolist() == pytest.approx([1 / 3, 2 / 3, 1.0])
+
+
+def test_alignment_error_is_that_of_the_peaks_of_all_target_words():
+    first = pair_of("a b c", "x y z", {(0, 0), (1, 1)})
+    second = pair_of("a b", "x", {(0, 0), (1, 0)}, line=3)
+    weights = [looking_at(first, 0, 0, 2), looking_at(second, 1)]
+    tied = peak_shifts("tied", [first, second], weights)
+    good = peak_shifts("lex", [first], [looking_at(first, 0, 1, 2)])
+    links = [first.links, {(9, 9)}, second.links]
+    errors = attention_error(pd.concat([tied, good]), links).set_index("run")
+    # tied: 4 peaks, 2 of them right, of 4 links; lex, on the first line alone: 3 peaks, 2 right, of 2 links.
+    assert errors.loc["tied"].to_dict() == pytest.approx({"error_rate": 0.5, "precision": 0.5, "recall": 0.5})
+    assert errors.loc["lex"].to_dict() == pytest.approx({"error_rate": 1 - 4 / 5, "precision": 2 / 3, "recall": 1.0})
+
+
+# From a decoder to words
+
+
+def test_a_target_word_has_the_mean_of_its_pieces_and_a_source_word_the_sum(runs, tmp_path):
+    pipeline = runs["pieces"].pipeline
+    source, target = "hund xq berg", "mountain zz"
+    (tmp_path / "test.de").write_text(source + "\n\n", encoding="utf-8")
+    (tmp_path / "test.en").write_text(target + "\n\n", encoding="utf-8")
+    (pair,) = word_pairs(runs["pieces"], ParallelCorpus.open(tmp_path), "test", [{(2, 0)}, set()])
+    assert pair.source_words == source.split()
+    assert pair.target_words == target.split()
+    assert pair.unknown.tolist() == [False, True]
+    random = np.random.default_rng(1)
+    rows = random.dirichlet(np.ones(len(pair.source_ids)), len(pair.target_ids)).tolist()
+    model = PointingModel(pipeline.target_size, {}, {tuple(pair.source_ids[:-1]): rows})
+    model.said = {tuple(pair.source_ids[:-1]): []}
+    (found,) = forced_attention(Translator(model, pipeline, SearchSettings()), [pair])
+    expected = np.zeros((2, 3))
+    for j in range(2):
+        own = [t for t, place in enumerate(pair.target_places) if place == j]
+        for i in range(3):
+            pieces = [s for s, place in enumerate(pair.source_places) if place == i]
+            expected[j, i] = sum(rows[t][s] for t in own for s in pieces) / len(own)
+    assert len(pair.target_places) > 2
+    assert len(pair.source_places) > 3
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+@torch.no_grad()
+def plain_attention(system: Translator, source_ids: list[int], target_ids: list[int]) -> np.ndarray:
+    """Return (layers, heads, |y|, S), decoded one token after the other."""
+    state, token, rows = system.model.start(system.model.encode(torch.tensor([source_ids]))), BOS, []
+    for following in target_ids:
+        step = system.model.step(state, torch.tensor([[token]]), record=True)
+        rows.append(step.record.attention[:, 0, 0])
+        state, token = step.state, following
+    return torch.stack(rows, dim=2).numpy()
+
+
+def test_the_shift_on_a_corpus_is_that_of_a_plain_loop(runs, tiny_corpus, links):
+    run = runs["words"]
+    frame = attention_shift(run, tiny_corpus, "test", links)
+    system, pipeline = open_system(run), run.pipeline
+    expected, peaks = [], []
+    for line, (source, target) in enumerate(tiny_corpus.pairs("test"), start=1):
+        source_ids, target_ids = pipeline.source_ids(source), pipeline.target_ids(target)
+        weights = plain_attention(system, source_ids, target_ids)[-1].mean(0)[:-1, :-1]
+        peaks.append({(int(row.argmax()), j) for j, row in enumerate(weights)})
+        for j, word in enumerate(target.split()):
+            peak = int(weights[j].argmax())
+            expected.append((line, j, word, target_ids[j] == UNK, peak, peak - j))
+    columns = ["line", "target_position", "target_word", "unknown", "source_position", "shift"]
+    assert list(frame[columns].itertuples(index=False, name=None)) == expected
+    assert 0 < frame["unknown"].mean() < 1
+    assert frame["shift"].nunique() > 1
+    error = attention_error(frame, links).iloc[0]
+    assert error["error_rate"] == pytest.approx(alignment_error(peaks, links).error_rate)
+
+
+def test_words_are_counted_as_training_has_them(runs, tiny_corpus):
+    for run in runs.values():
+        counts = target_word_counts(run.pipeline, tiny_corpus)
+        assert sum(counts.values()) == sum(len(line.split()) for line in tiny_corpus.lines("train", "en"))
+    vocabulary = runs["words"].pipeline.target.vocabulary
+    known = dict(zip(vocabulary.types[4:], vocabulary.counts[4:].tolist(), strict=True))
+    counts = target_word_counts(runs["words"].pipeline, tiny_corpus)
+    assert known == {word: counts[word] for word in known}
+
+
+def test_a_limit_takes_the_first_lines(runs, tiny_corpus, links):
+    done = []
+    frame = attention_shift(runs["pieces"], tiny_corpus, "test", links, limit=5, on_progress=done.append)
+    whole = attention_shift(runs["pieces"], tiny_corpus, "test", links)
+    assert frame["line"].max() == 5
+    pd.testing.assert_frame_equal(frame, whole[whole["line"] <= 5], rtol=1e-5)
+    assert sum(done) == 5
+
+
+def test_links_may_be_lists(runs, tiny_corpus, links):
+    lists = [sorted(own) for own in links]
+    frame = attention_shift(runs["words"], tiny_corpus, "test", lists)
+    pd.testing.assert_frame_equal(frame, attention_shift(runs["words"], tiny_corpus, "test", links))
+    assert attention_error(frame, lists).equals(attention_error(frame, links))
+
+
+# Side by side
+
+
+def test_every_weight_of_a_given_target_is_there(runs):
+    source, target = "ein hund sieht ein qqq", "one dog sees one qqq"
+    frame = attention(list(runs.values()), source, target)
+    assert frame["run"].unique().tolist() == ["words", "pieces"]
+    for name, run in runs.items():
+        own = frame[frame["run"] == name]
+        source_ids, target_ids = run.pipeline.source_ids(source), run.pipeline.target_ids(target)
+        expected = plain_attention(open_system(run), source_ids, target_ids)
+        assert (own["layer"].max(), own["head"].max()) == expected.shape[:2]
+        for row in own.itertuples():
+            where = (row.layer - 1, row.head - 1, row.target_position, row.source_position)
+            assert row.weight == pytest.approx(expected[where], abs=1e-5)
+            assert row.target_unknown == (target_ids[row.target_position] == UNK)
+            assert row.source_unknown == (source_ids[row.source_position] == UNK)
+        assert len(own) == expected.size
+        pieces = own.drop_duplicates("target_position")["target_piece"].tolist()
+        assert pieces[-1] == "</s>"
+        assert "".join(pieces[:-1]).replace("▁", "") == target.replace(" ", "")
+        assert own.drop_duplicates("source_position")["source_piece"].tolist()[:-1] == run.pipeline.source_pieces(
+            source
+        )
+    words = frame[frame["run"] == "words"].drop_duplicates("target_position")
+    assert words["target_unknown"].tolist()[-2:] == [True, False]
+
+
+def test_without_a_target_each_system_has_its_own_translation(runs):
+    source = "ein hund sieht ein haus"
+    for run in runs.values():
+        own = attention([run], source)
+        tokens = open_system(run).translate([source])[0].hypotheses[0].tokens
+        pieces = own.drop_duplicates("target_position")["target_piece"].tolist()
+        assert pieces == [*run.pipeline.target_pieces(tokens), "</s>"]
+        sums = own.groupby(["layer", "head", "target_position"])["weight"].sum()
+        assert sums.tolist() == pytest.approx([1.0] * len(sums), abs=1e-5)
+
+
+# Errors
+
+
+def test_a_blank_sentence_has_no_attention(runs):
+    with pytest.raises(CorpusError, match="source sentence: blank; give a sentence"):
+        attention([runs["words"]], " \t")
+
+
+@pytest.fixture
+def phrase_run(runs, tmp_path) -> Run:
+    recipe = runs["words"].recipe.with_changes({"model.family": "phrase"})
+    return Run.create(tmp_path / "moses", recipe, {}, runs["words"].pipeline)
+
+
+def test_a_phrase_based_system_has_nothing_to_look_at(phrase_run, tiny_corpus, links):
+    with pytest.raises(RunError, match=r"run 'moses': a phrase-based system .*; choose a transformer"):
+        attention([phrase_run], "ein hund")
+    with pytest.raises(RunError, match="run 'moses'"):
+        attention_shift(phrase_run, tiny_corpus, "test", links)
+
+
+def test_links_must_be_as_many_as_pairs(runs, tiny_corpus, links):
+    with pytest.raises(CorpusError, match=r"links of 1 pairs, but test of corpus 'tiny' has \d+; give a set of links"):
+        attention_shift(runs["words"], tiny_corpus, "test", links[:1])
+
+
+def test_links_must_be_of_the_words_that_are_there(runs, tiny_corpus, links):
+    wrong = [*links[:2], links[2] | {(0, 99)}, *links[3:]]
+    with pytest.raises(CorpusError, match=r"links of test, line 3: link 0-99, but the pair has .*; count"):
+        attention_shift(runs["words"], tiny_corpus, "test", wrong)
+
+
+def test_a_corpus_of_other_languages_is_refused(runs, tiny_corpus, links):
+    turned = ParallelCorpus.open(tiny_corpus.folder, "en", "de")
+    with pytest.raises(CorpusError, match="corpus 'tiny' is en to de, run 'words' translates de to en; choose"):
+        attention_shift(runs["words"], turned, "test", links)

@@ -1,0 +1,141 @@
+"""Logits taken apart: the thesis' own tables, and every kind of model."""
+
+import numpy as np
+import pytest
+import torch
+from hand_made_model import (
+    SYSTEMS,
+    hand_made_pipeline,
+    immunologists,
+    immunologists_with_lexicon,
+    random_system,
+    translator,
+)
+
+from nmtlab.analysis.logits import decompose, term_values, with_radius
+from nmtlab.errors import NmtlabError
+from nmtlab.models.interface import Pairs
+from nmtlab.text.vocabulary import EOS
+
+
+def test_the_table_of_thesis_3_2_3_comes_out():
+    frame = decompose(immunologists(), "Fauchi", "Fauci", position=0, top=3)
+    assert frame["word"].tolist() == ["Chan", "Fauci", "Jenner"]
+    assert frame["wanted"].tolist() == [False, True, False]
+    assert frame["count"].tolist() == [40, 8, 20]
+    assert frame["word_norm"].to_numpy() == pytest.approx([5.25, 4.69, 5.23])
+    assert frame["word_h_norm"].to_numpy() == pytest.approx([19.5] * 3)
+    assert frame["word_cos"].to_numpy() == pytest.approx([0.144, 0.154, 0.120])
+    assert frame["bias"].to_numpy() == pytest.approx([-1.53, -1.35, -1.59])
+    assert frame["logit"].to_numpy() == pytest.approx([13.2, 12.8, 10.7], abs=0.08)  # of factors rounded in print
+    # EOS and UNK have logits of 0 there.
+    weights = np.exp([*frame["logit"], 0, 0])
+    assert frame["probability"].to_numpy() == pytest.approx((weights / weights.sum())[:3])
+
+
+def test_the_table_of_thesis_3_2_6_2_comes_out():
+    frame = decompose(immunologists_with_lexicon(), "Fauchi", "Fauci", position=0, top=5)
+    assert frame["word"].tolist() == ["Fauci", "<unk>", "Anthony", "Ahmedova", "Chan"]
+    assert frame["word_cos"].to_numpy() == pytest.approx([0.522, 0.566, 0.263, 0.555, 0.546])
+    assert frame["lexicon_cos"].to_numpy() == pytest.approx([0.762, -0.009, 0.644, 0.173, 0.150])
+    assert (frame["bias"] + frame["lexicon_bias"]).to_numpy() == pytest.approx([-8.71, -1.25, -8.70, -8.66, -8.73])
+    assert frame["logit"].to_numpy() == pytest.approx([7.0, 5.6, 2.4, 0.3, -0.2], abs=0.05)
+    terms = term_values(frame)
+    assert terms.columns.tolist() == ["word", "lexicon", "bias", "lexicon_bias"]
+    assert terms["lexicon"].to_numpy() == pytest.approx(3.5**2 * frame["lexicon_cos"].to_numpy())
+
+
+@pytest.mark.parametrize(("dtype", "within"), [(torch.float64, 1e-9), (torch.float32, 1e-4)])
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_the_terms_of_every_system_add_up_to_its_logits(name, dtype, within):
+    asked = random_system(name, dtype)
+    for position in range(4):
+        frame = decompose(asked, "olim Entoni Fauchi", "says Anthony Fauci", position, top=8)
+        assert len(frame) == 8
+        assert frame["probability"].sum() == pytest.approx(1.0)
+        assert np.abs(term_values(frame).sum(axis=1) - frame["logit"]).max() < within
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_the_logits_are_those_of_the_model_under_the_target_so_far(name):
+    asked = random_system(name)
+    source, target = (asked.pipeline.source_ids("olim Fauchi"), asked.pipeline.target_ids("says the Fauci"))
+    with torch.inference_mode():
+        logits = asked.model.output(asked.model(Pairs.from_arrays(np.array([source]), np.array([target]))))
+    for position, expected in enumerate(logits.tolist()):
+        # Words from the position on make no difference.
+        frame = decompose(asked, "olim Fauchi", " ".join("says the Fauci".split()[:position]), position, top=8)
+        found = dict(zip(frame["id"], frame["logit"], strict=True))
+        assert [found[number] for number in asked.model.output_types.tolist()] == pytest.approx(expected)
+
+
+def test_a_fixed_norm_shows_as_the_same_length_everywhere():
+    frame = decompose(random_system("fixnorm+lex"), "olim Fauchi", "says", position=1, top=8)
+    for column in ("word_norm", "word_h_norm", "lexicon_norm", "lexicon_h_norm"):
+        assert frame[column].to_numpy() == pytest.approx([2.0] * 8)
+
+
+def test_the_table_of_an_attended_word_is_in_its_term():
+    frame = decompose(random_system("arthur"), "Fauchi", "Fauci", position=0, top=8).set_index("word")
+    expected = {"Anthony": 0.0, "Fauci": 1.0}  # one source word gets all attention
+    for word, probability in expected.items():
+        assert frame.loc[word, "table"] == pytest.approx(np.log(probability + 0.001))
+
+
+def test_words_are_added_whatever_their_rank_and_none_twice():
+    frame = decompose(immunologists(), "Fauchi", "Fauci", position=0, top=1, also=("Jenner", "</s>", "Chan"))
+    assert frame["word"].tolist() == ["Chan", "Fauci", "Jenner", "</s>"]
+    assert frame["rank"].tolist() == [1, 2, 3, 4]
+
+
+def test_the_position_after_the_last_word_asks_what_comes_next():
+    frame = decompose(immunologists(), "Fauchi", "Fauci", position=1, top=1)
+    assert frame.loc[frame["wanted"], "id"].tolist() == [EOS]
+
+
+def test_a_word_the_system_cannot_say_is_wanted_as_unk():
+    frame = decompose(immunologists(), "Fauchi", "Salk", position=0, top=1)
+    assert frame.loc[frame["wanted"], "word"].tolist() == ["<unk>"]
+
+
+@pytest.mark.parametrize("position", [-1, 2])
+def test_a_position_outside_the_target_is_refused(position):
+    with pytest.raises(NmtlabError, match=f"position {position}: the target has 1 tokens; choose a number from 0 to 1"):
+        decompose(immunologists(), "Fauchi", "Fauci", position)
+
+
+def test_a_word_that_is_no_type_is_refused():
+    with pytest.raises(NmtlabError, match="word 'Salk': not a type of the en vocabulary; ask for one"):
+        decompose(immunologists(), "Fauchi", "Fauci", position=0, also=["Salk"])
+
+
+def test_a_word_that_may_not_be_produced_is_refused():
+    pipeline = hand_made_pipeline({"Fauchi": 8}, {"Chan": 0, "Fauci": 8, "Jenner": 20})
+    asked = translator(immunologists().model, pipeline)
+    with pytest.raises(NmtlabError, match="word 'Chan': the system may not produce it; ask for one of"):
+        decompose(asked, "Fauchi", "Fauci", position=0, also=["Chan"])
+
+
+def test_at_one_length_the_right_immunologist_wins():
+    frame = decompose(immunologists(), "Fauchi", "Fauci", position=0, top=3)
+    changed = with_radius(frame, 5.0)
+    assert changed["word"].tolist() == ["Fauci", "Chan", "Jenner"]
+    assert changed["rank"].tolist() == [1, 2, 3]
+    assert changed["logit"].to_numpy() == pytest.approx([25 * 0.154 - 1.35, 25 * 0.144 - 1.53, 25 * 0.120 - 1.59])
+    assert frame["word"].tolist() == ["Chan", "Fauci", "Jenner"]  # as it was
+
+
+def test_another_length_changes_both_inner_products_and_no_bias():
+    frame = decompose(immunologists_with_lexicon(), "Fauchi", "Fauci", position=0, top=5)
+    same = with_radius(frame, 3.5)
+    assert same["word"].tolist() == frame["word"].tolist()
+    assert same["logit"].to_numpy() == pytest.approx(frame["logit"].to_numpy())
+    small = with_radius(frame, 1e-6)  # biases are all that is left
+    assert small["word"].tolist() == ["<unk>", "Ahmedova", "Anthony", "Fauci", "Chan"]
+    assert small["logit"].iloc[0] == pytest.approx(-1.25)
+
+
+@pytest.mark.parametrize("radius", [0.0, -1.0])
+def test_a_length_that_is_none_is_refused(radius):
+    with pytest.raises(NmtlabError, match=f"radius {radius}: no length; choose a number above 0"):
+        with_radius(decompose(immunologists(), "Fauchi", "Fauci", position=0), radius)

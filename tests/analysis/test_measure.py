@@ -1,0 +1,327 @@
+"""A question is asked once; another question, another model or another text is asked anew."""
+
+import importlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from nmtlab.analysis.measure import answers, measure, measure_by_sentence
+from nmtlab.analysis.norms import word_norms
+from nmtlab.errors import RunError
+from nmtlab.recipe import MachineSettings, SearchSettings
+from nmtlab.runs.log import read_log
+from nmtlab.runs.pack import pack
+from nmtlab.runs.run import Run
+from nmtlab.text.corpus import ParallelCorpus
+
+CALLS: list[str] = []
+
+
+@pytest.fixture
+def run(trained, tmp_path) -> Run:
+    CALLS.clear()
+    return Run(shutil.copytree(trained[0].folder, tmp_path / "run"))
+
+
+@pytest.fixture
+def packed(run, tmp_path) -> Run:
+    return Run(pack(run, tmp_path / "packed"))
+
+
+def lengths(
+    run: Run,
+    corpus: ParallelCorpus,
+    split: str = "dev",
+    search: SearchSettings | None = None,
+    sizes: tuple[int, ...] = (1, 2),
+    scale: float = 1.0,
+    machine: MachineSettings | None = None,
+    on_progress: Callable[[int], None] = lambda lines: None,
+) -> pd.DataFrame:
+    """Return lengths of sentences; what it is called with is written down."""
+    CALLS.append(split)
+    lines = list(corpus.lines(split, corpus.source))
+    return pd.DataFrame({"line": range(len(lines)), "length": [scale * len(line.split()) for line in lines]})
+
+
+def pairs_of(run: Run, corpus: ParallelCorpus) -> pd.DataFrame:
+    CALLS.append("all")
+    return pd.DataFrame({"split": corpus.splits, "pairs": [corpus.count(split) for split in corpus.splits]})
+
+
+def first_weight(run: Run) -> pd.DataFrame:
+    CALLS.append("weights")
+    tensors, _ = run.weights()
+    return pd.DataFrame({"value": [tensors[min(tensors)].flatten()[0].item()]})
+
+
+def second_weight(run: Run) -> pd.DataFrame:
+    return first_weight(run)
+
+
+def failing(run: Run) -> pd.DataFrame:
+    CALLS.append("failed")
+    raise ZeroDivisionError
+
+
+def word_rows(run: Run, start: int, corpus: ParallelCorpus, split: str, stop: int = 1000) -> Iterator[list[dict]]:
+    """Yield a row a word of each sentence, and none of every third; end as by an accident at sentence `stop`."""
+    for number, line in list(enumerate(corpus.lines(split, corpus.source)))[start:]:
+        if len(CALLS) == stop:
+            raise KeyboardInterrupt
+        CALLS.append(str(number))
+        yield [{"sentence": number, "word": word} for word in line.split() if number % 3]
+
+
+def changed_corpus(
+    corpus: ParallelCorpus, folder: Path, file: str = "", old: str = "", new: str = ""
+) -> ParallelCorpus:
+    copied = ParallelCorpus(Path(shutil.copytree(corpus.folder, folder)), corpus.source, corpus.target)
+    if file:
+        text = (folder / file).read_text(encoding="utf-8")
+        assert old in text
+        (folder / file).write_text(text.replace(old, new, 1), encoding="utf-8")
+    return copied
+
+
+# Asked once
+
+
+def test_an_answer_is_computed_once_and_is_the_same_the_second_time(run, tiny_corpus):
+    first = measure(run, lengths, corpus=tiny_corpus, split="dev")
+    assert first["length"].tolist() == [len(line.split()) for line in tiny_corpus.lines("dev", "de")]
+    pd.testing.assert_frame_equal(measure(Run(run.folder), lengths, corpus=tiny_corpus, split="dev"), first)
+    assert CALLS == ["dev"]
+
+
+def test_what_does_not_change_an_answer_does_not_ask_anew(run, tiny_corpus, tmp_path):
+    search = SearchSettings()
+    measure(run, lengths, corpus=tiny_corpus, search=search)
+    same = [
+        {"split": "dev"},
+        {"sizes": [1, 2], "scale": 1.0},
+        {"machine": MachineSettings(threads=1)},
+        {"on_progress": CALLS.append},
+        {"search": search.model_copy(update={"batch_tokens": 7})},
+        {"corpus": changed_corpus(tiny_corpus, tmp_path / "renamed")},
+        {"corpus": changed_corpus(tiny_corpus, tmp_path / "other-train", "train.de", "hund", "katze")},
+    ]
+    for arguments in same:
+        measure(run, lengths, **{"corpus": tiny_corpus, "search": search, **arguments})
+    assert CALLS == ["dev"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"split": "test"},
+        {"sizes": (2, 1)},
+        {"scale": 2.0},
+        {"search": SearchSettings()},
+        {"search": SearchSettings(beam_size=9)},
+    ],
+)
+def test_other_arguments_are_another_question(run, tiny_corpus, arguments):
+    first = measure(run, lengths, corpus=tiny_corpus, search=SearchSettings(beam_size=3))
+    second = measure(run, lengths, **{"corpus": tiny_corpus, "search": SearchSettings(beam_size=3), **arguments})
+    assert len(CALLS) == 2
+    assert second.equals(lengths(run, tiny_corpus, **arguments))
+    assert measure(run, lengths, corpus=tiny_corpus, search=SearchSettings(beam_size=3)).equals(first)
+
+
+@pytest.mark.parametrize("file", ["dev.de", "dev.en"])
+def test_another_text_is_another_question(run, tiny_corpus, tmp_path, file):
+    measure(run, lengths, corpus=tiny_corpus)
+    language = file.partition(".")[2]
+    word = next(tiny_corpus.lines("dev", language)).split()[0]
+    measure(run, lengths, corpus=changed_corpus(tiny_corpus, tmp_path / "changed", file, word, "xyz"))
+    assert len(CALLS) == 2
+
+
+def test_another_reference_or_direction_is_another_question(run, tiny_corpus, tmp_path):
+    measure(run, lengths, corpus=tiny_corpus)
+    more = changed_corpus(tiny_corpus, tmp_path / "more")
+    shutil.copy(more.folder / "dev.en", more.folder / "dev.en.1")
+    measure(run, lengths, corpus=more)
+    measure(run, lengths, corpus=ParallelCorpus(tiny_corpus.folder, "en", "de"))
+    assert len(CALLS) == 3
+
+
+def test_without_a_split_all_of_the_corpus_counts(run, tiny_corpus, tmp_path):
+    expected = [tiny_corpus.count(split) for split in ("train", "dev", "test")]
+    for _ in range(2):
+        assert measure(run, pairs_of, corpus=tiny_corpus)["pairs"].tolist() == expected
+    measure(run, pairs_of, corpus=changed_corpus(tiny_corpus, tmp_path / "changed", "train.de", "hund", "katze"))
+    assert CALLS == ["all", "all"]
+
+
+def test_a_better_checkpoint_is_asked_anew_and_the_old_answer_is_not_given(run):
+    weights, facts = run.weights()
+    before = measure(run, first_weight)["value"][0]
+    run.save_best({name: tensor + 1 for name, tensor in weights.items()}, {**facts, "step": facts["step"] + 1})
+    assert measure(run, first_weight)["value"][0] == pytest.approx(before + 1)
+    run.save_best(weights, facts)
+    assert measure(run, first_weight)["value"][0] == before
+    assert len(CALLS) == 2
+    assert len(answers(run, first_weight)) == 1
+
+
+def test_an_analysis_that_fails_stores_nothing(run):
+    for _ in range(2):
+        with pytest.raises(ZeroDivisionError):
+            measure(run, failing)
+    assert CALLS == ["failed", "failed"]
+    assert not (run.folder / "measures").exists()
+
+
+@pytest.mark.parametrize(
+    ("analysis", "arguments", "message"),
+    [
+        (lambda run: pd.DataFrame(), {}, "give a function of a module"),
+        (lengths, {"corpus": "tiny", "scale": Path("x")}, r"argument scale: .* depend on a PosixPath"),
+        (lengths, {"corpus": "tiny", "sizes": ({1},)}, r"argument sizes: .* depend on a set"),
+        (lengths, {}, "corpus"),
+        (failing, {"corpus": "tiny"}, "corpus"),
+    ],
+)
+def test_a_question_that_cannot_be_told_from_others_is_an_error_of_the_program(run, analysis, arguments, message):
+    with pytest.raises(TypeError, match=message):
+        measure(run, analysis, **arguments)
+    assert CALLS == []
+
+
+def test_a_damaged_answer_is_named_and_asked_anew_once_it_is_removed(run, tiny_corpus):
+    first = measure(run, lengths, corpus=tiny_corpus)
+    (path,) = (run.folder / "measures").iterdir()
+    path.write_bytes(path.read_bytes()[:200])
+    with pytest.raises(RunError) as caught:
+        measure(run, lengths, corpus=tiny_corpus)
+    assert str(caught.value) == f"{path}: damaged; remove that file; a run that has its weights is measured again"
+    path.unlink()
+    pd.testing.assert_frame_equal(measure(run, lengths, corpus=tiny_corpus), first)
+
+
+# Answers that are found again
+
+
+def test_stored_answers_are_listed_with_arguments_that_can_be_read(run, tiny_corpus):
+    measure(run, lengths, corpus=tiny_corpus, split="test", search=SearchSettings(beam_size=3), scale=2.0)
+    measure(run, pairs_of, corpus=tiny_corpus)
+    (found,) = answers(run, lengths)
+    assert found.question.arguments["split"] == "test"
+    assert found.question.arguments["scale"] == 2.0
+    assert found.question.arguments["sizes"] == [1, 2]
+    assert found.question.arguments["search"]["beam_size"] == 3
+    assert found.question.arguments["corpus"]["languages"] == "de-en"
+    assert found.question.about["corpus"] == "tiny"
+    assert len(found.frame()) == tiny_corpus.count("test")
+
+
+def test_an_analysis_of_nmtlab_has_a_short_name(run):
+    measure(run, word_norms)
+    assert [measured.question.analysis for measured in answers(run, word_norms)] == ["norms.word_norms"]
+
+
+# Packed
+
+
+def test_a_packed_run_gives_the_answers_it_came_with(run, tiny_corpus, tmp_path):
+    expected = measure(run, first_weight)
+    again = Run(pack(run, tmp_path / "again"))
+    assert not again.has_weights()
+    pd.testing.assert_frame_equal(measure(again, first_weight), expected)
+    assert CALLS == ["weights"]
+
+
+def test_a_packed_run_says_what_is_missing_and_what_it_can_answer(run, packed, tmp_path):
+    with pytest.raises(RunError) as caught:
+        measure(packed, first_weight)
+    assert str(caught.value) == (
+        "run 'packed': packed without its model, it can neither translate nor answer new questions; it has its logs, "
+        "its vocabulary and no stored answers; ask for one of these, or train its recipe again"
+    )
+    measure(run, word_norms)
+    measure(run, first_weight)
+    some = Run(pack(run, tmp_path / "some"))
+    with pytest.raises(RunError, match=r"and answers to norms\.word_norms, [\w.]*test_measure\.first_weight; ask for"):
+        measure(some, second_weight)
+
+
+def test_what_needs_no_model_can_be_asked_of_a_packed_run(packed, tiny_corpus):
+    for _ in range(2):
+        assert len(measure(packed, lengths, corpus=tiny_corpus)) == tiny_corpus.count("dev")
+    assert CALLS == ["dev"]
+
+
+# Sentence by sentence
+
+
+def test_a_long_answer_is_that_of_all_sentences_and_is_computed_once(run, tiny_corpus):
+    told: list[int] = []
+    number = tiny_corpus.count("dev")
+    for _ in range(2):
+        frame = measure_by_sentence(run, word_rows, told.append, corpus=tiny_corpus, split="dev")
+        words = [(n, w) for n, line in enumerate(tiny_corpus.lines("dev", "de")) for w in line.split() if n % 3]
+        assert list(frame.itertuples(index=False, name=None)) == words
+    assert [str(place) for place in range(number)] == CALLS
+    assert told == [0] + [1] * number
+    assert [path.suffix for path in (run.folder / "measures").iterdir()] == [".parquet"]
+
+
+def test_a_long_answer_that_was_interrupted_goes_on_with_the_next_sentence(run, tiny_corpus):
+    told: list[int] = []
+    expected = pd.DataFrame([row for rows in word_rows(run, 0, tiny_corpus, "dev") for row in rows])
+    CALLS.clear()
+    with pytest.raises(KeyboardInterrupt):
+        measure_by_sentence(run, word_rows, corpus=tiny_corpus, split="dev", stop=7)
+    assert answers(run, word_rows) == []
+    CALLS.append("interrupted")
+    found = measure_by_sentence(run, word_rows, told.append, corpus=tiny_corpus, split="dev", stop=7)
+    pd.testing.assert_frame_equal(found, expected)
+    assert CALLS.index("interrupted") == 7
+    assert [call for call in CALLS if call != "interrupted"] == [str(n) for n in range(tiny_corpus.count("dev"))]
+    assert told[0] == 7
+
+
+SQUARES = """
+import os, signal
+
+def squares(run, start):
+    for number in range(start, 12):
+        with (run.folder / "asked").open("a") as file:
+            file.write(f"{number}\\n")
+        if len((run.folder / "asked").read_text().split()) == 5:
+            os.kill(os.getpid(), signal.SIGKILL)
+        yield [{"number": number, "square": number**2}]
+"""
+PROGRAM = """
+import sys
+from pathlib import Path
+from squares_of_numbers import squares
+from nmtlab.analysis.measure import measure_by_sentence
+from nmtlab.runs.run import Run
+
+measure_by_sentence(Run(Path(sys.argv[1])), squares)
+"""
+
+
+def test_a_long_answer_survives_its_process_being_killed(run, tmp_path, monkeypatch):
+    (tmp_path / "squares_of_numbers.py").write_text(SQUARES, encoding="utf-8")
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
+    killed = subprocess.run([sys.executable, "-c", PROGRAM, str(run.folder)], env=environment, capture_output=True)
+    assert killed.returncode == -signal.SIGKILL
+    (log,) = (run.folder / "measures").iterdir()
+    assert len(read_log(log)) == 4
+    log.write_bytes(log.read_bytes()[:-5])  # and the machine went down while the last line was written
+    monkeypatch.syspath_prepend(tmp_path)
+    squares = importlib.import_module("squares_of_numbers").squares
+    assert measure_by_sentence(run, squares)["square"].tolist() == [number**2 for number in range(12)]
+    # Sentence 4 was under way, and that of number 3 was not whole on the disk.
+    assert (run.folder / "asked").read_text().split() == [str(n) for n in (0, 1, 2, 3, 4, *range(3, 12))]

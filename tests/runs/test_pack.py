@@ -1,0 +1,524 @@
+"""A packed run shows what it can, gives nothing away, and comes from strangers."""
+
+import io
+import json
+import lzma
+import os
+import re
+import shutil
+import socket
+import tarfile
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nmtlab.errors import CorpusError, NmtlabError, RunError
+from nmtlab.recipe import RnnSettings
+from nmtlab.runs.archive import MOST_BYTES, read_archive, write_archive
+from nmtlab.runs.log import read_log
+from nmtlab.runs.measures import Question, store_measure, stored_measures
+from nmtlab.runs.pack import dev_sentences, pack, unpack
+from nmtlab.runs.run import Run, list_runs, open_run
+from nmtlab.systems import open_system
+from nmtlab.text.pipeline import Pipeline
+from nmtlab.training.trainer import train
+
+ALWAYS = {
+    "recipe.toml", "environment.json", "packed.json", "metrics.jsonl.xz", "probes/gradient_norm.jsonl.xz",
+    "probes/g.jsonl.xz", *(f"vocabulary/{name}" for name in ("pipeline.json", "source.tsv", "target.tsv")),
+    *(f"probes/embedding_norms/{step:07}.npz" for step in (20, 40, 60)),
+}  # fmt: skip
+
+
+@pytest.fixture
+def run(trained, workspace) -> Run:
+    """A copy of the trained run, with an answer and with what another machine must not see."""
+    run = Run(shutil.copytree(trained[0].folder, workspace.runs / "whole"))
+    store_measure(run.folder, Question("norms.some", {"size": 3}, run.best_step), pd.DataFrame({"norm": [1.5, 2.5]}))
+    store_measure(run.folder, Question("norms.some", {}, run.best_step + 1), pd.DataFrame({"norm": [0.0]}))
+    (run.folder / "measures/long.jsonl").write_text('{"rows": []}\n', encoding="utf-8")
+    (run.folder / "tensorboard").mkdir()
+    (run.folder / "tensorboard" / f"events.{socket.gethostname()}").write_text("", encoding="utf-8")
+    (run.folder / "phrase").mkdir()
+    (run.folder / "phrase" / "table").write_text("x" * 1000, encoding="utf-8")
+    return run
+
+
+def files(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+
+
+def refused(do: Callable, *arguments, **more) -> str:
+    with pytest.raises(NmtlabError) as caught:
+        do(*arguments, **more)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def same_to_read(one: Run, other: Run) -> None:
+    assert one.recipe == other.recipe
+    assert one.environment == other.environment
+    assert one.pipeline.checksum() == other.pipeline.checksum()
+    assert one.pipeline.target_counts.tolist() == other.pipeline.target_counts.tolist()
+    assert one.status == other.status
+    assert one.best_step == other.best_step
+    for kind in ("train", "validation", "end"):
+        pd.testing.assert_frame_equal(one.metrics(kind), other.metrics(kind))
+    pd.testing.assert_frame_equal(one.gradient_norms(), other.gradient_norms())
+    pd.testing.assert_frame_equal(one.g_values(), other.g_values())
+    norms, others = one.embedding_norms(), other.embedding_norms()
+    assert norms.keys() == others.keys()
+    assert all(np.array_equal(norms[step][use], others[step][use]) for step in norms for use in norms[step])
+
+
+# What travels
+
+
+def test_a_packed_run_has_all_but_the_model(run, tmp_path):
+    packed = Run(pack(run, tmp_path / "gallery" / "whole"))
+    (answer,) = stored_measures(packed.folder)
+    assert files(packed.folder) == ALWAYS | {str(answer.path.relative_to(packed.folder))}
+    assert answer.question.arguments == {"size": 3}
+    assert answer.frame()["norm"].tolist() == [1.5, 2.5]
+    same_to_read(run, packed)
+    assert packed.packed
+    assert not run.packed
+    assert run.lacks == ""
+
+
+def test_a_packed_and_unpacked_run_reads_the_same(run, tmp_path, workspace):
+    file = pack(run, tmp_path / "sent" / "any name.tar.xz")
+    same_to_read(run, unpack(file, workspace, "again"))
+    shutil.rmtree(run.folder)
+    again = unpack(file, workspace)
+    assert again.name == "whole"
+    assert sorted(os.listdir(workspace.runs)) == ["again", "whole"]
+    same_to_read(open_run("again", workspace), again)
+    assert len(stored_measures(again.folder)) == 1
+
+
+def test_the_pack_of_a_small_run_is_small_and_the_same_every_time(run, tmp_path):
+    folder = pack(run, tmp_path / "folder")
+    assert sum((folder / name).stat().st_size for name in files(folder)) < 30_000
+    one, other = (pack(run, tmp_path / f"{name}.tar.xz") for name in "ab")
+    assert one.stat().st_size < 15_000
+    assert one.read_bytes() == other.read_bytes()
+
+
+def test_no_host_name_and_no_absolute_path_is_in_a_pack(run, tiny_corpus, tmp_path):
+    small = dev_sentences(tiny_corpus, 5, "CC0", tmp_path / "small")
+    folder = pack(run, tmp_path / "packed", weights=True, sentences=small)
+    for name in files(folder):
+        content = (folder / name).read_bytes()
+        content = lzma.decompress(content) if name.endswith(".xz") else content
+        for secret in (socket.gethostname(), str(tmp_path), str(run.folder), str(tiny_corpus.folder), str(Path.home())):
+            assert not re.search(rb"\b" + re.escape(secret.encode()) + rb"\b", content), (name, secret)
+            assert secret not in name
+        if not name.endswith((".npz", ".safetensors", ".parquet")):
+            assert not re.search(rb"[\"'\s](/[\w.-]+)+", content), name
+    write_archive(folder, tmp_path / "packed.tar.xz")
+    with tarfile.open(tmp_path / "packed.tar.xz") as archive:
+        assert {(m.uid, m.gid, m.uname, m.gname, m.mtime) for m in archive} == {(0, 0, "", "", 0)}
+
+
+def test_of_many_embedding_norms_the_first_the_best_and_the_last_are_kept(run, tmp_path):
+    run.save_best(run.weights()[0], {"step": 150, "bleu": 1.0})
+    for step in range(100, 200):
+        run.save_embedding_norms(step, {"source": np.full(2000, step, dtype=np.float32)})
+    packed = Run(pack(run, tmp_path / "packed"))
+    assert set(packed.embedding_norms()) == {20, 150, 199}
+    assert packed.embedding_norms()[199]["source"].tolist() == [199.0] * 2000
+    assert len(packed.gradient_norms()) == len(run.gradient_norms()) == 60
+
+
+@pytest.mark.parametrize("status", ["finished", "stopped", "diverged", "interrupted"])
+def test_a_packed_run_keeps_its_status(run, tmp_path, workspace, status):
+    if status != "finished":
+        run.cut_back(45)
+    if status not in ("finished", "interrupted"):
+        run.log("end", 45, status=status, seconds=1.0)
+    packed = Run(pack(run, tmp_path / "packed"))
+    assert packed.status == status
+    assert unpack(pack(packed, tmp_path / "again.tar.xz"), workspace, "again").status == status
+
+
+def test_a_run_that_has_hardly_begun_can_be_packed(tiny_corpus, tiny_recipe, tmp_path, workspace):
+    begun = Run.create(workspace.runs / "begun", tiny_recipe, {}, Pipeline.learn(tiny_recipe.text, tiny_corpus))
+    packed = unpack(pack(begun, tmp_path / "begun.tar.xz"), workspace, "packed")
+    same_to_read(begun, packed)
+    assert (packed.status, packed.best_step) == ("interrupted", None)
+    assert len(packed.metrics("train")) == 0
+    message = refused(pack, begun, tmp_path / "other", weights=True)
+    assert message == "run 'begun': it has no best checkpoint; pack it without weights"
+    assert not (tmp_path / "other").exists()
+
+
+def test_a_packed_run_can_be_packed_again(run, tmp_path):
+    once = Run(pack(run, tmp_path / "once", weights=True))
+    twice = Run(pack(once, tmp_path / "twice", weights=True))
+    assert files(twice.folder) == files(once.folder)
+    for name in files(once.folder) - {"checkpoints/best.safetensors"}:  # whose metadata come in any order
+        assert (twice.folder / name).read_bytes() == (once.folder / name).read_bytes()
+    assert all(torch.equal(tensor, twice.weights()[0][name]) for name, tensor in once.weights()[0].items())
+
+
+def test_nothing_is_packed_over_something_else(run, tmp_path):
+    for target in (tmp_path / "a", tmp_path / "a.tar.xz"):
+        pack(run, target)
+        assert refused(pack, run, target) == f"{target}: there is one already; remove it, or choose another place"
+    assert sorted(os.listdir(tmp_path)) == ["a", "a.tar.xz", "data"]
+
+
+def test_a_damaged_run_is_not_packed(run, tmp_path):
+    (run.folder / "vocabulary/target.tsv").write_text("x", encoding="utf-8")
+    assert "target.tsv: is not as it was saved" in refused(pack, run, tmp_path / "packed")
+    assert sorted(os.listdir(tmp_path)) == ["data"]
+
+
+# Weights
+
+
+def test_half_precision_weights_load_and_translate(run, tmp_path, tiny_corpus):
+    packed = Run(pack(run, tmp_path / "packed", weights=True))
+    assert files(packed.folder) & {"checkpoints/best.safetensors", "checkpoints/last.safetensors"} == {
+        "checkpoints/best.safetensors"
+    }
+    _, facts = run.weights()
+    halves, half_facts = packed.weights()
+    assert facts == half_facts
+    assert {tensor.dtype for tensor in halves.values()} == {torch.float16}
+    model, half_model = open_system(run).model, open_system(packed).model
+    for (name, parameter), (half_name, half) in zip(
+        model.named_parameters(), half_model.named_parameters(), strict=True
+    ):
+        assert (name, half.dtype) == (half_name, torch.float32)
+        torch.testing.assert_close(half, parameter, rtol=1e-3, atol=1e-7)
+    lines = list(tiny_corpus.lines("dev", "de"))[:5]
+    assert [t.hypotheses[0].log_prob for t in open_system(packed).translate(lines)] == pytest.approx(
+        [t.hypotheses[0].log_prob for t in open_system(run).translate(lines)], rel=0.01
+    )
+    assert packed.lacks == "packed with weights in half precision, it cannot be trained any further"
+
+
+def test_recurrent_weights_travel_too(tiny_corpus, tiny_recipe, tmp_path, workspace):
+    rnn = RnnSettings(d_model=8, fixnorm=True, lexicon="module")
+    recipe = tiny_recipe.model_copy(update={"model": rnn}).with_changes(
+        {"training.max_evaluations": 1, "training.validate_every": 5}
+    )
+    run = train("rnn", recipe, tiny_corpus, workspace)
+    packed = unpack(pack(run, tmp_path / "rnn.tar.xz", weights=True), workspace, "packed")
+    half = dict(open_system(packed).model.named_parameters())
+    for name, parameter in open_system(run).model.named_parameters():
+        torch.testing.assert_close(half[name], parameter, rtol=1e-3, atol=1e-7)
+
+
+def test_a_translation_table_travels_with_the_weights_alone_and_counts_as_they_do(run, tmp_path):
+    table = run.folder / "translation_table.safetensors"
+    table.write_bytes(b"p(target | source)")
+    assert not (pack(run, tmp_path / "without") / table.name).exists()
+    assert (pack(run, tmp_path / "with", weights=True) / table.name).read_bytes() == table.read_bytes()
+    table.write_bytes(bytes(4 << 20))
+    assert "its weights have 4.0 MiB in half precision" in refused(pack, run, tmp_path / "large", weights=True)
+
+
+@pytest.mark.parametrize(("value", "problem"), [(1e6, "too large for half precision"), (0.0, "have 4.8 MiB in half")])
+def test_weights_that_are_too_large_are_not_packed(run, tmp_path, value, problem):
+    weights, facts = run.weights()
+    large = torch.zeros(2_500_000 if value == 0 else 3)
+    large[0] = value
+    run.save_best({**weights, "large": large}, facts)
+    message = refused(pack, run, tmp_path / "packed", weights=True)
+    assert problem in message
+    assert message.startswith("run 'whole': ")
+    assert message.endswith("; pack it without weights")
+    pack(run, tmp_path / "packed")
+
+
+def test_without_weights_a_packed_run_says_what_it_has_instead(run, tmp_path):
+    packed = Run(pack(run, tmp_path / "packed"))
+    expected = (
+        "run 'packed': packed without its model, it can neither translate nor answer new questions; it has its logs, "
+        "its vocabulary and answers to norms.some; ask for one of these, or train its recipe again"
+    )
+    for do in (packed.weights, packed.check_model, lambda: open_system(packed)):
+        assert refused(do) == expected
+    assert refused(pack, packed, tmp_path / "again", weights=True) == expected
+
+
+def test_a_packed_run_is_not_trained_any_further(tiny_corpus, tiny_recipe, run, tmp_path, workspace):
+    run.cut_back(45)
+    packed = unpack(pack(run, tmp_path / "packed.tar.xz"), workspace, "packed")
+    before = files(packed.folder)
+    message = refused(train, "packed", tiny_recipe, tiny_corpus, workspace, resume=True)
+    assert message == "run 'packed': packed, it cannot be trained any further; train a new run"
+    assert files(packed.folder) == before
+    same_to_read(packed, run)
+
+
+# Sentences
+
+
+def test_dev_sentences_travel_with_their_references_and_licence(run, tiny_corpus, tmp_path):
+    small = dev_sentences(tiny_corpus, 5, "CC BY 4.0", tmp_path / "small")
+    assert list(small.pairs("dev")) == list(tiny_corpus.pairs("dev"))[:5]
+    packed = Run(pack(run, tmp_path / "packed", sentences=small))
+    assert run.sentences is None
+    assert packed.sentences.splits == ("dev",)
+    assert list(packed.sentences.pairs("dev")) == list(small.pairs("dev"))
+    licence = (packed.folder / "sentences/LICENCE").read_text(encoding="utf-8")
+    assert licence == "The first 5 dev sentences of tiny: CC BY 4.0\n"
+    assert not (packed.folder / "translations").exists()
+
+
+def test_all_references_travel(tiny_corpus, tmp_path):
+    more = shutil.copytree(tiny_corpus.folder, tmp_path / "more")
+    (more / "dev.en.1").write_text("b\n" * tiny_corpus.count("dev"), encoding="utf-8")
+    small = dev_sentences(type(tiny_corpus)(more, "de", "en"), 3, "CC0", tmp_path / "small")
+    assert small.references("dev") == [list(tiny_corpus.lines("dev", "en"))[:3], ["b"] * 3]
+
+
+def test_sentences_are_not_given_away_by_accident(run, tiny_corpus, tmp_path):
+    assert refused(dev_sentences, tiny_corpus, 5, " ", tmp_path / "small") == (
+        "corpus 'tiny': its sentences would be given to others; name the licence that allows it with --licence, or "
+        "pack the run without --sentences"
+    )
+    for number in (0, 201):
+        assert refused(dev_sentences, tiny_corpus, number, "CC0", tmp_path / "small") == (
+            f"{number} sentences; choose 1 to 200"
+        )
+    assert not (tmp_path / "small").exists()
+    small = dev_sentences(tiny_corpus, 5, "CC0", tmp_path / "small")
+    for corpus in (tiny_corpus, type(tiny_corpus)(small.folder, "en", "de")):
+        with pytest.raises(CorpusError, match=r"not made to be packed|other languages"):
+            pack(run, tmp_path / "packed", sentences=corpus)
+
+    def more_training_text(folder: Path) -> None:
+        for language in ("de", "en"):
+            (folder / f"train.{language}").write_text("a\n", encoding="utf-8")
+
+    def more_dev_text(folder: Path) -> None:
+        for language in ("de", "en"):
+            (folder / f"dev.{language}").write_text("a\n" * 201, encoding="utf-8")
+
+    def no_licence(folder: Path) -> None:
+        (folder / "LICENCE").unlink()
+
+    for number, spoil in enumerate((more_training_text, more_dev_text, no_licence)):
+        spoiled = type(tiny_corpus)(Path(shutil.copytree(small.folder, tmp_path / str(number))), "de", "en")
+        spoil(spoiled.folder)
+        message = refused(pack, run, tmp_path / "packed", sentences=spoiled)
+        assert message == f"{spoiled.folder}: not made to be packed; make it with dev_sentences"
+    assert not (tmp_path / "packed").exists()
+
+
+# The gallery
+
+
+def test_a_run_of_the_gallery_opens_by_name_unless_there_is_one_of_ones_own(run, workspace):
+    pack(run, workspace.gallery / "shown")
+    assert open_run("shown", workspace).folder == workspace.gallery / "shown"
+    pack(run, workspace.gallery / "whole")
+    assert open_run("whole", workspace).folder == run.folder
+    with pytest.raises(RunError, match="run 'none': not found; 'nmtlab runs list'"):
+        open_run("none", workspace)
+    for name in ("../gallery/shown", "gallery/shown"):
+        with pytest.raises(RunError, match="not allowed"):
+            open_run(name, workspace)
+
+
+def test_the_gallery_is_listed_after_ones_own_runs(run, workspace):
+    for name in ("b", "a", "whole"):
+        pack(run, workspace.gallery / name)
+    (workspace.gallery / "broken").mkdir()
+    (workspace.gallery / "b" / "packed.json").write_text("{", encoding="utf-8")
+    runs, broken = list_runs(workspace)
+    assert [(run.name, bool(run.packed)) for run in runs] == [("whole", False), ("a", True)]
+    assert broken == ["b", "broken"]
+
+
+# Compressed logs
+
+
+def test_a_damaged_compressed_log_is_named(run, tmp_path):
+    packed = Run(pack(run, tmp_path / "packed"))
+    log = packed.folder / "metrics.jsonl.xz"
+    content = log.read_bytes()
+    log.write_bytes(content[:-30])
+    assert refused(packed.metrics, "train") == f"{log}: truncated; get it again"
+    log.write_bytes(b"x" + content)
+    assert refused(packed.metrics, "train").startswith(f"{log}: damaged (")
+
+
+def test_a_log_that_swells_when_it_is_read_is_refused(tmp_path):
+    chunk = lzma.compress(b"\n" * (130 << 20), preset=0)
+    (tmp_path / "g.jsonl.xz").write_bytes(chunk)
+    assert refused(read_log, tmp_path / "g.jsonl") == (
+        f"{tmp_path / 'g.jsonl.xz'}: larger than 128 MiB when decompressed; do not trust it"
+    )
+
+
+# Archives of strangers
+
+
+def archive(path: Path, *members: tuple[tarfile.TarInfo, bytes]) -> Path:
+    with tarfile.open(path, "w:xz", format=tarfile.PAX_FORMAT) as file:
+        for member, content in members:
+            member.size = len(content)
+            file.addfile(member, io.BytesIO(content))
+    return path
+
+
+def member(name: str, kind: bytes = tarfile.REGTYPE, target: str = "") -> tarfile.TarInfo:
+    info = tarfile.TarInfo(name)
+    info.type, info.linkname = kind, target
+    return info
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["/etc/x", "../x", "run/../../x", "run//x", "run/./x", "x", "run/.hidden", "run/a\nb", "run/a b", "run\\..\\x",
+     "run/" + "a" * 201, "C:/x", "run/..", "run/ü", "~/x", "run/-x"],
+)  # fmt: skip
+def test_a_path_that_leaves_the_folder_or_is_unusual_is_refused(name, tmp_path, workspace):
+    file = archive(tmp_path / "bad.tar.xz", (member("run/recipe.toml"), b""), (member(name), b"x"))
+    message = refused(unpack, file, workspace)
+    assert message == (
+        f"{file}: member {name!r} is not a path inside a folder; do not trust it; a packed run has nothing of the kind"
+    )
+    assert sorted(os.listdir(tmp_path)) == ["bad.tar.xz"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "target"),
+    [(tarfile.SYMTYPE, "/etc/passwd"), (tarfile.SYMTYPE, ".."), (tarfile.LNKTYPE, "run/recipe.toml"),
+     (tarfile.FIFOTYPE, ""), (tarfile.CHRTYPE, ""), (tarfile.BLKTYPE, "")],
+)  # fmt: skip
+def test_links_and_devices_are_refused(kind, target, tmp_path, workspace):
+    file = archive(tmp_path / "bad.tar.xz", (member("run/recipe.toml"), b""), (member("run/a", kind, target), b""))
+    message = refused(unpack, file, workspace)
+    assert message.startswith(f"{file}: member 'run/a' is a link, a device or has holes; do not trust it")
+    assert sorted(os.listdir(tmp_path)) == ["bad.tar.xz"]
+
+
+def test_a_member_with_holes_which_swells_when_it_is_read_is_refused(tmp_path, workspace):
+    info = member("run/large")
+    info.pax_headers = {"GNU.sparse.major": "0", "GNU.sparse.minor": "1", "GNU.sparse.name": "run/large",
+                        "GNU.sparse.size": str(1 << 40), "GNU.sparse.map": f"{(1 << 40) - 1},1"}  # fmt: skip
+    file = archive(tmp_path / "bad.tar.xz", (info, b"x"))
+    assert "member 'run/large' is a link, a device or has holes" in refused(unpack, file, workspace)
+
+
+def test_an_archive_that_swells_when_it_is_read_is_refused(tmp_path, workspace):
+    file = tmp_path / "bad.tar.xz"
+    with lzma.open(file, "wb", preset=0) as packed:
+        packed.write(member("run/large").tobuf() + bytes(MOST_BYTES))
+    assert file.stat().st_size < 100_000
+    assert refused(unpack, file, workspace) == f"{file}: larger than 64 MiB when decompressed; do not trust it"
+
+
+def test_an_archive_that_asks_for_more_memory_than_any_pack_is_refused(tmp_path, workspace):
+    packed = bytearray(lzma.compress(b"x", check=lzma.CHECK_CRC32))
+    # The block's header: length in words less one, flags, filter, length of its properties, dictionary, padding, CRC.
+    assert (packed[12], packed[14], packed[15]) == (2, lzma.FILTER_LZMA2, 1)
+    packed[16] = 40  # a dictionary of 4 GiB
+    packed[20:24] = zlib.crc32(packed[12:20]).to_bytes(4, "little")
+    file = tmp_path / "bad.tar.xz"
+    file.write_bytes(packed)
+    assert refused(unpack, file, workspace) == f"{file}: damaged (Memory usage limit exceeded); get it again"
+
+
+def test_too_many_files_are_refused(tmp_path, workspace):
+    file = archive(tmp_path / "bad.tar.xz", *((member(f"run/{n}"), b"") for n in range(2001)))
+    assert refused(unpack, file, workspace).startswith(f"{file}: more than 2,000 files; do not trust it")
+
+
+def test_a_member_that_is_said_to_be_larger_than_the_archive_is_refused(tmp_path, workspace):
+    info = member("run/recipe.toml")
+    info.size = 1 << 60
+    file = tmp_path / "bad.tar.xz"
+    file.write_bytes(lzma.compress(info.tobuf(format=tarfile.GNU_FORMAT) + b"x" * 2048))
+    assert refused(unpack, file, workspace).startswith(f"{file}: damaged (")
+
+
+def test_two_folders_or_none_are_no_packed_run(tmp_path, workspace):
+    two = archive(tmp_path / "two.tar.xz", (member("a/recipe.toml"), b""), (member("b/recipe.toml"), b""))
+    assert refused(unpack, two, workspace).startswith(f"{two}: 2 folders in it, where a packed run is one; have")
+    assert refused(unpack, archive(tmp_path / "none.tar.xz"), workspace).startswith(f"{tmp_path / 'none.tar.xz'}: 0 ")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "problem"),
+    [
+        ("recipe.toml", None, "run 'whole': not found"),
+        ("recipe.toml", b"[model", "not TOML"),
+        ("environment.json", None, "environment.json is missing or damaged"),
+        ("packed.json", b"[", "packed.json is missing or damaged"),
+        ("vocabulary/target.tsv", b"x", "target.tsv: is not as it was saved"),
+        ("metrics.jsonl.xz", b"x", "(metrics.jsonl.xz: truncated)"),
+    ],
+)
+def test_what_is_no_whole_packed_run_is_not_left_behind(run, tmp_path, workspace, name, content, problem):
+    folder = pack(run, tmp_path / "whole")
+    (folder / name).unlink()
+    if content is not None:
+        (folder / name).write_bytes(content)
+    write_archive(folder, tmp_path / "bad.tar.xz")
+    shutil.rmtree(run.folder)
+    message = refused(unpack, tmp_path / "bad.tar.xz", workspace)
+    assert message.startswith(f"{tmp_path / 'bad.tar.xz'}: not a whole packed run (")
+    assert problem in message
+    assert message.endswith("; have it packed again")
+    assert os.listdir(workspace.runs) == []
+
+
+def test_a_file_that_is_no_archive_is_named(tmp_path, workspace):
+    missing = tmp_path / "none.tar.xz"
+    assert refused(unpack, missing, workspace) == f"{missing}: not found; give the path of a packed run"
+    for content in (b"", b"text", lzma.compress(b"text" * 1000), lzma.compress(bytes(512))[:-8]):
+        missing.write_bytes(content)
+        assert refused(unpack, missing, workspace).startswith(f"{missing}: ")
+
+
+def test_a_run_is_not_unpacked_over_another_or_out_of_the_folder(run, tmp_path, workspace):
+    file = pack(run, tmp_path / "whole.tar.xz")
+    assert refused(unpack, file, workspace) == "run 'whole': there is one already; choose another --name"
+    assert refused(unpack, file, workspace, "../x").startswith("run name '../x': not allowed")
+    assert os.listdir(workspace.runs) == ["whole"]
+
+
+@settings(max_examples=200, deadline=None)
+@given(changes=st.lists(st.tuples(st.integers(0, 4000), st.integers(0, 255)), min_size=1, max_size=4))
+def test_an_archive_with_any_bytes_changed_is_read_or_refused_in_one_line(changes, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("fuzzed")
+    info = member("run/recipe.toml")
+    info.pax_headers = {"comment": "x" * 20}
+    packed = archive(folder / "a.tar.xz", (info, b"abc"), (member("run/b"), b"d"))
+    plain = bytearray(lzma.decompress(packed.read_bytes()))
+    for place, value in changes:
+        plain[place] = value
+    packed.write_bytes(lzma.compress(plain, preset=0))
+    said = ""
+    try:
+        name, content = read_archive(packed)
+    except RunError as error:
+        said = str(error)
+    if said:
+        assert said.startswith(f"{packed}: ")
+        assert "\n" not in said
+    else:
+        assert not name.startswith(".")
+        assert all(re.fullmatch(r"(\w[\w.+-]*/)*\w[\w.+-]*", path, re.ASCII) for path in content)
+
+
+def test_json_of_the_pack_says_by_which_version_it_was_made(run, tmp_path):
+    packed = pack(run, tmp_path / "packed")
+    noted = json.loads((packed / "packed.json").read_text(encoding="utf-8"))
+    assert noted["best_step"] == run.weights()[1]["step"]
+    assert set(noted) == {"nmtlab", "best_step"}

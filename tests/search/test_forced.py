@@ -1,0 +1,148 @@
+"""Forced decoding against the parallel forward pass, against beam search, and by hand."""
+
+import numpy as np
+import pytest
+import torch
+from scripted_model import ScriptedModel
+
+from nmtlab.models.build import build_model
+from nmtlab.models.interface import Pairs, TranslationModel
+from nmtlab.recipe import RnnSettings, SearchSettings, TransformerSettings
+from nmtlab.search.attention import pieces_of_words, word_attention
+from nmtlab.search.beam import beam_search
+from nmtlab.search.forced import force, force_all, forced_steps
+from nmtlab.text.vocabulary import BOS, EOS, PAD, UNK
+
+TYPES = 15
+ALLOWED = np.array([number not in (PAD, BOS, 8) for number in range(TYPES)])
+SOURCES = [[5, 7, 4, 9, EOS], [6, 8, EOS], [14, EOS], [4, 4, 4, EOS]]
+TARGETS = [[9, 10, 5, EOS], [13, EOS], [4, UNK, 4, 12, 6, EOS], [EOS]]
+SIZES = {"d_model": 8, "d_ff": 12, "heads": 2, "encoder_layers": 1, "decoder_layers": 2, "dropout": 0.0}
+SYSTEMS = {
+    "transformer": TransformerSettings(**SIZES),
+    "postnorm": TransformerSettings(**SIZES, placement="post", norm="layer", fixnorm=False),
+    "rnn": RnnSettings(d_model=8, layers=2, dropout=0.0),
+    "fixnorm+lex": RnnSettings(d_model=8, dropout=0.0, fixnorm=True, radius=3.5, lexicon="module"),
+}
+
+every_system = pytest.mark.parametrize("name", SYSTEMS)
+
+
+def model_of(name: str, dtype: torch.dtype = torch.float64) -> TranslationModel:
+    torch.manual_seed(3)
+    model = build_model(SYSTEMS[name], TYPES, ALLOWED, True).to(dtype).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(torch.randn(parameter.shape, dtype=dtype), alpha=0.3)
+    return model
+
+
+def padded(rows: list[list[int]]) -> torch.Tensor:
+    longest = max(map(len, rows))
+    return torch.tensor([row + [PAD] * (longest - len(row)) for row in rows])
+
+
+class Scripted(ScriptedModel):
+    columns = TranslationModel.columns
+
+
+@every_system
+@pytest.mark.parametrize(("dtype", "exact"), [(torch.float64, 1e-12), (torch.float32, 1e-5)])
+@torch.no_grad()
+def test_log_probabilities_are_those_of_the_parallel_forward_pass(name, dtype, exact):
+    model = model_of(name, dtype)
+    source, target = padded(SOURCES), padded(TARGETS)
+    pairs = Pairs.from_arrays(source.numpy(), target.numpy())
+    every = model.output(model(pairs)).log_softmax(-1)
+    expected = every.gather(1, model.columns(target[target != PAD])[:, None])[:, 0].numpy()
+    found = force(model, source, target)
+    np.testing.assert_allclose(np.concatenate([forced.log_probs for forced in found]), expected, rtol=0, atol=exact)
+    assert [forced.log_prob for forced in found] == pytest.approx(
+        [part.sum() for part in np.split(expected, np.cumsum([len(t) for t in TARGETS])[:-1])], abs=10 * exact
+    )
+
+
+@every_system
+def test_a_hypothesis_of_beam_search_is_forced_to_the_same_numbers(name):
+    model = model_of(name)
+    settings = SearchSettings(beam_size=3, extra_length=6)
+    searched = beam_search(model, padded(SOURCES), settings, n_best=3, record=True)
+    hypotheses = [(i, h) for i, result in enumerate(searched) for h in result.hypotheses]
+    assert len(hypotheses) > len(SOURCES)
+    sources = [SOURCES[i] for i, _ in hypotheses]
+    targets = [[*h.tokens, EOS] for _, h in hypotheses]
+    for (_, h), source, forced in zip(hypotheses, sources, force(model, padded(sources), padded(targets)), strict=True):
+        length = len(h.tokens) + h.finished
+        assert forced.log_probs[:length].sum() == pytest.approx(h.log_prob, abs=1e-12)
+        np.testing.assert_allclose(forced.attention[:, :, :length], h.attention[..., : len(source)], rtol=0, atol=1e-12)
+        assert not h.attention[..., len(source) :].any()
+
+
+@every_system
+def test_attention_has_a_row_that_adds_up_to_one_for_each_target_token(name):
+    for forced, source, target in zip(
+        force(model_of(name), padded(SOURCES), padded(TARGETS)), SOURCES, TARGETS, strict=True
+    ):
+        layers, heads = (2, 2) if SYSTEMS[name].family == "transformer" else (1, 1)
+        assert forced.attention.shape == (layers, heads, len(target), len(source))
+        np.testing.assert_allclose(forced.attention.sum(-1), 1.0, atol=1e-12)
+
+
+@every_system
+@pytest.mark.parametrize("batch_tokens", [1, 8, 4096])
+def test_what_is_said_of_a_pair_does_not_depend_on_the_others(name, batch_tokens):
+    model = model_of(name)
+    alone = [force(model, torch.tensor([s]), torch.tensor([t]))[0] for s, t in zip(SOURCES, TARGETS, strict=True)]
+    found = list(force_all(model, SOURCES, TARGETS, batch_tokens))
+    assert sorted(place for place, _ in found) == list(range(len(SOURCES)))
+    for place, forced in found:
+        np.testing.assert_allclose(forced.log_probs, alone[place].log_probs, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(forced.attention, alone[place].attention, rtol=0, atol=1e-12)
+
+
+def test_nothing_given_is_nothing_said():
+    assert list(force_all(model_of("rnn"), [], [])) == []
+
+
+def test_a_type_that_may_not_be_produced_is_scored_as_unk():
+    model = model_of("rnn")
+    masked, unknown = force(model, padded([[5, EOS]] * 2), torch.tensor([[8, EOS], [UNK, EOS]]))
+    assert masked.log_probs[0] == unknown.log_probs[0]
+    assert masked.log_probs[1] != unknown.log_probs[1]  # it has read the word itself, not an UNK
+
+
+def test_scripted_probabilities_come_back_as_they_were_written():
+    model = Scripted(types=7, seed=4)
+    sources, targets = [[4, 5, EOS], [6, EOS]], [[5, 3, EOS], [EOS]]
+    for source, target, forced in zip(sources, targets, force(model, padded(sources), padded(targets)), strict=True):
+        for t, token in enumerate(target):
+            written = model.log_probs(tuple(source), tuple(target[:t]))
+            assert forced.log_probs[t] == written[model.output_types == token].item()
+            assert forced.attention[0, 0, t].tolist() == [float(s == t % len(source)) for s in range(len(source))]
+
+
+def test_the_whole_step_can_be_looked_at():
+    model = Scripted(types=7)
+    steps = list(forced_steps(model, torch.tensor([[4, EOS]]), torch.tensor([[5, 6, EOS]]), record=False))
+    assert [step.log_probs.shape for step in steps] == [(1, 1, 5)] * 3
+    assert all(step.record is None for step in steps)
+    assert torch.equal(steps[2].log_probs[0, 0], model.log_probs((4, EOS), (5, 6)))
+
+
+# From pieces to words
+
+
+def test_a_words_attention_is_the_sum_of_its_pieces_in_the_mean_of_the_last_layers_heads():
+    first, second = [[0.9, 0.1, 0.0, 0.0]], [[0.0, 0.0, 0.0, 1.0]]
+    last = np.array([[[0.4, 0.2, 0.3, 0.1]], [[0.0, 0.2, 0.3, 0.5]]])  # (heads, |y|, S), EOS the last of S
+    attention = np.stack([np.array([first, second]), last])
+    np.testing.assert_allclose(word_attention(attention, [0, 1, 1]), [[0.2, 0.5]])
+    np.testing.assert_allclose(word_attention(attention, [0, 1, 2]), [[0.2, 0.2, 0.3]])
+
+
+def test_without_words_there_is_no_attention_to_them():
+    assert word_attention(np.ones((1, 1, 4, 1)), []).shape == (4, 0)
+
+
+def test_each_piece_belongs_to_one_word():
+    assert pieces_of_words([0, 0, 1]).tolist() == [[True, False], [True, False], [False, True]]
