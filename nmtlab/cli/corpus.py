@@ -166,6 +166,32 @@ def import_sacrebleu_(
 
 
 @app.command()
+def join(
+    name: Name,
+    parts: Annotated[list[str], typer.Argument(help="Names of corpora, or paths of their folders.")],
+    train: Annotated[int, typer.Option(min=0, help="Most pairs to train on; 0 for all.")] = 0,
+    dev: Annotated[int, typer.Option(min=0, help="Most pairs of dev; 0 for all.")] = 0,
+    test: Annotated[int, typer.Option(min=0, help="Most pairs of test; 0 for all.")] = 0,
+    source: Source = "",
+    target: Target = "",
+) -> None:
+    """Join corpora of the same two languages: their train, dev and test, without duplicates and leaks between them.
+
+    Where fewer pairs are wanted, a hash of their text decides which stay, so that a smaller corpus is part of a
+    larger one.
+    """
+    from nmtlab.text.joining import join as join_corpora
+    from nmtlab.workspace import Workspace
+
+    workspace = Workspace.find()
+    corpora = [open_corpus(workspace, part, source, target) for part in parts]
+    report = join_corpora(_new_folder(name), corpora, {"train": train, "dev": dev, "test": test})
+    _say(name, report)
+    for split, number in report.options["references_left_out"].items():
+        print(f"left out: {number} further reference{'s' if number > 1 else ''} of {split}")
+
+
+@app.command()
 def stats(
     corpus: Annotated[str, typer.Argument(help="Name of a corpus, or path of a folder of aligned text.")],
     source: Source = "",
@@ -216,5 +242,6 @@ def _say(name: str, report: "ImportReport") -> None:
         print(f"next: nmtlab evaluate RUN --corpus {name}")
         return
     if not report.kept.get("dev"):
-        print("there is no dev set, which training needs to find its best model; --dev 100 holds one out")
+        remedy = "join a corpus that has one" if report.kind == "join" else "--dev 100 holds one out"
+        print(f"there is no dev set, which training needs to find its best model; {remedy}")
     print(f"next: nmtlab corpus stats {name}, then nmtlab train {name}")

@@ -40,7 +40,7 @@ class Encoder(nn.Module):
         self.dropout = dropout
 
     def forward(self, source: Tensor) -> tuple["Memory", list[CellState]]:
-        """Return the memory of source, (B, S) ids, and the last state of every layer, those that read backwards first."""
+        """Return the memory of source, (B, S) ids, and every layer's last state, those that read backwards first."""
         words = source.masked_fill(source == EOS, PAD)
         words[:, 0] = source[:, 0]  # a blank sentence keeps its EOS: there must be something to attend to
         padding = words == PAD

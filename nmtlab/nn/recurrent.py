@@ -137,9 +137,9 @@ class LoopedLayer(nn.Module):
 
     def forward(self, x: Tensor, lengths: Tensor) -> tuple[Tensor, CellState]:
         """Read sentences from left to right; see `FusedLayer`."""
-        batch, length, width = x.shape
-        mask = self.dropout.mask(x.new_empty(batch, width))
-        state: CellState = (x.new_zeros(batch, width),) * self.cell.tensors
+        zeros = torch.zeros_like(x[:, 0])
+        mask = self.dropout.mask(zeros)
+        state: CellState = (zeros,) * self.cell.tensors
         outputs = []
         for position, projected in enumerate(self.cell.project(x).unbind(1)):
             there = (position < lengths).unsqueeze(1)

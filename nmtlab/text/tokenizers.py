@@ -17,6 +17,8 @@ from nmtlab.text.vocabulary import BOS, EOS, PAD, SPECIALS, UNK, Vocabulary
 UNKNOWN = "<unk>"
 """What stands in plain text for an UNK that nothing has replaced."""
 
+_GLUED = ("ja", "zh", "yue")  # Moses joins their words without spaces, which the text of a word system has
+
 _SPACE = "▁"  # SentencePiece's mark of the white space before a word
 
 
@@ -58,7 +60,7 @@ class Words:
     def __init__(self, language: str, truecaser: Truecaser | None = None) -> None:
         language = re.split("[-_]", language)[0].lower()
         self._tokenizer = _moses_tokenizer(language)
-        self._detokenizer = MosesDetokenizer(language)
+        self._detokenizer = None if language in _GLUED else MosesDetokenizer(language)
         self.truecaser = truecaser
 
     def split(self, text: str) -> list[str]:
@@ -80,7 +82,7 @@ class Words:
 
     def join(self, pieces: Sequence[str]) -> str:
         written = self.truecaser.undo(pieces) if self.truecaser else pieces
-        return self._detokenizer.detokenize(written, unescape=False)
+        return self._detokenizer.detokenize(written, unescape=False) if self._detokenizer else " ".join(written)
 
     def _written(self, text: str) -> list[str]:
         return self._tokenizer.tokenize(plain(text), aggressive_dash_splits=False, escape=False)

@@ -216,3 +216,9 @@ def test_a_true_caser_comes_back_from_its_text():
     sentence = ["STRAẞE", "Straße", "istanbul", "(3/4)", "b|c", "|"]
     assert again.apply(sentence) == truecaser.apply(sentence)
     assert len(again.apply(sentence)) == len(sentence)
+
+
+def test_japanese_words_come_back_with_the_spaces_that_their_text_had():
+    line = "彼 は 英語 を 話 し ま す 。"
+    words = Words("ja")
+    assert words.join(words.split(line)) == line

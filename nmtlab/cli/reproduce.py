@@ -1,0 +1,197 @@
+"""`nmtlab reproduce`."""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from nmtlab.experiments import Scale, Table
+    from nmtlab.workspace import Workspace
+
+
+def reproduce(
+    table: Annotated[str, typer.Argument(help="Table of the thesis: table-3.4, table-3.6, table-3.8 or table-3.10.")],
+    scale: Annotated[
+        Literal["tiny", "small", "thesis"],
+        typer.Option(
+            help="tiny: minutes in all, a controlled language; small: minutes a cell on one core, real and controlled "
+            "text; thesis: the thesis' sizes, on corpora that you bring."
+        ),
+    ] = "small",
+    plan: Annotated[bool, typer.Option("--plan", help="Say what is left to be done, and do nothing.")] = False,
+    workers: Annotated[
+        int, typer.Option(min=1, help="Cells trained at once, each in a process of its own with one thread.")
+    ] = 1,
+    save: Annotated[
+        bool, typer.Option("--save", help="Also write the cells and the printed table into data/results.")
+    ] = False,
+) -> None:
+    """Run a table of the thesis as a grid of trainings, and print what is measured beside what was published.
+
+    Each cell is an ordinary run: what is there already is not trained again, what was interrupted in any way is gone
+    on with, a training that diverges is a result. Real text is looked for in data/corpora and where NMTLAB_CORPORA
+    says.
+    """
+    from nmtlab.experiments import cells_of, find_table, in_processes, one_by_one, results, run_grid, summary
+    from nmtlab.workspace import Workspace
+
+    workspace = Workspace.find()
+    declared = find_table(table)
+    cells = cells_of(declared, scale)
+    if plan:
+        _print_plan(declared, scale, workspace)
+        return
+
+    from nmtlab.cli.grid_bar import GridBar
+
+    bar, should_stop = GridBar(f"{table} {scale}", workers), _interrupted()
+    engine = one_by_one if workers == 1 else in_processes(workers)
+    problems = run_grid(cells, workspace, engine, bar, should_stop)
+    bar.close()
+    measured = results(declared, scale, workspace)
+    _print_table(declared, scale, summary(measured, declared), bar.left_out)
+    if save:
+        _save(declared, scale, measured, bar.left_out, workspace)
+    for problem in problems:
+        print(f"failed: {problem.problem}")
+    if should_stop():
+        print("interrupted; the same command goes on with it")
+    if problems or should_stop():
+        raise typer.Exit(1)
+
+
+def _interrupted() -> Callable[[], bool]:
+    """Return what tells whether Ctrl-C was pressed; pressed again, it ends everything."""
+    import signal
+
+    heard: list[int] = []
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda received, _: (heard.append(received), signal.signal(received, signal.SIG_DFL)))
+    return lambda: bool(heard)
+
+
+def _print_plan(table: "Table", scale: "Scale", workspace: "Workspace") -> None:
+    from nmtlab.cli.tables import print_table
+    from nmtlab.experiments import cells_of, plan_grid
+
+    cells = plan_grid(cells_of(table, scale), workspace)
+    rows = [
+        [row, column, str(len(some)), str((some["disk_mib"] == 0).sum())]
+        + [_number(some[name].sum(skipna=False), ",.0f") for name in ("minutes", "disk_mib")]
+        for (row, column), some in cells.groupby(["row", "column"], sort=False)
+    ]
+    columns = ["pair", "system", "cells", "made", "minutes", "MiB"]
+    print_table(f"{table.name} {scale}: {table.title}", columns, rows, set(columns[2:]))
+    minutes, disk, uncounted = cells["minutes"].sum(), cells["disk_mib"].sum(), cells["minutes"].isna().sum()
+    print(
+        f"{len(cells)} cells, {(cells['disk_mib'] == 0).sum()} made; about {minutes:,.0f} minutes more if they are "
+        f"trained one by one, within a factor of two; about {disk:,.0f} MiB more on disk"
+        + (f"; {uncounted} cells without their text are not counted" if uncounted else "")
+    )
+    without = cells[cells["problem"] != ""]
+    _print_reasons(table, scale, dict(zip(without["row"], without["problem"], strict=True)))
+
+
+def _print_table(table: "Table", scale: "Scale", lines: "pd.DataFrame", left_out: Mapping[str, str]) -> None:
+    from nmtlab.cli.tables import print_table
+    from nmtlab.experiments import published
+
+    several = len(table.measures) > 1
+    columns = ["pair", "system", *(["measure"] if several else []), "measured, 95 %"]
+    columns += [f"to {table.baseline}", "p", "verdict"] if table.baseline else []
+    columns += ["published", *([f"published to {table.baseline}"] if table.baseline else [])]
+    rows = [
+        [line.row, line.column, *([line.metric] if several else []), _measured(line)]
+        + ([_difference(line), _p(line), line.verdict] if table.baseline else [])
+        + [line.published, *([line.published_difference + line.published_mark] if table.baseline else [])]
+        for line in lines.itertuples()
+    ]
+    print_table(f"{table.name} {scale}: {table.title}", columns, rows, set(columns[2 + several :]) - {"verdict"})
+    metrics = "" if several else f"{table.measures[0].name}; "
+    print(f"  {metrics}mean over the seeds {', '.join(map(str, table.seeds[scale]))}, and 95 % by Student's t")
+    _print_verdicts(table, lines)
+    sources = ", ".join(published(table.name)["source"].unique())
+    text = "" if scale == "thesis" else "; on other text, so that differences can be compared, not scores"
+    print(f"  published: {sources + text if sources else 'nothing is here (data/published comes with the checkout)'}")
+    _print_reasons(table, scale, left_out)
+
+
+def _print_verdicts(table: "Table", lines: "pd.DataFrame") -> None:
+    from nmtlab.experiments.summary import SIGNIFICANT, USABLE_BLEU
+
+    if not table.baseline:
+        return
+    print(
+        f"  p: paired bootstrap against {table.baseline}, of the median seed, and of how many seeds it is below "
+        f"{SIGNIFICANT}; † not significant\n"
+        f"  verdict: undecided where the interval of the difference covers zero, or no system of the pair reaches BLEU "
+        f"{USABLE_BLEU:g}"
+    )
+    for column, some in lines[lines["column"] != table.baseline].groupby("column", sort=False):
+        counts = some["verdict"].value_counts()
+        said = ", ".join(f"{counts.get(verdict, 0)} {verdict}" for verdict in ("better", "worse", "undecided"))
+        print(f"  {column}: {said}")
+
+
+def _print_reasons(table: "Table", scale: "Scale", left_out: Mapping[str, str]) -> None:
+    """Print why rows and cells of the table are not run; `left_out` is why the text of a row cannot be had."""
+    reasons: dict[str, list[str]] = {}
+    for row in table.rows:
+        setup = row.at[scale]
+        if reason := setup if isinstance(setup, str) else left_out.get(row.name):
+            reasons.setdefault(reason, []).append(row.name)
+            continue
+        for column in (column for name, column in table.left_out if name == row.name):
+            reasons.setdefault(table.left_out[row.name, column], []).append(f"{row.name} {column}")
+    for reason, names in reasons.items():
+        print(f"  not run: {', '.join(names)}: {reason}")
+
+
+def _measured(line: object) -> str:
+    said = [_with_margin(line.mean, line.margin)]
+    said += [f"{line.missing} not finished"] if line.missing else []
+    said += [f"{line.diverged} diverged"] if line.diverged else []
+    return ", ".join(said)
+
+
+def _difference(line: object) -> str:
+    from nmtlab.experiments.summary import SIGNIFICANT
+
+    if line.difference != line.difference:
+        return ""
+    mark = "†" if line.p >= SIGNIFICANT else ""
+    return _with_margin(line.difference, line.difference_margin, "+.2f") + mark
+
+
+def _p(line: object) -> str:
+    return "" if line.p != line.p else f"{line.p:.3f}, {line.significant} of {line.seeds}"
+
+
+def _with_margin(mean: float, margin: float, form: str = ".2f") -> str:
+    return _number(mean, form) + ("" if margin != margin else f" ± {margin:.2f}")
+
+
+def _number(value: float, form: str) -> str:
+    return "-" if value != value else format(value, form)
+
+
+def _save(
+    table: "Table", scale: "Scale", measured: "pd.DataFrame", left_out: Mapping[str, str], workspace: "Workspace"
+) -> None:
+    import io
+    from contextlib import redirect_stdout
+
+    from nmtlab.experiments import summary
+    from nmtlab.files import write_text
+
+    printed = io.StringIO()
+    with redirect_stdout(printed):
+        print(f"nmtlab reproduce {table.name} --scale {scale}\n")
+        _print_table(table, scale, summary(measured, table), left_out)
+    for ending, text in (("csv", measured.to_csv(index=False)), ("txt", printed.getvalue())):
+        path = workspace.data / "results" / f"{table.name}.{scale}.{ending}"
+        write_text(path, text)
+        print(f"written to {path}")

@@ -1,0 +1,38 @@
+"""The seeds' tables as grids of runs: declared as data, run here or elsewhere, measured beside published.
+
+table = find_table("table-3.6")
+run_grid(cells_of(table, "small"), workspace)
+print(summary(results(table, "small", workspace), table))
+"""
+
+from nmtlab.experiments.cells import Cell, cells_of, run_cell
+from nmtlab.experiments.declaration import SCALES, Row, Scale, Setup, System, Table
+from nmtlab.experiments.engines import Engine, in_processes, one_by_one
+from nmtlab.experiments.estimate import plan_grid
+from nmtlab.experiments.grid import run_grid
+from nmtlab.experiments.published import published
+from nmtlab.experiments.results import results
+from nmtlab.experiments.summary import summary
+from nmtlab.experiments.tables import TABLES, find_table
+
+__all__ = [
+    "SCALES",
+    "TABLES",
+    "Cell",
+    "Engine",
+    "Row",
+    "Scale",
+    "Setup",
+    "System",
+    "Table",
+    "cells_of",
+    "find_table",
+    "in_processes",
+    "one_by_one",
+    "plan_grid",
+    "published",
+    "results",
+    "run_cell",
+    "run_grid",
+    "summary",
+]

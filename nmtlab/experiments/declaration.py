@@ -1,0 +1,91 @@
+"""What a table of the seeds is made of: rows and columns as changes of recipes, corpora, seeds, measures."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
+
+from nmtlab.experiments.corpora import Corpus
+from nmtlab.experiments.measures import Measure
+
+Scale = Literal["tiny", "small", "thesis"]
+"""How large: for tests, minutes in all; for 2 CPU cores, minutes a cell; the thesis' sizes, on corpora brought."""
+
+SCALES: tuple[Scale, ...] = get_args(Scale)
+
+Changes = Mapping[str, Any]
+"""Fields of a recipe that are changed: `{"model.radius": 3.0}`."""
+
+SEEDS: Mapping[Scale, tuple[int, ...]] = {"tiny": (1, 2), "small": (1, 2, 3), "thesis": (1,)}
+"""Three seeds where they can be had; the thesis has one run of each system."""
+
+
+@dataclass(frozen=True)
+class System:
+    """A column of a table.
+
+    Args:
+        name: as in the published table.
+        recipe: name of a recipe, or path of a TOML file.
+        changes: what differs from it.
+        seeded: whether anything is drawn at random; if not, one training stands for every seed.
+    """
+
+    name: str
+    recipe: str
+    changes: Changes = field(default_factory=dict)
+    seeded: bool = True
+
+
+@dataclass(frozen=True)
+class Setup:
+    """A row at one scale.
+
+    Args:
+        corpus: what is learned from.
+        changes: what this row changes in the recipe of every system.
+    """
+
+    corpus: Corpus
+    changes: Changes = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of a table: mostly a language pair.
+
+    Args:
+        name: as in the published table.
+        at: scale -> what is run there, or in words why nothing is.
+    """
+
+    name: str
+    at: Mapping[Scale, Setup | str]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of the seeds as a grid of runs. Rows are pairs and columns systems, whichever way it was printed.
+
+    Args:
+        name: as in `data/published`.
+        title: what it shows.
+        rows: in the order of printing.
+        systems: the columns.
+        measures: what is reported of each cell.
+        baseline: name of the system that the others are compared with; empty for none.
+        changes: scale -> what is changed in the recipe of every cell.
+        exceptions: (row, system) -> what is changed there alone.
+        left_out: (row, system) -> why that cell is not run at any scale.
+        seeds: scale -> seeds of each cell.
+    """
+
+    name: str
+    title: str
+    rows: tuple[Row, ...]
+    systems: tuple[System, ...]
+    measures: tuple[Measure, ...]
+    baseline: str = ""
+    changes: Mapping[Scale, Changes] = field(default_factory=dict)
+    exceptions: Mapping[tuple[str, str], Changes] = field(default_factory=dict)
+    left_out: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    seeds: Mapping[Scale, tuple[int, ...]] = field(default_factory=lambda: SEEDS)

@@ -1,0 +1,99 @@
+"""The numbers in the seeds' tables: how each is taken from a run."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+from sacrebleu.metrics.base import Metric
+
+from nmtlab.analysis.translations import translations
+from nmtlab.evaluation import bleu_metric, default_tokenizer, paired_bootstrap, tokenized_bleu_metric
+from nmtlab.runs.run import Run
+from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.tokenizers import Words
+
+
+@dataclass(frozen=True)
+class Bleu:
+    """BLEU of a run's best checkpoint, decoded as its recipe says: sacrebleu's, or multi-bleu's of Moses tokens.
+
+    Args:
+        name: as in the published table.
+        split: text that is translated.
+        detokenized_into: languages into which sacrebleu's is reported; into others it is the tokenized one.
+    """
+
+    name: str
+    split: Literal["dev", "test"]
+    detokenized_into: tuple[str, ...] = ()
+    lower_is_better: ClassVar[bool] = False
+
+    def value(self, run: Run, corpus: ParallelCorpus) -> float:
+        """Return the BLEU of a run, in percent."""
+        hypotheses = self._scored(translations(run, corpus, self.split, machine=run.recipe.machine), corpus.target)
+        return self._metric(corpus.target).corpus_score(hypotheses, self._references(corpus)).score
+
+    def significance(self, runs: Sequence[Run], baseline: Run, corpus: ParallelCorpus) -> dict[str, float]:
+        """Return p of the paired bootstrap against the baseline, by name of the run."""
+        systems = {
+            run.name: self._scored(translations(run, corpus, self.split, machine=run.recipe.machine), corpus.target)
+            for run in (baseline, *runs)
+        }
+        comparisons = paired_bootstrap(systems, self._references(corpus), self._metric(corpus.target))
+        return {comparison.system: comparison.p for comparison in comparisons if comparison.p is not None}
+
+    def _detokenized(self, language: str) -> bool:
+        return language in self.detokenized_into
+
+    def _metric(self, language: str) -> Metric:
+        return bleu_metric(default_tokenizer(language)) if self._detokenized(language) else tokenized_bleu_metric()
+
+    def _references(self, corpus: ParallelCorpus) -> list[list[str]]:
+        return [self._scored(lines, corpus.target) for lines in corpus.references(self.split)]
+
+    def _scored(self, lines: Sequence[str], language: str) -> list[str]:
+        """Return lines as they are compared."""
+        if self._detokenized(language):
+            return list(lines)
+        words = Words(language)
+        return [" ".join(words.split(line)) for line in lines]
+
+
+@dataclass(frozen=True)
+class TrainPerplexity:
+    """Perplexity of the training text in the last pass, dropout on, as it was logged while training.
+
+    Strictly, of what was logged after the last evaluation but one, which in the RNN recipes is a pass.
+    """
+
+    name: str = "train perplexity"
+    split: ClassVar[None] = None
+    lower_is_better: ClassVar[bool] = True
+
+    def value(self, run: Run, corpus: ParallelCorpus) -> float:
+        """Return the perplexity per target token, without label smoothing."""
+        log = run.metrics("train")
+        if log.empty:
+            return np.nan
+        evaluated = run.metrics("validation")
+        updates = log["step"].diff().fillna(log["step"])
+        last = log["step"] > (evaluated["step"].iloc[-2] if len(evaluated) > 1 else 0)
+        return float(np.exp(np.average(np.log(log["perplexity"][last]), weights=updates[last])))
+
+    def significance(self, runs: Sequence[Run], baseline: Run, corpus: ParallelCorpus) -> dict[str, float]:
+        """Return nothing: there are no sentences to draw from."""
+        return {}
+
+
+Measure = Bleu | TrainPerplexity
+"""A number in a table."""
+
+DEV_BLEU = Bleu("dev BLEU", "dev")
+"""Best tokenized dev BLEU (Tables 3.4 and 3.8)."""
+
+TEST_BLEU = Bleu("test BLEU", "test", detokenized_into=("en",))
+"""Test BLEU as in thesis 3.2.5.3: detokenized into English, tokenized into other languages."""
+
+TRAIN_PERPLEXITY = TrainPerplexity()
+"""Train perplexity after training (Table 3.8)."""

@@ -1,0 +1,125 @@
+"""Is a system better than the baseline, over seeds? Means, intervals, verdicts."""
+
+import math
+from collections.abc import Mapping, Sequence
+from statistics import fmean, median_high, stdev
+from typing import Literal, NamedTuple
+
+import pandas as pd
+
+from nmtlab.experiments.declaration import Table
+
+Verdict = Literal["better", "worse", "undecided"]
+
+USABLE_BLEU = 5.0
+"""Where no system reaches this, there are a few words in the right place, and differences mean nothing."""
+
+SIGNIFICANT = 0.01
+"""Level of the bootstrap in thesis 3.2."""
+
+# The 97.5th percentile of Student's t with 1 to 30 degrees of freedom, from the printed tables.
+_T = (
+    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
+    2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
+)  # fmt: skip
+
+
+class Interval(NamedTuple):
+    """A mean, and what has to be added on either side for a 95 % interval: NaN if it cannot be told."""
+
+    mean: float
+    margin: float
+
+
+def interval(values: Sequence[float]) -> Interval:
+    """Return mean and 95 % interval by Student's t; with a single value there is no interval."""
+    if not values:
+        return Interval(math.nan, math.nan)
+    if len(values) < 2:
+        return Interval(values[0], math.nan)
+    return Interval(fmean(values), _T[min(len(values) - 1, len(_T)) - 1] * stdev(values) / math.sqrt(len(values)))
+
+
+def verdict(differences: Sequence[float], usable: bool, lower_is_better: bool = False) -> Verdict:
+    """Judge a system by its differences to the baseline, one a seed.
+
+    Args:
+        differences: system minus baseline, in points of the measure.
+        usable: whether any system of the row is good enough for differences to mean something.
+        lower_is_better: of the measure.
+
+    Returns:
+        `undecided` if the 95 % interval of the mean difference covers zero, or if there is no interval.
+    """
+    mean, margin = interval(differences)
+    if not usable or not abs(mean) > margin:
+        return "undecided"
+    return "better" if (mean < 0) == lower_is_better else "worse"
+
+
+def summary(results: pd.DataFrame, table: Table) -> pd.DataFrame:
+    """Summarise the cells of a table over their seeds.
+
+    Args:
+        results: as `nmtlab.experiments.results.results` gives them.
+        table: its declaration.
+
+    Returns:
+        A line for each row, column and metric, in the table's order: `row`, `column`, `metric`; `seeds`, how many have
+        a value; `mean` and `margin` (95 % of Student's t); `difference` to the baseline and its `difference_margin`,
+        over the seeds that both have; `p` of the paired bootstrap, that of the median seed; `significant`, of how many
+        seeds p is below 0.01; `verdict`, empty of the baseline itself; `diverged`, of how many seeds training did;
+        `missing`, how many are not finished; and `published`, `published_difference`, `published_mark` as printed.
+    """
+    measures = {measure.name: measure for measure in table.measures}
+    lines = []
+    for (row, metric), cells in results.groupby(["row", "metric"], sort=False):
+        lower = measures[metric].lower_is_better
+        usable = lower or bool((cells["value"] >= USABLE_BLEU).any())
+        baseline = cells[cells["column"] == table.baseline]
+        for column, own in cells.groupby("column", sort=False):
+            line = {"row": row, "column": column, "metric": metric, "verdict": "", **_line(own)}
+            if table.baseline and column != table.baseline:
+                differences = _differences(_by_seed(own), _by_seed(baseline))
+                line |= {"difference": interval(differences).mean, "difference_margin": interval(differences).margin}
+                # A seed that diverged without a score cannot be averaged away.
+                whole = own["value"].notna().all() and baseline["value"].notna().all()
+                line["verdict"] = verdict(differences, usable and whole, lower)
+            lines.append(line)
+    return pd.DataFrame(lines, columns=_COLUMNS)
+
+
+_COLUMNS = [
+    "row", "column", "metric", "seeds", "mean", "margin", "difference", "difference_margin", "p", "significant",
+    "verdict", "diverged", "missing", "published", "published_difference", "published_mark",
+]  # fmt: skip
+
+
+def _line(cells: pd.DataFrame) -> dict[str, object]:
+    values, ps = cells["value"].dropna().tolist(), cells["p"].dropna().tolist()
+    mean, margin = interval(values)
+    published = cells[["published", "published_difference", "published_mark"]].iloc[0].to_dict()
+    return {
+        "seeds": len(values),
+        "mean": mean,
+        "margin": margin,
+        "p": median_high(ps) if ps else math.nan,
+        "significant": sum(p < SIGNIFICANT for p in ps),
+        "diverged": int((cells["status"] == "diverged").sum()),
+        "missing": int((~cells["status"].isin(["finished", "diverged"])).sum()),
+        **published,
+    }
+
+
+def _by_seed(cells: pd.DataFrame) -> Mapping[int | None, float]:
+    """Return the values by seed, by None of a system without seeds."""
+    known = cells[cells["value"].notna()]
+    seeds = (None if pd.isna(seed) else int(seed) for seed in known["seed"])
+    return dict(zip(seeds, known["value"], strict=True))
+
+
+def _differences(system: Mapping[int | None, float], baseline: Mapping[int | None, float]) -> list[float]:
+    """Return system minus baseline of each seed that both have; what has no seeds stands for each."""
+    seeds = [seed for seed in (baseline if None in system else system) if seed is not None]
+    pairs = [(system.get(seed, system.get(None)), baseline.get(seed, baseline.get(None))) for seed in seeds]
+    return [one - other for one, other in pairs if one is not None and other is not None]

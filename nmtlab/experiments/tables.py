@@ -1,0 +1,19 @@
+"""The tables of the seeds that can be run."""
+
+from nmtlab.errors import NmtlabError
+from nmtlab.experiments.declaration import Table
+from nmtlab.experiments.lexical_choice import TABLE_3_4, TABLE_3_6, TABLE_3_8, TABLE_3_10
+
+TABLES: tuple[Table, ...] = (TABLE_3_4, TABLE_3_6, TABLE_3_8, TABLE_3_10)
+
+
+def find_table(name: str) -> Table:
+    """Return the table of that name.
+
+    Raises:
+        NmtlabError: there is none.
+    """
+    for table in TABLES:
+        if table.name == name:
+            return table
+    raise NmtlabError(f"table {name!r}: not known", f"choose one of {', '.join(table.name for table in TABLES)}")

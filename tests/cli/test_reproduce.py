@@ -1,0 +1,167 @@
+"""`nmtlab reproduce`, on a table of two small systems that are really trained."""
+
+import dataclasses
+import math
+import re
+
+import pandas as pd
+import pytest
+from learned import LEARNED
+from little_table import little_table
+
+from nmtlab.cli.grid_bar import GridBar
+from nmtlab.cli.reproduce import reproduce
+from nmtlab.experiments import TABLES, cells_of
+from nmtlab.experiments.events import Counted, Left, NoText, Opening, Told
+from nmtlab.experiments.measures import DEV_BLEU, TRAIN_PERPLEXITY
+from nmtlab.training.events import Prepared, Preparing, Progress, Validated
+
+# The command's own tables are tested with the declarations; this one takes seconds.
+
+
+@pytest.fixture
+def table(tmp_path, tiny_recipe, monkeypatch):
+    """The only table there is."""
+    measures = {"measures": (DEV_BLEU, TRAIN_PERPLEXITY)}
+    table = little_table(tmp_path, tiny_recipe.with_changes({**LEARNED, "training.max_evaluations": 2}), **measures)
+    monkeypatch.setattr("nmtlab.experiments.tables.TABLES", (table,))
+    return table
+
+
+def rows(said) -> list[list[str]]:
+    """Return the cells of the tables that were printed."""
+    return [[cell.strip() for cell in line.split("│")[1:-1]] for line in said.out.splitlines() if line.startswith("│")]
+
+
+def test_a_plan_counts_cells_minutes_and_disk_and_makes_nothing(nmtlab, data, table):
+    before = sorted(data.rglob("*"))
+    said = nmtlab("reproduce", "table-3.4", "--scale", "tiny", "--plan")
+    assert said.code == 0
+    assert [row[:4] for row in rows(said)] == [["ha-en", "tied", "2", "0"], ["ha-en", "fixnorm", "2", "0"]]
+    assert re.search(r"^4 cells, 0 made; about \d+ minutes more .* about \d+ MiB more on disk$", said.out, re.MULTILINE)
+    assert "not run: hu-en: no such text" in said.out
+    assert sorted(data.rglob("*")) == before
+
+
+def test_a_plan_without_its_text_says_what_is_missing(nmtlab, data, table, monkeypatch):
+    monkeypatch.delenv("NMTLAB_CORPORA")
+    said = nmtlab("reproduce", "table-3.4", "--scale", "tiny", "--plan")
+    assert said.code == 0
+    assert "not run: ha-en: corpus 'tiny': not here" in said.out
+    assert [row[4:] for row in rows(said)] == [["-", "-"]] * 2
+    assert "; 4 cells without their text are not counted" in said.out
+    said = nmtlab("reproduce", "table-3.4", "--scale", "tiny")
+    assert (said.code, said.err.count("\n")) == (2, 1)
+    assert said.err.startswith("nmtlab: corpus 'tiny': not here")
+
+
+def test_a_table_is_run_printed_beside_what_was_published_and_saved(nmtlab, data, table):
+    said = nmtlab("reproduce", "table-3.4", "--scale", "tiny", "--save")
+    assert said.code == 0, said.err
+    assert "table-3.4 tiny: 4 cells, 0 of them there already" in said.out
+    assert re.search(r"^tiny\.little\.s1: finished after .*, best dev BLEU [\d.]+; 3 cells, .* left$", said.out, re.M)
+    lines = rows(said)
+    assert [row[:3] for row in lines] == [
+        ["ha-en", system, metric] for metric in ("dev BLEU", "train perplexity") for system in ("tied", "fixnorm")
+    ]
+    assert [row[-2] for row in lines] == ["17.4", "20.5", "", ""]
+    assert all(re.fullmatch(r"\d+\.\d\d ± \d+\.\d\d", row[3]) for row in lines)
+    assert [bool(row[4]) for row in lines] == [False, True, False, True]
+    assert {row[6] for row in lines[1::2]} <= {"better", "worse", "undecided"}
+    assert "Table 3.4" in said.out
+    assert "not run: hu-en: no such text" in said.out
+
+    saved = pd.read_csv(data / "results/table-3.4.tiny.csv")
+    assert len(saved) == 8
+    assert set(saved["status"]) == {"finished"}
+    mean = saved[(saved["column"] == "tied") & (saved["metric"] == "dev BLEU")]["value"].mean()
+    assert lines[0][3].startswith(f"{mean:.2f} ±")
+    text = (data / "results/table-3.4.tiny.txt").read_text(encoding="utf-8")
+    assert text.startswith("nmtlab reproduce table-3.4 --scale tiny\n")
+    assert all(line in said.out for line in text.splitlines()[2:])
+
+    again = nmtlab("reproduce", "table-3.4", "--scale", "tiny")
+    assert "4 cells, 4 of them there already" in again.out
+    assert rows(again) == lines
+    assert "finished after" not in again.out
+
+
+def test_a_failed_cell_is_told_of_at_the_end_and_the_table_is_printed_without_it(
+    nmtlab, data, tmp_path, tiny_recipe, monkeypatch
+):
+    systems = {
+        "tied": {"training.max_evaluations": 1},
+        "fixnorm": {"text.segmentation": "bpe", "text.vocabulary_size": 5000},
+    }
+    table = little_table(tmp_path, tiny_recipe, systems, seeds=(1,))
+    monkeypatch.setattr("nmtlab.experiments.tables.TABLES", (table,))
+    said = nmtlab("reproduce", "table-3.4", "--scale", "tiny")
+    assert said.code == 1
+    assert rows(said)[1][2] == "-, 1 not finished"
+    assert said.out.splitlines()[-1].startswith("failed: text.vocabulary_size = 5000: more subwords than")
+
+
+def test_a_cell_that_diverged_is_in_the_table(nmtlab, data, tmp_path, tiny_recipe, monkeypatch):
+    diverging = {"training.rate_scale": 1e30, "model.norm": "layer", "model.fixnorm": False}
+    table = little_table(
+        tmp_path, tiny_recipe, {"tied": {"training.max_evaluations": 1}, "fixnorm": diverging}, seeds=(1,)
+    )
+    monkeypatch.setattr("nmtlab.experiments.tables.TABLES", (table,))
+    said = nmtlab("reproduce", "table-3.4", "--scale", "tiny")
+    assert said.code == 0
+    assert rows(said)[1][2] == "-, 1 diverged"
+    assert rows(said)[1][5] == "undecided"
+
+
+def test_an_unknown_table_is_answered_with_those_there_are(nmtlab):
+    said = nmtlab("reproduce", "table-1.1")
+    assert said.code == 2
+    assert said.err == f"nmtlab: table 'table-1.1': not known; choose one of {', '.join(t.name for t in TABLES)}\n"
+
+
+def test_the_help_names_the_tables_that_there_are(nmtlab):
+    told = reproduce.__annotations__["table"].__metadata__[0].help
+    assert re.findall(r"table-[\d.]*\d", told) == [table.name for table in TABLES]
+
+
+# Progress
+
+
+def test_the_bar_tells_of_each_cell_and_how_long_the_grid_still_takes(table, capsys):
+    one, two, three, four = cells_of(table, "tiny")
+    bar = GridBar("little", workers=2)
+    bar(Opening("ha-en", "tiny"))
+    bar(NoText("ta-en", "corpus 'large': not here; bring it"))
+    bar(Counted((two, three, four), ((one, 60.0),)))
+    bar(Told(two, Preparing("checking the corpus")))
+    bar(Told(two, Prepared(10, 10, {}, 100)))
+    bar(Told(two, Validated(50, 12.5, 3.0, 12.5, 30.0, 30.0)))
+    bar(Told(two, Progress(50, 100, 1.0, 2.0, 100.0, 1.0, 0.1, 30.0, 30.0)))
+    assert bar._time_left() == "01:00"  # 30 s of this one, (60 + 30) / 2 each of two more, two at once
+    bar(Left(two, "finished"))
+    bar(Left(three, "failed", "the disk is full; make room"))
+    bar(Left(four, "diverged"))
+    bar.close()
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:3] == [
+        "ha-en: opening corpus tiny ...",
+        "ta-en: left out, corpus 'large': not here; bring it",
+        "little: 4 cells, 1 of them there already",
+    ]
+    assert bar.left_out == {"ta-en": "corpus 'large': not here; bring it"}
+    lines = lines[1:]
+    assert re.fullmatch(rf"{two.run}: finished after 00:0\d, best dev BLEU 12\.50; 2 cells, 00:\d\d left", lines[2])
+    assert lines[3].startswith(f"{three.run}: the disk is full; make room; 1 cell, ")
+    assert re.fullmatch(rf"{four.run}: diverged after 00:0\d, no evaluation yet", lines[4])
+    assert len(lines) == 5
+
+
+def test_nothing_is_promised_where_nothing_is_known(table, capsys):
+    one, two, *_ = cells_of(table, "tiny")
+    bar = GridBar("little")
+    bar(Counted((one, two), ()))
+    assert bar._time_left() == "?"
+    bar(Told(one, dataclasses.replace(Progress(1, 100, *[math.nan] * 7), seconds=1.0, seconds_left=99.0)))
+    assert re.fullmatch(r"03:1\d", bar._time_left())
+    bar.close()
+    capsys.readouterr()

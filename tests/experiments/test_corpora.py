@@ -1,0 +1,95 @@
+"""The text of an experiment is made once under its name, and what is there is what was asked for."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from nmtlab.errors import CorpusError
+from nmtlab.experiments.corpora import Brought, Grown, Joined
+from nmtlab.text.files import write_lines
+from nmtlab.text.seedlings import SeedlingSettings
+from nmtlab.workspace import Workspace
+
+GROWN = Grown("little-qaa-en", "qaa", SeedlingSettings(vocabulary=100, names=2), train=20, dev=4, test=3)
+JOINED = Joined("little-uz-en", "uz", "en", ("news", "tales"), train=5, dev=1, test=0)
+
+
+@pytest.fixture
+def workspace(tmp_path) -> Workspace:
+    """A workspace with two corpora kept elsewhere."""
+    for name in ("news", "tales"):
+        folder = tmp_path / "elsewhere" / name
+        folder.mkdir(parents=True)
+        for split, size in (("train", 6), ("dev", 2)):
+            for language in ("uz", "en"):
+                write_lines(folder / f"{split}.{language}", [f"{name} {split} {language} {n}" for n in range(size)])
+    return Workspace(tmp_path / "data", (tmp_path / "elsewhere",))
+
+
+def times(folder: Path) -> dict[str, int]:
+    return {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize("corpus", [GROWN, JOINED], ids=["grown", "joined"])
+def test_a_corpus_is_made_once_and_found_again(corpus, workspace):
+    first = corpus.open(workspace)
+    made = times(first.folder)
+    assert first.folder == workspace.data / "corpora" / corpus.name
+    assert (first.source, first.target) == (corpus.source, corpus.target)
+    assert corpus.open(workspace) == first
+    assert times(first.folder) == made
+    assert [path.name for path in first.folder.parent.iterdir()] == [corpus.name]
+
+
+def test_the_numbers_of_pairs_are_those_declared(workspace):
+    assert GROWN.open(workspace).check() == {"train": 20, "dev": 4, "test": 3}
+    assert JOINED.open(workspace).check() == {"train": 5, "dev": 1}
+
+
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        (replace(JOINED, train=6), "made with train = 5, wanted is 6"),
+        (
+            replace(JOINED, parts=("tales", "news")),
+            r"made with parts = \['news', 'tales'\], wanted is \['tales', 'news'\]",
+        ),
+    ],
+)
+def test_a_joined_corpus_made_otherwise_is_not_taken_for_it(workspace, other, said):
+    folder = JOINED.open(workspace).folder
+    with pytest.raises(CorpusError, match=rf"corpus 'little-uz-en': {said}; rename or remove .*little-uz-en, and the"):
+        other.open(workspace)
+    assert folder.exists()
+
+
+def test_a_language_grown_otherwise_is_not_taken_for_it(workspace):
+    GROWN.open(workspace)
+    with pytest.raises(CorpusError, match=r"little-qaa-en.*made with ambiguity = 0\.0, wanted is 0\.5; rename"):
+        replace(GROWN, settings=SeedlingSettings(vocabulary=100, names=2, ambiguity=0.5)).open(workspace)
+
+
+def test_a_folder_that_no_experiment_made_is_left_alone(workspace):
+    (workspace.data / "corpora/little-uz-en").mkdir(parents=True)
+    with pytest.raises(CorpusError, match=r"'little-uz-en': its import\.json is missing.*; rename or remove"):
+        JOINED.open(workspace)
+    (workspace.data / "corpora/little-uz-en/import.json").write_text(json.dumps({"kind": "text"}), encoding="utf-8")
+    with pytest.raises(CorpusError, match="made with parts = None"):
+        JOINED.open(workspace)
+
+
+def test_a_part_that_is_missing_is_named_and_the_remedy_with_it(workspace):
+    corpus = replace(JOINED, parts=("news", "letters"))
+    with pytest.raises(CorpusError, match=r"'little-uz-en': its part 'letters' is not here; .*NMTLAB_CORPORA"):
+        corpus.open(workspace)
+    assert not (workspace.data / "corpora").exists()
+
+
+def test_a_corpus_to_be_brought_is_found_or_asked_for(workspace):
+    assert Brought("news", "uz", "en").open(workspace).folder == workspace.more_corpora[0] / "news"
+    with pytest.raises(
+        CorpusError, match=r"'kftt-en-ja': not here.*; import it .*'nmtlab corpus import', from en to ja"
+    ):
+        Brought("kftt-en-ja", "en", "ja").open(workspace)

@@ -1,0 +1,178 @@
+"""The tables of the seeds: declared whole, and with the values that were printed."""
+
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from nmtlab.errors import NmtlabError
+from nmtlab.experiments import SCALES, TABLES, Setup, cells_of, find_table, published
+from nmtlab.experiments.corpora import Joined
+
+SHARED = Path(__file__).parents[2].parent / "shared"
+NAMES = [table.name for table in TABLES]
+PUBLISHED = pd.concat([published(name) for name in NAMES])
+
+
+def printed_numbers(line: str) -> list[float]:
+    """Return the numbers in a line of the thesis but those in its first word and in parentheses, in order."""
+    without = re.sub(r"\([^)]*\)|^\S+", "", line)
+    return [float(number) for number in re.findall(r"-?\d+\.?\d*", without)]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_published_cell_is_declared_at_the_scale_of_the_thesis_or_has_a_reason_why_not(name):
+    table = find_table(name)
+    declared = {(cell.row, cell.column) for cell in cells_of(table, "thesis")}
+    not_run = {row.name: row.at["thesis"] for row in table.rows if isinstance(row.at["thesis"], str)}
+    cells = {(line.row, line.column) for line in published(name).itertuples()}
+    assert cells
+    assert {(row, column) for row, column in cells - declared if not not_run.get(row)} == set()
+    assert {line.metric for line in published(name).itertuples()} == {measure.name for measure in table.measures}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_declared_cell_of_the_thesis_is_published(name):
+    table = find_table(name)
+    declared = {(cell.row, cell.column) for cell in cells_of(table, "thesis")}
+    assert declared <= {(line.row, line.column) for line in published(name).itertuples()}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_scale_runs_something_and_says_why_it_leaves_rows_out(name):
+    table = find_table(name)
+    for scale in SCALES:
+        assert cells_of(table, scale)
+        assert all(row.at[scale] for row in table.rows)
+        assert {cell.column for cell in cells_of(table, scale)} == {system.name for system in table.systems}
+    assert all(table.left_out.values())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_rows_systems_and_baseline_of_exceptions_exist(name):
+    table = find_table(name)
+    rows, systems = {row.name for row in table.rows}, {system.name for system in table.systems}
+    assert {row for row, _ in (*table.exceptions, *table.left_out)} <= rows
+    assert {system for _, system in (*table.exceptions, *table.left_out)} <= systems
+    assert not table.baseline or table.baseline in systems
+    assert len(rows) == len(table.rows)
+    assert len(systems) == len(table.systems)
+
+
+def test_cells_of_the_same_name_are_the_same_training_in_every_table():
+    found = {}
+    for cell in (cell for table in TABLES for scale in SCALES for cell in cells_of(table, scale)):
+        recipe, corpus = found.setdefault(cell.run, (cell.recipe, cell.corpus))
+        assert (recipe, corpus) == (cell.recipe, cell.corpus), cell.run
+    of = {name: {cell.run for cell in cells_of(find_table(name), "small")} for name in NAMES}
+    assert "small-ha-en.tied.s1" in of["table-3.4"] & of["table-3.6"]
+    assert "small-tr-en.fixnorm.s1" in of["table-3.4"] & of["table-3.8"]
+    assert "small-tr-en.fixnorm.radius-3.s2" in of["table-3.8"]
+    assert "small-tr-en.fixnorm-lex-bpe.s1" in of["table-3.10"]
+    for table in TABLES:
+        names = [cell.run for cell in cells_of(table, "small")]
+        assert len(names) == len(set(names))
+
+
+def test_the_small_scale_has_three_real_pairs_into_english_or_more_and_a_controlled_language():
+    setups = [row.at["small"] for row in find_table("table-3.6").rows]
+    corpora = [setup.corpus for setup in setups if isinstance(setup, Setup)]
+    assert sum(isinstance(corpus, Joined) and corpus.target == "en" for corpus in corpora) >= 3
+    assert [corpus.source for corpus in corpora if not isinstance(corpus, Joined)] == ["qaa"]
+    assert all(corpus.dev <= 300 for corpus in corpora)
+
+
+@pytest.mark.skipif(not (SHARED / "data").is_dir(), reason="no real corpora beside the checkout")
+def test_the_parts_of_the_small_corpora_are_those_at_hand():
+    for table in TABLES:
+        for cell in cells_of(table, "small"):
+            for part in getattr(cell.corpus, "parts", ()):
+                assert (SHARED / "data" / part / f"train.{cell.corpus.source}").exists() or (
+                    SHARED / "data" / part / f"train.{cell.corpus.source}.xz"
+                ).exists()
+
+
+def test_the_thesis_sizes_are_those_of_table_3_5():
+    cells = {(cell.row, cell.column): cell.recipe for cell in cells_of(find_table("table-3.6"), "thesis")}
+    sizes = {row: (cells[row, "tied"].model.layers, cells[row, "tied"].model.d_model) for row, _ in cells}
+    assert sizes == {
+        "ta-en": (1, 512), "ur-en": (1, 512), "ha-en": (2, 512), "tu-en": (2, 512), "uz-en": (2, 512),
+        "hu-en": (2, 512), "en-vi": (2, 512), "en-ja (BTEC)": (4, 768), "en-ja (KFTT)": (4, 768),
+    }  # fmt: skip
+    assert cells["en-ja (BTEC)", "fixnorm"].model.radius == 7
+    assert {recipe.model.radius for (row, column), recipe in cells.items() if column == "fixnorm+lex"} == {3.5}
+    assert {recipe.training.max_evaluations for (_, column), recipe in cells.items() if column == "tied"} == {50}
+    pieces = {cell.row: cell.recipe for cell in cells_of(find_table("table-3.10"), "thesis")}
+    assert {row: recipe.text.vocabulary_size for row, recipe in pieces.items()} == {
+        "ta-en": 3000, "ur-en": 3000, "ha-en": 12000, "tu-en": 12000, "uz-en": 12000, "hu-en": 12000, "en-vi": 12000,
+        "en-de (newstest2014)": 32000,
+    }  # fmt: skip
+    assert {recipe.training.max_evaluations for recipe in pieces.values()} == {25}
+
+
+def test_what_has_no_seed_is_one_cell_for_all_seeds():
+    cells = [cell for cell in cells_of(find_table("table-3.6"), "small") if cell.row == "ha-en"]
+    moses = [cell for cell in cells if cell.column == "Moses"]
+    assert [(cell.run, cell.seed) for cell in moses] == [("small-ha-en.moses", None)]
+    assert [cell.seed for cell in cells if cell.column == "tied"] == [1, 2, 3]
+
+
+# The published values
+
+
+def test_published_differences_are_those_to_tied_but_for_one_that_the_thesis_printed_wrongly():
+    values = {(line.table, line.row, line.column): float(line.value) for line in PUBLISHED.itertuples()}
+    wrong = [
+        (line.row, line.column)
+        for line in PUBLISHED.itertuples()
+        if line.difference
+        and abs(float(line.value) - values[line.table, line.row, "tied"] - float(line.difference)) > 0.051
+    ]
+    assert wrong == [("en-ja (BTEC)", "fixnorm+lex")]
+
+
+def test_only_the_differences_that_the_thesis_calls_insignificant_have_a_dagger():
+    marked = [(line.row, line.column) for line in PUBLISHED.itertuples() if line.mark]
+    assert marked == [("hu-en", "Arthur")] + [("en-ja (BTEC)", name) for name in ("fixnorm", "fixnorm+lex", "Arthur")]
+    assert set(PUBLISHED["mark"]) == {"", "†"}
+
+
+def test_what_two_tables_print_of_the_same_cell_agrees():
+    values = PUBLISHED[PUBLISHED["metric"] == "dev BLEU"].set_index(["table", "column", "row"])["value"]
+    assert values["table-3.4", "fixnorm", "tu-en"] == values["table-3.8", "fixnorm r=5", "tu-en"] == "16.1"
+
+
+@pytest.mark.skipif(not (SHARED / "seeds").is_dir(), reason="the thesis is not beside the checkout")
+def test_the_published_values_are_those_of_the_thesis():
+    (thesis,) = (SHARED / "seeds").glob("000_*.txt")
+    printed = [printed_numbers(line) for line in thesis.read_text(encoding="utf-8").splitlines()]
+    lines = {  # what is on one line of the thesis
+        "table-3.4": [group for _, group in published("table-3.4").groupby("column")],
+        "table-3.6": [group for _, group in published("table-3.6").groupby("row")],
+        "table-3.8": [group for _, group in published("table-3.8").groupby("column")],
+        "table-3.10": [group for _, group in published("table-3.10").groupby("row")],
+    }
+    assert list(lines) == NAMES
+    assert {name: len(groups) for name, groups in lines.items()} == {
+        "table-3.4": 4, "table-3.6": 9, "table-3.8": 6, "table-3.10": 9,
+    }  # fmt: skip
+    for name, groups in lines.items():
+        for group in groups:
+            radius = [float(group["column"].iloc[0].rpartition("=")[2])] if name == "table-3.8" else []
+            assert radius + [float(value) for value in group["value"]] in printed, group
+
+
+def test_every_published_value_has_its_source():
+    assert all(re.search(r"Nguyen.*\(2019\), Table 3\.\d+$", source) for source in PUBLISHED["source"])
+    assert (PUBLISHED["table"].str.removeprefix("table-") == PUBLISHED["source"].str.extract(r"(3\.\d+)$")[0]).all()
+
+
+def test_without_the_folder_there_is_nothing_published(tmp_path):
+    assert published("table-3.6", tmp_path).empty
+    assert list(published("table-3.6", tmp_path).columns) == list(PUBLISHED.columns)
+
+
+def test_an_unknown_table_is_named_and_the_known_ones_listed():
+    with pytest.raises(NmtlabError, match=r"table 'table-9': not known; choose one of table-3\.4, table-3\.6"):
+        find_table("table-9")

@@ -1,0 +1,147 @@
+"""What is measured, beside what was published."""
+
+import dataclasses
+import json
+import math
+import shutil
+
+import pytest
+import sacrebleu
+
+from nmtlab.analysis.translations import translations
+from nmtlab.experiments import cells_of, plan_grid, results, run_grid, summary
+from nmtlab.experiments.estimate import expected_seconds, seconds_left
+from nmtlab.experiments.measures import DEV_BLEU, TEST_BLEU, TRAIN_PERPLEXITY
+from nmtlab.experiments.results import COLUMNS
+from nmtlab.runs.run import Run
+from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.tokenizers import Words
+from nmtlab.workspace import Workspace
+
+
+def test_a_line_for_each_cell_and_measure_with_where_it_comes_from(grid):
+    found = results(grid.table, "tiny", grid.workspace)
+    assert list(found.columns) == COLUMNS
+    assert [*found["column"]] == ["tied", "tied", "fixnorm", "fixnorm"]
+    assert [*found["seed"]] == [1, 2, 1, 2]
+    for line in found.itertuples():
+        run = Run(grid.workspace.run_folder(line.run))
+        assert line.updates == run.metrics("end")["step"].iloc[-1]
+        assert line.minutes == pytest.approx(run.metrics("end")["seconds"].iloc[-1] / 60)
+        assert line.commit.rstrip("+") == run.environment["code"].get("commit", "")[:12]
+        assert line.machine.startswith(run.environment["machine"].get("gpu", run.environment["machine"]["processor"]))
+    assert (found["recipe"] == ["little", "little", "little.norm-layer", "little.norm-layer"]).all()
+
+
+def test_what_was_published_stands_beside_it(grid):
+    found = results(grid.table, "tiny", grid.workspace)
+    assert dict(found[["column", "published"]].to_numpy()) == {"tied": "17.4", "fixnorm": "20.5"}
+    lines = summary(found, grid.table).set_index("column")
+    assert lines["published"].to_dict() == {"tied": "17.4", "fixnorm": "20.5"}
+
+
+def test_the_values_are_those_of_sacrebleu(grid):
+    corpus = cells_of(grid.table, "tiny")[0].corpus.open(grid.workspace)
+    words = Words("en")
+    tokenized = [" ".join(words.split(line)) for line in corpus.lines("dev", "en")]
+    values = set()
+    for line in results(grid.table, "tiny", grid.workspace).itertuples():
+        run = Run(grid.workspace.run_folder(line.run))
+        hypotheses = [" ".join(words.split(text)) for text in translations(run, corpus, "dev")]
+        wanted = sacrebleu.corpus_bleu(hypotheses, [tokenized], tokenize="none", smooth_method="none", force=True).score
+        assert line.value == pytest.approx(wanted)
+        values.add(round(wanted, 3))
+    assert 0 not in values
+    assert len(values) > 1
+
+
+def test_test_bleu_is_detokenized_into_english_and_tokenized_into_other_languages(grid):
+    run = Run(grid.workspace.run_folder(cells_of(grid.table, "tiny")[0].run))
+    corpus = cells_of(grid.table, "tiny")[0].corpus.open(grid.workspace)
+    hypotheses = translations(run, corpus, "test")
+    wanted = sacrebleu.corpus_bleu(hypotheses, [list(corpus.lines("test", "en"))]).score
+    assert TEST_BLEU.value(run, corpus) == pytest.approx(wanted)
+    unsmoothed = dataclasses.replace(TEST_BLEU, detokenized_into=("de",)).value(run, corpus)
+    references = [list(corpus.lines("test", "en"))]  # words and nothing else: the Moses tokenizer changes nothing
+    wanted = sacrebleu.corpus_bleu(hypotheses, references, tokenize="none", smooth_method="none", force=True).score
+    assert unsmoothed == pytest.approx(wanted)
+
+
+def test_systems_are_tested_against_the_baseline_of_their_own_seed(grid):
+    found = results(grid.table, "tiny", grid.workspace).set_index(["column", "seed"])["p"]
+    assert found["tied"].isna().all()
+    runs = {cell.column: Run(grid.workspace.run_folder(cell.run)) for cell in cells_of(grid.table, "tiny")[1::2]}
+    corpus = cells_of(grid.table, "tiny")[0].corpus.open(grid.workspace)
+    p = DEV_BLEU.significance([runs["fixnorm"]], runs["tied"], corpus)
+    assert p == {runs["fixnorm"].name: found["fixnorm", 2]}
+    assert 0 < found["fixnorm", 1] <= 1
+
+
+def test_train_perplexity_is_that_of_the_last_pass(grid, tmp_path):
+    name = cells_of(grid.table, "tiny")[0].run
+    shutil.copytree(grid.workspace.run_folder(name), tmp_path / "run")
+    lines = [
+        {"kind": "train", "step": 10, "perplexity": 99.0},
+        {"kind": "validation", "step": 12, "bleu": 1.0},
+        {"kind": "train", "step": 20, "perplexity": 8.0},  # ten updates after the line before
+        {"kind": "train", "step": 25, "perplexity": 2.0},  # five
+        {"kind": "validation", "step": 25, "bleu": 2.0},
+        {"kind": "end", "step": 25, "status": "finished", "seconds": 1.0},
+    ]
+    (tmp_path / "run/metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    corpus = ParallelCorpus(tmp_path, "de", "en")  # is not looked at
+    assert TRAIN_PERPLEXITY.value(Run(tmp_path / "run"), corpus) == pytest.approx(8 ** (2 / 3) * 2 ** (1 / 3))
+
+
+def test_what_is_not_there_yet_is_a_line_without_a_value(grid, space):
+    found = results(grid.table, "tiny", space)
+    assert set(found["status"]) == {"not run"}
+    assert found["value"].isna().all()
+    assert summary(found, grid.table)["missing"].tolist() == [2, 2]
+
+
+# What it will take
+
+
+def test_a_plan_counts_what_is_left_and_writes_nothing(grid, space):
+    cells = cells_of(grid.table, "tiny")
+    fresh = plan_grid(cells, space)
+    assert [*fresh["status"]] == ["not run"] * 4
+    assert (fresh[["minutes", "disk_mib"]] > 0).all(axis=None)
+    assert not space.data.exists()
+
+    shutil.copytree(grid.workspace.run_folder(cells[0].run), space.run_folder(cells[0].run))
+    begun = plan_grid(cells, space)
+    assert [*begun["status"]] == ["finished", "not run", "not run", "not run"]
+    assert begun["minutes"].iloc[0] == begun["disk_mib"].iloc[0] == 0
+    took = Run(space.run_folder(cells[0].run)).metrics("end")["seconds"].iloc[-1]
+    assert begun["minutes"].iloc[1] == pytest.approx(took / 60)  # as the same system took with the other seed
+    done = plan_grid(cells, grid.workspace)
+    assert done["minutes"].sum() == done["disk_mib"].sum() == 0
+
+
+def test_a_plan_says_whose_text_cannot_be_had(grid, tmp_path):
+    found = plan_grid(cells_of(grid.table, "tiny"), Workspace(tmp_path))
+    assert found["minutes"].isna().all()
+    assert all("corpus 'tiny': not here" in problem for problem in found["problem"])
+
+
+def test_a_grid_that_was_interrupted_is_planned_whole_again(grid, space):
+    cells = cells_of(grid.table, "tiny")[:1]
+    asked = iter(range(1000))
+    run_grid(cells, space, should_stop=lambda: next(asked) >= 10)
+    assert [*plan_grid(cells, space)["status"]] == ["stopped"]
+    assert (plan_grid(cells, space)["minutes"] > 0).all()
+
+
+def test_time_is_expected_as_what_is_most_alike_took(grid):
+    one, two, three, _ = cells_of(grid.table, "tiny")
+    elsewhere = dataclasses.replace(one, corpus=dataclasses.replace(one.corpus, name="other"))
+    assert expected_seconds(two, []) is None
+    assert expected_seconds(two, [(elsewhere, 100.0)]) == 100
+    assert expected_seconds(two, [(elsewhere, 100.0), (three, 30.0)]) == 30
+    assert expected_seconds(two, [(elsewhere, 100.0), (three, 30.0), (one, 10.0), (one, 20.0)]) == 15
+    assert seconds_left([one, three], {"running": 6.0}, [(one, 10.0), (three, 30.0)], 2) == 23
+    assert seconds_left([one], {"running": 6.0}, [], 1) is None
+    assert seconds_left([], {"running": 6.0}, [], 2) == 3
+    assert math.isclose(seconds_left([], {}, [], 1), 0)

@@ -1,0 +1,34 @@
+"""A table of two small systems on a small corpus, for tests of what is done with tables."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from nmtlab.experiments.corpora import Brought
+from nmtlab.experiments.declaration import Row, Setup, System, Table
+from nmtlab.experiments.measures import DEV_BLEU
+from nmtlab.recipe import Recipe
+
+SYSTEMS: Mapping[str, Mapping[str, Any]] = {"tied": {}, "fixnorm": {"model.norm": "layer"}}
+
+
+def little_table(
+    folder: Path,
+    recipe: Recipe,
+    systems: Mapping[str, Mapping[str, Any]] = SYSTEMS,
+    seeds: tuple[int, ...] = (1, 2),
+    **fields: Any,
+) -> Table:
+    """Return a table under a published name, whose one row is the corpus `tiny`, and save its recipe in `folder`."""
+    path = folder / "little.toml"
+    recipe.save(path)
+    return Table(
+        name="table-3.4",
+        title="Two small systems",
+        rows=(
+            Row("ha-en", {"tiny": Setup(Brought("tiny", "de", "en")), "small": "too large", "thesis": "too large"}),
+            Row("hu-en", {"tiny": "no such text", "small": "too large", "thesis": "too large"}),
+        ),
+        systems=tuple(System(name, str(path), changes) for name, changes in systems.items()),
+        **{"measures": (DEV_BLEU,), "baseline": "tied", "seeds": {"tiny": seeds}, **fields},
+    )
