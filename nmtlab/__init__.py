@@ -26,7 +26,7 @@ _ROOMS = {
     "open_system": "nmtlab.systems",
     "recipe_names": "nmtlab.recipe",
     "score_texts": "nmtlab.analysis.scores",
-    "train": "nmtlab.training.trainer",
+    "train": "nmtlab.systems",
     "translations": "nmtlab.analysis.translations",
     "write_corpus": "nmtlab.text.seedlings",
 }

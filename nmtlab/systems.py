@@ -1,12 +1,55 @@
-"""Open any run as something that translates."""
+"""Train any recipe, and open any run as something that translates."""
+
+from collections.abc import Callable
 
 from nmtlab.device import choose_device
+from nmtlab.errors import RunError
 from nmtlab.models.build import load_weights
-from nmtlab.recipe import SearchSettings
+from nmtlab.recipe import Recipe, SearchSettings
 from nmtlab.recipe.machine import MachineSettings
 from nmtlab.runs.run import Run, Which
+from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.training import trainer
+from nmtlab.training.events import Ended, OnEvent, Preparing, ignore
 from nmtlab.training.prepare import model_for
 from nmtlab.translation import Translator
+from nmtlab.workspace import Workspace
+
+
+def train(
+    name: str,
+    recipe: Recipe,
+    corpus: ParallelCorpus,
+    workspace: Workspace,
+    resume: bool = False,
+    on_event: OnEvent = ignore,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> Run:
+    """Train a recipe of any family into a run; see `training.trainer.train`.
+
+    A phrase-based system is learned in one go: what was stopped is not kept, and there is nothing to resume.
+
+    Raises:
+        NmtlabError: something a person can mend, before anything is lost.
+    """
+    if recipe.model.family != "phrase":
+        return trainer.train(name, recipe, corpus, workspace, resume, on_event, should_stop)
+    from nmtlab.baselines.phrase import train_phrase  # its libraries take a second to load
+
+    if resume:
+        raise RunError(f"run {name!r}: phrase-based, there is nothing to resume", "leave out --resume")
+    doing = ""
+
+    def tell(what: str, share: float) -> None:
+        nonlocal doing
+        if what != doing:
+            on_event(Preparing(what))
+        doing = what
+
+    run = train_phrase(name, recipe, corpus, workspace, tell, should_stop)
+    best, seconds = run.metrics("validation")["bleu"].max(), run.metrics("end")["seconds"].iloc[-1]
+    on_event(Ended("finished", 1, float(best), float(seconds)))
+    return run
 
 
 def open_system(
@@ -18,14 +61,20 @@ def open_system(
     """Return a translator with a run's weights.
 
     Args:
-        run: a trained run.
+        run: a trained run. Of a phrase-based one, what is returned translates like any other, but it has neither a
+            model nor settings.
         search: how to search; the recipe's own settings if not given.
         which: the best checkpoint by dev BLEU, or the last.
         machine: where to compute; the recipe's own settings if not given.
 
     Raises:
-        RunError: the run has no such checkpoint, or it is damaged.
+        RunError: the run has no such checkpoint, it is damaged, or it was packed without its model.
     """
+    if run.recipe.model.family == "phrase":
+        from nmtlab.baselines.translator import open_phrase_system
+
+        run.check_model()
+        return open_phrase_system(run, search)  # type: ignore[return-value]
     device = choose_device(machine or run.recipe.machine)
     model = model_for(run.recipe, run.pipeline, run.translation_table)
     weights, _ = run.weights(which)

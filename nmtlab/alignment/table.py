@@ -1,8 +1,15 @@
 """A sparse table p(target | source) over the ids of two vocabularies."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load, save
+
+from nmtlab.errors import RunError
+from nmtlab.files import replacing
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,3 +25,43 @@ class LexicalTable:
     offsets: np.ndarray
     targets: np.ndarray
     probabilities: np.ndarray
+
+    @classmethod
+    def of_rows(cls, rows: Sequence[Sequence[tuple[int, float]]]) -> "LexicalTable":
+        """Return the table of rows, one a source type, of target ids and their probabilities, in the ids' order."""
+        # What a model has rounded up must not make a row more than certain.
+        sums = [max(1.0, sum(probability for _, probability in row)) for row in rows]
+        entries = [
+            (target, probability / total)
+            for row, total in zip(rows, sums, strict=True)
+            for target, probability in sorted(row)
+        ]
+        return cls(
+            np.cumsum([0, *map(len, rows)], dtype=np.int64),
+            np.array([target for target, _ in entries], dtype=np.int64),
+            np.array([probability for _, probability in entries], dtype=np.float32),
+        )
+
+    def top(self, source: int, k: int) -> list[tuple[int, float]]:
+        """Return the k most probable translations of a source type, equally probable ones by id."""
+        entries = slice(self.offsets[source], self.offsets[source + 1])
+        targets, probabilities = self.targets[entries], self.probabilities[entries]
+        best = np.lexsort((targets, -probabilities))[:k]
+        return list(zip(targets[best].tolist(), probabilities[best].tolist(), strict=True))
+
+    def save(self, path: Path) -> None:
+        """Write the table to a safetensors file, whole or not at all."""
+        with replacing(path) as temporary:
+            temporary.write_bytes(save({name: np.ascontiguousarray(array) for name, array in vars(self).items()}))
+
+    @classmethod
+    def load(cls, path: Path) -> "LexicalTable":
+        """Return the table saved at `path`.
+
+        Raises:
+            RunError: the file is missing or damaged.
+        """
+        try:
+            return cls(**load(path.read_bytes()))
+        except (OSError, SafetensorError, TypeError, ValueError) as error:
+            raise RunError(f"{path}: missing or damaged", "restore it from a copy, or train the run again") from error

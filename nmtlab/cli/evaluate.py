@@ -45,7 +45,8 @@ def evaluate(
 
         with tqdm(total=text.count(split), unit=" sentences", disable=None, leave=False) as bar:
             lines = translations(opened, text, split, recipe.search, recipe.machine, bar.update)
-        perplexity = run_perplexity(opened, text, split, recipe.machine)
+        if recipe.model.family != "phrase":
+            perplexity = run_perplexity(opened, text, split, recipe.machine)
     scores = score_texts(lines, text.references(split), text.target)
     print(f"{run} on {text.name} {split} ({text.source} to {text.target}, {scores['sentences']:,} sentences)")
     print(f"BLEU            {scores['bleu']:6.2f}  {scores['bleu_signature']}")

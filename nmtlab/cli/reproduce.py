@@ -8,7 +8,7 @@ import typer
 if TYPE_CHECKING:
     import pandas as pd
 
-    from nmtlab.experiments import Scale, Table
+    from nmtlab.experiments import Cell, Scale, Table
     from nmtlab.workspace import Workspace
 
 
@@ -21,6 +21,9 @@ def reproduce(
             "text; thesis: the thesis' sizes, on corpora that you bring."
         ),
     ] = "small",
+    pair: Annotated[
+        list[str] | None, typer.Option(help="Make the cells of this pair only; may be given many times.")
+    ] = None,
     plan: Annotated[bool, typer.Option("--plan", help="Say what is left to be done, and do nothing.")] = False,
     workers: Annotated[
         int, typer.Option(min=1, help="Cells trained at once, each in a process of its own with one thread.")
@@ -40,9 +43,9 @@ def reproduce(
 
     workspace = Workspace.find()
     declared = find_table(table)
-    cells = cells_of(declared, scale)
+    cells = cells_of(declared.only(pair) if pair else declared, scale)
     if plan:
-        _print_plan(declared, scale, workspace)
+        _print_plan(declared, scale, cells, workspace)
         return
 
     from nmtlab.cli.grid_bar import GridBar
@@ -73,11 +76,11 @@ def _interrupted() -> Callable[[], bool]:
     return lambda: bool(heard)
 
 
-def _print_plan(table: "Table", scale: "Scale", workspace: "Workspace") -> None:
+def _print_plan(table: "Table", scale: "Scale", wanted: "list[Cell]", workspace: "Workspace") -> None:
     from nmtlab.cli.tables import print_table
-    from nmtlab.experiments import cells_of, plan_grid
+    from nmtlab.experiments import plan_grid
 
-    cells = plan_grid(cells_of(table, scale), workspace)
+    cells = plan_grid(wanted, workspace)
     rows = [
         [row, column, str(len(some)), str((some["disk_mib"] == 0).sum())]
         + [_number(some[name].sum(skipna=False), ",.0f") for name in ("minutes", "disk_mib")]

@@ -51,7 +51,7 @@ def train(
         return
     name = name or f"{text.name}.{recipe.rpartition('/')[2].removesuffix('.toml')}.{settings.training.seed}"
 
-    from nmtlab.training.trainer import train as train_run
+    from nmtlab.systems import train as train_run
 
     watch, should_stop = _watchers(workspace.run_folder(name) if tensorboard else None)
     run = train_run(name, settings, text, workspace, resume, watch, should_stop)

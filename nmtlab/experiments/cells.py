@@ -11,9 +11,9 @@ from nmtlab.experiments.corpora import Corpus
 from nmtlab.experiments.declaration import Changes, Row, Scale, Setup, System, Table
 from nmtlab.recipe import Recipe, find_recipe
 from nmtlab.runs.run import Run
+from nmtlab.systems import train
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.training.events import OnEvent, Preparing, ignore
-from nmtlab.training.trainer import train
 from nmtlab.workspace import Workspace
 
 ENDED = ("finished", "diverged")
@@ -82,28 +82,12 @@ def run_cell(
     corpus = cell.corpus.open(workspace)
     run = made_run(cell, corpus, workspace)
     if run is None or run.status not in ENDED:
-        run = train_cell(cell, corpus, workspace, run is not None, on_event, should_stop)
+        run = train(cell.run, cell.recipe, corpus, workspace, run is not None, on_event, should_stop)
     if can_translate(run):
         for split in cell.splits:
             on_event(Preparing(f"translating {split}"))
             translations(run, corpus, split, machine=cell.recipe.machine)
     return run
-
-
-def train_cell(
-    cell: Cell,
-    corpus: ParallelCorpus,
-    workspace: Workspace,
-    resume: bool,
-    on_event: OnEvent,
-    should_stop: Callable[[], bool],
-) -> Run:
-    """Train a cell's run with what its family is trained with."""
-    if cell.recipe.model.family == "phrase":
-        from nmtlab.baselines.phrase import train_phrase
-
-        return train_phrase(cell.run, cell.recipe, corpus, workspace, resume, on_event, should_stop)
-    return train(cell.run, cell.recipe, corpus, workspace, resume, on_event, should_stop)
 
 
 def made_run(cell: Cell, corpus: ParallelCorpus, workspace: Workspace) -> Run | None:

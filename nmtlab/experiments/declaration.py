@@ -1,9 +1,10 @@
 """What a table of the seeds is made of: rows and columns as changes of recipes, corpora, seeds, measures."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
+from nmtlab.errors import NmtlabError
 from nmtlab.experiments.corpora import Corpus
 from nmtlab.experiments.measures import Measure
 
@@ -89,3 +90,15 @@ class Table:
     exceptions: Mapping[tuple[str, str], Changes] = field(default_factory=dict)
     left_out: Mapping[tuple[str, str], str] = field(default_factory=dict)
     seeds: Mapping[Scale, tuple[int, ...]] = field(default_factory=lambda: SEEDS)
+
+    def only(self, names: Iterable[str]) -> "Table":
+        """Return the table with some of its rows.
+
+        Raises:
+            NmtlabError: there is no row of a name.
+        """
+        known = {row.name: row for row in self.rows}
+        for name in names:
+            if name not in known:
+                raise NmtlabError(f"{self.name}: no pair {name!r}", f"choose from {', '.join(known)}")
+        return replace(self, rows=tuple(known[name] for name in names))

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from nmtlab.device import choose_device
+from nmtlab.errors import RecipeError
 from nmtlab.models.build import build_model
 from nmtlab.recipe import Recipe
 from nmtlab.text.corpus import ParallelCorpus
@@ -42,7 +43,10 @@ def plan(recipe: Recipe, corpus: ParallelCorpus) -> Plan:
 
     Raises:
         CorpusError: the corpus cannot be read.
+        RecipeError: the recipe is not of a family that is trained by gradient.
     """
+    if recipe.model.family == "phrase":
+        raise RecipeError("model.family = 'phrase': has no updates to plan", "train it; it takes some minutes")
     table = statistics(corpus)
     train = table[table["split"] == "train"].set_index("language")
     pairs = int(train["sentences"].iloc[0])

@@ -9,7 +9,9 @@ from nmtlab.errors import CorpusError
 from nmtlab.models.build import build_model
 from nmtlab.models.interface import TranslationModel
 from nmtlab.recipe import Recipe
+from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.encoded import EncodedCorpus
 from nmtlab.text.pipeline import Pipeline
 
 
@@ -55,6 +57,20 @@ def model_for(recipe: Recipe, pipeline: Pipeline, table: LexicalTable | None = N
         table: p(target | source), where the recipe's lexicon is a table.
     """
     return build_model(recipe.model, pipeline.source_size, pipeline.target_allowed, pipeline.joint, table)
+
+
+def needs_table(run: Run) -> bool:
+    """Return whether a run's model has a translation table that is still to be learned."""
+    model = run.recipe.model
+    return model.family == "rnn" and model.lexicon == "table" and run.translation_table is None
+
+
+def learned_table(run: Run, encoded: EncodedCorpus) -> LexicalTable:
+    """Return p(target | source) of the types of a run, from word alignment of its training pairs."""
+    from nmtlab.alignment.aligner import translation_table  # its library takes a second to load
+
+    pairs = ((encoded.source(n)[:-1].tolist(), encoded.target(n)[:-1].tolist()) for n in range(len(encoded)))
+    return translation_table(pairs, run.pipeline.source_size)
 
 
 def step_seed(seed: int, step: int, rank: int) -> int:

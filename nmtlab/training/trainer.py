@@ -27,7 +27,7 @@ from nmtlab.training.events import Ended, OnEvent, Prepared, Preparing, Progress
 from nmtlab.training.losses import Objective
 from nmtlab.training.optimisers import optimiser_for
 from nmtlab.training.parallel import Group
-from nmtlab.training.prepare import DevText, checked_corpus, model_for, step_seed
+from nmtlab.training.prepare import DevText, checked_corpus, learned_table, model_for, needs_table, step_seed
 from nmtlab.training.probes import embedding_norms, g_values
 from nmtlab.training.schedules import Schedule
 from nmtlab.training.validation import dev_bleu, text_perplexity
@@ -90,6 +90,10 @@ def train(
             EncodedCorpus.open(workspace.cache, run.pipeline, corpus)
         group.tell(None)
         encoded = EncodedCorpus.open(workspace.cache, run.pipeline, corpus)
+        if group.is_first and needs_table(run):
+            on_event(Preparing("aligning words"))
+            run.save_translation_table(learned_table(run, encoded))
+        group.tell(None)
         trainer = Trainer(run, run.recipe.model_copy(update={"machine": recipe.machine}), encoded, dev, device, group)
         if resume:
             trainer.restore()

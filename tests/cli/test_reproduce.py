@@ -165,3 +165,13 @@ def test_nothing_is_promised_where_nothing_is_known(table, capsys):
     assert re.fullmatch(r"03:1\d", bar._time_left())
     bar.close()
     capsys.readouterr()
+
+
+def test_the_cells_of_one_pair_can_be_made_by_themselves(nmtlab, data, table):
+    said = nmtlab("reproduce", "table-3.4", "--scale", "tiny", "--plan", "--pair", "ha-en")
+    assert "4 cells, 0 made" in said.out
+    said = nmtlab("reproduce", "table-3.4", "--scale", "tiny", "--plan", "--pair", "hu-en")
+    assert "0 cells, 0 made" in said.out
+    said = nmtlab("reproduce", "table-3.4", "--scale", "tiny", "--pair", "xx-en")
+    assert (said.code, said.out) == (2, "")
+    assert said.err == "nmtlab: table-3.4: no pair 'xx-en'; choose from ha-en, hu-en\n"

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from conftest import WORDS
 
 from nmtlab.models.interface import Pairs
 from nmtlab.recipe import named_recipe
@@ -10,6 +11,7 @@ from nmtlab.text.batches import Batches
 from nmtlab.text.encoded import EncodedCorpus
 from nmtlab.text.pipeline import Pipeline
 from nmtlab.training.losses import Objective
+from nmtlab.training.prepare import model_for
 from nmtlab.training.trainer import train
 
 SMALL = ["text.minimum_count=1", "model.d_model=16", "training.max_evaluations=2", "machine.threads=1",
@@ -34,6 +36,19 @@ def test_a_named_system_trains_validates_after_every_pass_and_translates(name, t
     assert set(run.embedding_norms()[passes]) == {"source", "target", "output"}
     texts = [translation.text for translation in open_system(run).translate(["ein hund", "", "haus rot"])]
     assert texts[1] == ""
+
+
+def test_arthurs_table_is_learned_from_the_training_pairs_and_kept_with_the_run(tiny_corpus, workspace):
+    recipe = named_recipe("arthur").with_settings([*SMALL, "training.max_evaluations=1"])
+    run = train("arthur", recipe, tiny_corpus, workspace)
+    table = run.translation_table
+    source, target = run.pipeline.source.vocabulary, run.pipeline.target.vocabulary
+    for word, translation in WORDS.items():  # a language whose dictionary is known
+        (best, probability), *_ = table.top(source.ids([word])[0], k=1)
+        assert target.types[best] == translation
+        assert probability > 0.9
+    lexicon = open_system(run).model.lexicon(torch.tensor(source.ids(["hund"]))).exp()
+    assert target.types[open_system(run).model.output_types[lexicon.argmax()]] == "dog"
 
 
 def test_a_stopped_training_with_adadelta_resumes_with_the_same_losses(tiny_corpus, recipe, workspace):
@@ -70,8 +85,6 @@ def test_the_first_update_is_adadeltas_worked_by_hand(tiny_corpus, recipe, works
                                "training.batch_tokens": 10**6})  # fmt: skip
     run = train("one", one, tiny_corpus, workspace)
     torch.manual_seed(one.training.seed)
-    from nmtlab.training.prepare import model_for
-
     model = model_for(one, run.pipeline)
     encoded = EncodedCorpus.open(workspace.cache, run.pipeline, tiny_corpus)
     (batch,) = Batches(encoded, 10**6, seed=1).epoch(0)

@@ -1,0 +1,1 @@
+"""Statistical translation through sil-thot and sil-machine, as a run."""

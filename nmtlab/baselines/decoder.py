@@ -1,0 +1,132 @@
+"""The decoder of a phrase-based system, opened from its folder."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, astuple, dataclass
+from hashlib import sha256
+from itertools import chain
+from pathlib import Path
+
+from machine.translation.thot import ThotSmtParameters, ThotWordAlignmentModelType
+from machine.translation.thot.thot_utils import load_smt_decoder, load_smt_model
+from thot.translation import TranslationData
+
+from nmtlab.errors import RunError
+from nmtlab.files import write_text
+
+_MANIFEST = "phrase.json"
+_MOST_TOKENS = 200  # of a sentence that the library translates; of a longer one it returns nothing
+
+
+@dataclass(frozen=True)
+class Weights:
+    """Weights of the log-linear model (Och and Ney 2002), in the decoder's order; only their ratios matter."""
+
+    word_penalty: float = -3.0
+    language_model: float = 1.0
+    target_phrase_length: float = 1.0
+    jump: float = 0.1
+    source_phrase_length: float = 1.0
+    phrase: float = 1.0
+    inverse_phrase: float = 1.0
+
+
+def seal(folder: Path, weights: Weights) -> None:
+    """Write the weights beside the models, and the SHA-256 of every file that is there."""
+    manifest = {"weights": asdict(weights), "files": _digests(folder)}
+    write_text(folder / _MANIFEST, json.dumps(manifest, indent=1) + "\n")
+
+
+def sealed_weights(folder: Path) -> Weights:
+    """Return the weights of models that are as they were when sealed.
+
+    Raises:
+        RunError: a file is missing, or is not as it was.
+    """
+    try:
+        manifest = json.loads((folder / _MANIFEST).read_text(encoding="utf-8"))
+        if _digests(folder) == manifest["files"]:
+            return Weights(**manifest["weights"])
+    except (OSError, ValueError, TypeError, KeyError):
+        pass
+    raise RunError(
+        f"run {folder.parent.name!r}: its {folder.name}/ is missing or damaged",
+        "restore it from a copy, or train the run again",
+    )
+
+
+@dataclass(frozen=True)
+class Decoded:
+    """A translation as the decoder gives it.
+
+    Args:
+        tokens: what was written.
+        sources: for each token the source positions [begin, end) of the phrase that its phrase translates.
+        score: the log-linear model's.
+    """
+
+    tokens: list[str]
+    sources: list[tuple[int, int]]
+    score: float
+
+
+class PhraseDecoder:
+    """Translates tokens with the models of a folder.
+
+    Args:
+        folder: written by `nmtlab.baselines.learning`.
+        weights: of the models.
+        stack_size: hypotheses kept of those that have translated as many words.
+        reordering: how many words a phrase may be translated ahead of its turn.
+        max_phrase: most tokens of a source phrase.
+    """
+
+    def __init__(self, folder: Path, weights: Weights, stack_size: int, reordering: int, max_phrase: int) -> None:
+        parameters = ThotSmtParameters(
+            translation_model_filename_prefix=str(folder / "tm"),
+            language_model_filename_prefix=str(folder / "lm"),
+            model_non_monotonicity=reordering,
+            model_a=max_phrase,
+            decoder_s=stack_size,
+        )
+        self._model = load_smt_model(ThotWordAlignmentModelType.IBM1, parameters)
+        self._decoder = load_smt_decoder(self._model, parameters)
+        self.weigh(weights)
+
+    def weigh(self, weights: Weights) -> None:
+        """Go on with other weights."""
+        self._model.weights = [*astuple(weights), 0.0]  # the last is that of a model of sentence lengths
+
+    def translate(self, sentence: Sequence[str], n_best: int = 1) -> list[Decoded]:
+        """Return translations of a sentence, which has tokens, best first; unknown tokens are copied.
+
+        One that is longer than the decoder can take is translated in parts, one behind the other.
+        """
+        begins = range(0, len(sentence), _MOST_TOKENS)
+        parts = [self._translate(sentence[begin : begin + _MOST_TOKENS], begin, n_best) for begin in begins]
+        return [_joined(ranked) for ranked in zip(*parts, strict=False)]
+
+    def _translate(self, sentence: Sequence[str], offset: int, n_best: int) -> list[Decoded]:
+        written = " ".join(sentence)
+        found = self._decoder.translate_n(written, n_best) if n_best > 1 else [self._decoder.translate(written)]
+        return [_decoded(data, offset) for data in found]
+
+
+def _decoded(data: TranslationData, offset: int) -> Decoded:
+    sources: list[tuple[int, int]] = []
+    for (first, last), end in zip(data.source_segmentation, data.target_segment_cuts, strict=True):
+        sources += [(offset + first - 1, offset + last)] * (end - len(sources))
+    return Decoded(list(data.target), sources, data.score)
+
+
+def _joined(parts: Sequence[Decoded]) -> Decoded:
+    return Decoded(
+        list(chain.from_iterable(part.tokens for part in parts)),
+        list(chain.from_iterable(part.sources for part in parts)),
+        sum(part.score for part in parts),
+    )
+
+
+def _digests(folder: Path) -> dict[str, str]:
+    files = sorted(file for file in folder.iterdir() if file.name != _MANIFEST)
+    return {file.name: sha256(file.read_bytes()).hexdigest() for file in files}

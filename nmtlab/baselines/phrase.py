@@ -1,0 +1,153 @@
+"""Training of a phrase-based system into a run: the Moses of thesis 3.2 (Koehn et al. 2003, 2007)."""
+
+import os
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import torch
+
+from nmtlab.baselines.decoder import PhraseDecoder, Weights, seal
+from nmtlab.baselines.learning import learn_language_model, learn_phrases
+from nmtlab.baselines.tokens import target_tokens, training_tokens
+from nmtlab.baselines.translator import MODELS, PhraseTranslator
+from nmtlab.baselines.tuning import tune_language_model, tune_weights
+from nmtlab.errors import CorpusError, RecipeError, RunError
+from nmtlab.evaluation.scores import bleu, default_tokenizer
+from nmtlab.recipe import PhraseSettings, Recipe
+from nmtlab.runs.environment import environment
+from nmtlab.runs.run import Run
+from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.learning import usable_pairs
+from nmtlab.text.pipeline import Pipeline
+from nmtlab.workspace import Workspace
+
+OnProgress = Callable[[str, float], None]
+"""Told what is being done, and the share of it that is."""
+
+
+def train_phrase(
+    name: str,
+    recipe: Recipe,
+    corpus: ParallelCorpus,
+    workspace: Workspace,
+    on_progress: OnProgress = lambda what, share: None,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> Run:
+    """Train a phrase-based system into a new run, which is there when it is whole and not before.
+
+    Phrases and language model come from train alone, weights from dev.
+
+    Args:
+        name: of the run.
+        recipe: of family `phrase`.
+        corpus: what to learn from.
+        workspace: where runs are kept.
+        on_progress: told how far things are.
+        should_stop: asked between steps; what was stopped is not kept.
+
+    Raises:
+        NmtlabError: something a person can mend.
+        RunError: there is such a run already, or it was stopped.
+    """
+    if recipe.model.family != "phrase":
+        raise RecipeError(
+            f"model.family = {recipe.model.family!r}: not phrase-based", "choose the recipe moses, or one built on it"
+        )
+    folder = workspace.run_folder(name)
+    if folder.exists():
+        raise _taken(name)
+
+    def report(what: str, share: float = 0.0) -> None:
+        if should_stop():
+            raise RunError(f"run {name!r}: stopped before it was whole, and not kept", "train it again")
+        on_progress(what, share)
+
+    started = time.perf_counter()
+    report("checking the corpus")
+    _check(corpus)
+    checksum = corpus.checksum()
+    recipe = recipe.with_changes(
+        {"corpus.name": corpus.name, "corpus.source": corpus.source, "corpus.target": corpus.target}
+    )
+    report("learning the vocabulary")
+    pipeline = Pipeline.learn(recipe.text, corpus)
+    workspace.runs.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=workspace.runs, prefix=f".{name}.") as unfinished:
+        run = Run.create(Path(unfinished, name), recipe, environment(checksum, torch.device("cpu")), pipeline)
+        score = _learn(run, corpus, report)
+        seconds = round(time.perf_counter() - started, 3)
+        run.log("validation", 1, bleu=score, seconds=seconds)
+        run.log("end", 1, status="finished", seconds=seconds)
+        try:
+            os.rename(run.folder, folder)
+        except OSError:
+            raise _taken(name) from None  # by another process, meanwhile
+    return Run(folder)
+
+
+def _learn(run: Run, corpus: ParallelCorpus, report: Callable[..., None]) -> float:
+    """Learn and tune the models of a run and return dev BLEU."""
+    settings, pipeline, folder = run.recipe.model, run.pipeline, run.folder / MODELS
+    folder.mkdir()
+    pairs = training_tokens(pipeline, list(usable_pairs(corpus, run.recipe.text.max_words, Counter())))
+    pairs = [(source, target) for source, target in pairs if source and target]
+    report("extracting phrases")
+    learn_phrases(folder, pairs, settings.aligner, settings.max_phrase, run.recipe.training.seed)
+    report("learning the language model")
+    learn_language_model(folder, (target for _, target in pairs), settings.language_model_order)
+    dev, references = list(corpus.lines("dev", corpus.source)), corpus.references("dev")
+    sentences = [tokens for line in references[0] if (tokens := target_tokens(pipeline, line))]
+    tune_language_model(folder, sentences, settings.language_model_order)
+    stacks = run.recipe.search.beam_size
+    decoder = PhraseDecoder(folder, Weights(), stacks, settings.reordering, settings.max_phrase)
+    translator = PhraseTranslator(decoder, pipeline)
+    weights = _tuned(translator, dev, references, settings, report)
+    seal(folder, weights)
+    decoder.weigh(weights)
+    report("translating dev")
+    return _bleu(translator, dev, references)
+
+
+def _tuned(
+    translator: PhraseTranslator,
+    dev: list[str],
+    references: list[list[str]],
+    settings: PhraseSettings,
+    report: Callable[..., None],
+) -> Weights:
+    most, evaluations = settings.tuning_sentences, settings.tuning_evaluations
+    done = 0
+
+    def score(weights: Weights) -> float:
+        nonlocal done
+        report("tuning the weights", min(1.0, done / evaluations))
+        done += 1
+        translator.decoder.weigh(weights)
+        return _bleu(translator, dev[:most], [lines[:most] for lines in references])
+
+    return tune_weights(score, evaluations)
+
+
+def _bleu(translator: PhraseTranslator, source: list[str], references: list[list[str]]) -> float:
+    texts = [translation.text for translation in translator.translate(source)]
+    return bleu(texts, references, default_tokenizer(translator.pipeline.target.language)).value
+
+
+def _check(corpus: ParallelCorpus) -> None:
+    """Refuse text that cannot be used, and dev or test text that is in train too."""
+    corpus.count("dev")
+    corpus.check()
+    for split in corpus.splits[1:]:
+        if shared := corpus.overlap(split):
+            raise CorpusError(
+                f"corpus {corpus.name!r}: {len(shared)} pairs of {split} are in train too, the first at {split} line "
+                f"{shared[0]}",
+                "take them out of train, or import the text again with 'nmtlab corpus import', which does",
+            )
+
+
+def _taken(name: str) -> RunError:
+    return RunError(f"run {name!r}: there is one already", "choose another --name")

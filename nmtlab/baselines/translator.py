@@ -1,0 +1,106 @@
+"""Strings in, strings out, with a phrase-based system."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from nmtlab.baselines.decoder import PhraseDecoder, sealed_weights
+from nmtlab.baselines.tokens import source_tokens, translated
+from nmtlab.recipe.search import SearchSettings
+from nmtlab.runs.run import Run
+from nmtlab.search.hypothesis import Hypothesis
+from nmtlab.text.pipeline import Pipeline
+from nmtlab.text.vocabulary import UNK
+from nmtlab.translation import Replacement, Translation
+
+MODELS = "phrase"
+"""Name of the folder of a run with its phrase-based models."""
+
+
+class PhraseTranslator:
+    """Segments, decodes, copies unknown words and detokenizes.
+
+    Args:
+        decoder: an open system.
+        pipeline: the text pipeline it was trained with.
+    """
+
+    def __init__(self, decoder: PhraseDecoder, pipeline: Pipeline) -> None:
+        self.decoder = decoder
+        self.pipeline = pipeline
+
+    def translate(
+        self, lines: Sequence[str], n_best: int = 1, on_progress: Callable[[int], None] = lambda lines: None
+    ) -> list[Translation]:
+        """Translate lines; a blank one stays blank.
+
+        Of a hypothesis, log-probability and score are the decoder's score; its attention, (1, 1, |y| + 1, S + 1), is
+        spread evenly over the source phrase that a token's phrase translates, and EOS attends to EOS.
+
+        Args:
+            lines: plain text, a sentence a line.
+            n_best: how many translations of each to return, at most, all different.
+            on_progress: told how many more lines are done.
+        """
+        translations = []
+        for line in lines:
+            translations.append(self._translate(line, n_best) if line.strip() else Translation([""], []))
+            on_progress(1)
+        return translations
+
+    def _translate(self, line: str, n_best: int) -> Translation:
+        tokens = source_tokens(self.pipeline, line)
+        if not tokens:
+            return Translation([""], [])
+        pieces = self.pipeline.source_pieces(line)
+        words, places = self.pipeline.source_words(line)
+        found: dict[str, tuple[Hypothesis, tuple[Replacement, ...]]] = {}
+        for decoded in self.decoder.translate(tokens, n_best):
+            written = decoded.tokens
+            target = [self._piece(token, dict(zip(tokens, pieces, strict=True))) for token in written]
+            ids = self._ids(written, target)
+            attention = _attention(decoded.sources, len(tokens))
+            hypothesis = Hypothesis(tuple(ids), decoded.score, decoded.score, True, attention)
+            copied = tuple(
+                Replacement(place, places[tokens.index(token)], words[places[tokens.index(token)]])
+                for place, (token, number) in enumerate(zip(written, ids, strict=True))
+                if number == UNK and translated(token) is None
+            )
+            found.setdefault(self.pipeline.target.tokenizer.join(target), (hypothesis, copied))
+        hypotheses, replacements = zip(*found.values(), strict=True)
+        return Translation(list(found), list(hypotheses), list(replacements))
+
+    def _piece(self, token: str, source: dict[str, str]) -> str:
+        number = translated(token)
+        return source[token] if number is None else self.pipeline.target.vocabulary.types[number]
+
+    def _ids(self, written: Sequence[str], pieces: Sequence[str]) -> list[int]:
+        """Return the ids of what was written; a copied piece has its own if the target language has it too."""
+        copies = self.pipeline.target.vocabulary.ids(pieces)
+        numbers = (translated(token) for token in written)
+        return [copy if number is None else number for copy, number in zip(copies, numbers, strict=True)]
+
+
+def open_phrase_system(run: Run, search: SearchSettings | None = None) -> PhraseTranslator:
+    """Return a translator with a run's phrase-based models.
+
+    Args:
+        run: a trained run of family `phrase`.
+        search: its beam size is that of the stacks; the recipe's own settings if not given.
+
+    Raises:
+        RunError: the models are missing or damaged.
+    """
+    settings, folder = run.recipe.model, run.folder / MODELS
+    stack_size = (search or run.recipe.search).beam_size
+    decoder = PhraseDecoder(folder, sealed_weights(folder), stack_size, settings.reordering, settings.max_phrase)
+    return PhraseTranslator(decoder, run.pipeline)
+
+
+def _attention(sources: Sequence[tuple[int, int]], source_length: int) -> np.ndarray:
+    """Return (1, 1, |y| + 1, source_length + 1) weights, those of a token even over the source of its phrase."""
+    weights = np.zeros((len(sources) + 1, source_length + 1), dtype=np.float32)
+    for row, (begin, end) in enumerate(sources):
+        weights[row, begin:end] = 1 / (end - begin)
+    weights[-1, -1] = 1.0
+    return weights[None, None]
