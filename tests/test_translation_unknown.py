@@ -8,10 +8,10 @@ from pointing_model import PointingModel
 from nmtlab.models.build import build_model
 from nmtlab.recipe import RnnSettings, SearchSettings, TextSettings, TransformerSettings
 from nmtlab.search.beam import beam_search
+from nmtlab.text.checked import DevText
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.pipeline import Pipeline
 from nmtlab.text.vocabulary import UNK
-from nmtlab.training.prepare import DevText
 from nmtlab.training.validation import dev_bleu
 from nmtlab.translation import Translator
 

@@ -14,11 +14,12 @@ from nmtlab.baselines.learning import learn_language_model, learn_phrases
 from nmtlab.baselines.tokens import target_tokens, training_tokens
 from nmtlab.baselines.translator import MODELS, PhraseTranslator
 from nmtlab.baselines.tuning import tune_language_model, tune_weights
-from nmtlab.errors import CorpusError, RecipeError, RunError
+from nmtlab.errors import RecipeError, RunError
 from nmtlab.evaluation.scores import bleu, default_tokenizer
 from nmtlab.recipe import PhraseSettings, Recipe
 from nmtlab.runs.environment import environment
 from nmtlab.runs.run import Run
+from nmtlab.text.checked import checked_corpus
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.learning import usable_pairs
 from nmtlab.text.pipeline import Pipeline
@@ -67,7 +68,7 @@ def train_phrase(
 
     started = time.perf_counter()
     report("checking the corpus")
-    _check(corpus)
+    checked_corpus(corpus)
     checksum = corpus.checksum()
     recipe = recipe.with_changes(
         {"corpus.name": corpus.name, "corpus.source": corpus.source, "corpus.target": corpus.target}
@@ -134,19 +135,6 @@ def _tuned(
 def _bleu(translator: PhraseTranslator, source: list[str], references: list[list[str]]) -> float:
     texts = [translation.text for translation in translator.translate(source)]
     return bleu(texts, references, default_tokenizer(translator.pipeline.target.language)).value
-
-
-def _check(corpus: ParallelCorpus) -> None:
-    """Refuse text that cannot be used, and dev or test text that is in train too."""
-    corpus.count("dev")
-    corpus.check()
-    for split in corpus.splits[1:]:
-        if shared := corpus.overlap(split):
-            raise CorpusError(
-                f"corpus {corpus.name!r}: {len(shared)} pairs of {split} are in train too, the first at {split} line "
-                f"{shared[0]}",
-                "take them out of train, or import the text again with 'nmtlab corpus import', which does",
-            )
 
 
 def _taken(name: str) -> RunError:

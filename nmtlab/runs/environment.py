@@ -11,7 +11,7 @@ import torch
 
 import nmtlab
 
-_PACKAGES = ("torch", "numpy", "sentencepiece", "sacremoses", "sacrebleu", "safetensors")
+_PACKAGES = ("torch", "numpy", "sentencepiece", "sacremoses", "sacrebleu", "safetensors", "sil-thot", "sil-machine")
 
 
 def environment(corpus_checksum: str, device: torch.device, processes: int = 1) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from nmtlab.recipe import Recipe
 from nmtlab.runs.environment import environment
 from nmtlab.runs.run import Run
 from nmtlab.text.batches import Batch, Batches
+from nmtlab.text.checked import DevText, checked_corpus
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.encoded import EncodedCorpus
 from nmtlab.text.pipeline import Pipeline
@@ -27,7 +28,7 @@ from nmtlab.training.events import Ended, OnEvent, Prepared, Preparing, Progress
 from nmtlab.training.losses import Objective
 from nmtlab.training.optimisers import optimiser_for
 from nmtlab.training.parallel import Group
-from nmtlab.training.prepare import DevText, checked_corpus, learned_table, model_for, needs_table, step_seed
+from nmtlab.training.prepare import learned_table, model_for, needs_table, step_seed
 from nmtlab.training.probes import embedding_norms, g_values
 from nmtlab.training.schedules import Schedule
 from nmtlab.training.validation import dev_bleu, text_perplexity

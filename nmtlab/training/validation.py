@@ -9,9 +9,9 @@ from nmtlab.evaluation.scores import bleu, default_tokenizer
 from nmtlab.models.interface import Pairs, TranslationModel
 from nmtlab.recipe import Recipe
 from nmtlab.text.batches import pad, sorted_batches
+from nmtlab.text.checked import DevText
 from nmtlab.text.pipeline import Pipeline
 from nmtlab.training.losses import Objective
-from nmtlab.training.prepare import DevText
 from nmtlab.translation import Translator
 
 _BATCH_TOKENS = 4096

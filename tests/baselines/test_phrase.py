@@ -212,7 +212,7 @@ def test_a_corpus_without_dev_or_with_dev_in_train_is_refused(make_corpus, works
     with pytest.raises(CorpusError, match=r"300 pairs of dev are in train too, the first at dev line 1; take them out"):
         train_phrase("no", RECIPE, corpus, workspace)
     (corpus.folder / "dev.de").unlink()
-    with pytest.raises(CorpusError, match=r"no dev.de; add it"):
+    with pytest.raises(CorpusError, match=r"no dev.de and dev.en; add them"):
         train_phrase("no", RECIPE, corpus, workspace)
     assert not workspace.runs.exists()
 

@@ -18,12 +18,12 @@ import pandas as pd
 from nmtlab.device import choose_device
 from nmtlab.runs.environment import environment
 from nmtlab.runs.run import Run
+from nmtlab.text.checked import DevText
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.encoded import EncodedCorpus
 from nmtlab.text.pipeline import Pipeline
 from nmtlab.training.events import Event, Progress
 from nmtlab.training.parallel import Group
-from nmtlab.training.prepare import DevText
 from nmtlab.training.trainer import Trainer
 
 NORMS = {

@@ -8,8 +8,8 @@ import torch
 from learned import learned_run
 
 from nmtlab.systems import open_system
+from nmtlab.text.checked import checked_corpus
 from nmtlab.text.vocabulary import BOS
-from nmtlab.training.prepare import checked_corpus
 from nmtlab.training.validation import dev_bleu, text_perplexity
 
 
