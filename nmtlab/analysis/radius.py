@@ -36,7 +36,7 @@ def _row(run: Run) -> dict[str, object]:
     return {
         "system": _system(model),
         "radius": model.radius,
-        "train_perplexity": _last_perplexity(run.metrics("train"), validations),
+        "train_perplexity": last_perplexity(run),
         "dev_bleu": validations["bleu"].max() if len(validations) else np.nan,
         "evaluations": len(validations),
         "run": run.name,
@@ -49,7 +49,13 @@ def _system(model: RnnSettings) -> str:
     return "fixnorm" + {"none": "", "module": "+lex", "table": "+table"}[model.lexicon]
 
 
-def _last_perplexity(train: pd.DataFrame, validations: pd.DataFrame) -> float:
+def last_perplexity(run: Run) -> float:
+    """Return the perplexity of the training text per token, dropout on, since the last evaluation but one.
+
+    In the recurrent recipes that is the last pass over the text. It is the mean of what was logged, by updates;
+    NaN where nothing was.
+    """
+    train, validations = run.metrics("train"), run.metrics("validation")
     if not len(train):
         return np.nan
     updates = train["step"].diff().fillna(train["step"])

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-import numpy as np
 from sacrebleu.metrics.base import Metric
 
+from nmtlab.analysis.radius import last_perplexity
 from nmtlab.analysis.translations import translations
 from nmtlab.evaluation import bleu_metric, default_tokenizer, paired_bootstrap, tokenized_bleu_metric
 from nmtlab.runs.run import Run
@@ -73,13 +73,7 @@ class TrainPerplexity:
 
     def value(self, run: Run, corpus: ParallelCorpus) -> float:
         """Return the perplexity per target token, without label smoothing."""
-        log = run.metrics("train")
-        if log.empty:
-            return np.nan
-        evaluated = run.metrics("validation")
-        updates = log["step"].diff().fillna(log["step"])
-        last = log["step"] > (evaluated["step"].iloc[-2] if len(evaluated) > 1 else 0)
-        return float(np.exp(np.average(np.log(log["perplexity"][last]), weights=updates[last])))
+        return last_perplexity(run)
 
     def significance(self, runs: Sequence[Run], baseline: Run, corpus: ParallelCorpus) -> dict[str, float]:
         """Return nothing: there are no sentences to draw from."""
