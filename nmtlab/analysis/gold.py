@@ -1,6 +1,7 @@
 """The truth about controlled languages that stands beside their text (see `nmtlab.text.seedlings.write_corpus`)."""
 
 import csv
+from pathlib import Path
 
 import pandas as pd
 
@@ -26,11 +27,20 @@ def gold_names(corpus: ParallelCorpus) -> pd.DataFrame:
     return _gold(corpus, "names")
 
 
+def has_gold(corpus: ParallelCorpus) -> bool:
+    """Return whether the truth about a corpus is known in this direction."""
+    return _path(corpus, "forms").is_file()
+
+
 def _gold(corpus: ParallelCorpus, kind: str) -> pd.DataFrame:
-    path = corpus.folder / "gold" / f"{kind}.{corpus.source}-{corpus.target}.tsv"
+    path = _path(corpus, kind)
     if not path.is_file():
         raise CorpusError(
             f"corpus {corpus.name!r}: no gold/{path.name}",
             "choose a corpus of controlled languages into en, made by 'nmtlab corpus make'",
         )
     return pd.read_csv(path, sep="\t", quoting=csv.QUOTE_NONE, na_filter=False)
+
+
+def _path(corpus: ParallelCorpus, kind: str) -> Path:
+    return corpus.folder / "gold" / f"{kind}.{corpus.source}-{corpus.target}.tsv"

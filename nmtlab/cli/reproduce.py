@@ -1,6 +1,7 @@
 """`nmtlab reproduce`."""
 
 from collections.abc import Callable, Mapping
+from itertools import compress
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -13,7 +14,12 @@ if TYPE_CHECKING:
 
 
 def reproduce(
-    table: Annotated[str, typer.Argument(help="Table of the thesis: table-3.4, table-3.6, table-3.8 or table-3.10.")],
+    table: Annotated[
+        str,
+        typer.Argument(
+            help="table-3.4, table-3.6, table-3.8 or table-3.10 of the thesis, or lexical-choice, which says why."
+        ),
+    ],
     scale: Annotated[
         Literal["tiny", "small", "thesis"],
         typer.Option(
@@ -102,6 +108,7 @@ def _print_table(table: "Table", scale: "Scale", lines: "pd.DataFrame", left_out
     from nmtlab.cli.tables import print_table
     from nmtlab.experiments import published
 
+    lines = lines[(lines["seeds"] > 0) | (lines["missing"] > 0) | (lines["diverged"] > 0)]
     several = len(table.measures) > 1
     columns = ["pair", "system", *(["measure"] if several else []), "measured, 95 %"]
     columns += [f"to {table.baseline}", "p", "verdict"] if table.baseline else []
@@ -112,18 +119,24 @@ def _print_table(table: "Table", scale: "Scale", lines: "pd.DataFrame", left_out
         + [line.published, *([line.published_difference + line.published_mark] if table.baseline else [])]
         for line in lines.itertuples()
     ]
+    if not table.published:
+        told = [any(cells) for cells in zip(*rows, strict=True)]
+        columns, *rows = ([*compress(row, told)] for row in (columns, *rows))
     print_table(f"{table.name} {scale}: {table.title}", columns, rows, set(columns[2 + several :]) - {"verdict"})
     metrics = "" if several else f"{table.measures[0].name}; "
     print(f"  {metrics}mean over the seeds {', '.join(map(str, table.seeds[scale]))}, and 95 % by Student's t")
     _print_verdicts(table, lines)
-    sources = ", ".join(published(table.name)["source"].unique())
-    text = "" if scale == "thesis" else "; on other text, so that differences can be compared, not scores"
-    print(f"  published: {sources + text if sources else 'nothing is here (data/published comes with the checkout)'}")
+    if table.published:
+        sources = ", ".join(published(table.name)["source"].unique())
+        text = "" if scale == "thesis" else "; on other text, so that differences can be compared, not scores"
+        there = sources + text if sources else "nothing is here (data/published comes with the checkout)"
+        print(f"  published: {there}")
     _print_reasons(table, scale, left_out)
 
 
 def _print_verdicts(table: "Table", lines: "pd.DataFrame") -> None:
-    from nmtlab.experiments.summary import SIGNIFICANT, USABLE_BLEU
+    from nmtlab.experiments.measures import USABLE_BLEU
+    from nmtlab.experiments.summary import SIGNIFICANT
 
     if not table.baseline:
         return

@@ -68,7 +68,7 @@ class Table:
     """A table of the seeds as a grid of runs. Rows are pairs and columns systems, whichever way it was printed.
 
     Args:
-        name: as in `data/published`.
+        name: as in `data/published`, if it is there.
         title: what it shows.
         rows: in the order of printing.
         systems: the columns.
@@ -78,6 +78,7 @@ class Table:
         exceptions: (row, system) -> what is changed there alone.
         left_out: (row, system) -> why that cell is not run at any scale.
         seeds: scale -> seeds of each cell.
+        published: whether it was printed anywhere.
     """
 
     name: str
@@ -90,6 +91,7 @@ class Table:
     exceptions: Mapping[tuple[str, str], Changes] = field(default_factory=dict)
     left_out: Mapping[tuple[str, str], str] = field(default_factory=dict)
     seeds: Mapping[Scale, tuple[int, ...]] = field(default_factory=lambda: SEEDS)
+    published: bool = True
 
     def only(self, names: Iterable[str]) -> "Table":
         """Return the table with some of its rows.

@@ -1,17 +1,23 @@
 """The numbers in the seeds' tables: how each is taken from a run."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from sacrebleu.metrics.base import Metric
 
+from nmtlab.analysis.lexical_choice import lexical_choice
+from nmtlab.analysis.measure import measure
 from nmtlab.analysis.radius import last_perplexity
 from nmtlab.analysis.translations import translations
 from nmtlab.evaluation import bleu_metric, default_tokenizer, paired_bootstrap, tokenized_bleu_metric
 from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.tokenizers import Words
+
+USABLE_BLEU = 5.0
+"""Where no system reaches this, there are a few words in the right place, and differences mean nothing."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +34,7 @@ class Bleu:
     split: Literal["dev", "test"]
     detokenized_into: tuple[str, ...] = ()
     lower_is_better: ClassVar[bool] = False
+    usable: ClassVar[float] = USABLE_BLEU
 
     def value(self, run: Run, corpus: ParallelCorpus) -> float:
         """Return the BLEU of a run, in percent."""
@@ -70,6 +77,7 @@ class TrainPerplexity:
     name: str = "train perplexity"
     split: ClassVar[None] = None
     lower_is_better: ClassVar[bool] = True
+    usable: ClassVar[float] = -math.inf
 
     def value(self, run: Run, corpus: ParallelCorpus) -> float:
         """Return the perplexity per target token, without label smoothing."""
@@ -80,8 +88,32 @@ class TrainPerplexity:
         return {}
 
 
-Measure = Bleu | TrainPerplexity
-"""A number in a table."""
+@dataclass(frozen=True)
+class Finding:
+    """A number of `nmtlab.analysis.lexical_choice`, of the test text; NaN of a run that has none.
+
+    Args:
+        name: of the quantity there.
+        lower_is_better: which way the thesis wants it.
+    """
+
+    name: str
+    lower_is_better: bool = False
+    split: ClassVar[Literal["test"]] = "test"
+    usable: ClassVar[float] = -math.inf
+
+    def value(self, run: Run, corpus: ParallelCorpus) -> float:
+        """Return the number, from the run's folder if it has been asked for before."""
+        found = measure(run, lexical_choice, corpus=corpus)
+        return dict(zip(found["quantity"], found["value"], strict=True)).get(self.name, math.nan)
+
+    def significance(self, runs: Sequence[Run], baseline: Run, corpus: ParallelCorpus) -> dict[str, float]:
+        """Return nothing: the seeds alone tell how sure it is."""
+        return {}
+
+
+Measure = Bleu | TrainPerplexity | Finding
+"""A number in a table. Where no system of a row reaches `usable`, differences between them mean nothing."""
 
 DEV_BLEU = Bleu("dev BLEU", "dev")
 """Best tokenized dev BLEU (Tables 3.4 and 3.8)."""
@@ -91,3 +123,11 @@ TEST_BLEU = Bleu("test BLEU", "test", detokenized_into=("en",))
 
 TRAIN_PERPLEXITY = TrainPerplexity()
 """Train perplexity after training (Table 3.8)."""
+
+RARE_RECALL = Finding("rare recall")
+NORM_FREQUENCY = Finding("norm-frequency", lower_is_better=True)
+NORM_DECIDES = Finding("norm decides", lower_is_better=True)
+LEFT_SHIFT = Finding("left shift", lower_is_better=True)
+ALIGNMENT_ERROR = Finding("alignment error", lower_is_better=True)
+RIGHT_COPIES = Finding("right copies")
+LEXICON_PRECISION = Finding("lexicon precision")

@@ -11,9 +11,6 @@ from nmtlab.experiments.declaration import Table
 
 Verdict = Literal["better", "worse", "undecided"]
 
-USABLE_BLEU = 5.0
-"""Where no system reaches this, there are a few words in the right place, and differences mean nothing."""
-
 SIGNIFICANT = 0.01
 """Level of the bootstrap in thesis 3.2."""
 
@@ -75,7 +72,7 @@ def summary(results: pd.DataFrame, table: Table) -> pd.DataFrame:
     lines = []
     for (row, metric), cells in results.groupby(["row", "metric"], sort=False):
         lower = measures[metric].lower_is_better
-        usable = lower or bool((cells["value"] >= USABLE_BLEU).any())
+        usable = bool((cells["value"] >= measures[metric].usable).any())
         baseline = cells[cells["column"] == table.baseline]
         for column, own in cells.groupby("column", sort=False):
             line = {"row": row, "column": column, "metric": metric, "verdict": "", **_line(own)}

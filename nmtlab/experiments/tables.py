@@ -1,10 +1,10 @@
-"""The tables of the seeds that can be run."""
+"""The tables of the seeds that can be run, and those that say why they come out so."""
 
 from nmtlab.errors import NmtlabError
 from nmtlab.experiments.declaration import Table
-from nmtlab.experiments.lexical_choice import TABLE_3_4, TABLE_3_6, TABLE_3_8, TABLE_3_10
+from nmtlab.experiments.lexical_choice import LEXICAL_CHOICE, TABLE_3_4, TABLE_3_6, TABLE_3_8, TABLE_3_10
 
-TABLES: tuple[Table, ...] = (TABLE_3_4, TABLE_3_6, TABLE_3_8, TABLE_3_10)
+TABLES: tuple[Table, ...] = (TABLE_3_4, TABLE_3_6, TABLE_3_8, TABLE_3_10, LEXICAL_CHOICE)
 
 
 def find_table(name: str) -> Table:

@@ -46,6 +46,11 @@ def gold_links(corpus: ParallelCorpus, split: str) -> list[frozenset[Link]]:
     return links
 
 
+def has_gold_links(corpus: ParallelCorpus, split: str) -> bool:
+    """Return whether a corpus has the true links of a split, as controlled languages have."""
+    return any((corpus.folder / "gold" / name).is_file() for name in _names(corpus, split))
+
+
 def check_links(links: Collection[Link], source_words: int, target_words: int, where: str) -> None:
     """Raise `CorpusError` if a link is to a word that a sentence pair of so many words does not have.
 
@@ -72,10 +77,16 @@ def _parsed(line: str, where: str) -> frozenset[Link]:
 
 def _gold(corpus: ParallelCorpus, split: str) -> tuple[Path, bool]:
     """Return the file of gold links, and whether it is in the other direction."""
-    names = [f"{split}.{a}-{b}.align" for a, b in ((corpus.source, corpus.target), (corpus.target, corpus.source))]
+    names = _names(corpus, split)
     for turned, name in enumerate(names):
         if (corpus.folder / "gold" / name).is_file():
             return corpus.folder / "gold" / name, bool(turned)
     raise CorpusError(
         f"{corpus.folder}: no gold/{names[0]}", "choose a controlled language, or give links of a word aligner"
     )
+
+
+def _names(corpus: ParallelCorpus, split: str) -> list[str]:
+    """Return the names that a file of gold links may have, the second in the other direction."""
+    languages = ((corpus.source, corpus.target), (corpus.target, corpus.source))
+    return [f"{split}.{one}-{other}.align" for one, other in languages]

@@ -13,7 +13,7 @@ from nmtlab.cli.grid_bar import GridBar
 from nmtlab.cli.reproduce import reproduce
 from nmtlab.experiments import TABLES, cells_of
 from nmtlab.experiments.events import Counted, Left, NoText, Opening, Told
-from nmtlab.experiments.measures import DEV_BLEU, TRAIN_PERPLEXITY
+from nmtlab.experiments.measures import ALIGNMENT_ERROR, DEV_BLEU, LEFT_SHIFT, LEXICON_PRECISION, TRAIN_PERPLEXITY
 from nmtlab.training.events import Prepared, Preparing, Progress, Validated
 
 # The command's own tables are tested with the declarations; this one takes seconds.
@@ -119,9 +119,24 @@ def test_an_unknown_table_is_answered_with_those_there_are(nmtlab):
     assert said.err == f"nmtlab: table 'table-1.1': not known; choose one of {', '.join(t.name for t in TABLES)}\n"
 
 
+def test_of_a_table_of_our_own_nothing_is_said_of_what_was_published_nor_of_what_no_run_has(
+    nmtlab, data, tmp_path, tiny_recipe, monkeypatch
+):
+    measures = {"measures": (LEFT_SHIFT, ALIGNMENT_ERROR, LEXICON_PRECISION), "published": False, "name": "why"}
+    recipe = tiny_recipe.with_changes({**LEARNED, "training.max_evaluations": 2})
+    table = dataclasses.replace(little_table(tmp_path, recipe, seeds=(1,)), **measures)
+    monkeypatch.setattr("nmtlab.experiments.tables.TABLES", (table,))
+    said = nmtlab("reproduce", "why", "--scale", "tiny")
+    assert said.code == 0
+    assert [row[:3] for row in rows(said)] == [
+        ["ha-en", system, measure] for measure in ("left shift", "alignment error") for system in ("tied", "fixnorm")
+    ]
+    assert "published" not in said.out
+
+
 def test_the_help_names_the_tables_that_there_are(nmtlab):
     told = reproduce.__annotations__["table"].__metadata__[0].help
-    assert re.findall(r"table-[\d.]*\d", told) == [table.name for table in TABLES]
+    assert re.findall(r"table-[\d.]*\d|lexical-choice", told)[: len(TABLES)] == [table.name for table in TABLES]
 
 
 # Progress

@@ -1,0 +1,99 @@
+"""The numbers of lexical choice are those of the analyses that they come from."""
+
+import pytest
+
+from nmtlab.analysis.attention import attention_error, attention_shift
+from nmtlab.analysis.choices import rare_choices
+from nmtlab.analysis.lexical_choice import lexical_choice
+from nmtlab.analysis.measure import measure
+from nmtlab.analysis.norms import norm_correlations, word_norms
+from nmtlab.analysis.translations import translations
+from nmtlab.analysis.unknown_words import reference_unknowns
+from nmtlab.errors import NmtlabError
+from nmtlab.recipe import find_recipe
+from nmtlab.runs.run import Run
+from nmtlab.systems import train
+from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.links import gold_links
+from nmtlab.text.seedlings import SeedlingSettings, write_corpus
+from nmtlab.workspace import Workspace
+
+SMALL = {
+    "model.d_model": 24, "model.init_range": 0.1, "training.optimiser": "adam", "training.constant_rate": 0.01,
+    "training.loss": "mean", "training.max_evaluations": 6, "text.minimum_count": 2, "search.beam_size": 2,
+    "machine.threads": 1,
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory) -> ParallelCorpus:
+    folder = tmp_path_factory.mktemp("words") / "words"
+    write_corpus(folder, ["qad"], SeedlingSettings(vocabulary=150, names=6), train=600, dev=20, test=40)
+    return ParallelCorpus.open(folder, "qad", "en")
+
+
+@pytest.fixture(scope="module")
+def runs(corpus, tmp_path_factory) -> dict[str, Run]:
+    workspace = Workspace(tmp_path_factory.mktemp("runs") / "data")
+    recipes = {
+        "tied": find_recipe("tied").with_changes(SMALL),
+        "fixnorm-lex": find_recipe("fixnorm-lex").with_changes(SMALL),
+        "moses": find_recipe("moses").with_changes({"machine.threads": 1}),
+    }
+    return {name: train(name, recipe, corpus, workspace) for name, recipe in recipes.items()}
+
+
+def numbers(run: Run, corpus: ParallelCorpus) -> dict[str, tuple[float, int]]:
+    return {line.quantity: (line.value, line.count) for line in lexical_choice(run, corpus).itertuples(index=False)}
+
+
+def test_each_number_is_that_of_its_own_analysis(runs, corpus):
+    run, links = runs["tied"], gold_links(corpus, "test")
+    found = numbers(run, corpus)
+    shifts = attention_shift(run, corpus, "test", links)
+    assert found["left shift"] == (pytest.approx(-shifts["shift"].dropna().mean()), shifts["shift"].notna().sum())
+    assert found["alignment error"][0] == attention_error(shifts, links)["error_rate"].item()
+    norms = norm_correlations(word_norms(run)).set_index("quantity")
+    assert found["norm-frequency"] == tuple(norms.loc["used_norm", ["spearman", "words"]])
+    wrong = rare_choices(run, corpus, "test", below=10).query("not right")
+    assert found["norm decides"] == ((wrong["largest"] == "word_norm").mean(), len(wrong))
+    unknowns = reference_unknowns(run, corpus, "test", links).query("linked")
+    assert found["right copies"] == (unknowns["correct"].mean(), len(unknowns))
+    assert "lexicon precision" not in found
+
+
+def test_rare_words_are_those_that_training_has_one_to_nine_times(runs, corpus):
+    counts, rare, produced = {}, 0, 0
+    for _, target in corpus.pairs("train"):
+        for word in target.split():
+            counts[word] = counts.get(word, 0) + 1
+    said = translations(runs["tied"], corpus, "test")
+    for (_, reference), hypothesis in zip(corpus.pairs("test"), said, strict=True):
+        words = hypothesis.split()
+        for word in {word for word in reference.split() if 1 <= counts.get(word, 0) < 10}:
+            rare += reference.split().count(word)
+            produced += min(reference.split().count(word), words.count(word))
+    value, count = numbers(runs["tied"], corpus)["rare recall"]
+    assert (value, count) == (pytest.approx(produced / rare), rare)
+
+
+def test_a_system_with_fixed_norms_has_no_correlation_and_one_with_a_lexicon_its_precision(runs, corpus):
+    found = numbers(runs["fixnorm-lex"], corpus)
+    assert found["norm-frequency"][0] != found["norm-frequency"][0]  # NaN
+    assert found["norm decides"][0] == 0
+    assert 0 < found["lexicon precision"][0] <= 1
+
+
+def test_a_phrase_based_run_is_asked_about_its_translations_alone(runs, corpus):
+    assert set(numbers(runs["moses"], corpus)) == {"rare recall", "frequent recall"}
+
+
+def test_the_answer_is_kept_with_the_run(runs, corpus):
+    first = measure(runs["tied"], lexical_choice, corpus=corpus)
+    assert first.equals(measure(runs["tied"], lexical_choice, corpus=corpus))
+    assert [path for path in (runs["tied"].folder / "measures").iterdir() if path.suffix == ".parquet"]
+
+
+def test_other_languages_are_refused(runs, tiny_corpus):
+    with pytest.raises(NmtlabError, match="translates qad to en"):
+        lexical_choice(runs["tied"], tiny_corpus)

@@ -1,0 +1,57 @@
+"""Reference links: the truth where it is known, an aligner's elsewhere."""
+
+import pytest
+from learned import learned_run
+
+from nmtlab.analysis.reference_links import reference_links
+from nmtlab.analysis.word_pairs import word_pairs
+from nmtlab.errors import CorpusError
+from nmtlab.evaluation.alignment_error import alignment_error
+from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.links import gold_links, has_gold_links
+from nmtlab.text.seedlings import SeedlingSettings, write_corpus
+
+
+@pytest.fixture(scope="module")
+def grown(tmp_path_factory) -> ParallelCorpus:
+    folder = tmp_path_factory.mktemp("grown") / "grown"
+    write_corpus(folder, ["qad"], SeedlingSettings(vocabulary=100, names=3), train=400, dev=20, test=40)
+    return ParallelCorpus.open(folder, "qad", "en")
+
+
+@pytest.fixture(scope="module")
+def run(grown, tiny_recipe, tmp_path_factory):
+    return learned_run(tmp_path_factory.mktemp("run"), grown, tiny_recipe.with_changes({"training.max_evaluations": 1}))
+
+
+def without_gold(corpus: ParallelCorpus, folder) -> ParallelCorpus:
+    for path in corpus.folder.iterdir():
+        if path.suffix in (".qad", ".en"):
+            (folder / path.name).write_bytes(path.read_bytes())
+    return ParallelCorpus.open(folder, "qad", "en")
+
+
+def test_a_controlled_language_has_its_true_links(grown, run):
+    assert has_gold_links(grown, "test")
+    assert reference_links(run.pipeline, grown, "test") == gold_links(grown, "test")
+
+
+def test_other_text_has_an_aligners_which_are_near_the_true_ones(grown, run, tmp_path):
+    plain = without_gold(grown, tmp_path)
+    assert not has_gold_links(plain, "test")
+    links = reference_links(run.pipeline, plain, "test")
+    assert alignment_error(links, gold_links(grown, "test")).error_rate < 0.3
+    assert reference_links(run.pipeline, plain, "test") == links
+    assert len(word_pairs(run, plain, "test", links)) == 40
+
+
+def test_links_of_the_training_text_itself(grown, run, tmp_path):
+    assert len(reference_links(run.pipeline, without_gold(grown, tmp_path), "train")) == 400
+
+
+def test_no_training_text_to_learn_from(grown, run, tmp_path):
+    without_gold(grown, tmp_path)
+    for path in tmp_path.glob("train.*"):
+        path.unlink()
+    with pytest.raises(CorpusError, match="train"):
+        reference_links(run.pipeline, ParallelCorpus.open(tmp_path, "qad", "en"), "test")
