@@ -1,0 +1,9 @@
+"""The seeds' figures: tables of `nmtlab.analysis` in, plotly figures out."""
+
+from nmtlab.plots.attention import attention_figure
+from nmtlab.plots.depth import depth_figure
+from nmtlab.plots.dynamics import dev_figure, gradient_figure
+from nmtlab.plots.norms import norm_figure
+from nmtlab.plots.view import View
+
+__all__ = ["View", "attention_figure", "depth_figure", "dev_figure", "gradient_figure", "norm_figure"]

@@ -1,0 +1,68 @@
+"""Training curves: dev scores and gradient norms (thesis Figures 3.4 and 3.5)."""
+
+from typing import Literal
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from nmtlab.plots.theme import dressed, plain, see_through, styles
+
+_MOST_POINTS = 2000
+
+
+def dev_figure(
+    curves: pd.DataFrame, score: Literal["bleu", "perplexity"] = "bleu", over: Literal["step", "minutes"] = "step"
+) -> go.Figure:
+    """Draw a dev score over the course of training, the checkpoint that is kept with a star.
+
+    Args:
+        curves: rows of `dynamics.dev_curve`, of one run or several.
+        score: what to draw; perplexity on a logarithmic axis.
+        over: updates or minutes.
+    """
+    figure, style = go.Figure(), styles(curves["run"])
+    for run, own in curves.groupby("run", sort=False):
+        figure.add_scatter(
+            x=own[over], y=own[score], mode="lines+markers", name=plain(str(run)), line=style[run],
+            marker={"symbol": ["star" if best else "circle" for best in own["best"]],
+                    "size": [13 if best else 5 for best in own["best"]]},
+            customdata=own[["step", "minutes"]],
+            hovertemplate="%{y:.2f} after %{customdata[0]:,} updates, %{customdata[1]:.1f} min<extra>"
+            + plain(str(run)) + "</extra>",
+        )  # fmt: skip
+    figure.update_xaxes(title_text="updates" if over == "step" else "training time (minutes)", rangemode="tozero")
+    if score == "bleu":
+        figure.update_yaxes(title_text="dev BLEU (%)", rangemode="tozero")
+    else:
+        figure.update_yaxes(title_text="dev perplexity (per token)", type="log")
+    return dressed(figure, f"Dev {'BLEU' if score == 'bleu' else 'perplexity'} while training")
+
+
+def gradient_figure(curves: pd.DataFrame) -> go.Figure:
+    """Draw the gradient's norm at every update, its median as a line, spikes as crosses.
+
+    Of a long training every n-th update is drawn, so that at most 2,000 are; every spike is.
+
+    Args:
+        curves: rows of `dynamics.gradient_curve`, of one run or several.
+    """
+    figure, style = go.Figure(), styles(curves["run"])
+    for run, own in curves.groupby("run", sort=False):
+        name, colour, spikes = plain(str(run)), style[run]["color"], own[own["spike"]]
+        some = own.iloc[:: max(1, -(-len(own) // _MOST_POINTS))]
+        shared = {"legendgroup": name, "showlegend": False}
+        figure.add_scattergl(
+            x=some["step"], y=some["norm"], mode="lines", line={"color": see_through(colour, 0.25), "width": 1},
+            hoverinfo="skip", **shared,
+        )  # fmt: skip
+        figure.add_scattergl(
+            x=spikes["step"], y=spikes["norm"], mode="markers", marker={"symbol": "x", "size": 6, "color": colour},
+            hovertemplate="spike: %{y:.2f} at update %{x:,}<extra>" + name + "</extra>", **shared,
+        )  # fmt: skip
+        figure.add_scatter(
+            x=some["step"], y=some["median"], mode="lines", line=style[run], legendgroup=name,
+            name=f"{name} ({len(spikes):,} spikes)", hovertemplate="median %{y:.2f}<extra>" + name + "</extra>",
+        )  # fmt: skip
+    figure.update_xaxes(title_text="updates")
+    figure.update_yaxes(title_text="norm of the gradient, before clipping", type="log")
+    return dressed(figure, "Global gradient norm while training: each update (faint), running median, spikes (×)")

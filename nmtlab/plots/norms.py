@@ -1,0 +1,65 @@
+"""Length of word vectors and output biases by frequency (thesis Figure 3.2)."""
+
+import pandas as pd
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from nmtlab.plots.theme import dressed, plain, see_through, styles
+
+_SHOWN = {
+    "used_norm": "‖W<sub>e</sub>‖ as it is used",
+    "norm": "‖W<sub>e</sub>‖ as it is stored",
+    "bias": "b<sub>e</sub>",
+}
+
+
+def norm_figure(bins: pd.DataFrame, words: pd.DataFrame | None = None) -> go.Figure:
+    """Draw median and range of bins of words over their frequency rank.
+
+    Args:
+        bins: rows of `norms.norm_bins` with a column `run`.
+        words: rows of `norms.word_norms` with a column `run`, to be drawn as points that can be picked; their
+            `customdata` is the word's id and the run.
+    """
+    quantities = [name for name in ("used_norm", "norm", "bias") if name in set(bins["quantity"])]
+    if len(quantities) == 3:
+        quantities.remove("norm")  # as stored: what is used is what decides
+    figure = make_subplots(cols=len(quantities), horizontal_spacing=0.1)
+    style = styles(bins["run"])
+    for column, quantity in enumerate(quantities, start=1):
+        for run, own in bins[bins["quantity"] == quantity].groupby("run", sort=False):
+            first = column == 1
+            if words is not None:
+                _add_words(figure, words[words["run"] == run], quantity, style[run]["color"], column)
+            _add_bins(figure, own, str(run), style[run], column, first)
+        figure.update_xaxes(title_text="frequency rank of the word", type="log", dtick=1, col=column)
+        figure.update_yaxes(title_text=_SHOWN[quantity], col=column)
+    figure.update_layout(legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0})
+    return dressed(figure, "Length of word vectors, and biases, by frequency: median and range of bins")
+
+
+def _add_bins(figure: go.Figure, bins: pd.DataFrame, run: str, style: dict[str, str], column: int, named: bool) -> None:
+    middle = (bins["first_rank"] * bins["last_rank"]) ** 0.5
+    shared = {"legendgroup": plain(run), "x": middle}
+    figure.add_scatter(
+        y=bins["highest"], mode="lines", line_width=0, showlegend=False, hoverinfo="skip", **shared, row=1, col=column
+    )
+    figure.add_scatter(
+        y=bins["lowest"], mode="lines", line_width=0, fill="tonexty", fillcolor=see_through(style["color"], 0.15),
+        showlegend=False, hoverinfo="skip", **shared, row=1, col=column,
+    )  # fmt: skip
+    figure.add_scatter(
+        y=bins["median"], mode="lines+markers", name=plain(run), line=style, showlegend=named,
+        customdata=bins[["first_rank", "last_rank", "lowest", "highest"]],
+        hovertemplate="ranks %{customdata[0]}–%{customdata[1]}<br>median %{y:.3f}, %{customdata[2]:.3f} to "
+        "%{customdata[3]:.3f}<extra>" + plain(run) + "</extra>", **shared, row=1, col=column,
+    )  # fmt: skip
+
+
+def _add_words(figure: go.Figure, words: pd.DataFrame, quantity: str, colour: str, column: int) -> None:
+    figure.add_scattergl(
+        x=words["rank"], y=words[quantity], mode="markers", legendgroup=plain(words["run"].iloc[0]), showlegend=False,
+        marker={"size": 4, "color": see_through(colour, 0.35)}, text=[plain(word) for word in words["word"]],
+        customdata=words[["id", "run", "count"]],
+        hovertemplate="%{text}<br>%{customdata[2]} times in training<br>%{y:.3f}<extra></extra>", row=1, col=column,
+    )  # fmt: skip

@@ -1,0 +1,138 @@
+"""Figures show the numbers they are given, name axes and units, and draw text as text."""
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+import plotly.io as pio
+import pytest
+
+from nmtlab.analysis.attention import attention
+from nmtlab.analysis.dynamics import dev_curve, gradient_curve
+from nmtlab.analysis.norms import norm_bins, word_norms
+from nmtlab.plots import View, attention_figure, depth_figure, dev_figure, gradient_figure, norm_figure
+from nmtlab.plots.theme import COLOURS, plain, styles
+
+HOSTILE = "<script>alert(1)</script>"
+
+
+def traces(figure: go.Figure, mode: str) -> list:
+    return [trace for trace in figure.data if getattr(trace, "mode", None) == mode]
+
+
+def assert_dressed(figure: go.Figure) -> None:
+    assert figure.layout.title.text
+    axes = [axis for axis in (*figure.select_xaxes(), *figure.select_yaxes()) if not axis.matches]
+    assert any(axis.title.text for axis in axes)
+    figure.to_json()
+
+
+@pytest.fixture(scope="module")
+def norms(trained):
+    words = word_norms(trained[0]).assign(run=HOSTILE)
+    return norm_bins(words, 5).assign(run=HOSTILE), words
+
+
+def test_norms_are_drawn_by_bin_and_by_word(norms):
+    bins, words = norms
+    figure = norm_figure(bins, words)
+    assert_dressed(figure)
+    for quantity, line in zip(("used_norm", "bias"), traces(figure, "lines+markers"), strict=True):
+        assert list(line.y) == list(bins.loc[bins["quantity"] == quantity, "median"])
+    points = traces(figure, "markers")
+    assert [list(trace.y) for trace in points] == [list(words["used_norm"]), list(words["bias"])]
+    assert list(points[0].customdata[:, 0]) == list(words["id"])
+
+
+def test_names_and_words_are_shown_as_text_and_not_as_tags(norms):
+    bins, words = norms
+    figure = norm_figure(bins, words.assign(word=HOSTILE))
+    figure.update_traces(customdata=None)  # nothing of it is shown but counts
+    assert "<script" not in str(figure.to_dict())
+    assert plain(HOSTILE) in [trace.name for trace in figure.data]
+
+
+def test_a_very_long_token_is_cut():
+    assert len(plain("x" * 10_000)) == 40
+    assert plain("a&b<c>") == "a&amp;b&lt;c&gt;"
+
+
+def test_attention_is_a_heatmap_a_run_of_the_chosen_head(trained):
+    run, _ = trained
+    weights = attention([run], "das ist", "this is")
+    figure = attention_figure(weights, links=[(0, 1)], layer=1, head=2)
+    assert_dressed(figure)
+    (heatmap,) = [trace for trace in figure.data if trace.type == "heatmap"]
+    own = weights.query("layer == 1 and head == 2")
+    assert heatmap.z.shape == (own["target_position"].nunique(), own["source_position"].nunique())
+    assert heatmap.z.ravel() == pytest.approx(own.sort_values(["target_position", "source_position"])["weight"])
+    (ring,) = traces(figure, "markers")
+    assert (list(ring.x), list(ring.y)) == ([0], [1])
+    assert figure.layout.yaxis.autorange == "reversed"
+
+
+def test_unknown_pieces_are_bold_in_the_attention(trained):
+    weights = attention([trained[0]], "das ist", "this is").assign(target_unknown=True, source_unknown=False)
+    figure = attention_figure(weights)
+    assert all(label.startswith("<b>") for label in figure.layout.yaxis.ticktext)
+    assert not any(label.startswith("<b>") for label in figure.layout.xaxis.ticktext)
+
+
+def test_g_is_drawn_in_two_panels_with_its_lines():
+    values = pd.DataFrame(
+        [("a", "attention", "encoder", "encoder", depth, float(depth)) for depth in (1, 2)]
+        + [("a", "feed-forward", "final", "decoder", 3, 9.0)],
+        columns=["run", "panel", "group", "side", "depth", "g"],
+    )
+    fits = pd.DataFrame(
+        [("a", "attention", "encoder", 1.5, 0.25)], columns=["run", "panel", "group", "slope", "intercept"]
+    )
+    figure = depth_figure(values, fits)
+    assert_dressed(figure)
+    assert [(list(t.x), list(t.y), t.xaxis) for t in traces(figure, "markers")] == [
+        ([1, 2], [1.0, 2.0], "x"), ([3], [9.0], "x2"),
+    ]  # fmt: skip
+    (line,) = traces(figure, "lines")
+    assert list(line.y) == [1.75, 3.25]
+
+
+@pytest.mark.parametrize(("score", "unit"), [("bleu", "%"), ("perplexity", "per token")])
+def test_dev_curves_show_the_scores_and_their_unit(trained, score, unit):
+    curve = dev_curve(trained[0])
+    figure = dev_figure(curve, score, over="minutes")
+    assert_dressed(figure)
+    (line,) = figure.data
+    assert list(line.y) == list(curve[score])
+    assert list(line.x) == list(curve["minutes"])
+    assert unit in figure.layout.yaxis.title.text
+    assert line.marker.symbol.count("star") == 1
+
+
+def test_every_spike_is_drawn_however_long_the_training():
+    spike = np.zeros(10_000, dtype=bool)
+    spike[[3, 7001]] = True
+    curve = pd.DataFrame({"run": "a", "step": range(1, 10_001), "norm": 1.0, "median": 1.0, "spike": spike})
+    figure = gradient_figure(curve)
+    assert_dressed(figure)
+    (crosses,) = traces(figure, "markers")
+    assert list(crosses.x) == [4, 7002]
+    assert all(len(line.x) <= 2000 for line in traces(figure, "lines"))
+
+
+def test_the_median_of_the_gradient_is_drawn(trained):
+    curve = gradient_curve(trained[0])
+    assert list(gradient_figure(curve).data[-1].y) == list(curve["median"])
+
+
+def test_more_runs_than_colours_differ_in_their_dashes():
+    given = styles([f"run {number}" for number in range(2 * len(COLOURS))])
+    assert len({(style["color"], style["dash"]) for style in given.values()}) == 2 * len(COLOURS)
+
+
+def test_a_view_is_a_rounded_table_to_a_test_and_a_chart_to_a_person(monkeypatch):
+    monkeypatch.setattr(pio.renderers, "default", "plotly_mimetype")
+    view = View(pd.DataFrame({"run": ["a"], "bleu": [12.3456]}), go.Figure())
+    assert repr(view).split() == ["run", "bleu", "a", "12.35"]
+    shown = view._repr_mimebundle_()
+    assert shown["text/plain"] == repr(view)
+    assert "application/vnd.plotly.v1+json" in shown
+    assert "… 5 rows more" in repr(View(pd.DataFrame({"x": range(25)}), go.Figure()))
