@@ -27,7 +27,7 @@ FLOORS = [
     ("systems",),
     ("analysis",),
     ("experiments", "plots"),
-    ("progress",),
+    ("progress", "views"),
     ("cli", "dashboards"),
     ("__main__",),
 ]

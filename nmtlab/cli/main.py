@@ -5,7 +5,7 @@ import sys
 
 import typer
 
-from nmtlab.cli import compare, demo, evaluate, recipes, reproduce, runs, train, translate
+from nmtlab.cli import compare, demo, evaluate, figures, recipes, reproduce, runs, train, translate
 from nmtlab.cli.corpus import app as corpus
 from nmtlab.cli.corpus_make import make
 from nmtlab.errors import NmtlabError
@@ -28,6 +28,7 @@ app.command()(translate.translate)
 app.command()(evaluate.evaluate)
 app.command()(compare.compare)
 app.command()(reproduce.reproduce)
+app.command()(figures.figures)
 app.add_typer(runs.app, name="runs")
 app.add_typer(recipes.app, name="recipes")
 

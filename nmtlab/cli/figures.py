@@ -1,0 +1,74 @@
+"""`nmtlab figures`."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from nmtlab.plots import View
+    from nmtlab.runs.run import Run
+
+_FORMATS = ("png", "pdf")
+
+
+def figures(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[RUN]...", help="Names of runs. [default: all that there are]")
+    ] = None,
+    to: Annotated[Path, typer.Option(help="Folder to write into.")] = Path("figures"),
+    pictures: Annotated[
+        bool, typer.Option(help="Also draw each as PNG and PDF, for a document; needs Chrome or Chromium.")
+    ] = True,
+) -> None:
+    """Write the thesis' figures of runs, all of one text in one figure: interactive HTML that needs nothing else.
+
+    Of each text: CORPUS.norms (Figure 3.2), CORPUS.dev (3.4), CORPUS.gradients (3.5) and CORPUS.depth (3.6), of those
+    runs that have what it shows.
+    """
+    from nmtlab.errors import NmtlabError
+    from nmtlab.files import replacing
+    from nmtlab.runs.run import list_runs, open_run
+    from nmtlab.workspace import Workspace
+
+    workspace = Workspace.find()
+    runs = [open_run(name, workspace) for name in names] if names else list_runs(workspace)[0]
+    if not runs:
+        raise NmtlabError("no runs yet", "make some with 'nmtlab demo' or 'nmtlab train'")
+    to.mkdir(parents=True, exist_ok=True)
+    browser = pictures and _browser_is_there()
+    for name, view in _views(runs):
+        path = to / f"{name}.html"
+        with replacing(path) as temporary:
+            view.figure.write_html(temporary, include_plotlyjs=True, config={"displaylogo": False})
+        for form in _FORMATS if browser else ():
+            with replacing(path.with_suffix(f".{form}")) as temporary:
+                view.figure.write_image(temporary, format=form, width=1000, scale=1)
+        print(f"written to {path}{' and as ' + ' and '.join(_FORMATS) if browser else ''}")
+    if pictures and not browser:
+        print("no pictures: no Chrome or Chromium was found (install one, or give --no-pictures)")
+
+
+def _views(runs: "list[Run]") -> "Iterator[tuple[str, View]]":
+    from nmtlab.views import depth_view, dev_view, gradient_view, norms_view
+
+    neural = [run for run in runs if run.recipe.model.family != "phrase" and len(run.metrics("validation"))]
+    kinds: list[tuple[str, Callable[[list[Run]], View], Callable[[Run], bool]]] = [
+        ("norms", norms_view, lambda run: True),
+        ("dev", dev_view, lambda run: True),
+        ("gradients", gradient_view, lambda run: len(run.gradient_norms()) > 0),
+        ("depth", depth_view, lambda run: len(run.g_values()) > 0),
+    ]
+    for corpus in dict.fromkeys(run.recipe.corpus.name for run in neural):
+        own = [run for run in neural if run.recipe.corpus.name == corpus]
+        for kind, view, has in kinds:
+            if some := [run for run in own if has(run)]:
+                yield f"{corpus}.{kind}", view(some)
+
+
+def _browser_is_there() -> bool:
+    """Return whether kaleido has a browser to draw with."""
+    from choreographer.browsers.chromium import Chromium
+
+    return Chromium.find_browser(skip_local=False) is not None
