@@ -19,14 +19,15 @@ _CONSTANT = 1e-5  # relative spread below which values differ by rounding alone
 def word_norms(system: System) -> pd.DataFrame:
     """Return the length of every output word's vector, and its bias, the most frequent word first.
 
-    Of a run without weights (packed), the lengths logged at its best evaluation, else at its last, are all there is.
+    Of a run without weights (packed) there are the lengths logged at its best evaluation, else at its last, and what
+    the recipe says of their use.
 
     Returns:
         A row for each type that may be produced, but the special ones. `id`; `word`; `count` in the training text's
         target side; `rank` from 1 by falling count, equally frequent ones by id; `norm`, the length of the output row
         as stored; `used_norm`, its length in the inner product (with fixnorm the same for all words); `bias` b_e, with
-        a lexical module b_e + b^l_e, of which training determines the sum alone. The last two are missing where there
-        are no weights.
+        a lexical module b_e + b^l_e, of which training determines the sum alone. Without weights the bias is missing,
+        and a Transformer's `used_norm` under fixnorm.
 
     Raises:
         RunError: a phrase-based run, or one with neither weights nor logged lengths.
@@ -109,7 +110,13 @@ def _logged(run: Run) -> dict[str, np.ndarray]:
             f"run {run.name!r}: neither weights nor logged lengths of word vectors", "train it up to an evaluation"
         )
     step = run.best_step if run.best_step in logged else max(logged)
-    return {"norm": logged[step]["output"].astype(np.float64)}
+    norm = logged[step]["output"].astype(np.float64)
+    model = run.recipe.model
+    if not model.fixnorm:
+        return {"norm": norm, "used_norm": norm}
+    if model.family == "rnn":
+        return {"norm": norm, "used_norm": np.full_like(norm, model.radius)}
+    return {"norm": norm}  # a Transformer's fixed length is a weight, g
 
 
 def _ranked(pipeline: Pipeline, values: dict[str, np.ndarray]) -> pd.DataFrame:

@@ -21,9 +21,10 @@ from hypothesis import strategies as st
 from nmtlab.analysis.norms import norm_bins, norm_correlations, spearman, word_norms
 from nmtlab.errors import RunError
 from nmtlab.models.build import build_model
-from nmtlab.recipe import RnnSettings
+from nmtlab.recipe import RnnSettings, find_recipe
 from nmtlab.runs.run import Run
-from nmtlab.systems import open_system
+from nmtlab.systems import open_system, train
+from nmtlab.workspace import Workspace
 
 
 def test_words_come_by_falling_count_with_their_length_and_bias():
@@ -121,9 +122,20 @@ def test_a_run_without_weights_has_the_lengths_logged_at_its_best_evaluation(tra
     frame = word_norms(packed)
     pd.testing.assert_frame_equal(frame[["id", "word", "count", "rank"]], whole[["id", "word", "count", "rank"]])
     assert frame["norm"].to_numpy() == pytest.approx(whole["norm"].to_numpy(), rel=1e-6)
+    assert run.recipe.model.fixnorm
     assert frame[["used_norm", "bias"]].isna().all(axis=None)
     assert norm_bins(frame)["quantity"].tolist() == ["norm"]
     assert norm_correlations(frame)["quantity"].tolist() == ["norm"]
+
+
+@pytest.mark.parametrize("name", ["tied", "fixnorm"])
+def test_without_its_weights_the_recipe_of_an_rnn_says_which_length_is_used(name, tiny_corpus, tmp_path):
+    small = {"model.d_model": 8, "training.max_evaluations": 1, "machine.threads": 1, "text.minimum_count": 1}
+    run = train("whole", find_recipe(name).with_changes(small), tiny_corpus, Workspace(tmp_path))
+    whole = word_norms(run)
+    packed = Run(shutil.copytree(run.folder, tmp_path / "packed", ignore=shutil.ignore_patterns("checkpoints")))
+    (packed.folder / "packed.json").write_text(f'{{"best_step": {run.best_step}}}', encoding="utf-8")
+    assert word_norms(packed)["used_norm"].to_numpy() == pytest.approx(whole["used_norm"].to_numpy(), rel=1e-5)
 
 
 def test_the_norms_of_a_run_are_those_of_its_model(trained, tiny_corpus):
