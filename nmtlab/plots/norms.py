@@ -22,7 +22,7 @@ def norm_figure(bins: pd.DataFrame, words: pd.DataFrame | None = None) -> go.Fig
             `customdata` is the word's id and the run.
     """
     quantities = [name for name in ("used_norm", "norm", "bias") if name in set(bins["quantity"])]
-    if len(quantities) == 3:
+    if "used_norm" in quantities and "norm" in quantities:
         quantities.remove("norm")  # as stored: what is used is what decides
     figure = make_subplots(cols=len(quantities), horizontal_spacing=0.1)
     style = styles(bins["run"])
@@ -34,8 +34,8 @@ def norm_figure(bins: pd.DataFrame, words: pd.DataFrame | None = None) -> go.Fig
             _add_bins(figure, own, str(run), style[run], column, first)
         figure.update_xaxes(title_text="frequency rank of the word", type="log", dtick=1, col=column)
         figure.update_yaxes(title_text=_SHOWN[quantity], col=column)
-    figure.update_layout(legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0})
-    return dressed(figure, "Length of word vectors, and biases, by frequency: median and range of bins")
+    figure.update_layout(legend={"orientation": "h", "y": -0.2, "yanchor": "top", "x": 0})
+    return dressed(figure, "Length of word vectors, and biases, by frequency: median and range of bins", 460)
 
 
 def _add_bins(figure: go.Figure, bins: pd.DataFrame, run: str, style: dict[str, str], column: int, named: bool) -> None:
