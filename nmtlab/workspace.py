@@ -59,6 +59,11 @@ class Workspace:
             )
         return self.runs / name
 
+    def corpus_names(self) -> list[str]:
+        """Return the names of all corpora, in the order of the alphabet."""
+        parents = (self.data / "corpora", *self.more_corpora)
+        return sorted({file.parent.name for parent in parents for file in parent.glob("[!.]*/train.*")})
+
     def new_corpus_folder(self, name: str) -> Path:
         """Return where a new corpus `name` belongs.
 

@@ -22,6 +22,7 @@ from nmtlab.systems import open_system
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.links import Link
 from nmtlab.text.vocabulary import EOS, SPECIALS, UNK
+from nmtlab.translation import Translator
 
 _END = SPECIALS[EOS]
 _COLUMNS = {
@@ -51,7 +52,8 @@ def attention(
         CorpusError: the source sentence is blank.
         RunError: a run is phrase-based, or its weights cannot be read.
     """
-    return pd.concat([_attention(run, source, target, machine) for run in runs], ignore_index=True)
+    systems = ((run.name, _opened(run, machine)) for run in runs)
+    return pd.concat([attention_of(*system, source, target) for system in systems], ignore_index=True)
 
 
 def attention_shift(
@@ -184,11 +186,20 @@ def attention_error(shifts: pd.DataFrame, links: Sequence[Collection[Link]]) -> 
     return pd.DataFrame([{"run": name, **_error(rows, links)} for name, rows in shifts.groupby("run", sort=False)])
 
 
-def _attention(run: Run, source: str, target: str | None, machine: MachineSettings | None) -> pd.DataFrame:
-    check_has_decoder(run)
+def attention_of(name: str, system: Translator, source: str, target: str | None = None) -> pd.DataFrame:
+    """Return the rows of `attention` of one system that is open already.
+
+    Args:
+        name: for the column `run`.
+        system: a neural one.
+        source, target: as of `attention`.
+
+    Raises:
+        CorpusError: the source sentence is blank.
+    """
     if not source.strip():
         raise CorpusError("source sentence: blank", "give a sentence")
-    system, pipeline = open_system(run, machine=machine), run.pipeline
+    pipeline = system.pipeline
     source_ids = pipeline.source_ids(source)
     if target is None:
         target_ids = [*system.translate([source])[0].hypotheses[0].tokens, EOS]
@@ -200,7 +211,7 @@ def _attention(run: Run, source: str, target: str | None, machine: MachineSettin
     layer, head, t, s = (axis.ravel() for axis in np.indices(forced.attention.shape))
     return pd.DataFrame(
         {
-            "run": run.name,
+            "run": name,
             "layer": layer + 1,
             "head": head + 1,
             "target_position": t,
@@ -212,6 +223,11 @@ def _attention(run: Run, source: str, target: str | None, machine: MachineSettin
             "weight": forced.attention.ravel(),
         }
     )
+
+
+def _opened(run: Run, machine: MachineSettings | None) -> Translator:
+    check_has_decoder(run)
+    return open_system(run, machine=machine)
 
 
 def _peaks(pair: WordPair, weights: np.ndarray) -> Iterator[dict[str, Any]]:

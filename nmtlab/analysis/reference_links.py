@@ -4,19 +4,38 @@ from collections import Counter
 from collections.abc import Iterable
 
 from nmtlab.alignment.aligner import WordAligner
+from nmtlab.errors import CorpusError
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.learning import usable_pairs
-from nmtlab.text.links import Link, gold_links, has_gold_links
+from nmtlab.text.links import Link, aligned_path, gold_links, has_gold_links, read_links
 from nmtlab.text.pipeline import Pipeline
 
 _Words = tuple[list[str], list[str]]
 
 
+def kept_links(corpus: ParallelCorpus, split: str) -> tuple[list[frozenset[Link]], bool]:
+    """Return the links that are stored with a text, and whether they are true ones, not an aligner's.
+
+    Raises:
+        CorpusError: there are none, or they do not belong to the split.
+    """
+    if has_gold_links(corpus, split):
+        return gold_links(corpus, split), True
+    links = read_links(aligned_path(corpus, split))
+    if len(links) != corpus.count(split):
+        raise CorpusError(
+            f"{aligned_path(corpus, split)}: {len(links):,} lines, but {split} has {corpus.count(split):,} pairs",
+            "give it a line for each pair",
+        )
+    return links, False
+
+
 def reference_links(pipeline: Pipeline, corpus: ParallelCorpus, split: str) -> list[frozenset[Link]]:
     """Return the links of each pair of a split, between the words that a pipeline cuts (see `word_pairs`).
 
-    A controlled language has true ones. Those of other text are a word aligner's (eflomal, symmetrised), which learns
-    from the training text and the split together; the same text gives the same links.
+    A controlled language has true ones, and a packed text has some beside it. Those of other text are a word aligner's
+    (eflomal, symmetrised), which learns from the training text and the split together; the same text gives the same
+    links.
 
     Args:
         pipeline: of the run that will be asked about them.
@@ -26,8 +45,8 @@ def reference_links(pipeline: Pipeline, corpus: ParallelCorpus, split: str) -> l
     Raises:
         CorpusError: no such split, no training text, or gold links that do not belong to the split.
     """
-    if has_gold_links(corpus, split):
-        return gold_links(corpus, split)
+    if has_gold_links(corpus, split) or aligned_path(corpus, split).is_file():
+        return kept_links(corpus, split)[0]
     asked = _words(pipeline, corpus.pairs(split))
     training = _words(pipeline, usable_pairs(corpus, pipeline.settings.max_words, Counter()))
     aligner = WordAligner.train([*training, *(asked if split != "train" else [])])

@@ -53,6 +53,19 @@ def translations(
     return list(read_lines(run.save_translation(path.name, lines)))
 
 
+def stored_translations(
+    run: Run, corpus: ParallelCorpus, split: str, search: SearchSettings | None = None
+) -> list[str] | None:
+    """Return a run's translations of a split if they have been made; arguments as of `translations`.
+
+    Raises:
+        CorpusError: no such split.
+    """
+    facts = _facts(run, list(corpus.lines(split, corpus.source)), split, search or run.recipe.search)
+    path = _path(run, facts)
+    return list(read_lines(path)) if path.exists() else None
+
+
 def _facts(run: Run, source: list[str], split: str, search: SearchSettings) -> dict[str, Any]:
     text = hashlib.sha256("\n".join(source).encode()).hexdigest()
     settings = search.model_dump(exclude={"batch_tokens"})

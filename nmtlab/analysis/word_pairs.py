@@ -77,7 +77,10 @@ def word_pairs(
             "give a set of links for each pair, empty where there is none",
         )
     numbered = enumerate(zip(pairs[:limit], links[:limit], strict=True), start=1)
-    found = (_word_pair(run.pipeline, split, line, *pair, frozenset(own)) for line, (pair, own) in numbered)
+    found = (
+        pair_of_words(run.pipeline, *pair, own, line, f"links of {split}, line {line}")
+        for line, (pair, own) in numbered
+    )
     return [pair for pair in found if pair.source_words and pair.target_words]
 
 
@@ -114,10 +117,29 @@ def target_word_counts(pipeline: Pipeline, corpus: ParallelCorpus) -> Counter[st
     return Counter(word for _, target in usable for word in pipeline.target.tokenizer.words(target)[0])
 
 
-def _word_pair(pipeline: Pipeline, split: str, line: int, source: str, target: str, links: frozenset[Link]) -> WordPair:
+def pair_of_words(
+    pipeline: Pipeline,
+    source: str,
+    target: str,
+    links: Collection[Link],
+    line: int = 1,
+    where: str = "links",
+) -> WordPair:
+    """Return one pair as words.
+
+    Args:
+        pipeline: that cuts them.
+        source, target: its text.
+        links: of its words.
+        line: its number in a split, from 1.
+        where: whose links they are, for the error.
+
+    Raises:
+        CorpusError: a link to a word that is not there.
+    """
     source_words, source_places = pipeline.source_words(source)
     target_words, target_places = pipeline.target.tokenizer.words(target)
-    check_links(links, len(source_words), len(target_words), f"links of {split}, line {line}")
+    check_links(links, len(source_words), len(target_words), where)
     target_ids = pipeline.target_ids(target)
     sayable = pipeline.target_allowed
     sayable[UNK] = False
@@ -132,5 +154,5 @@ def _word_pair(pipeline: Pipeline, split: str, line: int, source: str, target: s
         source_ids=pipeline.source_ids(source),
         target_ids=target_ids,
         unknown=pieces_of_words(target_places)[unsayable_pieces].any(0),
-        links=links,
+        links=frozenset(links),
     )

@@ -9,18 +9,6 @@ if TYPE_CHECKING:
     from nmtlab.text.corpus import ParallelCorpus
     from nmtlab.workspace import Workspace
 
-CORPUS = "demo-seedlings"
-LANGUAGE = "qaa"
-SYSTEMS = {
-    "demo-postnorm": "postnorm",
-    "demo-prenorm": "prenorm",
-    "demo-scalenorm": "prenorm-fixnorm-scalenorm",
-}
-SETTINGS = [
-    "text.vocabulary_size=1500", "model.d_model=64", "model.d_ff=256", "model.heads=2", "training.batch_tokens=1536",
-    "training.validate_every=100", "training.max_evaluations=8", "training.warmup=150", "training.rate_scale=1.0",
-]  # fmt: skip
-
 
 def demo(
     threads: Annotated[int | None, typer.Option(min=1, help="CPU threads. [default: torch's choice]")] = None,
@@ -29,12 +17,13 @@ def demo(
 
     What is there already, from an earlier time, is not made again.
     """
+    from nmtlab.demo import TRANSFORMERS, demo_corpus
     from nmtlab.workspace import Workspace
 
     workspace = Workspace.find()
-    corpus = _corpus(workspace)
-    settings = [*SETTINGS, *([f"machine.threads={threads}"] if threads else [])]
-    runs = [_run(name, recipe, settings, corpus, workspace) for name, recipe in SYSTEMS.items()]
+    corpus = demo_corpus(workspace)
+    _introduce(corpus)
+    runs = [_run(workspace, name, threads) for name in TRANSFORMERS]
     _report(runs, corpus)
     print(
         "\nWhat next:\n"
@@ -45,39 +34,22 @@ def demo(
     )
 
 
-def _corpus(workspace: "Workspace") -> "ParallelCorpus":
-    from nmtlab.text.corpus import ParallelCorpus
-    from nmtlab.text.seedlings import FAMILY, write_corpus
+def _introduce(corpus: "ParallelCorpus") -> None:
+    from nmtlab.text.seedlings import FAMILY
 
-    folder = workspace.data / "corpora" / CORPUS
-    if not folder.exists():
-        write_corpus(folder, [LANGUAGE], train=6000, dev=200, test=500)
-    corpus = ParallelCorpus.open(folder, LANGUAGE, "en")
-    print(f"{CORPUS}: a controlled language, {FAMILY[LANGUAGE].name}, and an English-like one; for example")
+    name = FAMILY[corpus.source].name
+    print(f"{corpus.name}: a controlled language, {name}, and an English-like one; for example")
     for source, target in list(corpus.pairs("dev"))[:3]:
         print(f"  {source}\n    {target}")
-    return corpus
 
 
-def _run(name: str, recipe: str, settings: list[str], corpus: "ParallelCorpus", workspace: "Workspace") -> "Run":
+def _run(workspace: "Workspace", name: str, threads: int | None) -> "Run":
+    from nmtlab.demo import demo_recipe, demo_runs, finished
     from nmtlab.progress import ProgressBar
-    from nmtlab.recipe import named_recipe
-    from nmtlab.runs.run import Run
-    from nmtlab.training.trainer import train
 
-    folder = workspace.run_folder(name)
-    if folder.exists() and Run(folder).status == "finished":
-        print(f"\n{name}: trained already")
-        return Run(folder)
-    print(f"\n{name}: {named_recipe(recipe).about}")
-    return train(
-        name,
-        named_recipe(recipe).with_settings(settings),
-        corpus,
-        workspace,
-        resume=folder.exists(),
-        on_event=ProgressBar(),
-    )
+    print(f"\n{name}: {'trained already' if finished(workspace, name) else demo_recipe(name).about}")
+    (run,) = demo_runs(workspace, name, on_event=ProgressBar(), threads=threads)
+    return run
 
 
 def _report(runs: "list[Run]", corpus: "ParallelCorpus") -> None:

@@ -5,7 +5,7 @@ import sys
 
 import typer
 
-from nmtlab.cli import compare, demo, evaluate, figures, recipes, reproduce, runs, train, translate
+from nmtlab.cli import compare, dashboards, demo, evaluate, figures, recipes, reproduce, runs, train, translate
 from nmtlab.cli.corpus import app as corpus
 from nmtlab.cli.corpus_make import make
 from nmtlab.errors import NmtlabError
@@ -29,6 +29,7 @@ app.command()(evaluate.evaluate)
 app.command()(compare.compare)
 app.command()(reproduce.reproduce)
 app.command()(figures.figures)
+app.command()(dashboards.dashboards)
 app.add_typer(runs.app, name="runs")
 app.add_typer(recipes.app, name="recipes")
 

@@ -143,12 +143,18 @@ def _own_folder(name: str, workspace: "Workspace") -> Path:
 def _dev_sentences(
     run: "Run", workspace: "Workspace", number: int, licence: str, threads: int | None, folder: Path
 ) -> "ParallelCorpus":
-    """Write a run's first dev sentences to a folder, and let the run translate them."""
+    """Write a run's first dev sentences to a folder, let the run translate them, and an aligner link their words."""
+    from nmtlab.analysis.reference_links import reference_links
     from nmtlab.analysis.translations import translations
     from nmtlab.runs.pack import dev_sentences
+    from nmtlab.text.files import write_lines
+    from nmtlab.text.links import aligned_path, has_gold_links, link_line
 
     languages = run.recipe.corpus
     corpus = open_corpus(workspace, languages.name, languages.source, languages.target)
     sentences = dev_sentences(corpus, number, licence, folder)
+    if not has_gold_links(corpus, "dev"):
+        links = reference_links(run.pipeline, corpus, "dev")[:number]
+        write_lines(aligned_path(sentences, "dev"), [link_line(own) for own in links])
     translations(run, sentences, "dev", machine=changed(run.recipe, None, threads).machine)
     return sentences

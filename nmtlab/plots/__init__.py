@@ -3,7 +3,20 @@
 from nmtlab.plots.attention import attention_figure
 from nmtlab.plots.depth import depth_figure
 from nmtlab.plots.dynamics import dev_figure, gradient_figure
+from nmtlab.plots.lexicon import lexicon_figure
+from nmtlab.plots.logits import logit_figure
 from nmtlab.plots.norms import norm_figure
+from nmtlab.plots.tokens import token_figure
 from nmtlab.plots.view import View
 
-__all__ = ["View", "attention_figure", "depth_figure", "dev_figure", "gradient_figure", "norm_figure"]
+__all__ = [
+    "View",
+    "attention_figure",
+    "depth_figure",
+    "dev_figure",
+    "gradient_figure",
+    "lexicon_figure",
+    "logit_figure",
+    "norm_figure",
+    "token_figure",
+]

@@ -19,7 +19,7 @@ def norm_figure(bins: pd.DataFrame, words: pd.DataFrame | None = None) -> go.Fig
     Args:
         bins: rows of `norms.norm_bins` with a column `run`.
         words: rows of `norms.word_norms` with a column `run`, to be drawn as points that can be picked; their
-            `customdata` is the word's id and the run.
+            `customdata` is the word's id, the run, the count and the word.
     """
     quantities = [name for name in ("used_norm", "norm", "bias") if name in set(bins["quantity"])]
     if "used_norm" in quantities and "norm" in quantities:
@@ -60,6 +60,6 @@ def _add_words(figure: go.Figure, words: pd.DataFrame, quantity: str, colour: st
     figure.add_scattergl(
         x=words["rank"], y=words[quantity], mode="markers", legendgroup=plain(words["run"].iloc[0]), showlegend=False,
         marker={"size": 4, "color": see_through(colour, 0.35)}, text=[plain(word) for word in words["word"]],
-        customdata=words[["id", "run", "count"]],
+        customdata=words[["id", "run", "count", "word"]],
         hovertemplate="%{text}<br>%{customdata[2]} times in training<br>%{y:.3f}<extra></extra>", row=1, col=column,
     )  # fmt: skip

@@ -22,6 +22,7 @@ from nmtlab.runs.measures import stored_measures
 from nmtlab.runs.run import LOGS, PACKED, TABLE, Run
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.files import new_folder, write_lines
+from nmtlab.text.links import gold_links, has_gold_links, link_line
 from nmtlab.workspace import Workspace
 
 MOST_WEIGHTS = 4 << 20
@@ -95,6 +96,8 @@ def unpack(file: Path, workspace: Workspace, name: str = "") -> Run:
 def dev_sentences(corpus: ParallelCorpus, number: int, licence: str, folder: Path) -> ParallelCorpus:
     """Write the first dev sentences of a corpus, with all their references, as a corpus that can be packed.
 
+    True links of their words, which controlled languages have, are written beside them.
+
     Args:
         corpus: that a run was trained on.
         number: of sentences, 1 to 200.
@@ -116,6 +119,9 @@ def dev_sentences(corpus: ParallelCorpus, number: int, licence: str, folder: Pat
     for place, lines in enumerate(corpus.references("dev")):
         further = f".{place}" if place else ""
         write_lines(folder / f"dev.{corpus.target}{further}", lines[:number])
+    if has_gold_links(corpus, "dev"):
+        links = [link_line(own) for own in gold_links(corpus, "dev")[:number]]
+        write_lines(folder / "gold" / f"dev.{corpus.source}-{corpus.target}.align", links)
     write_text(folder / _LICENCE, f"The first {number} dev sentences of {corpus.name}: {licence.strip()}\n")
     return ParallelCorpus(folder, corpus.source, corpus.target)
 

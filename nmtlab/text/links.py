@@ -1,7 +1,7 @@
 """Which words of a sentence pair belong together, as text: `0-0 1-2`, the format of Pharaoh and GIZA++'s tools."""
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from nmtlab.errors import CorpusError
@@ -49,6 +49,16 @@ def gold_links(corpus: ParallelCorpus, split: str) -> list[frozenset[Link]]:
 def has_gold_links(corpus: ParallelCorpus, split: str) -> bool:
     """Return whether a corpus has the true links of a split, as controlled languages have."""
     return any((corpus.folder / "gold" / name).is_file() for name in _names(corpus, split))
+
+
+def aligned_path(corpus: ParallelCorpus, split: str) -> Path:
+    """Return where a corpus keeps the links that a word aligner has found in a split, if it does."""
+    return corpus.folder / "aligned" / _names(corpus, split)[0]
+
+
+def link_line(links: Iterable[Link]) -> str:
+    """Return links as a line of a file."""
+    return " ".join(f"{i}-{j}" for i, j in sorted(links))
 
 
 def check_links(links: Collection[Link], source_words: int, target_words: int, where: str) -> None:

@@ -1,0 +1,41 @@
+"""`nmtlab dashboards` and `nmtlab lab`."""
+
+from typing import Annotated
+
+import typer
+
+_HERE = "127.0.0.1"
+
+
+def dashboards(
+    ip: Annotated[
+        str, typer.Option(help="Interface to listen on; another than this machine's own needs --token.")
+    ] = _HERE,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port, or the first free one near it.")] = 8866,
+    token: Annotated[str, typer.Option(help="Word without which nobody is let in.")] = "",
+    warm: Annotated[int, typer.Option(min=0, help="Kernels kept ready for each page: each takes some 200-400 MB.")] = 1,
+    browser: Annotated[bool, typer.Option(help="Open the index in a browser.")] = False,
+) -> None:
+    """Serve the dashboards to a browser, until Ctrl-C: figures of any runs, attention, lexicons, trainings.
+
+    They show the runs and corpora of the workspace, and nothing else of this machine.
+    """
+    from nmtlab.errors import NmtlabError
+    from nmtlab.workspace import Workspace
+
+    if ip not in (_HERE, "localhost", "::1") and not token:
+        raise NmtlabError(
+            f"--ip {ip}: others could reach it, and whoever does can train and read here",
+            "give them a word to know with --token",
+        )
+    try:
+        from nmtlab.dashboards.server import serve
+    except ImportError as error:
+        raise NmtlabError(
+            f"the dashboards need {error.name}", "install the extra: pip install 'nmtlab[workbench]'"
+        ) from error
+    workspace = Workspace.find()
+    query = f"?token={token}" if token else ""
+    print(f"Runs and corpora of {workspace.data}")
+    print(f"Open http://{ip}:{port}/{query} - pages are ready in half a minute; Ctrl-C ends")
+    serve(workspace, ip, port, token, warm, browser)

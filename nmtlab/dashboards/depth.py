@@ -1,0 +1,27 @@
+"""Depth and g (thesis Figures 3.6 and 3.7)."""
+
+from nmtlab.dashboards.about import DEPTH
+from nmtlab.dashboards.chart import Chart
+from nmtlab.dashboards.page import Page, note
+from nmtlab.dashboards.runs import RunChooser
+from nmtlab.dashboards.table import Table
+from nmtlab.views import depth_view
+from nmtlab.workspace import Workspace
+
+
+def depth_page(workspace: Workspace | None = None) -> Page:
+    """Return the page: learned g of each sublayer against its depth, several runs together."""
+    runs = RunChooser(workspace or Workspace.find(), accepts=lambda run: not run.g_values().empty)
+    chart, slopes = Chart(), Table("Slopes of g, in a layer, and its correlation with depth")
+    hint = note()
+
+    def update(_: set[str]) -> None:
+        if not runs.chosen:
+            hint.value = "No run here has ScaleNorm: train one, as with the recipe prenorm-fixnorm-scalenorm."
+            return
+        view = depth_view(runs.chosen)
+        chart.show(view.figure)
+        slopes.show(view.frame.round(3))
+        hint.value = "g at each run's best evaluation. A slope above 0: g grows with depth, as the thesis found."
+
+    return Page(DEPTH, {"runs": runs.table}, update, [runs, chart, hint, slopes], runs.refresh)

@@ -1,0 +1,45 @@
+"""Training dynamics (thesis Figures 3.4 and 3.5)."""
+
+import ipywidgets as widgets
+
+from nmtlab.dashboards.about import DYNAMICS
+from nmtlab.dashboards.chart import Chart
+from nmtlab.dashboards.columns import columns, row
+from nmtlab.dashboards.page import Page, note
+from nmtlab.dashboards.runs import RunChooser
+from nmtlab.dashboards.systems import is_neural
+from nmtlab.dashboards.table import Table
+from nmtlab.views import dev_view, gradient_view
+from nmtlab.workspace import Workspace
+
+
+def dynamics_page(workspace: Workspace | None = None) -> Page:
+    """Return the page: dev scores and gradient norms of several runs, a running one among them."""
+    runs = RunChooser(workspace or Workspace.find(), accepts=is_neural)
+    score = widgets.ToggleButtons(description="Score", options=[("BLEU", "bleu"), ("perplexity", "perplexity")])
+    over = widgets.ToggleButtons(description="Over", options=[("updates", "step"), ("minutes", "minutes")])
+    dev, gradients, live = Chart(), Chart(), note()
+    best, spikes = Table("Best evaluation of each run"), Table("Gradient norm by quarter of the training")
+
+    def update(changed: set[str]) -> None:
+        chosen = runs.chosen
+        if not chosen:
+            live.value = "There is no run yet: start one on the page Train."
+            return
+        view = dev_view(chosen, score.value, over.value)
+        dev.show(view.figure)
+        best.show(view.frame.round(2).reset_index(drop=True))
+        if "runs" in changed:
+            view = gradient_view(chosen)
+            gradients.show(view.figure)
+            spikes.show(view.frame.round(3).reset_index(drop=True))
+        going = [run.name for run in chosen if run.status == "training"]
+        live.value = f"In training now, and drawn anew as it goes on: {', '.join(going)}." if going else ""
+
+    return Page(
+        DYNAMICS,
+        {"runs": runs.table, "score": score, "over": over},
+        update,
+        [runs, row(score, over), live, dev, gradients, columns(best, spikes)],
+        runs.refresh,
+    )

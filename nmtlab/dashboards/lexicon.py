@@ -1,0 +1,112 @@
+"""What a lexical module has learned (thesis Table 3.9)."""
+
+import ipywidgets as widgets
+import pandas as pd
+
+from nmtlab.analysis.gold import has_gold
+from nmtlab.analysis.lexicon import gold_translations, precision, system_translations, table_translations
+from nmtlab.dashboards.about import LEXICON
+from nmtlab.dashboards.chart import Chart
+from nmtlab.dashboards.columns import columns
+from nmtlab.dashboards.page import Page, note
+from nmtlab.dashboards.runs import RunChooser
+from nmtlab.dashboards.systems import can_decode, system_of
+from nmtlab.dashboards.table import Table
+from nmtlab.errors import NmtlabError
+from nmtlab.plots import lexicon_figure
+from nmtlab.runs.run import Run, list_runs
+from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.workspace import Workspace
+
+FIRST = ("small-tr-en.fixnorm-lex.s1",)
+_K = 5
+LEARNED, ALIGNED, GOLD = "learned", "aligner", "gold"
+
+
+class LexiconPage(Page):
+    """A run's lexicon, to be searched; of the picked word, its translations beside the aligner's and the true ones."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self.runs = RunChooser(workspace, accepts=has_lexicon, first=FIRST, many=False)
+        self.words = Table("Words of the source, the most frequent first: pick one", pick="one", height="26em")
+        self.chart, self.precision, self.hint = Chart(), Table("Precision against the true lexicon"), note()
+        self._tables: dict[str, pd.DataFrame] = {}
+        state = {"runs": self.runs.table, "word": self.words}
+        body = [self.runs, self.hint, columns(self.words, widgets.VBox([self.chart, self.precision]))]
+        super().__init__(LEXICON, state, self._answer, body, self.runs.refresh)
+
+    def _answer(self, changed: set[str]) -> None:
+        if not self.runs.chosen:
+            self.hint.value = "No run here has a lexical module: train one with the recipe fixnorm-lex."
+            return
+        run = self.runs.chosen[0]
+        if "runs" in changed:
+            self._tables = _tables(run, self._workspace)
+            self.words.show(_words(self._tables))
+            if not self.words.chosen:
+                self.words.choose(self.words.frame.index[:1])
+            self._judge()
+        word = self.words.value
+        if word is not None:
+            shown = [own[own["source"] == word].assign(by=by) for by, own in self._tables.items()]
+            self.chart.show(lexicon_figure(word, pd.concat(shown)))
+        self.hint.value = _told(self._tables)
+
+    def _judge(self) -> None:
+        gold = self._tables.get(GOLD)
+        self.precision.layout.display = "none" if gold is None else ""
+        if gold is not None:
+            self.precision.show(precision(self._tables[LEARNED], gold).round(3))
+
+
+def lexicon_page(workspace: Workspace | None = None) -> LexiconPage:
+    """Return the page."""
+    return LexiconPage(workspace or Workspace.find())
+
+
+def has_lexicon(run: Run) -> bool:
+    """Return whether a run has a lexical module, and its weights are here."""
+    model = run.recipe.model
+    return can_decode(run) and model.family == "rnn" and model.lexicon == "module"
+
+
+def _tables(run: Run, workspace: Workspace) -> dict[str, pd.DataFrame]:
+    """Return translations of words by who says so, as of `analysis.lexicon`."""
+    tables = {LEARNED: system_translations(system_of(run), k=_K)}
+    for other in list_runs(workspace)[0]:
+        same = other.recipe.corpus == run.recipe.corpus
+        if same and ALIGNED not in tables and (table := other.translation_table) is not None:
+            tables[ALIGNED] = table_translations(other.pipeline, table, k=_K)
+    try:
+        languages = run.recipe.corpus
+        corpus = ParallelCorpus.open(workspace.corpus_folder(languages.name), languages.source, languages.target)
+    except NmtlabError:
+        return tables
+    if has_gold(corpus):
+        gold = gold_translations(corpus, run.pipeline)
+        share = 1 / gold.groupby("source")["target"].transform("size")
+        tables[GOLD] = gold.assign(probability=share)
+    return tables
+
+
+def _words(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
+    learned = tables[LEARNED]
+    lines = learned.assign(said=learned["target"] + " " + learned["probability"].map("{:.2f}".format))
+    frame = lines.groupby("source", sort=False).agg(times=("count", "first"), learned=("said", ", ".join))
+    if ALIGNED in tables:
+        frame["aligner"] = tables[ALIGNED].groupby("source")["target"].agg(", ".join)
+    if GOLD in tables:
+        frame["gold"] = tables[GOLD].groupby("source")["target"].agg(", ".join)
+    return frame.reset_index(names="word").set_index("word", drop=False)
+
+
+def _told(tables: dict[str, pd.DataFrame]) -> str:
+    parts = ["Learned: the lexical module's own table, trained with the translations and with no word alignment."]
+    if ALIGNED in tables:
+        parts.append("Aligner: p(target | source) of word alignment, as the run arthur on the same text has it.")
+    else:
+        parts.append("For an aligner's lexicon beside it, train the recipe arthur on the same text.")
+    if GOLD in tables:
+        parts.append("Gold: the true lexicon of the controlled language; its forms are given equal shares.")
+    return " ".join(parts)

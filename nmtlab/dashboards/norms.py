@@ -1,0 +1,137 @@
+"""Norms and frequency (thesis Figure 3.2), and what they do to a choice of word (3.2.1, 3.2.3)."""
+
+import ipywidgets as widgets
+import pandas as pd
+
+from nmtlab.analysis.logits import decompose, term_values, with_radius
+from nmtlab.analysis.neighbours import neighbours
+from nmtlab.dashboards.about import NORMS
+from nmtlab.dashboards.chart import Chart
+from nmtlab.dashboards.columns import columns, row
+from nmtlab.dashboards.page import Page, heading, note
+from nmtlab.dashboards.runs import RunChooser
+from nmtlab.dashboards.sentences import SentenceChooser
+from nmtlab.dashboards.systems import can_decode, is_neural, system_of
+from nmtlab.dashboards.table import Table
+from nmtlab.plots import logit_figure
+from nmtlab.runs.run import Run
+from nmtlab.views import norms_view
+from nmtlab.workspace import Workspace
+
+FIRST = ("small-tr-en.tied.s1", "small-tr-en.fixnorm.s1", "small-qaa-en.tied.s1", "small-qaa-en.fixnorm.s1")
+_CANDIDATES = 12
+
+
+class NormsPage(Page):
+    """Lengths of word vectors; neighbours of a word; why a word won, and what another r would have changed."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.runs = RunChooser(workspace, accepts=is_neural, first=FIRST[:2])
+        self.norms, self.correlations = Chart(), Table("Rank correlation with frequency")
+        self.word = widgets.Text(description="Word", continuous_update=False, placeholder="or click a point")
+        self.neighbours = Table("Nearest words")
+        self.system = widgets.Dropdown(description="System", options=[], layout={"width": "26em"})
+        self.sentences = SentenceChooser(workspace)
+        self.position = widgets.Dropdown(description="Word", options=[], layout={"width": "26em"})
+        self.fixed = widgets.Checkbox(description="all vectors at length r", indent=False)
+        self.radius = widgets.FloatSlider(description="r", value=5, min=0.5, max=12, step=0.1)
+        self.logits, self.terms, self.hint = Chart(), Table("Terms of each candidate's logit"), note()
+        self._target, self._decomposed = "", pd.DataFrame()
+        self.norms.on_click(self._clicked)
+        state = {
+            "runs": self.runs.table, "word": self.word, "system": self.system, **self.sentences.state,
+            "position": self.position, "fixed": self.fixed, "r": self.radius,
+        }  # fmt: skip
+        body = [
+            self.runs, self.norms,
+            columns(self.correlations, widgets.VBox([self.word, self.neighbours])),
+            heading("Why this word? The logit of any position taken apart"),
+            columns(
+                self.sentences, widgets.VBox([self.system, self.position, row(self.fixed, self.radius), self.hint])
+            ),
+            self.logits, self.terms,
+        ]  # fmt: skip
+        super().__init__(NORMS, state, self._answer, body, self.runs.refresh)
+
+    def _answer(self, changed: set[str]) -> None:
+        runs = self.runs.chosen
+        if "runs" in changed:
+            self._show_norms(runs)
+            able = [run.name for run in runs if can_decode(run)]
+            before = self.system.value
+            self.system.options = able
+            self.system.value = before if before in able else next(iter(able), None)
+            self.sentences.offer([run for run in runs if run.name in able])
+        chosen = next((run for run in runs if run.name == self.system.value), None)
+        if chosen is None:
+            self.hint.value = "None of these runs has its weights here: choose one that has to see its logits."
+            return
+        if "text" in changed:
+            self.sentences.show()
+        if changed & {"runs", "word", "system"}:
+            self._show_neighbours(chosen)
+        if changed & {"runs", "system", "text", "line", "sentence"}:
+            self._offer_positions(chosen)
+        if changed & {"runs", "system", "text", "line", "sentence", "position"}:
+            self._decompose(chosen)
+        self._show_logits()
+
+    def _show_norms(self, runs: list[Run]) -> None:
+        view = norms_view(runs, points=True)
+        self.norms.show(view.figure)
+        self.correlations.show(view.frame.round(3).reset_index(drop=True))
+
+    def _clicked(self, point: dict[str, object]) -> None:
+        customdata = point.get("customdata")
+        if isinstance(customdata, list) and len(customdata) == 4:
+            _, run, _, word = customdata
+            if run in self.system.options:
+                self.system.value = run
+            self.word.value = word
+
+    def _show_neighbours(self, run: Run) -> None:
+        word = self.word.value.strip()
+        self.neighbours.title = f"Nearest words to {word} in {run.name}" if word else "Nearest words: name or click one"
+        self.neighbours.show(neighbours(system_of(run), word).round(3) if word else pd.DataFrame())
+
+    def _offer_positions(self, run: Run) -> None:
+        source = self.sentences.source
+        if not source:
+            self.position.options = []
+            return
+        self._target = self.sentences.reference or system_of(run).translate([source])[0].text
+        pipeline = run.pipeline
+        pieces = [*pipeline.target.tokenizer.split(self._target), "</s>"]
+        before = self.position.value
+        self.position.options = [(f"{place + 1}  {piece}", place) for place, piece in enumerate(pieces)]
+        self.position.value = before if before is not None and before < len(pieces) else 0
+
+    def _decompose(self, run: Run) -> None:
+        if self.position.value is None:
+            self._decomposed = pd.DataFrame()
+            return
+        self._decomposed = decompose(
+            system_of(run), self.sentences.source, self._target, self.position.value, top=_CANDIDATES
+        )
+
+    def _show_logits(self) -> None:
+        frame = self._decomposed
+        if frame.empty:
+            self.hint.value = "Pick a sentence."
+            return
+        shown = with_radius(frame, self.radius.value) if self.fixed.value else frame
+        values = term_values(shown)
+        self.logits.show(logit_figure(shown, values))
+        self.terms.show(shown.drop(columns="id").round(4))
+        best, wanted = shown.iloc[0]["word"], shown[shown["wanted"]].iloc[0]
+        said = "given the words before it" if self.sentences.reference else "in the system's own translation"
+        length = f" With all vectors at length {self.radius.value:g}, as fixnorm has it:" if self.fixed.value else ""
+        self.hint.value = (
+            f"{self._target}  —  the word here is {wanted['word']}, {said}.{length} {best} is first of these, "
+            f"{wanted['word']} has place {wanted['rank']}."
+        )
+
+
+def norms_page(workspace: Workspace | None = None) -> NormsPage:
+    """Return the page."""
+    return NormsPage(workspace or Workspace.find())

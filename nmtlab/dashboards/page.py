@@ -1,0 +1,139 @@
+"""The frame of every page: its question, its controls and what they answer; its address; errors in words."""
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from html import escape
+from urllib.parse import parse_qsl, urlencode
+
+import ipywidgets as widgets
+
+from nmtlab.dashboards.about import About
+from nmtlab.dashboards.browser import Browser
+from nmtlab.dashboards.chart import PlotlyScript
+from nmtlab.dashboards.log import page_log
+from nmtlab.dashboards.saved import saved_page
+from nmtlab.dashboards.state import read_state, write_state
+from nmtlab.errors import NmtlabError
+
+_log = page_log()
+
+Update = Callable[[set[str]], None]
+
+
+class Page(widgets.VBox):
+    """A page.
+
+    Args:
+        about: its name, title and question.
+        state: what the address keeps, by name there: widgets with a `value`. They are restored in this order.
+        update: called with the names of `state` that have changed, of all when the page is made. What it changes itself
+            is added to them while it runs, and does not call it again.
+        body: controls and what answers them, from top to bottom.
+        refresh: called when the page is opened and while it is looked at; says which names of `state` have something
+            new behind them.
+    """
+
+    def __init__(
+        self,
+        about: About,
+        state: Mapping[str, widgets.Widget],
+        update: Update,
+        body: Sequence[widgets.Widget],
+        refresh: Callable[[], Collection[str]] = lambda: (),
+    ) -> None:
+        self.about = about
+        self.state, self._update, self._refresh = state, update, refresh
+        self._browser = Browser(self._opened, self._looking)
+        self._message = html("", "nmtlab-message")
+        self._changes: set[str] | None = None
+        self.body = list(body)
+        head = html(f"<h1>{escape(about.title)}</h1><div class='nmtlab-question'>{escape(about.question)}</div>")
+        super().__init__([self._browser, PlotlyScript(), head, self._message, *self.body, self._foot()])
+        self.add_class("nmtlab-page")
+        self.tell("")
+        for key, widget in state.items():
+            widget.observe(lambda _, key=key: self._changed(key), "value")
+        self._changed(*state)
+
+    def tell(self, problem: str) -> None:
+        """Show a person a sentence, or nothing."""
+        self._message.value = escape(problem)
+        self._message.layout.display = "" if problem else "none"
+
+    @contextmanager
+    def guarded(self) -> Iterator[None]:
+        """Tell of errors in words: those a person can mend as they are, others by a pointer to the log."""
+        try:
+            yield
+        except NmtlabError as error:
+            self.tell(str(error))
+        except Exception:
+            _log.exception("page %s, %s", self.about.name, self._browser.query)
+            self.tell("Something went wrong here, and it is not your doing: data/logs/dashboards.log says what.")
+
+    def _changed(self, *keys: str) -> None:
+        """Update for what has changed; what an update itself changes, it finds among the names that it was given."""
+        if self._changes is not None:
+            self._changes.update(keys)
+        elif keys:
+            with self._together():
+                self._changes.update(keys)
+
+    @contextmanager
+    def _together(self) -> Iterator[None]:
+        """Update once, behind the block, for all that is changed in it."""
+        self._changes = set()
+        try:
+            yield
+            if self._changes:
+                self.tell("")
+                with self.guarded():
+                    self._update(self._changes)
+                self._browser.query = urlencode(read_state(self.state))
+        finally:
+            self._changes = None
+
+    def _opened(self, query: str) -> None:
+        asked = dict(parse_qsl(query.removeprefix("?"), keep_blank_values=True))
+        with self.guarded():
+            with self._together():
+                self._changed(*self._refresh())
+                unknown = write_state(self.state, asked)
+            if unknown:
+                self.tell(f"The address asks for what is not here: {', '.join(unknown)}. The rest is as it asks.")
+
+    def _looking(self) -> None:
+        with self.guarded(), self._together():
+            self._changed(*self._refresh())
+
+    def _foot(self) -> widgets.Widget:
+        save = widgets.Button(description="Save this page", tooltip="One HTML file with these figures and tables")
+        copy = widgets.Button(description="Copy the link", tooltip="The address that opens the page as it is now")
+        save.on_click(lambda _: self._save())
+        copy.on_click(lambda _: self._browser.copy_address())
+        foot = widgets.HBox([save, copy])
+        foot.add_class("nmtlab-foot")
+        return foot
+
+    def _save(self) -> None:
+        with self.guarded():
+            content = saved_page(self.about.title, self.about.question, read_state(self.state), self.body)
+            self._browser.save(f"nmtlab-{self.about.name}.html", content)
+
+
+def html(text: str = "", style: str = "") -> widgets.HTML:
+    """Return a place for markup of ours; text from anywhere else has to be escaped before."""
+    place = widgets.HTML(text)
+    if style:
+        place.add_class(style)
+    return place
+
+
+def note(text: str = "") -> widgets.HTML:
+    """Return a place for a sentence beside a figure; the text is escaped."""
+    return html(escape(text), "nmtlab-note")
+
+
+def heading(text: str) -> widgets.HTML:
+    """Return the heading of a part of a page."""
+    return html(f"<h2>{escape(text)}</h2>")

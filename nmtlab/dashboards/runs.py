@@ -1,0 +1,95 @@
+"""Choosing among the runs of a workspace."""
+
+from collections.abc import Callable, Collection, Sequence
+from html import escape
+from pathlib import Path
+
+import ipywidgets as widgets
+import pandas as pd
+
+from nmtlab.dashboards.page import html
+from nmtlab.dashboards.table import Table
+from nmtlab.runs.run import Run, list_runs, open_run
+from nmtlab.workspace import Workspace
+
+
+class RunChooser(widgets.VBox):
+    """The runs there are, newest first, with their scores; what cannot be opened is named.
+
+    Args:
+        workspace: whose runs.
+        accepts: which of them the page can ask something.
+        first: names of the runs that are chosen at first, where they are there; else the first of all.
+        many: whether several can be chosen.
+        title: above them.
+    """
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        accepts: Callable[[Run], bool] = lambda run: True,
+        first: Sequence[str] = (),
+        many: bool = True,
+        title: str = "Runs",
+    ) -> None:
+        self._workspace, self._accepts, self._first = workspace, accepts, first
+        self._seen: dict[str, tuple[int, int]] = {}
+        self.table = Table(title, pick="many" if many else "one", height="13em")
+        self._note = html("", "nmtlab-note")
+        super().__init__([self.table, self._note])
+        self.refresh()
+
+    @property
+    def chosen(self) -> list[Run]:
+        """The chosen runs, read anew."""
+        names = self.table.value or ()
+        return [open_run(name, self._workspace) for name in ((names,) if isinstance(names, str) else names)]
+
+    def refresh(self) -> Collection[str]:
+        """List the runs anew if there is another one or one has gone on; say `runs` if a chosen one has."""
+        seen = _trace(self._workspace)
+        if seen == self._seen:
+            return ()
+        before, self._seen = self._seen, seen
+        runs, broken = list_runs(self._workspace)
+        fitting = [run for run in runs if self._accepts(run)]
+        self.table.show(pd.DataFrame([_facts(run) for run in fitting], index=[run.name for run in fitting]))
+        if not self.table.chosen:
+            names = [run.name for run in fitting]
+            self.table.choose([name for name in self._first if name in names] or names[:1])
+        self._note.value = _named(len(runs) - len(fitting), broken)
+        chosen = set(self.table.chosen)
+        return ("runs",) if any(name in chosen and before.get(name) != seen[name] for name in seen) else ()
+
+
+def _facts(run: Run) -> dict[str, object]:
+    corpus, scores = run.recipe.corpus, run.metrics("validation").get("bleu")
+    return {
+        "run": run.name,
+        "pair": f"{corpus.source}-{corpus.target}",
+        "dev BLEU": float("nan") if scores is None or not len(scores) else round(float(scores.max()), 1),
+        "updates": run.best_step,
+        "state": "packed" if run.packed else run.status,
+    }
+
+
+def _named(unfit: int, broken: list[str]) -> str:
+    sentences = []
+    if unfit:
+        sentences.append(f"{unfit} more {'run has' if unfit == 1 else 'runs have'} nothing to say to this question.")
+    if broken:
+        sentences.append(f"Not whole, and left out: {', '.join(broken)}; 'nmtlab runs show' says what is missing.")
+    return escape(" ".join(sentences))
+
+
+def _trace(workspace: Workspace) -> dict[str, tuple[int, int]]:
+    """Return what changes when a run comes, goes or goes on, by its name."""
+    folders = [path for parent in (workspace.gallery, workspace.runs) for path in sorted(parent.glob("[!.]*"))]
+    return {path.name: (_time(path), _time(path / "metrics.jsonl")) for path in folders}
+
+
+def _time(path: Path) -> int:
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return 0

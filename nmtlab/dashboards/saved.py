@@ -1,0 +1,66 @@
+"""A page as one HTML file that needs nothing else."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from html import escape
+
+import ipywidgets as widgets
+
+from nmtlab.dashboards.chart import Chart
+from nmtlab.dashboards.table import Table
+
+_MOST_ROWS = 200
+_STYLE = (
+    "body{font-family:system-ui,sans-serif;margin:2em;max-width:1400px}table{border-collapse:collapse;font-size:14px}"
+    "td,th{padding:3px 8px;border-bottom:1px solid #ddd;text-align:left}p{color:#444}"
+)
+
+
+def saved_page(title: str, question: str, state: Mapping[str, str], body: Iterable[widgets.Widget]) -> str:
+    """Return a page's figures, tables and sentences as HTML.
+
+    Args:
+        title, question: of the page.
+        state: what was chosen.
+        body: its widgets; what is hidden is left out, and controls are.
+    """
+    parts = [f"<h1>{escape(title)}</h1><p>{escape(question)}</p>", _chosen(state)]
+    script: bool | str = True
+    for widget in _leaves(body):
+        if isinstance(widget, Chart):
+            parts.append(widget.figure.to_html(full_html=False, include_plotlyjs=script))
+            script = False
+        elif isinstance(widget, Table):
+            parts.append(_table(widget))
+        elif isinstance(widget, widgets.HTML):
+            parts.append(f"<div>{widget.value}</div>")
+    return (
+        f"<!DOCTYPE html><html lang='en'><head><meta charset='utf-8'><title>{escape(title)}</title>"
+        f"<style>{_STYLE}</style></head><body>{''.join(parts)}</body></html>"
+    )
+
+
+def _chosen(state: Mapping[str, str]) -> str:
+    lines = "".join(f"<tr><th>{escape(key)}</th><td>{escape(text)}</td></tr>" for key, text in state.items())
+    when = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    return f"<p>Saved from nmtlab on {when}, with these choices:</p><table>{lines}</table>"
+
+
+def _leaves(body: Iterable[widgets.Widget]) -> Iterator[widgets.Widget]:
+    for widget in body:
+        if getattr(widget, "layout", None) is not None and widget.layout.display == "none":
+            continue
+        if isinstance(widget, widgets.Box):
+            yield from _leaves(widget.children)
+        else:
+            yield widget
+
+
+def _table(table: Table) -> str:
+    frame = table.frame
+    if table.pickable and table.multiple:
+        frame = frame.loc[list(table.value or ())]
+    more = len(frame) - _MOST_ROWS
+    rest = f"<p>and {more:,} rows more</p>" if more > 0 else ""
+    rows = frame.head(_MOST_ROWS).to_html(index=False, escape=True, border=0, na_rep="", float_format="%.4g")
+    return f"<h3>{escape(table.title)}</h3>{rows}{rest}"

@@ -1,0 +1,94 @@
+"""`nmtlab dashboards`: Voila, told to serve our pages and nothing else."""
+
+import os
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import nbformat
+from jupyter_server.services.kernels.kernelmanager import AsyncMappingKernelManager
+from traitlets.config import Config
+from voila.app import Voila
+
+from nmtlab.dashboards.about import INDEX, PAGES, About
+from nmtlab.dashboards.log import VARIABLE
+from nmtlab.workspace import Workspace
+
+_SHARE = Path(__file__).parent / "share"
+_WIDGETS = ("@voila-dashboards/widgets-manager8", "@jupyter-widgets/jupyterlab-manager", "anywidget")
+_IDLE = 30 * 60  # seconds without a sign of life, after which a page's kernel is ended
+
+
+class Kernels(AsyncMappingKernelManager):
+    """Ends kernels of pages that nobody looks at, and leaves those alone that wait, warmed up, for a page."""
+
+    def __init__(self, **arguments: object) -> None:
+        super().__init__(**arguments)
+        self._met: set[str] = set()
+
+    def notify_connect(self, kernel_id: str) -> None:
+        self._met.add(kernel_id)
+        super().notify_connect(kernel_id)
+
+    async def cull_kernel_if_idle(self, kernel_id: str) -> None:
+        if kernel_id in self._met:
+            await super().cull_kernel_if_idle(kernel_id)
+
+
+def page_notebook(page: About) -> nbformat.NotebookNode:
+    """Return a page's notebook: one call."""
+    code = f"from nmtlab.dashboards.{page.name} import {page.name}_page\n\n{page.name}_page()"
+    cell = nbformat.v4.new_code_cell(code, id=page.name)
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    return nbformat.v4.new_notebook(cells=[cell], metadata={"title": page.title, "kernelspec": kernel})
+
+
+def write_pages(folder: Path) -> None:
+    """Write the notebook of every page into a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for page in (INDEX, *PAGES):
+        nbformat.write(page_notebook(page), folder / f"{page.name}.ipynb")
+
+
+def serve(workspace: Workspace, ip: str, port: int, token: str, warm: int, open_browser: bool) -> None:
+    """Serve the pages until interrupted.
+
+    Args:
+        workspace: whose runs and corpora are shown.
+        ip: of the interface that is listened on.
+        port: the first that is tried.
+        token: without which nobody is let in; empty for none.
+        warm: kernels that wait for each page, at least 0.
+        open_browser: whether to open the index in one.
+    """
+    os.environ |= {
+        "NMTLAB_DATA": str(workspace.data.resolve()),
+        VARIABLE: str(workspace.data.resolve() / "logs/dashboards.log"),
+        "JUPYTER_PATH": os.pathsep.join(filter(None, [str(_SHARE), os.environ.get("JUPYTER_PATH")])),
+        "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1"),  # people share the cores
+        "OMP_WAIT_POLICY": "PASSIVE",
+    }
+    with TemporaryDirectory(prefix="nmtlab-pages-") as folder:
+        write_pages(Path(folder))
+        Voila.launch_instance(argv=[], config=_config(Path(folder), ip, port, token, warm, open_browser))
+
+
+def _config(folder: Path, ip: str, port: int, token: str, warm: int, open_browser: bool) -> Config:
+    culling = {"cull_idle_timeout": _IDLE, "cull_interval": 60, "cull_connected": True}
+    return Config(
+        {
+            "Voila": {"root_dir": str(folder), "ip": ip, "port": port, "token": token, "open_browser": open_browser},
+            "VoilaConfiguration": {
+                "template": "nmtlab",
+                "allow_template_override": "NO",
+                "allow_theme_override": "NO",
+                "classic_tree": True,
+                "file_allowlist": [],
+                "extension_allowlist": list(_WIDGETS),
+                "preheat_kernel": warm > 0,
+                "default_pool_size": warm,
+                "multi_kernel_manager_class": Kernels,
+                "resources": {"pages": [page._asdict() for page in (INDEX, *PAGES)]},
+            },
+            "Kernels": culling,
+        }
+    )

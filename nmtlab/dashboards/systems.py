@@ -1,0 +1,34 @@
+"""Systems that stay open while a page asks them one question after another."""
+
+from functools import lru_cache
+from pathlib import Path
+
+from nmtlab.analysis.opened import opened
+from nmtlab.runs.run import Run
+from nmtlab.translation import Translator
+
+_MOST = 8
+
+
+def system_of(run: Run) -> Translator:
+    """Return a run's best checkpoint, opened once.
+
+    Raises:
+        RunError: a phrase-based run, or one without weights.
+    """
+    return _open(run.folder, run.best_step)
+
+
+def is_neural(run: Run) -> bool:
+    """Return whether a run has a decoder with word vectors."""
+    return run.recipe.model.family != "phrase"
+
+
+def can_decode(run: Run) -> bool:
+    """Return whether a run is neural and its weights are here."""
+    return is_neural(run) and run.has_weights()
+
+
+@lru_cache(maxsize=_MOST)
+def _open(folder: Path, step: int | None) -> Translator:
+    return opened(Run(folder))

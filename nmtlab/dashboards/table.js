@@ -1,0 +1,133 @@
+// A table that is searched, sorted and picked from, by mouse or keyboard. All text is set as text, never as HTML.
+const MOST = 200;
+
+const make = (tag, name, text = "") => {
+  const element = document.createElement(tag);
+  if (name) element.className = name;
+  element.textContent = text;
+  return element;
+};
+const shown = (value) => (value === null ? "" : typeof value === "number" ? String(+value.toPrecision(4)) : String(value));
+const compare = (a, b) => (typeof a === "number" && typeof b === "number" ? a - b : shown(a).localeCompare(shown(b)));
+
+function render({ model, el }) {
+  const box = make("div", "nmtlab-table");
+  const head = make("div", "nmtlab-table-head");
+  const title = make("span", "nmtlab-table-title");
+  const search = make("input");
+  search.type = "search";
+  const count = make("span", "nmtlab-table-count");
+  head.append(title, search, count);
+  const scroll = make("div", "nmtlab-table-scroll");
+  const table = make("table");
+  scroll.append(table);
+  box.append(head, scroll);
+  el.append(box);
+  let sorted = null; // {column, down}
+
+  const chosen = () => new Set(model.get("chosen"));
+  const matching = () => {
+    const { columns, rows } = JSON.parse(model.get("content"));
+    const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const matches = (row) => {
+      const text = row.cells.map(shown).join(" ").toLowerCase();
+      return words.every((word) => text.includes(word));
+    };
+    const found = rows.filter(matches);
+    if (sorted) found.sort((a, b) => compare(a.cells[sorted.column], b.cells[sorted.column]) * (sorted.down ? -1 : 1));
+    return { columns, found, all: rows.length };
+  };
+
+  const pick = (key, more) => {
+    if (!model.get("pickable")) return;
+    let keys = [key];
+    if (model.get("multiple")) {
+      const before = model.get("chosen");
+      keys = before.includes(key) ? before.filter((other) => other !== key) : [...before, key];
+      if (!keys.length) return; // a page about nothing says nothing
+    }
+    model.set("chosen", keys);
+    model.save_changes();
+  };
+
+  const header = (columns, rows) => {
+    const row = make("tr");
+    if (model.get("multiple")) row.append(make("th"));
+    columns.forEach((name, column) => {
+      const cell = make("th", typeof rows[0]?.cells[column] === "number" ? "nmtlab-number" : "");
+      const button = make("button", "", name + (sorted?.column === column ? (sorted.down ? " ▾" : " ▴") : ""));
+      button.title = `sort by ${name}`;
+      button.onclick = () => {
+        sorted = { column, down: sorted?.column === column && !sorted.down };
+        draw();
+        table.querySelectorAll("th button")[column].focus();
+      };
+      cell.append(button);
+      row.append(cell);
+    });
+    const part = make("thead");
+    part.append(row);
+    return part;
+  };
+
+  const body = (found) => {
+    const part = make("tbody");
+    const keys = chosen();
+    found.slice(0, MOST).forEach((row, place) => {
+      const line = make("tr");
+      line.dataset.key = row.key;
+      if (model.get("pickable")) {
+        line.tabIndex = keys.has(row.key) || (place === 0 && !found.some((r) => keys.has(r.key))) ? 0 : -1;
+        line.setAttribute("aria-selected", keys.has(row.key));
+      }
+      if (model.get("multiple")) line.append(make("td", "", keys.has(row.key) ? "☑" : "☐"));
+      row.cells.forEach((value) => {
+        const cell = make("td", typeof value === "number" ? "nmtlab-number" : "", shown(value));
+        cell.dir = "auto";
+        cell.title = shown(value).slice(0, 1000);
+        line.append(cell);
+      });
+      line.onclick = () => pick(row.key);
+      part.append(line);
+    });
+    return part;
+  };
+
+  const showChosen = () =>
+    requestAnimationFrame(() => {
+      const line = table.querySelector('tr[aria-selected="true"]');
+      if (line) scroll.scrollTop = Math.max(0, line.offsetTop - scroll.clientHeight / 2);
+    });
+
+  const draw = () => {
+    const { columns, found, all } = matching();
+    title.textContent = model.get("title");
+    search.placeholder = "filter";
+    search.setAttribute("aria-label", `filter ${model.get("title")}`);
+    search.hidden = all < 6;
+    scroll.style.maxHeight = model.get("height");
+    const most = found.length > MOST ? `first ${MOST} of ` : "";
+    count.textContent = found.length === all ? `${most}${all}` : `${most}${found.length} found of ${all}`;
+    table.replaceChildren(header(columns, found), body(found));
+    if (box.dataset.drawn === undefined) showChosen();
+    box.dataset.drawn = Number(box.dataset.drawn ?? 0) + 1;
+  };
+
+  table.onkeydown = (event) => {
+    const line = event.target.closest("tbody tr");
+    if (!line) return;
+    const next = { ArrowDown: line.nextSibling, ArrowUp: line.previousSibling }[event.key];
+    if (next) next.focus();
+    else if (event.key === "Enter" || event.key === " ") {
+      const key = line.dataset.key;
+      pick(key);
+      [...table.querySelectorAll("tbody tr")].find((other) => other.dataset.key === key)?.focus();
+    } else return;
+    event.preventDefault();
+  };
+  search.oninput = draw;
+  draw();
+  model.on("change:content change:chosen change:title", draw);
+}
+
+export default { render };

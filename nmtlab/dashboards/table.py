@@ -1,0 +1,71 @@
+"""A table to search, sort and pick from."""
+
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import anywidget
+import pandas as pd
+import traitlets
+
+_HERE = Path(__file__).parent
+_MOST_LETTERS = 2000
+
+
+class Table(anywidget.AnyWidget):
+    """A table of which rows can be picked; `value` is the picked row's key, or a tuple of them.
+
+    Args:
+        title: above it.
+        pick: how many rows can be picked.
+        height: that it takes at most, in CSS.
+    """
+
+    _esm = _HERE / "table.js"
+    title = traitlets.Unicode().tag(sync=True)
+    content = traitlets.Unicode('{"columns": [], "rows": []}').tag(sync=True)
+    chosen = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    pickable = traitlets.Bool().tag(sync=True)
+    multiple = traitlets.Bool().tag(sync=True)
+    height = traitlets.Unicode().tag(sync=True)
+    value = traitlets.Any()
+
+    def __init__(self, title: str, pick: str = "none", height: str = "16em") -> None:
+        super().__init__(title=title, pickable=pick != "none", multiple=pick == "many", height=height)
+        self.frame = pd.DataFrame()
+        self._keys: dict[str, Any] = {}
+        self.observe(self._chosen_in_browser, "chosen")
+
+    def show(self, frame: pd.DataFrame) -> None:
+        """Show a table; its index has the rows' keys, each another one. What was picked stays so where it is there."""
+        self.frame = frame
+        self._keys = {str(key): key for key in frame.index}
+        rows = [
+            {"key": str(key), "cells": [_cell(value) for value in values]}
+            for key, values in zip(frame.index, frame.itertuples(index=False, name=None), strict=True)
+        ]
+        self.content = json.dumps({"columns": [str(name) for name in frame.columns], "rows": rows}, ensure_ascii=False)
+        self.choose([key for key in self.chosen if key in self._keys])
+
+    def choose(self, keys: Sequence[Any]) -> None:
+        """Pick rows by their keys; those that are not there are left out."""
+        known = [str(key) for key in keys if str(key) in self._keys]
+        self.chosen = known if self.multiple else known[:1]
+        self._chosen_in_browser()
+
+    def _chosen_in_browser(self, _: object = None) -> None:
+        keys = tuple(self._keys[key] for key in self.chosen if key in self._keys)
+        self.value = keys if self.multiple else (keys[0] if keys else None)
+
+
+def _cell(value: Any) -> str | int | float | bool | None:
+    if value is None or (isinstance(value, float) and not math.isfinite(value)) or value is pd.NA:
+        return None
+    if hasattr(value, "item"):
+        value = value.item()
+    if isinstance(value, (bool, int, float)):
+        return value
+    text = str(value)
+    return text if len(text) <= _MOST_LETTERS else text[:_MOST_LETTERS] + "…"

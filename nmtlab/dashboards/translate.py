@@ -1,0 +1,110 @@
+"""Translating what a person types, with several systems."""
+
+import ipywidgets as widgets
+import pandas as pd
+
+from nmtlab.analysis.attention import attention_of
+from nmtlab.analysis.tokens import token_probabilities
+from nmtlab.dashboards.about import TRANSLATE
+from nmtlab.dashboards.chart import Chart
+from nmtlab.dashboards.columns import columns, row
+from nmtlab.dashboards.page import Page, note
+from nmtlab.dashboards.runs import RunChooser
+from nmtlab.dashboards.systems import can_decode, system_of
+from nmtlab.dashboards.table import Table
+from nmtlab.plots import attention_figure, token_figure
+from nmtlab.runs.run import Run
+from nmtlab.translation import Translator
+from nmtlab.workspace import Workspace
+
+FIRST = ("small-tr-en.tied.s1", "small-tr-en.fixnorm-lex.s1")
+_MOST_LINES = 20
+_EXAMPLES = {"tr": "Tom dün bana bir kitap verdi ."}
+
+
+class TranslatePage(Page):
+    """The best translations of each system; of the picked one, each token's probability and attention."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.runs = RunChooser(workspace, accepts=can_decode, first=FIRST)
+        self.typed = widgets.Textarea(
+            placeholder="Type or paste text, a sentence a line",
+            continuous_update=False,
+            rows=5,
+            layout={"width": "100%"},
+        )
+        self.beam = widgets.IntSlider(description="Beam", value=5, min=1, max=20, continuous_update=False)
+        self.best = widgets.IntSlider(description="Best", value=3, min=1, max=10, continuous_update=False)
+        self.button = widgets.Button(description="Translate", button_style="primary")
+        self.found = Table("Translations: pick one to look into it", pick="one", height="20em")
+        self.tokens, self.attention, self.hint = Chart(), Chart(), note()
+        state = {"runs": self.runs.table, "text": self.typed, "beam": self.beam, "best": self.best, "pick": self.found}
+        body = [
+            columns(self.runs, widgets.VBox([self.typed, row(self.beam, self.best, self.button)])),
+            self.hint, self.found, columns(self.tokens, self.attention),
+        ]  # fmt: skip
+        super().__init__(TRANSLATE, state, self._answer, body, self.runs.refresh)
+
+    def _answer(self, changed: set[str]) -> None:
+        runs = self.runs.chosen
+        if not runs:
+            self.hint.value = "There is no run with its weights here: train one on the page Train."
+            return
+        if not self.typed.value.strip():
+            self.typed.value = _example(runs[0])
+        lines = [line for line in self.typed.value.splitlines() if line.strip()][:_MOST_LINES]
+        if changed - {"pick"}:
+            self.found.show(self._translated(runs, lines))
+            if not self.found.chosen:
+                self.found.choose(self.found.frame.index[:1])
+        self._look_into(runs)
+
+    def _translated(self, runs: list[Run], lines: list[str]) -> pd.DataFrame:
+        rows = [row for run in runs for row in self._of(run, lines)]
+        keys = [f"{row['run']}/{row['line']}/{row['place']}" for row in rows]
+        frame = pd.DataFrame(rows, index=keys)
+        return frame.sort_values(["line", "place"], kind="stable") if len(frame) else frame
+
+    def _of(self, run: Run, lines: list[str]) -> list[dict[str, object]]:
+        system = system_of(run)
+        search = system.settings.model_copy(update={"beam_size": self.beam.value})
+        number = min(self.best.value, self.beam.value)
+        translations = Translator(system.model, system.pipeline, search).translate(lines, n_best=number)
+        return [
+            {
+                "line": line,
+                "place": place,
+                "run": run.name,
+                "translation": text,
+                "log p": round(hypothesis.log_prob, 2),
+                "tokens": len(hypothesis.tokens),
+                "score": round(hypothesis.score, 3),
+            }
+            for line, translation in enumerate(translations, start=1)
+            for place, (text, hypothesis) in enumerate(zip(translation.texts, translation.hypotheses, strict=True), 1)
+        ]
+
+    def _look_into(self, runs: list[Run]) -> None:
+        if self.found.value is None:
+            return
+        picked = self.found.frame.loc[self.found.value]
+        run = next(run for run in runs if run.name == picked["run"])
+        lines = [line for line in self.typed.value.splitlines() if line.strip()]
+        source, target = lines[picked["line"] - 1], picked["translation"]
+        system = system_of(run)
+        self.tokens.show(token_figure(token_probabilities(system, source, target)))
+        self.attention.show(attention_figure(attention_of(run.name, system, source, target)))
+        lacks = f" {run.name} was {run.lacks}." if run.lacks else ""
+        self.hint.value = f"Looking into what {run.name} says of: {source}.{lacks}"
+
+
+def translate_page(workspace: Workspace | None = None) -> TranslatePage:
+    """Return the page."""
+    return TranslatePage(workspace or Workspace.find())
+
+
+def _example(run: Run) -> str:
+    sentences = run.sentences
+    if sentences:
+        return next(iter(sentences.lines("dev", sentences.source)))
+    return _EXAMPLES.get(run.recipe.corpus.source, "")

@@ -1,0 +1,85 @@
+"""The demo-size runs that `nmtlab demo` and the notebooks share: found in the workspace, or trained there once.
+
+They learn a controlled language, so that whoever has nothing but a checkout sees every kind of system in a minute. One
+seed of a small model on little text: they show how things look, and claim nothing.
+"""
+
+from nmtlab.recipe import Recipe, named_recipe
+from nmtlab.runs.run import Run
+from nmtlab.systems import train
+from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.seedlings import write_corpus
+from nmtlab.training.events import OnEvent, ignore
+from nmtlab.workspace import Workspace
+
+CORPUS = "demo-seedlings"
+LANGUAGE = "qaa"
+
+_TRANSFORMER = {
+    "text.vocabulary_size": 1500, "model.d_model": 64, "model.d_ff": 256, "model.heads": 2,
+    "training.batch_tokens": 1536, "training.validate_every": 100, "training.max_evaluations": 8,
+    "training.warmup": 150, "training.rate_scale": 1.0,
+}  # fmt: skip
+# Narrow recurrent models on little text hardly learn to attend with the thesis' optimiser and initial weights. They
+# gain nothing from a second thread.
+_RECURRENT = {
+    "model.d_model": 64, "model.init_range": 0.1, "model.dropout": 0.1, "training.optimiser": "adam",
+    "training.constant_rate": 0.005, "training.loss": "mean", "training.clip": 1.0, "training.max_evaluations": 5,
+    "search.beam_size": 4, "machine.threads": 1,
+}  # fmt: skip
+
+TRANSFORMERS = ("demo-postnorm", "demo-prenorm", "demo-scalenorm")
+RECURRENT = ("demo-tied", "demo-fixnorm", "demo-fixnorm-lex")
+
+_SYSTEMS = {
+    "demo-postnorm": ("postnorm", _TRANSFORMER),
+    "demo-prenorm": ("prenorm", _TRANSFORMER),
+    "demo-scalenorm": ("prenorm-fixnorm-scalenorm", _TRANSFORMER),
+    "demo-tied": ("tied", {**_RECURRENT, "training.max_evaluations": 12}),  # it learns to attend much later
+    "demo-fixnorm": ("fixnorm", _RECURRENT),
+    "demo-fixnorm-lex": ("fixnorm-lex", _RECURRENT),
+}
+
+
+def demo_corpus(workspace: Workspace) -> ParallelCorpus:
+    """Return 6,000 pairs of a controlled language and an English-like one, grown if they are not there yet."""
+    folder = workspace.data / "corpora" / CORPUS
+    if not folder.exists():
+        write_corpus(folder, [LANGUAGE], train=6000, dev=200, test=500)
+    return ParallelCorpus.open(folder, LANGUAGE, "en")
+
+
+def demo_recipe(name: str) -> Recipe:
+    """Return the recipe of a demo run, one of `TRANSFORMERS` or `RECURRENT`."""
+    recipe, changes = _SYSTEMS[name]
+    return named_recipe(recipe).with_changes(changes)
+
+
+def demo_runs(workspace: Workspace, *names: str, on_event: OnEvent = ignore, threads: int | None = None) -> list[Run]:
+    """Return demo runs, each trained if it is not there yet, or to its end if it was interrupted.
+
+    Args:
+        workspace: where they and their corpus are kept.
+        names: of `TRANSFORMERS` and `RECURRENT`; each takes half a minute to train on 2 CPU cores.
+        on_event: told how far a training is.
+        threads: CPU threads; torch's choice if not given.
+
+    Raises:
+        RunError: another process is training one of them.
+    """
+    return [finished(workspace, name) or _trained(workspace, name, on_event, threads) for name in names]
+
+
+def finished(workspace: Workspace, name: str) -> Run | None:
+    """Return the demo run of that name if it was trained to its end."""
+    folder = workspace.run_folder(name)
+    run = Run(folder) if folder.exists() else None
+    return run if run and run.status == "finished" else None
+
+
+def _trained(workspace: Workspace, name: str, on_event: OnEvent, threads: int | None) -> Run:
+    recipe = demo_recipe(name)
+    if threads:
+        recipe = recipe.with_changes({"machine.threads": threads})
+    resume = workspace.run_folder(name).exists()
+    return train(name, recipe, demo_corpus(workspace), workspace, resume=resume, on_event=on_event)

@@ -1,0 +1,321 @@
+"""What the seeds claim, and whether it was seen again: claims judged by the measured tables in `data/results`.
+
+found = measured_claims()
+print(overall(found), [claim.text for claim in not_measured(found)])
+
+A new claim is an entry of `CLAIMS`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import pandas as pd
+
+import nmtlab
+from nmtlab.errors import NmtlabError
+from nmtlab.experiments.declaration import Row, Scale, Table
+from nmtlab.experiments.lexical_choice import (
+    EN_JA_BTEC,
+    HA_EN,
+    LEXICAL_CHOICE,
+    TABLE_3_4,
+    TABLE_3_6,
+    TABLE_3_8,
+    TABLE_3_10,
+    UR_EN,
+)
+from nmtlab.experiments.measures import (
+    DEV_BLEU,
+    LEFT_SHIFT,
+    LEXICON_PRECISION,
+    NORM_FREQUENCY,
+    RARE_RECALL,
+    RIGHT_COPIES,
+    TEST_BLEU,
+    TRAIN_PERPLEXITY,
+    Measure,
+)
+from nmtlab.experiments.summary import interval, verdict
+
+Judgement = Literal["confirmed", "refuted", "undecided"]
+
+RESULTS = Path(nmtlab.__file__).parents[1] / "data/results"
+"""What was measured, in the checkout alone; `nmtlab reproduce --save` writes there."""
+
+COLUMNS = ["claim", "source", "pair", "metric", "seeds", "effect", "margin", "verdict", "runs", "evidence"]
+
+ENOUGH_SEEDS = 3
+"""With fewer nothing is decided: the interval of two rests on a single difference."""
+
+_JUDGEMENT: dict[str, Judgement] = {"better": "confirmed", "worse": "refuted", "undecided": "undecided"}
+_NEEDED = {"row": str, "column": str, "metric": str, "seed": "Int64", "value": float, "run": str}
+
+
+@dataclass(frozen=True)
+class Claim:
+    """That a number of a system is higher, or lower, than that of another, or than a given number.
+
+    Args:
+        text: the claim, in a sentence.
+        source: where it is made.
+        table: where it was measured.
+        measure: the number; one of the table's.
+        system: a column of the table.
+        expects: which way the claim has it.
+        than: another column, or a number.
+        but: rows of the table of which it is not claimed.
+        absolute: compare the numbers without their signs.
+        scale: of the table.
+    """
+
+    text: str
+    source: str
+    table: Table
+    measure: Measure
+    system: str
+    expects: Literal["higher", "lower"]
+    than: str | float
+    but: tuple[Row, ...] = ()
+    absolute: bool = False
+    scale: Scale = "small"
+
+    @property
+    def evidence(self) -> str:
+        """Name of the file in `data/results` that has the measured cells."""
+        return f"{self.table.name}.{self.scale}.csv"
+
+
+def _underfits_and_overfits(system: str, small: float, right: float, large: float) -> tuple[Claim, ...]:
+    """Return what Table 3.8 says of a length of word vectors that is too small or too large."""
+    source = "thesis 3.2.6.4, Table 3.8"
+    best = f"{system} r={right:g}"
+    claims = []
+    for radius, size, perplexity in ((small, "small", "higher"), (large, "large", "lower")):
+        other = f"{system} r={radius:g}"
+        claims += [
+            Claim(
+                f"With too {size} an r, {radius:g} for {right:g}, {system} has {perplexity} training perplexity.",
+                source, TABLE_3_8, TRAIN_PERPLEXITY, other, perplexity, best,
+            ),
+            Claim(
+                f"With too {size} an r, {radius:g} for {right:g}, {system} translates worse.",
+                source, TABLE_3_8, DEV_BLEU, other, "lower", best,
+            ),
+        ]  # fmt: skip
+    return tuple(claims)
+
+
+CLAIMS: tuple[Claim, ...] = (
+    Claim(
+        "Tied target embeddings mostly translate better than untied ones.",
+        "thesis 3.2.2, Table 3.4",
+        TABLE_3_4, DEV_BLEU, "tied", "higher", "untied",
+    ),
+    Claim(
+        "fixnorm translates better if the attentional state has a fixed length too.",
+        "thesis 3.2.3, Table 3.4",
+        TABLE_3_4, DEV_BLEU, "fixnorm", "higher", "fixnorm, h̃ free",
+    ),
+    Claim(
+        "The neural baseline, tied, mostly translates worse than Moses.",
+        "thesis 3.2.6.1, Table 3.6",
+        TABLE_3_6, TEST_BLEU, "tied", "lower", "Moses",
+    ),
+    Claim(
+        "fixnorm translates better than tied.",
+        "thesis 3.2.6.1, Table 3.6",
+        TABLE_3_6, TEST_BLEU, "fixnorm", "higher", "tied", but=(EN_JA_BTEC,),
+    ),
+    Claim(
+        "fixnorm+lex translates better than tied.",
+        "thesis 3.2.6.1, Table 3.6",
+        TABLE_3_6, TEST_BLEU, "fixnorm+lex", "higher", "tied", but=(EN_JA_BTEC,),
+    ),
+    Claim(
+        "The lexical module adds to what fixnorm gains.",
+        "thesis 3.2.6.1, Table 3.6",
+        TABLE_3_6, TEST_BLEU, "fixnorm+lex", "higher", "fixnorm", but=(EN_JA_BTEC,),
+    ),
+    Claim(
+        "fixnorm+lex translates better than Moses.",
+        "thesis 3.2.6.1, Table 3.6",
+        TABLE_3_6, TEST_BLEU, "fixnorm+lex", "higher", "Moses", but=(UR_EN, HA_EN),
+    ),
+    Claim(
+        "The method of Arthur et al. mostly translates better than tied.",
+        "thesis 3.2.6.1, Table 3.6",
+        TABLE_3_6, TEST_BLEU, "Arthur", "higher", "tied", but=(EN_JA_BTEC,),
+    ),
+    Claim(
+        "fixnorm+lex translates better than the method of Arthur et al.",
+        "thesis 3.2.6.1, Table 3.6",
+        TABLE_3_6, TEST_BLEU, "fixnorm+lex", "higher", "Arthur", but=(EN_JA_BTEC,),
+    ),
+    Claim(
+        "In tied, the length of a word's vector goes with the word's frequency.",
+        "thesis 3.2.3, Figure 3.2",
+        LEXICAL_CHOICE, NORM_FREQUENCY, "tied", "higher", 0.0,
+    ),
+    Claim(
+        "fixnorm translates more of the rare words than tied.",
+        "thesis 3.2.1 and 3.2.6.2, Table 3.7",
+        LEXICAL_CHOICE, RARE_RECALL, "fixnorm", "higher", "tied",
+    ),
+    Claim(
+        "fixnorm+lex translates more of the rare words than tied.",
+        "thesis 3.2.1 and 3.2.6.2, Table 3.7",
+        LEXICAL_CHOICE, RARE_RECALL, "fixnorm+lex", "higher", "tied",
+    ),
+    Claim(
+        "The attention of tied looks too far left.",
+        "thesis 3.2.6.3, Figure 3.3a",
+        LEXICAL_CHOICE, LEFT_SHIFT, "tied", "higher", 0.0,
+    ),
+    Claim(
+        "The attention of fixnorm looks too far left.",
+        "thesis 3.2.6.3, Figure 3.3b",
+        LEXICAL_CHOICE, LEFT_SHIFT, "fixnorm", "higher", 0.0,
+    ),
+    Claim(
+        "The attention of fixnorm+lex is shifted less than that of tied.",
+        "thesis 3.2.6.3, Figure 3.3",
+        LEXICAL_CHOICE, LEFT_SHIFT, "fixnorm+lex", "lower", "tied", absolute=True,
+    ),
+    Claim(
+        "The attention of fixnorm+lex is shifted less than that of fixnorm.",
+        "thesis 3.2.6.3, Figure 3.3",
+        LEXICAL_CHOICE, LEFT_SHIFT, "fixnorm+lex", "lower", "fixnorm", absolute=True,
+    ),
+    Claim(
+        "The attention in the method of Arthur et al. is shifted less than that of tied.",
+        "thesis 3.2.6.3, Figure 3.3",
+        LEXICAL_CHOICE, LEFT_SHIFT, "Arthur", "lower", "tied", absolute=True,
+    ),
+    Claim(
+        "fixnorm+lex copies the right word for an unknown one more often than tied.",
+        "thesis 3.2.6.3, Figure 3.3",
+        LEXICAL_CHOICE, RIGHT_COPIES, "fixnorm+lex", "higher", "tied",
+    ),
+    Claim(
+        "The method of Arthur et al. copies the right word for an unknown one more often than tied.",
+        "thesis 3.2.6.3, Figure 3.3",
+        LEXICAL_CHOICE, RIGHT_COPIES, "Arthur", "higher", "tied",
+    ),
+    Claim(
+        "Of most words the lexical module has learned a right translation.",
+        "thesis 3.2.6.5, Table 3.9",
+        LEXICAL_CHOICE, LEXICON_PRECISION, "fixnorm+lex", "higher", 0.5,
+    ),
+    *_underfits_and_overfits("fixnorm", 3.0, 5.0, 7.0),
+    *_underfits_and_overfits("fixnorm+lex", 2.0, 3.5, 5.0),
+    Claim(
+        "On subwords, fixnorm translates better than tied.",
+        "thesis 3.2.6.6, Table 3.10",
+        TABLE_3_10, TEST_BLEU, "fixnorm", "higher", "tied",
+    ),
+    Claim(
+        "On subwords, fixnorm+lex translates better than tied.",
+        "thesis 3.2.6.6, Table 3.10",
+        TABLE_3_10, TEST_BLEU, "fixnorm+lex", "higher", "tied",
+    ),
+)  # fmt: skip
+
+
+def measured_claims(folder: Path = RESULTS, claims: Sequence[Claim] = CLAIMS) -> pd.DataFrame:
+    """Judge claims by what was measured.
+
+    Every interval stands for itself: where nothing differs, one in twenty leaves out zero nevertheless. What has no
+    seeds is taken as exact.
+
+    Args:
+        folder: with the cells of tables, as `nmtlab reproduce --save` writes them; a table that is not there is
+            passed over.
+        claims: what is judged.
+
+    Returns:
+        A line for each claim and pair of which there is something to compare, in the order of declaration: `claim`,
+        `source`; `pair`, a row of the table; `metric`; `seeds`, that were compared; `effect`, the mean of the
+        differences seed by seed, and its `margin` (95 % of Student's t; NaN of one seed); `verdict`, `confirmed` or
+        `refuted` if the interval leaves out zero, else `undecided`, as also with fewer than three seeds, with a cell
+        that is missing or diverged without a value, or where no system of the pair is good enough for differences to
+        mean something; `runs`, a list of names; `evidence`, the name of the file.
+
+    Raises:
+        NmtlabError: a file is damaged.
+    """
+    there = {name for name in (claim.evidence for claim in claims) if (folder / name).is_file()}
+    cells = {name: _read(folder / name) for name in there}
+    lines = [line for claim in claims if claim.evidence in there for line in _judged(claim, cells[claim.evidence])]
+    return pd.DataFrame(lines, columns=COLUMNS)
+
+
+def overall(measured: pd.DataFrame) -> pd.DataFrame:
+    """Return a line a claim of `measured_claims`: `claim`, `source`, and `found`, of which pairs what was found."""
+    lines = []
+    for (claim, source), own in measured.groupby(["claim", "source"], sort=False):
+        pairs = own.groupby("verdict")["pair"].agg(", ".join)
+        found = [f"{kind}: {pairs[kind]}" for kind in _JUDGEMENT.values() if kind in pairs]
+        lines.append({"claim": claim, "source": source, "found": "; ".join(found)})
+    return pd.DataFrame(lines, columns=["claim", "source", "found"])
+
+
+def not_measured(measured: pd.DataFrame, claims: Sequence[Claim] = CLAIMS) -> list[Claim]:
+    """Return the claims that have no line in `measured_claims`."""
+    return [claim for claim in claims if claim.text not in set(measured["claim"])]
+
+
+def _read(path: Path) -> pd.DataFrame:
+    try:
+        cells = pd.read_csv(path, usecols=list(_NEEDED), dtype=_NEEDED)
+        if cells.duplicated(["row", "column", "metric", "seed"]).any():
+            raise ValueError("a cell stands there twice")
+        return cells
+    except (ValueError, TypeError) as error:
+        reason = str(error).strip().splitlines()[-1]
+        raise NmtlabError(
+            f"{path}: not a table of results ({reason})", "remove it, or write it anew with 'nmtlab reproduce --save'"
+        ) from error
+
+
+def _judged(claim: Claim, cells: pd.DataFrame) -> list[dict[str, object]]:
+    but = [row.name for row in claim.but]
+    cells = cells[(cells["metric"] == claim.measure.name) & ~cells["row"].isin(but)]
+    if claim.absolute:
+        cells = cells.assign(value=cells["value"].abs())
+    lines = (_line(claim, row, own) for row, own in cells.groupby("row", sort=False))
+    return [line for line in lines if line["seeds"]]
+
+
+def _line(claim: Claim, row: str, cells: pd.DataFrame) -> dict[str, object]:
+    compared = cells[cells["column"].isin([claim.system, claim.than])]
+    known = compared["value"].notna()
+    differences = _differences(compared, claim.system, claim.than)
+    effect, margin = interval(differences)
+    usable = (cells["value"] >= claim.measure.usable).any() and known.all() and len(differences) >= ENOUGH_SEEDS
+    return {
+        "claim": claim.text,
+        "source": claim.source,
+        "pair": row,
+        "metric": claim.measure.name,
+        "seeds": len(differences),
+        "effect": effect,
+        "margin": margin,
+        "verdict": _JUDGEMENT[verdict(differences, bool(usable), claim.expects == "lower")],
+        "runs": compared.loc[known, "run"].tolist(),
+        "evidence": claim.evidence,
+    }
+
+
+def _differences(cells: pd.DataFrame, system: str, than: str | float) -> list[float]:
+    """Return system minus other of each seed that both have; what has no seeds stands for each."""
+    one = _by_seed(cells, system)
+    other = _by_seed(cells, than) if isinstance(than, str) else than
+    return pd.Series(one - other, dtype=float).dropna().tolist()
+
+
+def _by_seed(cells: pd.DataFrame, system: str) -> pd.Series | float:
+    """Return the values of a system by seed, the one value of a system without seeds."""
+    values = cells[cells["column"] == system].set_index("seed")["value"]
+    return values.iloc[0] if len(values) and values.index.isna().all() else values

@@ -1,0 +1,27 @@
+"""Translations of a word: what is learned, aligned and true (Table 3.9, drawn)."""
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from nmtlab.plots.theme import COLOURS, dressed, plain
+
+
+def lexicon_figure(word: str, translations: pd.DataFrame) -> go.Figure:
+    """Draw the translations of one source word by their probability.
+
+    Args:
+        word: of the source side.
+        translations: `by` (who says so), `target`, `probability`, 0 to 1.
+    """
+    figure = go.Figure()
+    for (by, own), colour in zip(translations.groupby("by", sort=False), COLOURS, strict=False):
+        figure.add_bar(
+            x=[plain(target) for target in own["target"]], y=own["probability"], name=plain(str(by)),
+            marker_color=colour, hovertemplate="%{x}: %{y:.3f}<extra>" + plain(str(by)) + "</extra>",
+        )  # fmt: skip
+    figure.update_xaxes(title_text="translation", type="category")
+    figure.update_yaxes(title_text="p(translation | word)", range=[0, 1.02])
+    figure.update_layout(
+        barmode="group", legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}, showlegend=True
+    )
+    return dressed(figure, f"Translations of {plain(word)}", 380)

@@ -1,0 +1,48 @@
+"""The terms of candidates' logits (the tables of thesis 3.2.3 and 3.2.6.2, drawn)."""
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from nmtlab.plots.theme import COLOURS, dressed, plain
+
+_SHOWN = {
+    "word": "‖W<sub>e</sub>‖ ‖h̃‖ cos",
+    "bias": "b<sub>e</sub>",
+    "lexicon": "lexicon: ‖W<sup>l</sup><sub>e</sub>‖ ‖h<sup>l</sup>‖ cos",
+    "lexicon_bias": "b<sup>l</sup><sub>e</sub>",
+    "table": "log p of the table",
+}
+
+
+def logit_figure(candidates: pd.DataFrame, values: pd.DataFrame) -> go.Figure:
+    """Draw each candidate's terms as bars beside each other, and their sum, the logit, as a mark.
+
+    Args:
+        candidates: rows of `logits.decompose` or `with_radius`.
+        values: of `logits.term_values` of them.
+    """
+    names = [
+        f"{plain(word)}  ({count:,}×)" for word, count in zip(candidates["word"], candidates["count"], strict=True)
+    ]
+    labels = [f"<b>{name}</b>" if wanted else name for name, wanted in zip(names, candidates["wanted"], strict=True)]
+    places = list(range(len(labels)))
+    figure = go.Figure()
+    for term, colour in zip(values.columns, COLOURS, strict=False):
+        figure.add_bar(
+            x=places, y=values[term], name=_SHOWN.get(term, term), marker_color=colour,
+            hovertemplate="%{y:.3f}<extra>" + _SHOWN.get(term, term) + "</extra>",
+        )  # fmt: skip
+    figure.add_scatter(
+        x=places, y=candidates["logit"], mode="markers", name="logit",
+        marker={"symbol": "diamond", "size": 10, "color": "black"},
+        customdata=candidates[["rank"]], hovertemplate="logit %{y:.3f}, place %{customdata[0]}<extra></extra>",
+    )  # fmt: skip
+    figure.update_xaxes(
+        tickmode="array",
+        tickvals=places,
+        ticktext=labels,
+        title_text="candidate (times in training); bold: the word here",
+    )
+    figure.update_yaxes(title_text="terms of the logit")
+    figure.update_layout(barmode="group", legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0})
+    return dressed(figure, "What makes a word win: its logit taken apart", 440)

@@ -1,0 +1,36 @@
+"""How sure systems are of each token of a translation."""
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from nmtlab.plots.theme import COLOURS, FAINT, dressed, plain
+
+_SURE = 0.5
+
+
+def token_figure(tokens: pd.DataFrame) -> go.Figure:
+    """Draw the probability of each token, those below a half in another colour.
+
+    Args:
+        tokens: of `tokens.token_probabilities`.
+    """
+    colours = [COLOURS[0] if sure else COLOURS[1] for sure in tokens["probability"] >= _SURE]
+    figure = go.Figure()
+    figure.add_bar(
+        x=tokens["position"], y=tokens["probability"], marker_color=colours,
+        customdata=[
+            [plain(piece), count, rank, plain(likeliest)]
+            for piece, count, rank, likeliest in tokens[["piece", "count", "rank", "likeliest"]].itertuples(index=False)
+        ],
+        hovertemplate="%{customdata[0]}: %{y:.3f}, place %{customdata[2]}<br>%{customdata[1]} times in training<br>"
+        "likeliest: %{customdata[3]}<extra></extra>",
+    )  # fmt: skip
+    figure.add_hline(y=_SURE, line={"color": FAINT, "dash": "dot"})
+    ticks = {
+        "tickmode": "array",
+        "tickvals": tokens["position"],
+        "ticktext": [plain(piece) for piece in tokens["piece"]],
+    }
+    figure.update_xaxes(**ticks, tickangle=-40, title_text="token")
+    figure.update_yaxes(range=[0, 1.02], title_text="p(token | source, tokens before)")
+    return dressed(figure, "How sure the system is of each token", 380)
