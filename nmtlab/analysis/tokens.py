@@ -5,6 +5,7 @@ import torch
 
 from nmtlab.analysis.opened import System, forced_states, opened
 from nmtlab.search.top import top_by_id
+from nmtlab.text.vocabulary import EOS, SPECIALS, UNK
 
 
 def token_probabilities(system: System, source: str, target: str, top: int = 3) -> pd.DataFrame:
@@ -17,8 +18,9 @@ def token_probabilities(system: System, source: str, target: str, top: int = 3) 
         top: how many of the likeliest tokens.
 
     Returns:
-        A row for each token, EOS the last: `position`, from 0; `piece`; `count` in the training text's target side;
-        `probability`; `rank` among all tokens, from 1; `likeliest`, the best `top` as text with their probabilities.
+        A row for each token, EOS the last: `position`, from 0; `piece`, as written; `unknown`, whether the system has
+        UNK there; `count` in the training text's target side; `probability`; `rank` among all tokens, from 1;
+        `likeliest`, the best `top` as text with their probabilities.
 
     Raises:
         RunError: a phrase-based run, or one without weights.
@@ -37,7 +39,8 @@ def token_probabilities(system: System, source: str, target: str, top: int = 3) 
     return pd.DataFrame(
         {
             "position": range(len(ids)),
-            "piece": vocabulary.tokens(ids),
+            "piece": [*pipeline.target.tokenizer.split(target), SPECIALS[EOS]],
+            "unknown": [number == UNK for number in ids],
             "count": pipeline.target_counts[ids],
             "probability": own[:, 0].tolist(),
             "rank": (1 + (probabilities > own).sum(1)).tolist(),

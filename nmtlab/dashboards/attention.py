@@ -13,7 +13,7 @@ from nmtlab.analysis.word_pairs import forced_attention, pair_of_words
 from nmtlab.dashboards.about import ATTENTION
 from nmtlab.dashboards.chart import Chart
 from nmtlab.dashboards.columns import columns, row
-from nmtlab.dashboards.page import Page, heading, note
+from nmtlab.dashboards.page import Note, Page, heading
 from nmtlab.dashboards.runs import RunChooser
 from nmtlab.dashboards.sentences import SentenceChooser
 from nmtlab.dashboards.systems import can_decode, system_of
@@ -41,7 +41,7 @@ class AttentionPage(Page):
         )
         self.pin = widgets.Button(description="Pin this sentence", tooltip="Keep it below, to compare others with it")
         self.pinned = widgets.Text(layout={"display": "none"})
-        self.chart, self.pinned_chart, self.hint = Chart(), Chart(), note()
+        self.chart, self.pinned_chart, self.hint = Chart(), Chart(), Note()
         self.pinned_chart.layout.display = "none"
         self.shifts = Table("In this sentence: distance of attention's peak from the linked word, in words")
         self.copies = Table("Unknown words in own translations, and what is copied for them")
@@ -69,7 +69,7 @@ class AttentionPage(Page):
             self.sentences.show()
         source = self.sentences.source
         if not runs or not source:
-            self.hint.value = "Pick runs that have their weights here, and a sentence."
+            self.hint.say("Pick runs that have their weights here, and a sentence.")
             return
         target = self.sentences.reference if self.said.value == "reference" else None
         runs = [run for run in runs if _pair(run) == _pair(runs[0])]
@@ -82,7 +82,7 @@ class AttentionPage(Page):
             self.shifts.show(_shifts(runs, source, target, links))
             self.copies.show(_copies(runs, source))
         told = f"Rings: {whose}." if target and links else "There are no links for this sentence."
-        self.hint.value = f"{source}  →  {target or 'what each system says itself'}. {told}"
+        self.hint.say(f"{source}  →  {target or 'what each system says itself'}. {told}")
 
     def _offer_heads(self, weights: pd.DataFrame) -> None:
         for control, column in ((self.layer, "layer"), (self.head, "head")):

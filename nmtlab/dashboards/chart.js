@@ -6,7 +6,7 @@ async function render({ model, el }) {
   const plot = document.createElement("div");
   plot.className = "nmtlab-chart";
   el.append(plot);
-  const plotly = await shared.promise;
+  const plotly = globalThis.Plotly ?? (await shared.promise); // Voila's page has it from the start
   let drawn = 0;
   const draw = async () => {
     const { data, layout } = JSON.parse(model.get("spec"));

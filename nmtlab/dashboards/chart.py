@@ -18,15 +18,16 @@ _HERE = Path(__file__).parent
 _UNSEEN = "const module = undefined, exports = undefined, define = undefined;\n"
 
 
-class PlotlyScript(anywidget.AnyWidget):
-    """Plotly's script, once in a page that has charts."""
+SERVED = "NMTLAB_PLOTLY_SERVED"
+"""Set where the page itself brings plotly's script, as Voila's template does."""
 
-    _esm = (
-        _UNSEEN
-        + (Path(plotly.__file__).parent / "package_data/plotly.min.js").read_text(encoding="utf-8")
-        + "\n"
-        + (_HERE / "plotly.js").read_text(encoding="utf-8")
-    )
+PLOTLY = Path(plotly.__file__).parent / "package_data/plotly.min.js"
+
+
+class PlotlyScript(anywidget.AnyWidget):
+    """Plotly's script, once in a page that has charts, where the page has it not."""
+
+    _esm = _UNSEEN + PLOTLY.read_text(encoding="utf-8") + "\n" + (_HERE / "plotly.js").read_text(encoding="utf-8")
 
 
 class Chart(anywidget.AnyWidget):

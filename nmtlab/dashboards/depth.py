@@ -2,7 +2,7 @@
 
 from nmtlab.dashboards.about import DEPTH
 from nmtlab.dashboards.chart import Chart
-from nmtlab.dashboards.page import Page, note
+from nmtlab.dashboards.page import Note, Page
 from nmtlab.dashboards.runs import RunChooser
 from nmtlab.dashboards.table import Table
 from nmtlab.views import depth_view
@@ -13,15 +13,15 @@ def depth_page(workspace: Workspace | None = None) -> Page:
     """Return the page: learned g of each sublayer against its depth, several runs together."""
     runs = RunChooser(workspace or Workspace.find(), accepts=lambda run: not run.g_values().empty)
     chart, slopes = Chart(), Table("Slopes of g, in a layer, and its correlation with depth")
-    hint = note()
+    hint = Note()
 
     def update(_: set[str]) -> None:
         if not runs.chosen:
-            hint.value = "No run here has ScaleNorm: train one, as with the recipe prenorm-fixnorm-scalenorm."
+            hint.say("No run here has ScaleNorm: train one, as with the recipe prenorm-fixnorm-scalenorm.")
             return
         view = depth_view(runs.chosen)
         chart.show(view.figure)
         slopes.show(view.frame.round(3))
-        hint.value = "g at each run's best evaluation. A slope above 0: g grows with depth, as the thesis found."
+        hint.say("g at each run's best evaluation. A slope above 0: g grows with depth, as the thesis found.")
 
     return Page(DEPTH, {"runs": runs.table}, update, [runs, chart, hint, slopes], runs.refresh)

@@ -5,7 +5,7 @@ import ipywidgets as widgets
 from nmtlab.dashboards.about import DYNAMICS
 from nmtlab.dashboards.chart import Chart
 from nmtlab.dashboards.columns import columns, row
-from nmtlab.dashboards.page import Page, note
+from nmtlab.dashboards.page import Note, Page
 from nmtlab.dashboards.runs import RunChooser
 from nmtlab.dashboards.systems import is_neural
 from nmtlab.dashboards.table import Table
@@ -18,13 +18,13 @@ def dynamics_page(workspace: Workspace | None = None) -> Page:
     runs = RunChooser(workspace or Workspace.find(), accepts=is_neural)
     score = widgets.ToggleButtons(description="Score", options=[("BLEU", "bleu"), ("perplexity", "perplexity")])
     over = widgets.ToggleButtons(description="Over", options=[("updates", "step"), ("minutes", "minutes")])
-    dev, gradients, live = Chart(), Chart(), note()
+    dev, gradients, live = Chart(), Chart(), Note()
     best, spikes = Table("Best evaluation of each run"), Table("Gradient norm by quarter of the training")
 
     def update(changed: set[str]) -> None:
         chosen = runs.chosen
         if not chosen:
-            live.value = "There is no run yet: start one on the page Train."
+            live.say("There is no run yet: start one on the page Train.")
             return
         view = dev_view(chosen, score.value, over.value)
         dev.show(view.figure)
@@ -34,7 +34,7 @@ def dynamics_page(workspace: Workspace | None = None) -> Page:
             gradients.show(view.figure)
             spikes.show(view.frame.round(3).reset_index(drop=True))
         going = [run.name for run in chosen if run.status == "training"]
-        live.value = f"In training now, and drawn anew as it goes on: {', '.join(going)}." if going else ""
+        live.say(f"In training now, and drawn anew as it goes on: {', '.join(going)}." if going else "")
 
     return Page(
         DYNAMICS,

@@ -5,7 +5,7 @@ from html import escape
 import pandas as pd
 
 from nmtlab.dashboards.about import INDEX, PAGES
-from nmtlab.dashboards.page import Page, heading, html, note
+from nmtlab.dashboards.page import Note, Page, heading, html
 from nmtlab.dashboards.runs import RunChooser
 from nmtlab.dashboards.table import Table
 from nmtlab.experiments.claims import measured_claims, not_measured, overall
@@ -31,7 +31,7 @@ def index_page(workspace: Workspace | None = None) -> Page:
     body = [
         _links(),
         heading("What has been found so far"),
-        note(
+        Note(
             more + "Confirmed or refuted: the 95 % interval over at least three seeds leaves out zero. Effects are in "
             "points of the measure. Evidence: the files in data/results, with their commands beside them."
         ),

@@ -8,7 +8,7 @@ from nmtlab.analysis.lexicon import gold_translations, precision, system_transla
 from nmtlab.dashboards.about import LEXICON
 from nmtlab.dashboards.chart import Chart
 from nmtlab.dashboards.columns import columns
-from nmtlab.dashboards.page import Page, note
+from nmtlab.dashboards.page import Note, Page
 from nmtlab.dashboards.runs import RunChooser
 from nmtlab.dashboards.systems import can_decode, system_of
 from nmtlab.dashboards.table import Table
@@ -30,7 +30,7 @@ class LexiconPage(Page):
         self._workspace = workspace
         self.runs = RunChooser(workspace, accepts=has_lexicon, first=FIRST, many=False)
         self.words = Table("Words of the source, the most frequent first: pick one", pick="one", height="26em")
-        self.chart, self.precision, self.hint = Chart(), Table("Precision against the true lexicon"), note()
+        self.chart, self.precision, self.hint = Chart(), Table("Precision against the true lexicon"), Note()
         self._tables: dict[str, pd.DataFrame] = {}
         state = {"runs": self.runs.table, "word": self.words}
         body = [self.runs, self.hint, columns(self.words, widgets.VBox([self.chart, self.precision]))]
@@ -38,7 +38,7 @@ class LexiconPage(Page):
 
     def _answer(self, changed: set[str]) -> None:
         if not self.runs.chosen:
-            self.hint.value = "No run here has a lexical module: train one with the recipe fixnorm-lex."
+            self.hint.say("No run here has a lexical module: train one with the recipe fixnorm-lex.")
             return
         run = self.runs.chosen[0]
         if "runs" in changed:
@@ -51,7 +51,7 @@ class LexiconPage(Page):
         if word is not None:
             shown = [own[own["source"] == word].assign(by=by) for by, own in self._tables.items()]
             self.chart.show(lexicon_figure(word, pd.concat(shown)))
-        self.hint.value = _told(self._tables)
+        self.hint.say(_told(self._tables))
 
     def _judge(self) -> None:
         gold = self._tables.get(GOLD)

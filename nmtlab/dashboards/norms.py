@@ -8,7 +8,7 @@ from nmtlab.analysis.neighbours import neighbours
 from nmtlab.dashboards.about import NORMS
 from nmtlab.dashboards.chart import Chart
 from nmtlab.dashboards.columns import columns, row
-from nmtlab.dashboards.page import Page, heading, note
+from nmtlab.dashboards.page import Note, Page, heading
 from nmtlab.dashboards.runs import RunChooser
 from nmtlab.dashboards.sentences import SentenceChooser
 from nmtlab.dashboards.systems import can_decode, is_neural, system_of
@@ -35,7 +35,7 @@ class NormsPage(Page):
         self.position = widgets.Dropdown(description="Word", options=[], layout={"width": "26em"})
         self.fixed = widgets.Checkbox(description="all vectors at length r", indent=False)
         self.radius = widgets.FloatSlider(description="r", value=5, min=0.5, max=12, step=0.1)
-        self.logits, self.terms, self.hint = Chart(), Table("Terms of each candidate's logit"), note()
+        self.logits, self.terms, self.hint = Chart(), Table("Terms of each candidate's logit"), Note()
         self._target, self._decomposed = "", pd.DataFrame()
         self.norms.on_click(self._clicked)
         state = {
@@ -64,7 +64,7 @@ class NormsPage(Page):
             self.sentences.offer([run for run in runs if run.name in able])
         chosen = next((run for run in runs if run.name == self.system.value), None)
         if chosen is None:
-            self.hint.value = "None of these runs has its weights here: choose one that has to see its logits."
+            self.hint.say("None of these runs has its weights here: choose one that has to see its logits.")
             return
         if "text" in changed:
             self.sentences.show()
@@ -117,7 +117,7 @@ class NormsPage(Page):
     def _show_logits(self) -> None:
         frame = self._decomposed
         if frame.empty:
-            self.hint.value = "Pick a sentence."
+            self.hint.say("Pick a sentence.")
             return
         shown = with_radius(frame, self.radius.value) if self.fixed.value else frame
         values = term_values(shown)
@@ -126,7 +126,7 @@ class NormsPage(Page):
         best, wanted = shown.iloc[0]["word"], shown[shown["wanted"]].iloc[0]
         said = "given the words before it" if self.sentences.reference else "in the system's own translation"
         length = f" With all vectors at length {self.radius.value:g}, as fixnorm has it:" if self.fixed.value else ""
-        self.hint.value = (
+        self.hint.say(
             f"{self._target}  —  the word here is {wanted['word']}, {said}.{length} {best} is first of these, "
             f"{wanted['word']} has place {wanted['rank']}."
         )

@@ -1,5 +1,6 @@
 """The frame of every page: its question, its controls and what they answer; its address; errors in words."""
 
+import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from html import escape
@@ -9,7 +10,7 @@ import ipywidgets as widgets
 
 from nmtlab.dashboards.about import About
 from nmtlab.dashboards.browser import Browser
-from nmtlab.dashboards.chart import PlotlyScript
+from nmtlab.dashboards.chart import SERVED, PlotlyScript
 from nmtlab.dashboards.log import page_log
 from nmtlab.dashboards.saved import saved_page
 from nmtlab.dashboards.state import read_state, write_state
@@ -48,7 +49,8 @@ class Page(widgets.VBox):
         self._changes: set[str] | None = None
         self.body = list(body)
         head = html(f"<h1>{escape(about.title)}</h1><div class='nmtlab-question'>{escape(about.question)}</div>")
-        super().__init__([self._browser, PlotlyScript(), head, self._message, *self.body, self._foot()])
+        script = [] if SERVED in os.environ else [PlotlyScript()]
+        super().__init__([self._browser, *script, head, self._message, *self.body, self._foot()])
         self.add_class("nmtlab-page")
         self.tell("")
         for key, widget in state.items():
@@ -129,9 +131,17 @@ def html(text: str = "", style: str = "") -> widgets.HTML:
     return place
 
 
-def note(text: str = "") -> widgets.HTML:
-    """Return a place for a sentence beside a figure; the text is escaped."""
-    return html(escape(text), "nmtlab-note")
+class Note(widgets.HTML):
+    """A place for a sentence beside a figure."""
+
+    def __init__(self, text: str = "") -> None:
+        super().__init__()
+        self.add_class("nmtlab-note")
+        self.say(text)
+
+    def say(self, text: str) -> None:
+        """Show text, whatever stands in it, as text."""
+        self.value = escape(text)
 
 
 def heading(text: str) -> widgets.HTML:

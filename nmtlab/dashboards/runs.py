@@ -1,13 +1,12 @@
 """Choosing among the runs of a workspace."""
 
 from collections.abc import Callable, Collection, Sequence
-from html import escape
 from pathlib import Path
 
 import ipywidgets as widgets
 import pandas as pd
 
-from nmtlab.dashboards.page import html
+from nmtlab.dashboards.page import Note
 from nmtlab.dashboards.table import Table
 from nmtlab.runs.run import Run, list_runs, open_run
 from nmtlab.workspace import Workspace
@@ -35,7 +34,7 @@ class RunChooser(widgets.VBox):
         self._workspace, self._accepts, self._first = workspace, accepts, first
         self._seen: dict[str, tuple[int, int]] = {}
         self.table = Table(title, pick="many" if many else "one", height="13em")
-        self._note = html("", "nmtlab-note")
+        self._note = Note()
         super().__init__([self.table, self._note])
         self.refresh()
 
@@ -57,7 +56,7 @@ class RunChooser(widgets.VBox):
         if not self.table.chosen:
             names = [run.name for run in fitting]
             self.table.choose([name for name in self._first if name in names] or names[:1])
-        self._note.value = _named(len(runs) - len(fitting), broken)
+        self._note.say(_named(len(runs) - len(fitting), broken))
         chosen = set(self.table.chosen)
         return ("runs",) if any(name in chosen and before.get(name) != seen[name] for name in seen) else ()
 
@@ -79,7 +78,7 @@ def _named(unfit: int, broken: list[str]) -> str:
         sentences.append(f"{unfit} more {'run has' if unfit == 1 else 'runs have'} nothing to say to this question.")
     if broken:
         sentences.append(f"Not whole, and left out: {', '.join(broken)}; 'nmtlab runs show' says what is missing.")
-    return escape(" ".join(sentences))
+    return " ".join(sentences)
 
 
 def _trace(workspace: Workspace) -> dict[str, tuple[int, int]]:

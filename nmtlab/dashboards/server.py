@@ -1,6 +1,7 @@
 """`nmtlab dashboards`: Voila, told to serve our pages and nothing else."""
 
 import os
+import shutil
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -10,6 +11,7 @@ from traitlets.config import Config
 from voila.app import Voila
 
 from nmtlab.dashboards.about import INDEX, PAGES, About
+from nmtlab.dashboards.chart import PLOTLY, SERVED
 from nmtlab.dashboards.log import VARIABLE
 from nmtlab.workspace import Workspace
 
@@ -63,13 +65,24 @@ def serve(workspace: Workspace, ip: str, port: int, token: str, warm: int, open_
     os.environ |= {
         "NMTLAB_DATA": str(workspace.data.resolve()),
         VARIABLE: str(workspace.data.resolve() / "logs/dashboards.log"),
-        "JUPYTER_PATH": os.pathsep.join(filter(None, [str(_SHARE), os.environ.get("JUPYTER_PATH")])),
+        SERVED: "1",
         "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1"),  # people share the cores
         "OMP_WAIT_POLICY": "PASSIVE",
     }
     with TemporaryDirectory(prefix="nmtlab-pages-") as folder:
-        write_pages(Path(folder))
-        Voila.launch_instance(argv=[], config=_config(Path(folder), ip, port, token, warm, open_browser))
+        pages, share = Path(folder) / "pages", Path(folder) / "share"
+        write_pages(pages)
+        _write_template(share)
+        os.environ["JUPYTER_PATH"] = os.pathsep.join(filter(None, [str(share), os.environ.get("JUPYTER_PATH")]))
+        Voila.launch_instance(argv=[], config=_config(pages, ip, port, token, warm, open_browser))
+
+
+def _write_template(share: Path) -> None:
+    """Write Voila's template, with plotly's script among its static files: a browser keeps it."""
+    shutil.copytree(_SHARE, share)
+    static = share / "voila/templates/nmtlab/static"
+    static.mkdir()
+    shutil.copyfile(PLOTLY, static / "plotly.min.js")
 
 
 def _config(folder: Path, ip: str, port: int, token: str, warm: int, open_browser: bool) -> Config:

@@ -10,7 +10,7 @@ import pandas as pd
 from nmtlab.dashboards.about import TRAIN
 from nmtlab.dashboards.chart import Chart
 from nmtlab.dashboards.columns import columns, row
-from nmtlab.dashboards.page import Page, note
+from nmtlab.dashboards.page import Note, Page
 from nmtlab.dashboards.table import Table
 from nmtlab.errors import NmtlabError
 from nmtlab.jobs import Job, list_jobs
@@ -38,7 +38,7 @@ class TrainPage(Page):
             description="Settings", placeholder="model.dropout=0.2 training.max_evaluations=5", layout={"width": "26em"}
         )
         self.start = widgets.Button(description="Start training", button_style="primary")
-        self.told, self.hint = note(), note()
+        self.told, self.hint = Note(), Note()
         self.jobs = Table("Trainings started here", pick="one", height="13em")
         self.stop = widgets.Button(description="Stop it", tooltip="It is saved, and can go on later")
         self.resume = widgets.Button(description="Go on with it")
@@ -55,14 +55,14 @@ class TrainPage(Page):
         super().__init__(TRAIN, state, self._answer, body, self._look)
 
     def _answer(self, changed: set[str]) -> None:
-        self.told.value = find_recipe(self.recipe.value).about
+        self.told.say(find_recipe(self.recipe.value).about)
         if changed & {"job", "corpus"}:
             self._list()
         job = self._picked()
         self.stop.disabled = job is None or not job.alive
         self.resume.disabled = job is None or job.alive or not self._can_go_on(job)
         if job is None:
-            self.hint.value = "Nothing has been started from here yet. A training goes on when this page is closed."
+            self.hint.say("Nothing has been started from here yet. A training goes on when this page is closed.")
             return
         self._watch(job)
 
@@ -70,7 +70,7 @@ class TrainPage(Page):
         folder = self._workspace.run_folder(job.name)
         if folder.is_dir() and len(Run(folder).metrics("validation")):
             self.curve.show(dev_view([Run(folder)]).figure)
-        self.hint.value = f"{job.name}: {'is training' if job.alive else _ended(job, folder)}."
+        self.hint.say(f"{job.name}: {'is training' if job.alive else _ended(job, folder)}.")
         self.printed.value = f"<pre class='nmtlab-log'>{escape(job.tail(_LINES))}</pre>"
 
     def _look(self) -> set[str]:
@@ -122,7 +122,7 @@ class TrainPage(Page):
         with self.guarded():
             if job := self._picked():
                 job.stop()
-                self.hint.value = f"{job.name}: is told to stop, and saves what is needed to go on."
+                self.hint.say(f"{job.name}: is told to stop, and saves what is needed to go on.")
 
     def _picked(self) -> Job | None:
         name = self.jobs.value

@@ -8,7 +8,7 @@ from nmtlab.analysis.tokens import token_probabilities
 from nmtlab.dashboards.about import TRANSLATE
 from nmtlab.dashboards.chart import Chart
 from nmtlab.dashboards.columns import columns, row
-from nmtlab.dashboards.page import Page, note
+from nmtlab.dashboards.page import Note, Page
 from nmtlab.dashboards.runs import RunChooser
 from nmtlab.dashboards.systems import can_decode, system_of
 from nmtlab.dashboards.table import Table
@@ -37,7 +37,7 @@ class TranslatePage(Page):
         self.best = widgets.IntSlider(description="Best", value=3, min=1, max=10, continuous_update=False)
         self.button = widgets.Button(description="Translate", button_style="primary")
         self.found = Table("Translations: pick one to look into it", pick="one", height="20em")
-        self.tokens, self.attention, self.hint = Chart(), Chart(), note()
+        self.tokens, self.attention, self.hint = Chart(), Chart(), Note()
         state = {"runs": self.runs.table, "text": self.typed, "beam": self.beam, "best": self.best, "pick": self.found}
         body = [
             columns(self.runs, widgets.VBox([self.typed, row(self.beam, self.best, self.button)])),
@@ -48,7 +48,7 @@ class TranslatePage(Page):
     def _answer(self, changed: set[str]) -> None:
         runs = self.runs.chosen
         if not runs:
-            self.hint.value = "There is no run with its weights here: train one on the page Train."
+            self.hint.say("There is no run with its weights here: train one on the page Train.")
             return
         if not self.typed.value.strip():
             self.typed.value = _example(runs[0])
@@ -95,7 +95,7 @@ class TranslatePage(Page):
         self.tokens.show(token_figure(token_probabilities(system, source, target)))
         self.attention.show(attention_figure(attention_of(run.name, system, source, target)))
         lacks = f" {run.name} was {run.lacks}." if run.lacks else ""
-        self.hint.value = f"Looking into what {run.name} says of: {source}.{lacks}"
+        self.hint.say(f"Looking into what {run.name} says of: {source}.{lacks}")
 
 
 def translate_page(workspace: Workspace | None = None) -> TranslatePage:

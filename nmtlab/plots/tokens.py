@@ -26,11 +26,15 @@ def token_figure(tokens: pd.DataFrame) -> go.Figure:
         "likeliest: %{customdata[3]}<extra></extra>",
     )  # fmt: skip
     figure.add_hline(y=_SURE, line={"color": FAINT, "dash": "dot"})
+    pieces = [
+        f"<b>{plain(piece)}</b>" if unknown else plain(piece)
+        for piece, unknown in zip(tokens["piece"], tokens["unknown"], strict=True)
+    ]
     ticks = {
         "tickmode": "array",
         "tickvals": tokens["position"],
-        "ticktext": [plain(piece) for piece in tokens["piece"]],
+        "ticktext": pieces,
     }
-    figure.update_xaxes(**ticks, tickangle=-40, title_text="token")
+    figure.update_xaxes(**ticks, tickangle=-40, title_text="token (bold: unknown to the system)")
     figure.update_yaxes(range=[0, 1.02], title_text="p(token | source, tokens before)")
     return dressed(figure, "How sure the system is of each token", 380)
