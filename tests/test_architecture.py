@@ -27,8 +27,9 @@ FLOORS = [
     ("systems",),
     ("analysis",),
     ("experiments", "plots"),
-    ("progress", "views"),
-    ("cli", "dashboards"),
+    ("progress", "views", "demo"),
+    ("dashboards",),
+    ("cli",),
     ("__main__",),
 ]
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}

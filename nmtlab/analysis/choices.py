@@ -11,7 +11,7 @@ which add up to its difference exactly; of any other term (bias, table), its dif
 decides alone if p would not be ahead without it: if its effect is at least the whole margin.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import islice
 
 import numpy as np
@@ -63,6 +63,27 @@ def rare_choices(
         CorpusError: no such split, or other languages.
         RunError: a phrase-based run, or one without weights.
     """
+    tables = []
+    for batch, table in choices_in_batches(system, corpus, split, below, limit):
+        tables.append(table)
+        on_progress(len(batch))
+    return pd.concat(tables).sort_values(["line", "position"], ignore_index=True)
+
+
+def choices_in_batches(
+    system: System,
+    corpus: ParallelCorpus,
+    split: str = "test",
+    below: int = 10,
+    limit: int | None = None,
+    batch_tokens: int = _BATCH_TOKENS,
+) -> Iterator[tuple[list[int], pd.DataFrame]]:
+    """Yield batches of sentences, their places from 0, and the rows of `rare_choices` of each.
+
+    Args:
+        system, corpus, split, below, limit: as of `rare_choices`.
+        batch_tokens: padded tokens of the longer side in a batch.
+    """
     translator = opened(system)
     model, pipeline = translator.model, translator.pipeline
     _check_languages(pipeline, corpus)
@@ -70,16 +91,15 @@ def rare_choices(
     rare[: len(SPECIALS)] = False
     source_lines, target_lines = zip(*islice(corpus.pairs(split), limit), strict=True)
     sources, targets = pipeline.encode_source(source_lines), pipeline.encode_target(target_lines)
-    tables = []
-    for batch in sorted_batches([max(map(len, both)) for both in zip(sources, targets, strict=True)], _BATCH_TOKENS):
+    lengths = [max(map(len, both)) for both in zip(sources, targets, strict=True)]
+    for batch in sorted_batches(lengths, batch_tokens):
         states = forced_states(model, [sources[i] for i in batch], [targets[i] for i in batch])
         places = [(i + 1, position, token) for i in batch for position, token in enumerate(targets[i])]
         tokens = pd.DataFrame(places, columns=["line", "position", "gold"])
         asked = np.flatnonzero(rare[tokens["gold"]])
-        for chunk in np.array_split(asked, 1 + len(asked) * len(model.output_types) // _LOGITS):
-            tables.append(_compared(model, states[chunk], tokens.iloc[chunk], pipeline.target))
-        on_progress(len(batch))
-    return pd.concat(tables).sort_values(["line", "position"], ignore_index=True)
+        chunks = np.array_split(asked, 1 + len(asked) * len(model.output_types) // _LOGITS)
+        tables = [_compared(model, states[chunk], tokens.iloc[chunk], pipeline.target) for chunk in chunks]
+        yield [int(i) for i in batch], pd.concat(tables)
 
 
 def deciding_terms(choices: pd.DataFrame) -> pd.DataFrame:

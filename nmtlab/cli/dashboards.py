@@ -31,11 +31,39 @@ def dashboards(
     try:
         from nmtlab.dashboards.server import serve
     except ImportError as error:
-        raise NmtlabError(
-            f"the dashboards need {error.name}", "install the extra: pip install 'nmtlab[workbench]'"
-        ) from error
+        raise _lacking(error) from error
     workspace = Workspace.find()
     query = f"?token={token}" if token else ""
     print(f"Runs and corpora of {workspace.data}")
     print(f"Open http://{ip}:{port}/{query} - pages are ready in half a minute; Ctrl-C ends")
     serve(workspace, ip, port, token, warm, browser)
+
+
+def lab(
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port, or the first free one near it.")] = 8888,
+    browser: Annotated[bool, typer.Option(help="Open it in a browser.")] = False,
+) -> None:
+    """Open JupyterLab on the notebooks, until Ctrl-C; the address it prints lets in who has it."""
+    import os
+    from pathlib import Path
+
+    import nmtlab
+    from nmtlab.errors import NmtlabError
+    from nmtlab.workspace import Workspace
+
+    try:
+        from jupyterlab.labapp import main
+    except ImportError as error:
+        raise _lacking(error) from error
+    notebooks = Path(nmtlab.__file__).parents[1] / "notebooks"
+    if not notebooks.is_dir():
+        raise NmtlabError(f"{notebooks}: not there", "run this from a checkout, which has the notebooks")
+    os.environ["NMTLAB_DATA"] = str(Workspace.find().data.resolve())
+    options = [f"--ServerApp.root_dir={notebooks}", "--ip=127.0.0.1", f"--port={port}"]
+    main([*options, "--LabApp.default_url=/lab/tree/00-start-here.ipynb", *([] if browser else ["--no-browser"])])
+
+
+def _lacking(error: ImportError) -> Exception:
+    from nmtlab.errors import NmtlabError
+
+    return NmtlabError(f"the workbench needs {error.name}", "install the extra: pip install 'nmtlab[workbench]'")

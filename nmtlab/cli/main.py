@@ -30,6 +30,7 @@ app.command()(compare.compare)
 app.command()(reproduce.reproduce)
 app.command()(figures.figures)
 app.command()(dashboards.dashboards)
+app.command()(dashboards.lab)
 app.add_typer(runs.app, name="runs")
 app.add_typer(recipes.app, name="recipes")
 

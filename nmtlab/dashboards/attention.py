@@ -82,7 +82,7 @@ class AttentionPage(Page):
             self.shifts.show(_shifts(runs, source, target, links))
             self.copies.show(_copies(runs, source))
         told = f"Rings: {whose}." if target and links else "There are no links for this sentence."
-        self.hint.say(f"{source}  →  {target or 'what each system says itself'}. {told}")
+        self.hint.say(f"{source}  →  {target or 'what each system says itself'}  —  {told}")
 
     def _offer_heads(self, weights: pd.DataFrame) -> None:
         for control, column in ((self.layer, "layer"), (self.head, "head")):

@@ -1,10 +1,14 @@
 """Norms and frequency (thesis Figure 3.2), and what they do to a choice of word (3.2.1, 3.2.3)."""
 
+from collections.abc import Iterator
+
 import ipywidgets as widgets
 import pandas as pd
 
+from nmtlab.analysis.choices import choices_in_batches, deciding_terms
 from nmtlab.analysis.logits import decompose, term_values, with_radius
 from nmtlab.analysis.neighbours import neighbours
+from nmtlab.analysis.sentences import Text
 from nmtlab.dashboards.about import NORMS
 from nmtlab.dashboards.chart import Chart
 from nmtlab.dashboards.columns import columns, row
@@ -13,20 +17,31 @@ from nmtlab.dashboards.runs import RunChooser
 from nmtlab.dashboards.sentences import SentenceChooser
 from nmtlab.dashboards.systems import can_decode, is_neural, system_of
 from nmtlab.dashboards.table import Table
+from nmtlab.dashboards.work import Work
+from nmtlab.errors import NmtlabError
 from nmtlab.plots import logit_figure
 from nmtlab.runs.run import Run
 from nmtlab.views import norms_view
 from nmtlab.workspace import Workspace
 
-FIRST = ("small-tr-en.tied.s1", "small-tr-en.fixnorm.s1", "small-qaa-en.tied.s1", "small-qaa-en.fixnorm.s1")
+FIRST = ("small-qaa-en.tied.s1", "small-qaa-en.fixnorm.s1", "small-tr-en.tied.s1")
 _CANDIDATES = 12
+_AT_A_TIME = 256  # padded tokens
+_TERMS = {
+    "word_norm": "‖W‖",
+    "word_cos": "cos",
+    "bias": "b",
+    "lexicon_norm": "‖Wˡ‖",
+    "lexicon_cos": "cosˡ",
+    "lexicon_bias": "bˡ",
+}
 
 
 class NormsPage(Page):
     """Lengths of word vectors; neighbours of a word; why a word won, and what another r would have changed."""
 
     def __init__(self, workspace: Workspace) -> None:
-        self.runs = RunChooser(workspace, accepts=is_neural, first=FIRST[:2])
+        self.runs = RunChooser(workspace, accepts=is_neural, first=FIRST)
         self.norms, self.correlations = Chart(), Table("Rank correlation with frequency")
         self.word = widgets.Text(description="Word", continuous_update=False, placeholder="or click a point")
         self.neighbours = Table("Nearest words")
@@ -35,12 +50,16 @@ class NormsPage(Page):
         self.position = widgets.Dropdown(description="Word", options=[], layout={"width": "26em"})
         self.fixed = widgets.Checkbox(description="all vectors at length r", indent=False)
         self.radius = widgets.FloatSlider(description="r", value=5, min=0.5, max=12, step=0.1)
+        self.find = widgets.Button(description="Find wrong rare words", layout={"width": "16em"})
+        self.wrong = Table("Rare words that went wrong, and what decided: pick one", pick="one", height="15em")
+        self.work = Work(self.guarded)
         self.logits, self.terms, self.hint = Chart(), Table("Terms of each candidate's logit"), Note()
         self._target, self._decomposed = "", pd.DataFrame()
         self.norms.on_click(self._clicked)
+        self.find.on_click(lambda _: self._find())
         state = {
             "runs": self.runs.table, "word": self.word, "system": self.system, **self.sentences.state,
-            "position": self.position, "fixed": self.fixed, "r": self.radius,
+            "position": self.position, "wrong": self.wrong, "fixed": self.fixed, "r": self.radius,
         }  # fmt: skip
         body = [
             self.runs, self.norms,
@@ -50,6 +69,8 @@ class NormsPage(Page):
                 self.sentences, widgets.VBox([self.system, self.position, row(self.fixed, self.radius), self.hint])
             ),
             self.logits, self.terms,
+            heading("In which wrong rare words did the length of vectors decide?"),
+            row(self.find, self.work), self.wrong,
         ]  # fmt: skip
         super().__init__(NORMS, state, self._answer, body, self.runs.refresh)
 
@@ -68,6 +89,8 @@ class NormsPage(Page):
             return
         if "text" in changed:
             self.sentences.show()
+        if "wrong" in changed and self.wrong.value is not None:
+            self._go_to(self.wrong.frame.loc[self.wrong.value])
         if changed & {"runs", "word", "system"}:
             self._show_neighbours(chosen)
         if changed & {"runs", "system", "text", "line", "sentence"}:
@@ -106,6 +129,35 @@ class NormsPage(Page):
         self.position.options = [(f"{place + 1}  {piece}", place) for place, piece in enumerate(pieces)]
         self.position.value = before if before is not None and before < len(pieces) else 0
 
+    def _find(self) -> None:
+        with self.guarded():
+            text, name = self.sentences.chosen_text, self.system.value
+            if text is None or name is None:
+                raise NmtlabError(
+                    "no text of these runs is here", "choose a run that has its text, or was packed with some"
+                )
+            run = next(run for run in self.runs.chosen if run.name == name)
+            self.work.start("asking at every rare word", text.corpus.count(text.split), self._found(run, text))
+
+    def _found(self, run: Run, text: Text) -> Iterator[None]:
+        tables = []
+        for batch, choices in choices_in_batches(system_of(run), text.corpus, text.split, batch_tokens=_AT_A_TIME):
+            tables.append(choices)
+            yield from [None] * len(batch)
+        choices = pd.concat(tables).sort_values(["line", "position"], ignore_index=True)
+        shares = ", ".join(
+            f"{_TERMS.get(line.effect, line.effect)} in {line.share:.0%}"
+            for line in deciding_terms(choices).itertuples()
+        )
+        self.wrong.title = f"{run.name}: rare words that went wrong; the largest part had {shares}"
+        self.wrong.show(_wrong(choices))
+
+    def _go_to(self, choice: pd.Series) -> None:
+        self.sentences.typed.value = ""
+        self.sentences.table.choose([choice["line"]])
+        self._offer_positions(next(run for run in self.runs.chosen if run.name == self.system.value))
+        self.position.value = int(choice["position"])
+
     def _decompose(self, run: Run) -> None:
         if self.position.value is None:
             self._decomposed = pd.DataFrame()
@@ -130,6 +182,23 @@ class NormsPage(Page):
             f"{self._target}  —  the word here is {wanted['word']}, {said}.{length} {best} is first of these, "
             f"{wanted['word']} has place {wanted['rank']}."
         )
+
+
+def _wrong(choices: pd.DataFrame) -> pd.DataFrame:
+    wrong = choices[~choices["right"]].reset_index(drop=True)
+    return pd.DataFrame(
+        {
+            "line": wrong["line"],
+            "position": wrong["position"],
+            "right word": wrong["gold"],
+            "times": wrong["gold_count"],
+            "preferred": wrong["preferred"],
+            "its times": wrong["preferred_count"],
+            "margin": wrong["margin"].round(2),
+            "largest part": wrong["largest"].map(lambda term: _TERMS.get(term, term)),
+            "alone": wrong["alone"],
+        }
+    )
 
 
 def norms_page(workspace: Workspace | None = None) -> NormsPage:

@@ -1,5 +1,7 @@
 """Translating what a person types, with several systems."""
 
+from collections.abc import Iterator
+
 import ipywidgets as widgets
 import pandas as pd
 
@@ -10,15 +12,17 @@ from nmtlab.dashboards.chart import Chart
 from nmtlab.dashboards.columns import columns, row
 from nmtlab.dashboards.page import Note, Page
 from nmtlab.dashboards.runs import RunChooser
+from nmtlab.dashboards.sentences import MOST_LETTERS
 from nmtlab.dashboards.systems import can_decode, system_of
 from nmtlab.dashboards.table import Table
+from nmtlab.dashboards.work import Work
 from nmtlab.plots import attention_figure, token_figure
 from nmtlab.runs.run import Run
 from nmtlab.translation import Translator
 from nmtlab.workspace import Workspace
 
 FIRST = ("small-tr-en.tied.s1", "small-tr-en.fixnorm-lex.s1")
-_MOST_LINES = 20
+_MOST_LINES = 100
 _EXAMPLES = {"tr": "Tom dün bana bir kitap verdi ."}
 
 
@@ -28,20 +32,20 @@ class TranslatePage(Page):
     def __init__(self, workspace: Workspace) -> None:
         self.runs = RunChooser(workspace, accepts=can_decode, first=FIRST)
         self.typed = widgets.Textarea(
-            placeholder="Type or paste text, a sentence a line",
+            placeholder="Type or paste text, a sentence a line, and leave the box to have it translated",
             continuous_update=False,
             rows=5,
             layout={"width": "100%"},
         )
         self.beam = widgets.IntSlider(description="Beam", value=5, min=1, max=20, continuous_update=False)
         self.best = widgets.IntSlider(description="Best", value=3, min=1, max=10, continuous_update=False)
-        self.button = widgets.Button(description="Translate", button_style="primary")
         self.found = Table("Translations: pick one to look into it", pick="one", height="20em")
         self.tokens, self.attention, self.hint = Chart(), Chart(), Note()
+        self.work = Work(self.guarded)
         state = {"runs": self.runs.table, "text": self.typed, "beam": self.beam, "best": self.best, "pick": self.found}
         body = [
-            columns(self.runs, widgets.VBox([self.typed, row(self.beam, self.best, self.button)])),
-            self.hint, self.found, columns(self.tokens, self.attention),
+            columns(self.runs, widgets.VBox([self.typed, row(self.beam, self.best)])),
+            self.work, self.hint, self.found, columns(self.tokens, self.attention),
         ]  # fmt: skip
         super().__init__(TRANSLATE, state, self._answer, body, self.runs.refresh)
 
@@ -52,27 +56,32 @@ class TranslatePage(Page):
             return
         if not self.typed.value.strip():
             self.typed.value = _example(runs[0])
-        lines = [line for line in self.typed.value.splitlines() if line.strip()][:_MOST_LINES]
+        lines = self._lines()
         if changed - {"pick"}:
-            self.found.show(self._translated(runs, lines))
-            if not self.found.chosen:
-                self.found.choose(self.found.frame.index[:1])
-        self._look_into(runs)
+            self.work.start("translating", len(lines) * len(runs), self._translate(runs, lines))
+        self._look_into()
 
-    def _translated(self, runs: list[Run], lines: list[str]) -> pd.DataFrame:
-        rows = [row for run in runs for row in self._of(run, lines)]
-        keys = [f"{row['run']}/{row['line']}/{row['place']}" for row in rows]
-        frame = pd.DataFrame(rows, index=keys)
-        return frame.sort_values(["line", "place"], kind="stable") if len(frame) else frame
+    def _lines(self) -> list[str]:
+        return [line[:MOST_LETTERS] for line in self.typed.value.splitlines() if line.strip()][:_MOST_LINES]
 
-    def _of(self, run: Run, lines: list[str]) -> list[dict[str, object]]:
+    def _translate(self, runs: list[Run], lines: list[str]) -> Iterator[None]:
+        rows: list[dict[str, object]] = []
+        for number, line in enumerate(lines, start=1):
+            for run in runs:
+                rows += self._of(run, number, line)
+                self.found.show(_by_place(rows))
+                if not self.found.chosen:
+                    self.found.choose(self.found.frame.index[:1])
+                yield
+
+    def _of(self, run: Run, number: int, line: str) -> list[dict[str, object]]:
         system = system_of(run)
         search = system.settings.model_copy(update={"beam_size": self.beam.value})
-        number = min(self.best.value, self.beam.value)
-        translations = Translator(system.model, system.pipeline, search).translate(lines, n_best=number)
+        best = min(self.best.value, self.beam.value)
+        (found,) = Translator(system.model, system.pipeline, search).translate([line], n_best=best)
         return [
             {
-                "line": line,
+                "line": number,
                 "place": place,
                 "run": run.name,
                 "translation": text,
@@ -80,17 +89,15 @@ class TranslatePage(Page):
                 "tokens": len(hypothesis.tokens),
                 "score": round(hypothesis.score, 3),
             }
-            for line, translation in enumerate(translations, start=1)
-            for place, (text, hypothesis) in enumerate(zip(translation.texts, translation.hypotheses, strict=True), 1)
+            for place, (text, hypothesis) in enumerate(zip(found.texts, found.hypotheses, strict=True), start=1)
         ]
 
-    def _look_into(self, runs: list[Run]) -> None:
+    def _look_into(self) -> None:
         if self.found.value is None:
             return
         picked = self.found.frame.loc[self.found.value]
-        run = next(run for run in runs if run.name == picked["run"])
-        lines = [line for line in self.typed.value.splitlines() if line.strip()]
-        source, target = lines[picked["line"] - 1], picked["translation"]
+        run = next(run for run in self.runs.chosen if run.name == picked["run"])
+        source, target = self._lines()[picked["line"] - 1], picked["translation"]
         system = system_of(run)
         self.tokens.show(token_figure(token_probabilities(system, source, target)))
         self.attention.show(attention_figure(attention_of(run.name, system, source, target)))
@@ -101,6 +108,11 @@ class TranslatePage(Page):
 def translate_page(workspace: Workspace | None = None) -> TranslatePage:
     """Return the page."""
     return TranslatePage(workspace or Workspace.find())
+
+
+def _by_place(rows: list[dict[str, object]]) -> pd.DataFrame:
+    keys = [f"{row['run']}/{row['line']}/{row['place']}" for row in rows]
+    return pd.DataFrame(rows, index=keys).sort_values(["line", "place"], kind="stable")
 
 
 def _example(run: Run) -> str:
