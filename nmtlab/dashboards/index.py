@@ -1,32 +1,39 @@
 """What has been found so far, and the pages that show it."""
 
 from html import escape
+from itertools import chain
+from urllib.parse import urlencode
 
 import pandas as pd
 
-from nmtlab.dashboards.about import INDEX, PAGES
+from nmtlab.dashboards.about import ATTENTION, INDEX, NORMS, PAGES, TRANSLATE
 from nmtlab.dashboards.page import Note, Page, heading, html
 from nmtlab.dashboards.runs import RunChooser
 from nmtlab.dashboards.table import Table
 from nmtlab.experiments.claims import measured_claims, not_measured, overall
+from nmtlab.runs.run import list_runs
 from nmtlab.workspace import Workspace
+
+_MOST_RUNS = 4
 
 
 def index_page(workspace: Workspace | None = None) -> Page:
     """Return the page: the claims of the thesis and how they fared, the other pages, the runs."""
-    found = measured_claims()
+    workspace, found = workspace or Workspace.find(), measured_claims()
     claims = Table("Claims of the thesis, measured again: pick one for its numbers", pick="one", height="24em")
     numbers = Table("In each pair of languages", height="18em")
-    runs = RunChooser(workspace or Workspace.find(), title="Runs")
+    runs = RunChooser(workspace, title="Runs")
     summary = overall(found)
     claims.show(summary.set_index("claim", drop=False))
     claims.choose(summary["claim"][:1])
     waiting = not_measured(found)
     more = f"{len(waiting)} claims more are declared and wait for their runs. " if waiting else ""
+    look = html()
 
     def update(changed: set[str]) -> None:
         if "claim" in changed:
             numbers.show(_numbers(found, claims.value))
+            look.value = _look(found[found["claim"] == claims.value], workspace)
 
     body = [
         _links(),
@@ -35,7 +42,7 @@ def index_page(workspace: Workspace | None = None) -> Page:
             more + "Confirmed or refuted: the 95 % interval over at least three seeds leaves out zero. Effects are in "
             "points of the measure. Evidence: the files in data/results, with their commands beside them."
         ),
-        claims, numbers, heading("Runs that can be looked at"), runs,
+        claims, numbers, look, heading("Runs that can be looked at"), runs,
     ]  # fmt: skip
     return Page(INDEX, {"claim": claims}, update, body, lambda: (runs.refresh(), ())[1])
 
@@ -45,6 +52,17 @@ def _links() -> object:
         f"<li><a href='{page.name}.ipynb'>{escape(page.title)}</a><br>{escape(page.question)}</li>" for page in PAGES
     )
     return html(f"<ul class='nmtlab-index'>{''.join(items)}</ul>")
+
+
+def _look(found: pd.DataFrame, workspace: Workspace) -> str:
+    """Return links to the pages that show the runs behind a claim, of those that are here."""
+    here = {run.name for run in list_runs(workspace)[0]}
+    names = [name for name in dict.fromkeys(chain.from_iterable(found["runs"])) if name in here]
+    if not names:
+        return "None of the runs behind it is here: <code>nmtlab reproduce</code> makes them."
+    query = urlencode({"runs": ",".join(names[:_MOST_RUNS])})
+    links = (f"<a href='{page.name}.ipynb?{query}'>{escape(page.title)}</a>" for page in (NORMS, ATTENTION, TRANSLATE))
+    return f"Look at the runs behind it that are here: {' · '.join(links)}"
 
 
 def _numbers(found: pd.DataFrame, claim: str | None) -> pd.DataFrame:

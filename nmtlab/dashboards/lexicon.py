@@ -5,6 +5,7 @@ import pandas as pd
 
 from nmtlab.analysis.gold import has_gold
 from nmtlab.analysis.lexicon import gold_translations, precision, system_translations, table_translations
+from nmtlab.analysis.sentences import sentences, texts
 from nmtlab.dashboards.about import LEXICON
 from nmtlab.dashboards.chart import Chart
 from nmtlab.dashboards.columns import columns
@@ -31,9 +32,13 @@ class LexiconPage(Page):
         self.runs = RunChooser(workspace, accepts=has_lexicon, first=FIRST, many=False)
         self.words = Table("Words of the source, the most frequent first: pick one", pick="one", height="26em")
         self.chart, self.precision, self.hint = Chart(), Table("Precision against the true lexicon"), Note()
+        self.sentences = Table("Sentences that have the word", height="15em")
         self._tables: dict[str, pd.DataFrame] = {}
+        self._lines, self._pieces = pd.DataFrame(), list[set[str]]()
         state = {"runs": self.runs.table, "word": self.words}
-        body = [self.runs, self.hint, columns(self.words, widgets.VBox([self.chart, self.precision]))]
+        body = [
+            self.runs, self.hint, columns(self.words, widgets.VBox([self.chart, self.precision])), self.sentences,
+        ]  # fmt: skip
         super().__init__(LEXICON, state, self._answer, body, self.runs.refresh)
 
     def _answer(self, changed: set[str]) -> None:
@@ -43,14 +48,18 @@ class LexiconPage(Page):
         run = self.runs.chosen[0]
         if "runs" in changed:
             self._tables = _tables(run, self._workspace)
+            self._lines = _lines(run, self._workspace)
+            self._pieces = [set(run.pipeline.source_pieces(source)) for source in self._lines.get("source", ())]
             self.words.show(_words(self._tables))
             if not self.words.chosen:
-                self.words.choose(self.words.frame.index[:1])
+                self.words.choose([word for word in self.words.frame.index if word.isalpha()][:1])
             self._judge()
         word = self.words.value
         if word is not None:
             shown = [own[own["source"] == word].assign(by=by) for by, own in self._tables.items()]
             self.chart.show(lexicon_figure(word, pd.concat(shown)))
+            self.sentences.title = f"Sentences that have {word}"
+            self.sentences.show(self._lines[[word in pieces for pieces in self._pieces]].reset_index(drop=True))
         self.hint.say(_told(self._tables))
 
     def _judge(self) -> None:
@@ -88,6 +97,12 @@ def _tables(run: Run, workspace: Workspace) -> dict[str, pd.DataFrame]:
         share = 1 / gold.groupby("source")["target"].transform("size")
         tables[GOLD] = gold.assign(probability=share)
     return tables
+
+
+def _lines(run: Run, workspace: Workspace) -> pd.DataFrame:
+    """Return the sentences of the run's texts, with its translations where they are stored."""
+    tables = [sentences([run], text).assign(text=text.name) for text in texts(run, workspace)]
+    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
 
 
 def _words(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:

@@ -76,6 +76,9 @@ class NormsPage(Page):
 
     def _answer(self, changed: set[str]) -> None:
         runs = self.runs.chosen
+        if not runs:
+            self.hint.say("There is no run yet: train one on the page Train.")
+            return
         if "runs" in changed:
             self._show_norms(runs)
             able = [run.name for run in runs if can_decode(run)]

@@ -100,7 +100,10 @@ class Page(widgets.VBox):
         with self.guarded():
             with self._together():
                 self._changed(*self._refresh())
-                unknown = write_state(self.state, asked)
+            unknown = []
+            for key, widget in self.state.items():  # in turn: what there is to choose from depends on those before
+                with self._together():
+                    unknown += write_state({key: widget}, asked)
             if unknown:
                 self.tell(f"The address asks for what is not here: {', '.join(unknown)}. The rest is as it asks.")
 

@@ -1,5 +1,6 @@
 """The state of a page as text, for its address."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -32,7 +33,10 @@ def _text(value: Any) -> str:
 def _give(widget: widgets.Widget, text: str) -> bool:
     """Give a widget the value of a text; return whether it has taken all of it."""
     if isinstance(widget, Table):
-        widget.choose(text.split(","))
+        before = widget.chosen
+        widget.choose(text.split(",") if widget.multiple else [text])
+        if not widget.chosen:
+            widget.choose(before)
     elif isinstance(widget, widgets.Dropdown | widgets.ToggleButtons | widgets.SelectionSlider):
         fitting = [value for _, value in widget._options_full if str(value) == text]
         widget.value = fitting[0] if fitting else widget.value
@@ -40,9 +44,12 @@ def _give(widget: widgets.Widget, text: str) -> bool:
         widget.value = text == "True"
     elif isinstance(widget, widgets.FloatSlider | widgets.IntSlider):
         try:
-            widget.value = type(widget.value)(text)
+            number = type(widget.value)(text)
         except ValueError:
             return False
+        if not math.isfinite(number):
+            return False
+        widget.value = number
     else:
         widget.value = text
     return _text(widget.value) == text

@@ -47,12 +47,14 @@ class Table(anywidget.AnyWidget):
             for key, values in zip(frame.index, frame.itertuples(index=False, name=None), strict=True)
         ]
         self.content = json.dumps({"columns": [str(name) for name in frame.columns], "rows": rows}, ensure_ascii=False)
-        self.choose([key for key in self.chosen if key in self._keys])
+        self.chosen = [key for key in self.chosen if key in self._keys]
+        self._chosen_in_browser()
 
     def choose(self, keys: Sequence[Any]) -> None:
-        """Pick rows by their keys; those that are not there are left out."""
+        """Pick rows by their keys; those that are not there are left out, and if none is, nothing changes."""
         known = [str(key) for key in keys if str(key) in self._keys]
-        self.chosen = known if self.multiple else known[:1]
+        if known:
+            self.chosen = known if self.multiple else known[:1]
         self._chosen_in_browser()
 
     def _chosen_in_browser(self, _: object = None) -> None:

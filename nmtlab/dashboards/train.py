@@ -88,8 +88,8 @@ class TrainPage(Page):
         rows = [{"run": job.name, "state": "training" if job.alive else "ended", "started": _when(job)} for job in jobs]
         rows += [{"run": name, "state": "damaged", "started": ""} for name in damaged]
         self.jobs.show(pd.DataFrame(rows, index=[row["run"] for row in rows]))
-        if not self.jobs.chosen and rows:
-            self.jobs.choose([rows[0]["run"]])
+        if not self.jobs.chosen and jobs:
+            self.jobs.choose([jobs[0].name])
 
     def _start(self) -> None:
         with self.guarded():

@@ -57,6 +57,9 @@ class TranslatePage(Page):
         if not self.typed.value.strip():
             self.typed.value = _example(runs[0])
         lines = self._lines()
+        if not lines:
+            self.hint.say("Type a sentence to be translated.")
+            return
         if changed - {"pick"}:
             self.work.start("translating", len(lines) * len(runs), self._translate(runs, lines))
         self._look_into()
