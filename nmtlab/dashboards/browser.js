@@ -1,9 +1,16 @@
 // What a page asks of the browser: its address, a sign of life while someone is looking, files to save.
 const EVERY = 4000; // ms
+const SILENT = 30000; // ms without an answer, after which a person is told
 const IDLE = 15 * 60000; // ms without a touch, after which the kernel is left alone and may be culled
 
 function render({ model, el }) {
-  el.classList.add("nmtlab-nothing");
+  const silent = document.createElement("div");
+  silent.className = "nmtlab-message";
+  silent.hidden = true;
+  silent.textContent =
+    "There is no answer: nmtlab is busy or was stopped, or this page was put to sleep. Reload it to go on where it stands.";
+  el.append(silent);
+  let asked = 0; // when the first question was sent that has not been answered
   const voila = document.body.dataset.voila !== undefined;
   let touched = Date.now();
   const touch = () => (touched = Date.now());
@@ -24,13 +31,20 @@ function render({ model, el }) {
     URL.revokeObjectURL(link.href);
   };
   model.on("change:query", told);
+  model.on("change:answered", () => {
+    asked = 0;
+    silent.hidden = true;
+  });
   model.on("msg:custom", (message) => {
     if (message.save) save(message.save);
     if (message.copy && navigator.clipboard) navigator.clipboard.writeText(location.href);
   });
   model.send({ opened: voila ? location.search : "" });
   const timer = setInterval(() => {
-    if (!document.hidden && Date.now() - touched < IDLE) model.send({ looking: true });
+    if (document.hidden || Date.now() - touched > IDLE) return;
+    asked ||= Date.now();
+    silent.hidden = Date.now() - asked < SILENT;
+    model.send({ looking: true });
   }, EVERY);
   return () => {
     clearInterval(timer);

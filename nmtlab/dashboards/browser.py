@@ -21,6 +21,7 @@ class Browser(anywidget.AnyWidget):
     _esm = _HERE / "browser.js"
     _css = _HERE / "page.css"
     query = traitlets.Unicode().tag(sync=True)
+    answered = traitlets.Int().tag(sync=True)
 
     def __init__(self, opened: Callable[[str], None], looking: Callable[[], None]) -> None:
         super().__init__()
@@ -40,3 +41,4 @@ class Browser(anywidget.AnyWidget):
             self._opened(content["opened"])
         if "looking" in content:
             self._looking()
+            self.answered += 1

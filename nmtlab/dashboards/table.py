@@ -63,10 +63,10 @@ class Table(anywidget.AnyWidget):
 
 
 def _cell(value: Any) -> str | int | float | bool | None:
-    if value is None or (isinstance(value, float) and not math.isfinite(value)) or value is pd.NA:
-        return None
     if hasattr(value, "item"):
         value = value.item()
+    if value is None or (isinstance(value, float) and not math.isfinite(value)) or value is pd.NA:
+        return None
     if isinstance(value, (bool, int, float)):
         return value
     text = str(value)
