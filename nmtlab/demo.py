@@ -24,7 +24,7 @@ _TRANSFORMER = {
 # gain nothing from a second thread.
 _RECURRENT = {
     "model.d_model": 64, "model.init_range": 0.1, "model.dropout": 0.1, "training.optimiser": "adam",
-    "training.constant_rate": 0.005, "training.loss": "mean", "training.clip": 1.0, "training.max_evaluations": 5,
+    "training.constant_rate": 0.005, "training.loss": "mean", "training.clip": 1.0, "training.max_evaluations": 4,
     "search.beam_size": 4, "machine.threads": 1,
 }  # fmt: skip
 
@@ -62,7 +62,7 @@ def demo_runs(workspace: Workspace, *names: str, on_event: OnEvent = ignore, thr
         workspace: where they and their corpus are kept.
         names: of `TRANSFORMERS` and `RECURRENT`; each takes half a minute to train on 2 CPU cores.
         on_event: told how far a training is.
-        threads: CPU threads; torch's choice if not given.
+        threads: CPU threads; the recipe's, or torch's choice, if not given.
 
     Raises:
         RunError: another process is training one of them.

@@ -60,6 +60,9 @@ def lab(
         raise NmtlabError(f"{notebooks}: not there", "run this from a checkout, which has the notebooks")
     os.environ["NMTLAB_DATA"] = str(Workspace.find().data.resolve())
     options = [f"--ServerApp.root_dir={notebooks}", "--ip=127.0.0.1", f"--port={port}"]
+    options += ["--LabApp.news_url=None", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"]
+    if os.geteuid() == 0:
+        options.append("--allow-root")  # a container has no other user
     main([*options, "--LabApp.default_url=/lab/tree/00-start-here.ipynb", *([] if browser else ["--no-browser"])])
 
 

@@ -12,6 +12,8 @@ function render({ model, el }) {
   el.append(silent);
   let asked = 0; // when the first question was sent that has not been answered
   const voila = document.body.dataset.voila !== undefined;
+  // Without its cookie Voila refuses to end the kernel of a page that is left; only its list of pages gives it.
+  if (voila && !document.cookie.includes("_xsrf=")) fetch(location.pathname.replace(/\/render\/.*/, "/tree"));
   let touched = Date.now();
   const touch = () => (touched = Date.now());
   const signals = ["pointerdown", "keydown", "wheel"];
