@@ -40,6 +40,7 @@ class ProgressBar:
             + (f" (left out: {left_out})" if left_out else "")
             + f"; at most {event.updates:,} updates"
         )
+        self.best = -math.inf
         layout = "{desc}{percentage:3.0f}%|{bar:12}| {n_fmt}/{total_fmt}{postfix}"
         self.bar = tqdm(total=event.updates, bar_format=layout, dynamic_ncols=True, mininterval=0.5, disable=None)
 

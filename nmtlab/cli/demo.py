@@ -1,8 +1,11 @@
 """`nmtlab demo`."""
 
+import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from nmtlab.cli.dashboards import dashboards
 
 if TYPE_CHECKING:
     from nmtlab.runs.run import Run
@@ -15,7 +18,7 @@ def demo(
 ) -> None:
     """Grow a small language, train three tiny systems on it, and compare them: two to three minutes on 2 CPU cores.
 
-    What is there already, from an earlier time, is not made again.
+    What is there already, from an earlier time, is not made again. In the end it offers the dashboards on them.
     """
     from nmtlab.demo import TRANSFORMERS, demo_corpus
     from nmtlab.workspace import Workspace
@@ -27,11 +30,18 @@ def demo(
     _report(runs, corpus)
     print(
         "\nWhat next:\n"
+        "  nmtlab dashboards                        look at them: figures, attention, what decided each word\n"
         f"  nmtlab translate {runs[-1].name}          translate sentences that you type\n"
         f"  nmtlab runs show {runs[-1].name}          its recipe, every field explained, and its evaluations\n"
         "  nmtlab corpus import --help              bring text of your own: files, TSV, gettext catalogues\n"
         "  nmtlab train YOUR-CORPUS                 train on it; 'nmtlab recipes list' shows the systems there are"
     )
+    if (
+        sys.stdin.isatty()
+        and sys.stdout.isatty()
+        and typer.confirm("\nLook at them in the dashboards now?", default=True)
+    ):
+        dashboards(browser=True)
 
 
 def _introduce(corpus: "ParallelCorpus") -> None:

@@ -40,7 +40,8 @@ def depth_figure(values: pd.DataFrame, fits: pd.DataFrame) -> go.Figure:
             )  # fmt: skip
     figure.update_xaxes(title_text="depth (layers)", dtick=1)
     figure.update_yaxes(title_text="g", col=1)
-    return dressed(figure, "Learned g of ScaleNorm against depth")
+    figure.update_layout(legend={"orientation": "h", "y": -0.2, "yanchor": "top", "x": 0})
+    return dressed(figure, "Learned g of ScaleNorm against depth", 460)
 
 
 def _of(fits: pd.DataFrame, run: str, panel: str, group: str) -> pd.DataFrame:
