@@ -5,13 +5,16 @@ from nmtlab.dashboards.chart import Chart
 from nmtlab.dashboards.page import Note, Page
 from nmtlab.dashboards.runs import RunChooser
 from nmtlab.dashboards.table import Table
+from nmtlab.runs.run import Run
 from nmtlab.views import depth_view
 from nmtlab.workspace import Workspace
+
+FIRST = ("deep-de-en.pre-scalenorm", "deep-de-en.post-scalenorm")
 
 
 def depth_page(workspace: Workspace | None = None) -> Page:
     """Return the page: learned g of each sublayer against its depth, several runs together."""
-    runs = RunChooser(workspace or Workspace.find(), accepts=lambda run: not run.g_values().empty)
+    runs = RunChooser(workspace or Workspace.find(), accepts=_has_g, first=FIRST)
     chart, slopes = Chart(), Table("Slopes of g, in a layer, and its correlation with depth")
     hint = Note()
 
@@ -25,3 +28,7 @@ def depth_page(workspace: Workspace | None = None) -> Page:
         hint.say("g at each run's best evaluation. A slope above 0: g grows with depth, as the thesis found.")
 
     return Page(DEPTH, {"runs": runs.table}, update, [runs, chart, hint, slopes], runs.refresh)
+
+
+def _has_g(run: Run) -> bool:
+    return not run.g_values().empty

@@ -12,10 +12,12 @@ from nmtlab.dashboards.table import Table
 from nmtlab.views import dev_view, gradient_view
 from nmtlab.workspace import Workspace
 
+FIRST = tuple(f"deep-de-en.{name}" for name in ("post-layernorm", "pre-layernorm", "post-scalenorm", "pre-scalenorm"))
+
 
 def dynamics_page(workspace: Workspace | None = None) -> Page:
     """Return the page: dev scores and gradient norms of several runs, a running one among them."""
-    runs = RunChooser(workspace or Workspace.find(), accepts=is_neural)
+    runs = RunChooser(workspace or Workspace.find(), accepts=is_neural, first=FIRST)
     score = widgets.ToggleButtons(description="Score", options=[("BLEU", "bleu"), ("perplexity", "perplexity")])
     over = widgets.ToggleButtons(description="Over", options=[("updates", "step"), ("minutes", "minutes")])
     dev, gradients, live = Chart(), Chart(), Note()

@@ -34,8 +34,9 @@ class RunChooser(widgets.VBox):
         self._workspace, self._accepts, self._first = workspace, accepts, first
         self._seen: dict[str, tuple[int, int]] = {}
         self.table = Table(title, pick="many" if many else "one", height="13em")
-        self._note = Note()
-        super().__init__([self.table, self._note])
+        self._note, self._lacking = Note(), Note()
+        super().__init__([self.table, self._note, self._lacking])
+        self.table.observe(lambda _: self._tell(), "value")
         self.refresh()
 
     @property
@@ -43,6 +44,13 @@ class RunChooser(widgets.VBox):
         """The chosen runs, read anew."""
         names = self.table.value or ()
         return [open_run(name, self._workspace) for name in ((names,) if isinstance(names, str) else names)]
+
+    def _tell(self) -> None:
+        """Say what packed runs among the chosen ones cannot show."""
+        lacks: dict[str, list[str]] = {}
+        for run in self.chosen:
+            lacks.setdefault(run.lacks, []).append(run.name)
+        self._lacking.say(" ".join(f"{', '.join(names)}: {what}." for what, names in lacks.items() if what))
 
     def refresh(self) -> Collection[str]:
         """List the runs anew if there is another one or one has gone on; say `runs` if a chosen one has."""

@@ -130,7 +130,7 @@ class TrainPage(Page):
 
     def _can_go_on(self, job: Job) -> bool:
         folder = self._workspace.run_folder(job.name)
-        return folder.is_dir() and Run(folder).status == "interrupted"
+        return folder.is_dir() and Run(folder).status in ("interrupted", "stopped")
 
     @property
     def _folder(self) -> Path:

@@ -104,8 +104,7 @@ class TranslatePage(Page):
         system = system_of(run)
         self.tokens.show(token_figure(token_probabilities(system, source, target)))
         self.attention.show(attention_figure(attention_of(run.name, system, source, target)))
-        lacks = f" {run.name} was {run.lacks}." if run.lacks else ""
-        self.hint.say(f"Looking into what {run.name} says of: {source}.{lacks}")
+        self.hint.say(f"Looking into what {run.name} says of: {source}")
 
 
 def translate_page(workspace: Workspace | None = None) -> TranslatePage:
