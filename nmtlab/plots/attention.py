@@ -38,8 +38,10 @@ def attention_figure(
             marker={"symbol": "circle-open", "size": 13, "color": COLOURS[1], "line": {"width": 2}},
             showlegend=bool(links) and column == 1, hoverinfo="skip", row=1, col=column,
         )  # fmt: skip
-        figure.update_xaxes(title_text="source", **_ticks(sources), tickangle=-60, showgrid=False, col=column)
-        figure.update_yaxes(**_ticks(targets), autorange="reversed", showgrid=False, col=column)
+        figure.update_xaxes(
+            title_text="source", **_ticks(sources), tickangle=-60, showgrid=False, zeroline=False, col=column
+        )
+        figure.update_yaxes(**_ticks(targets), autorange="reversed", showgrid=False, zeroline=False, col=column)
     figure.update_yaxes(title_text="target", col=1)
     height = 220 + 22 * int(shown["target_position"].max() + 1 if len(shown) else 0)
     figure.update_layout(legend={"orientation": "h", "y": 1.08, "yanchor": "bottom", "x": 1, "xanchor": "right"})

@@ -40,7 +40,7 @@ def depth_figure(values: pd.DataFrame, fits: pd.DataFrame) -> go.Figure:
             )  # fmt: skip
     figure.update_xaxes(title_text="depth (layers)", dtick=1)
     figure.update_yaxes(title_text="g", col=1)
-    figure.update_layout(legend={"orientation": "h", "y": -0.2, "yanchor": "top", "x": 0})
+    figure.update_layout(legend={"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "x": 0})
     return dressed(figure, "Learned g of ScaleNorm against depth", 460)
 
 
