@@ -54,6 +54,7 @@ def start(tmp_path) -> Iterator[Callable[..., Job]]:
     yield start
     for job in jobs:
         job.kill()
+        job._process.wait()
 
 
 def test_a_job_is_alive_until_its_command_ends_and_leaves_no_zombie(start):
@@ -235,8 +236,11 @@ def test_a_log_that_is_gone_or_no_text_is_shown_as_well_as_it_can_be(start):
 
 def test_a_command_that_fails_shows_its_sentence(start, tmp_path, monkeypatch):
     monkeypatch.setenv("NMTLAB_DATA", str(tmp_path / "data"))
-    job = ended(start([sys.executable, "-m", "nmtlab", "evaluate", "nosuchrun"]))
-    assert job.last_error == "run 'nosuchrun': not found; 'nmtlab runs list' shows what there is"
+    job = ended(start([sys.executable, "-m", "nmtlab", "train", "nosuchcorpus"]))
+    assert job.last_error.startswith("corpus 'nosuchcorpus': not found (looked at ")
+    assert job.last_error.endswith(
+        "; make one with 'nmtlab corpus import' or 'nmtlab corpus make', or give the path of its folder"
+    )
     crashed = ended(start(python("import sys; print('nmtlab: not the last line'); {}['key']")))
     assert crashed.last_error == "KeyError: 'key'"
     well = ended(start(python("print('nmtlab: a remark'); print('all is well')")))

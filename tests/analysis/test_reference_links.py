@@ -3,12 +3,12 @@
 import pytest
 from learned import learned_run
 
-from nmtlab.analysis.reference_links import reference_links
+from nmtlab.analysis.reference_links import kept_links, reference_links
 from nmtlab.analysis.word_pairs import word_pairs
 from nmtlab.errors import CorpusError
 from nmtlab.evaluation.alignment_error import alignment_error
 from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.links import gold_links, has_gold_links
+from nmtlab.text.links import aligned_path, gold_links, has_gold_links, link_line
 from nmtlab.text.seedlings import SeedlingSettings, write_corpus
 
 
@@ -55,3 +55,38 @@ def test_no_training_text_to_learn_from(grown, run, tmp_path):
         path.unlink()
     with pytest.raises(CorpusError, match="train"):
         reference_links(run.pipeline, ParallelCorpus.open(tmp_path, "qad", "en"), "test")
+
+
+# Links that are stored with a text
+
+
+def test_true_links_are_kept_as_true_ones(grown):
+    assert kept_links(grown, "dev") == (gold_links(grown, "dev"), True)
+
+
+def test_an_aligners_links_are_kept_as_such(grown, tmp_path):
+    plain = without_gold(grown, tmp_path)
+    stored = [frozenset({(0, 0), (place % 3, 1)}) for place in range(20)]
+    aligned_path(plain, "dev").parent.mkdir()
+    aligned_path(plain, "dev").write_text("".join(f"{link_line(own)}\n" for own in stored), encoding="utf-8")
+    assert kept_links(plain, "dev") == (stored, False)
+
+
+def test_stored_links_are_taken_in_place_of_an_aligners(grown, run, tmp_path):
+    plain = without_gold(grown, tmp_path)
+    aligned_path(plain, "test").parent.mkdir()
+    aligned_path(plain, "test").write_text("0-0\n" * 40, encoding="utf-8")
+    assert reference_links(run.pipeline, plain, "test") == [{(0, 0)}] * 40
+
+
+def test_stored_links_of_another_text_are_refused(grown, tmp_path):
+    plain = without_gold(grown, tmp_path)
+    aligned_path(plain, "dev").parent.mkdir()
+    aligned_path(plain, "dev").write_text("0-0\n", encoding="utf-8")
+    with pytest.raises(CorpusError, match=r"dev\.qad-en\.align: 1 lines, but dev has 20 pairs; give it a line for"):
+        kept_links(plain, "dev")
+
+
+def test_a_text_without_links_says_so(grown, tmp_path):
+    with pytest.raises(CorpusError, match=r"dev\.qad-en\.align: not found"):
+        kept_links(without_gold(grown, tmp_path), "dev")

@@ -27,8 +27,10 @@ from nmtlab.runs.measures import Question, store_measure, stored_measures
 from nmtlab.runs.pack import dev_sentences, pack, unpack
 from nmtlab.runs.run import Run, list_runs, open_run
 from nmtlab.systems import open_system
+from nmtlab.text.links import gold_links, has_gold_links
 from nmtlab.text.pipeline import Pipeline
 from nmtlab.training.trainer import train
+from nmtlab.workspace import Workspace
 
 ALWAYS = {
     "recipe.toml", "environment.json", "packed.json", "metrics.jsonl.xz", "probes/gradient_norm.jsonl.xz",
@@ -282,6 +284,20 @@ def test_all_references_travel(tiny_corpus, tmp_path):
     (more / "dev.en.1").write_text("b\n" * tiny_corpus.count("dev"), encoding="utf-8")
     small = dev_sentences(type(tiny_corpus)(more, "de", "en"), 3, "CC0", tmp_path / "small")
     assert small.references("dev") == [list(tiny_corpus.lines("dev", "en"))[:3], ["b"] * 3]
+
+
+def test_true_links_travel_with_the_dev_sentences_they_belong_to(run, tiny_corpus, tmp_path):
+    grown = Path(shutil.copytree(tiny_corpus.folder, tmp_path / "grown"))
+    corpus = type(tiny_corpus)(grown, "de", "en")
+    words = [len(source.split()) for source, _ in corpus.pairs("dev")]
+    (grown / "gold").mkdir()
+    diagonal = [" ".join(f"{i}-{i}" for i in range(count)) for count in words]
+    (grown / "gold/dev.de-en.align").write_text("".join(f"{line}\n" for line in diagonal), encoding="utf-8")
+    small = dev_sentences(corpus, 5, "CC0", tmp_path / "small")
+    packed = unpack(pack(run, tmp_path / "packed.tar.xz", sentences=small), Workspace(tmp_path / "sent"), "packed")
+    assert has_gold_links(packed.sentences, "dev")
+    assert gold_links(packed.sentences, "dev") == gold_links(corpus, "dev")[:5]
+    assert not has_gold_links(dev_sentences(tiny_corpus, 5, "CC0", tmp_path / "other"), "dev")
 
 
 def test_sentences_are_not_given_away_by_accident(run, tiny_corpus, tmp_path):

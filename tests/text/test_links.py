@@ -6,7 +6,7 @@ import pytest
 
 from nmtlab.errors import CorpusError
 from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.links import check_links, gold_links, read_links
+from nmtlab.text.links import aligned_path, check_links, gold_links, link_line, read_links
 from nmtlab.text.seedlings import SeedlingLanguage, write_corpus
 
 
@@ -63,3 +63,17 @@ def test_a_link_to_a_word_that_is_not_there_is_named_with_its_line(corpus, outsi
 
 def test_links_to_the_last_words_are_allowed():
     check_links({(2, 1), (0, 0)}, 3, 2, "here")
+
+
+def test_links_are_written_as_they_are_read(tmp_path):
+    links = [{(2, 0), (0, 1), (10, 3)}, set(), {(0, 0)}]
+    assert link_line(links[0]) == "0-1 2-0 10-3"
+    (tmp_path / "links").write_text("".join(f"{link_line(own)}\n" for own in links), encoding="utf-8")
+    assert read_links(tmp_path / "links") == links
+
+
+def test_an_aligners_links_have_a_place_of_their_own_in_a_direction(corpus):
+    assert aligned_path(corpus, "test") == corpus.folder / "aligned/test.qaa-en.align"
+    turned = ParallelCorpus.open(corpus.folder, "en", "qaa")
+    assert aligned_path(turned, "test") == corpus.folder / "aligned/test.en-qaa.align"
+    assert not aligned_path(corpus, "test").exists()

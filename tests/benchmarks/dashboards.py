@@ -1,0 +1,200 @@
+"""How long a person waits for the dashboards, alone and with nine others.
+
+    python tests/benchmarks/dashboards.py
+
+Run it in the checkout's root, on a machine with nothing else to do; it needs playwright and Chromium. README.md,
+beside it, says what is measured.
+"""
+
+import argparse
+import os
+import shutil
+import socket
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+import psutil
+from playwright.sync_api import Browser, Page, sync_playwright
+
+ROOT = Path(__file__).parents[2]
+PAGES = 8
+IMPORTED = 150 << 20  # bytes that a kernel has when a page stands in it, and not before
+RUN = "small-tr-en.tied.s1"
+FLAGS = [
+    "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync",
+    "--no-first-run", "--disable-background-timer-throttling", "--disable-renderer-backgrounding",
+    "--disable-backgrounding-occluded-windows", "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
+]  # fmt: skip
+DRAWN = """() => {
+  const seen = [...document.querySelectorAll('.nmtlab-chart, .nmtlab-table')].filter((part) => part.offsetParent);
+  return seen.length && seen.every((part) => part.dataset.drawn);
+}"""
+# From an event to the next drawing of a chart, in ms; `act` does the n-th interaction of a page.
+TIMED = """
+window.timed = (n) => new Promise((answer) => {
+  const [act, title] = window.interaction;
+  const chart = document.querySelector(`.nmtlab-chart[aria-label^="${title}"]`);
+  const begun = performance.now();
+  const watch = new MutationObserver(() => { watch.disconnect(); answer(performance.now() - begun); });
+  watch.observe(chart, { attributeFilter: ['data-drawn'] });
+  act(n);
+});
+window.often = async (seconds, every) => {
+  const times = [], until = performance.now() + 1000 * seconds;
+  for (let n = 1; performance.now() < until; n++) {
+    times.push(await timed(n));
+    await new Promise((rest) => setTimeout(rest, Math.max(0, every - times.at(-1))));
+  }
+  return times;
+};
+window.pick = (title, n) => {
+  const tables = [...document.querySelectorAll('.nmtlab-table')];
+  const table = tables.find((one) => one.querySelector('.nmtlab-table-title').textContent.startsWith(title));
+  table.querySelectorAll('tbody tr')[n].click();
+};
+window.press = (n) => {
+  const name = n % 2 ? 'perplexity' : 'BLEU';
+  [...document.querySelectorAll('button')].find((button) => button.textContent.trim() === name).click();
+};
+window.slide = (n) => {
+  const key = n % 20 < 10 ? 'ArrowRight' : 'ArrowLeft';
+  document.querySelector('.noUi-handle').dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }));
+};
+"""
+
+
+class Interaction(NamedTuple):
+    """Something a person does in a page, and the chart that answers: JavaScript of its number, title."""
+
+    name: str
+    page: str
+    query: str
+    act: str
+    chart: str
+
+
+INTERACTIONS = (
+    Interaction("norms: slider r", "norms", f"?runs={RUN}&fixed=True&r=5.0", "slide(n)", "What makes a word win"),
+    Interaction("attention: sentence", "attention", "", "pick('Sentences', n)", "Attention"),
+    Interaction("dynamics: score", "dynamics", f"?runs={RUN}", "press(n)", "Dev "),
+    Interaction("lexicon: word", "lexicon", "", "pick('Words', n + 50)", "Translations of"),
+)
+
+
+@contextmanager
+def served() -> Iterator[tuple[str, psutil.Process]]:
+    """Serve the gallery from a workspace of its own, a kernel kept warm for each page."""
+    with socket.socket() as probe, TemporaryDirectory() as folder:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+        probe.close()
+        shutil.copytree(ROOT / "data/gallery", Path(folder) / "gallery")
+        environment = {**os.environ, "NMTLAB_DATA": folder, "NMTLAB_CORPORA": ""}
+        command = [sys.executable, "-m", "nmtlab", "dashboards", "--port", str(port), "--warm", "1"]
+        process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            yield f"http://127.0.0.1:{port}", psutil.Process(process.pid)
+        finally:
+            process.terminate()
+            process.wait()
+
+
+def wait_for_pool(server: psutil.Process, kernels: int) -> None:
+    """Wait until so many kernels are there and none of them works any more."""
+    quiet = 0
+    while quiet < 4:
+        own = server.children()
+        before = sum(process.cpu_times().user for process in own)
+        time.sleep(0.5)
+        imported = sum(process.memory_info().rss > IMPORTED for process in own)
+        still = imported >= kernels and sum(process.cpu_times().user for process in own) - before < 0.1
+        quiet = quiet + 1 if still else 0
+
+
+def opened(browser: Browser, address: str, interaction: Interaction) -> tuple[Page, float, float]:
+    """Open a page; return it with the seconds until it is there and until its charts are drawn."""
+    page = browser.new_page(viewport={"width": 1500, "height": 1300})
+    begun = time.perf_counter()
+    page.goto(f"{address}/voila/render/{interaction.page}.ipynb{interaction.query}", wait_until="commit")
+    page.wait_for_selector(".nmtlab-page", timeout=120_000)
+    there = time.perf_counter() - begun
+    page.wait_for_function(DRAWN, timeout=120_000)
+    drawn = time.perf_counter() - begun
+    page.evaluate(f"() => {{ {TIMED} }}")
+    page.evaluate(f"() => {{ window.interaction = [(n) => {interaction.act}, '{interaction.chart}']; }}")
+    time.sleep(1)  # until what an address asks for has been drawn too
+    return page, there, drawn
+
+
+def told(name: str, times: list[float]) -> None:
+    """Print median and 95th percentile of ms."""
+    percentile = statistics.quantiles(times, n=20)[-1]
+    print(f"{name:24} {statistics.median(times):8.0f} {percentile:8.0f} {len(times):6}", flush=True)
+
+
+def memory(server: psutil.Process) -> tuple[float, float, int]:
+    """Return GiB of the server and its kernels, as RSS and with what they share counted once, and their number."""
+    all_of_it = [server, *server.children(recursive=True)]
+    infos = [process.memory_full_info() for process in all_of_it]
+    return sum(info.rss for info in infos) / 2**30, sum(info.pss for info in infos) / 2**30, len(infos)
+
+
+def alone(browser: Browser, address: str, server: psutil.Process) -> None:
+    """Measure one person at a time."""
+    print(f"\n{'first paint, s':24} {'page':>8} {'charts':>8}")
+    pages = []
+    for interaction in INTERACTIONS:
+        wait_for_pool(server, PAGES + len(pages))
+        page, there, drawn = opened(browser, address, interaction)
+        print(f"{interaction.page:24} {there:8.2f} {drawn:8.2f}", flush=True)
+        pages.append(page)
+    wait_for_pool(server, PAGES + len(pages))
+    print(f"\n{'event to redraw, ms':24} {'median':>8} {'95 %':>8} {'times':>6}")
+    for interaction, page in zip(INTERACTIONS, pages, strict=True):
+        told(interaction.name, [page.evaluate("(n) => timed(n)", n) for n in range(1, 21)])
+        page.close(run_before_unload=True)
+
+
+def together(browser: Browser, address: str, server: psutil.Process, sessions: int, seconds: int) -> None:
+    """Measure several people, each of whom does something every second."""
+    time.sleep(2)  # the kernels of closed pages end
+    both = INTERACTIONS[:2]
+    pages = [opened(browser, address, both[place % 2])[0] for place in range(sessions)]
+    wait_for_pool(server, PAGES + sessions)
+    for page in pages:
+        page.evaluate(f"() => {{ window.times = often({seconds}, 1000); }}")
+    times = [page.evaluate("() => window.times") for page in pages]
+    print(f"\n{sessions} sessions, {seconds} s; ms     {'median':>6} {'95 %':>8} {'times':>6}")
+    for place, interaction in enumerate(both):
+        told(interaction.name, [ms for own in times[place::2] for ms in own])
+    rss, pss, processes = memory(server)
+    print(f"server and kernels: {processes} processes, {rss:.1f} GiB RSS, {pss:.1f} GiB with shared pages once")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--sessions", type=int, default=10, help="people at once")
+    parser.add_argument("--seconds", type=int, default=30, help="for which they are at work")
+    arguments = parser.parse_args()
+    chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))))
+    with served() as (address, server), sync_playwright() as playwright:
+        wait_for_pool(server, PAGES)
+        rss, pss, processes = memory(server)
+        print(f"load {os.getloadavg()}, {os.cpu_count()} cores")
+        print(f"waiting: {processes} processes, {rss:.1f} GiB RSS, {pss:.1f} GiB with shared pages once", flush=True)
+        browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
+        alone(browser, address, server)
+        together(browser, address, server, arguments.sessions, arguments.seconds)
+        browser.close()
+        print(f"load {os.getloadavg()}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,270 @@
+"""Every page in a browser, each of its controls by mouse or keyboard: it shows what the analyses say when asked."""
+
+import shutil
+from urllib.parse import parse_qs
+
+import pandas as pd
+import pytest
+from dashboards.shown import Shown, eventually, near
+
+from nmtlab.analysis.attention import attention_of
+from nmtlab.analysis.depth import g_by_depth
+from nmtlab.analysis.dynamics import dev_curve
+from nmtlab.analysis.lexicon import system_translations, table_translations
+from nmtlab.analysis.logits import decompose, with_radius
+from nmtlab.analysis.neighbours import neighbours
+from nmtlab.analysis.norms import word_norms
+from nmtlab.analysis.sentences import sentences, texts
+from nmtlab.analysis.tokens import token_probabilities
+from nmtlab.dashboards.about import PAGES
+from nmtlab.experiments.claims import measured_claims, overall
+from nmtlab.runs.run import Run, open_run
+from nmtlab.systems import open_system
+from nmtlab.translation import Translator
+
+TIED, FIXNORM, LEX, ARTHUR = (f"small-tr-en.{name}.s1" for name in ("tied", "fixnorm", "fixnorm-lex", "arthur"))
+NORMS, LOGITS = "Length of word vectors", "What makes a word win"
+ATTENTION, TOKENS = "Attention: where each system looks", "How sure the system is"
+SENTENCES, TRANSLATIONS, WORDS = "Sentences: pick one", "Translations: pick one", "Words of the source"
+CLAIMS, JOBS = "Claims of the thesis", "Trainings started here"
+DEPTH, DEV, GRADIENTS = "Learned g", "Dev ", "Global gradient norm"
+
+
+@pytest.fixture(scope="module")
+def runs(served) -> dict[str, Run]:
+    return {name: open_run(name, served.workspace) for name in (TIED, FIXNORM, LEX, ARTHUR, "hostile")}
+
+
+@pytest.fixture(scope="module")
+def systems(runs) -> dict[str, Translator]:
+    return {name: open_system(run) for name, run in runs.items()}
+
+
+@pytest.fixture(scope="module")
+def packed(runs, served) -> pd.DataFrame:
+    """The sentences that were packed with the first run."""
+    return sentences([], texts(runs[TIED], served.workspace)[0])
+
+
+def grids(frames: list[pd.DataFrame], layer: int = 1, head: int = 1) -> list[list[list[float]]]:
+    """Return the weights of a head as heatmaps have them."""
+    own = [frame[(frame["layer"] == layer) & (frame["head"] == head)] for frame in frames]
+    return [o.pivot(index="target_position", columns="source_position", values="weight").values.tolist() for o in own]
+
+
+def attended(
+    systems: dict[str, Translator], names: list[str], source: str, target: str | None = None, layer: int = 1,
+    head: int = 1,
+) -> object:  # fmt: skip
+    return near(grids([attention_of(name, systems[name], source, target) for name in names], layer, head))
+
+
+def cells(column: pd.Series) -> list[str]:
+    """Return numbers as tables show them, in four digits."""
+    return [f"{float(f'{value:.4g}'):.10f}".rstrip("0").rstrip(".") for value in column]
+
+
+# One page after the other
+
+
+def test_the_index_shows_the_claims_and_leads_to_every_page(show):
+    page = show("index")
+    found = measured_claims()
+    claims = overall(found)["claim"].tolist()
+    assert page.keys(CLAIMS) == claims
+    for claim in (claims[0], claims[-1]):
+        page.pick(CLAIMS, claim) if claim != claims[0] else None
+        eventually(lambda: page.picked(CLAIMS), [claim])
+        own = found[found["claim"] == claim]
+        eventually(lambda own=own: page.column("In each pair", "pair"), own["pair"].tolist())
+        assert page.column("In each pair", "effect") == cells(own["effect"].round(3))
+    links = page.page.locator(".nmtlab-index a")
+    assert links.evaluate_all("(all) => all.map((a) => a.getAttribute('href'))") == [f"{p.name}.ipynb" for p in PAGES]
+    assert page.page.locator(".nmtlab-nav a").count() == len(PAGES) + 1
+    assert "hostile" in page.keys("Runs")
+    page.page.locator(".nmtlab-index").get_by_text("Depth and g").click()
+    page.page.wait_for_url("**/depth.ipynb*")
+    page.drawn()
+    assert page.chart(DEPTH).is_visible()
+
+
+def test_g_is_drawn_against_depth_and_a_new_run_is_listed_without_a_reload(show, served, runs):
+    page = show("depth")
+    values = g_by_depth(runs["hostile"])
+    expected = [own["g"].tolist() for _, own in values.groupby(["panel", "run", "group"], sort=False)]
+    eventually(lambda: page.values(DEPTH, mode="markers"), near(expected))
+    assert page.keys("Runs") == ["hostile"]
+    assert "4 more runs have nothing to say" in page.notes
+    shutil.copytree(runs["hostile"].folder, served.workspace.runs / "later")
+    eventually(lambda: sorted(page.keys("Runs")), ["hostile", "later"])
+    page.pick("Runs", "later")
+    eventually(lambda: page.values(DEPTH, mode="markers"), near(expected * 2))
+    page.pick("Runs", "hostile")
+    eventually(lambda: page.picked("Runs"), ["later"])
+    eventually(lambda: page.query, "?runs=later")
+    shutil.rmtree(served.workspace.runs / "later")
+    eventually(lambda: page.keys("Runs"), ["hostile"])
+    eventually(lambda: page.picked("Runs"), ["hostile"])
+
+
+def test_training_is_drawn_by_score_and_by_time(show, runs):
+    page = show("dynamics")
+    curve = dev_curve(runs["hostile"])
+    assert page.picked("Runs") == ["hostile"]
+    eventually(lambda: page.values(DEV), near([curve["bleu"].tolist()]))
+    assert page.values(DEV, "x") == near([curve["step"].tolist()])
+    page.press("perplexity")
+    eventually(lambda: page.values(DEV), near([curve["perplexity"].tolist()]))
+    page.press("minutes")
+    eventually(lambda: page.values(DEV, "x"), near([curve["minutes"].tolist()]))
+    page.pick("Runs", TIED)
+    both = [dev_curve(runs[name]) for name in ("hostile", TIED)]
+    eventually(lambda: page.values(DEV), near([curve["perplexity"].tolist() for curve in both]))
+    eventually(lambda: len(page.traces(GRADIENTS)), 6)
+    assert page.query == f"?runs=hostile%2C{TIED}&score=perplexity&over=minutes"
+
+
+def test_norms_answer_to_runs_words_points_and_lengths(show, runs, systems, packed):
+    page = show("norms", f"?runs={TIED}%2C{FIXNORM}")
+    lengths = {name: word_norms(runs[name]) for name in (TIED, FIXNORM)}
+    drawn = [lengths[name][column].tolist() for column in ("used_norm", "bias") for name in (TIED, FIXNORM)]
+    eventually(lambda: page.values(NORMS, type="scattergl"), near(drawn))
+    page.pick("Runs", FIXNORM)
+    eventually(lambda: page.values(NORMS, type="scattergl"), near(drawn[::2]))
+    page.type("Word", "book")
+    nearest = neighbours(systems[TIED], "book")
+    eventually(lambda: page.column(f"Nearest words to book in {TIED}", "word"), nearest["word"].tolist())
+    assert page.column("Nearest words", "cos") == cells(nearest["cos"].round(3))
+    page.type("Word", "no such word at all")
+    eventually(lambda: "not a type of the en vocabulary" in page.message, True)
+    first = lengths[TIED].iloc[0]
+    page.click_point(NORMS, float(first["rank"]), float(first["used_norm"]))
+    eventually(lambda: page.column("Nearest words", "word"), neighbours(systems[TIED], first["word"])["word"].tolist())
+    assert page.control("text", "Word").locator("input").input_value() == first["word"]
+    eventually(lambda: page.message, "")
+    _logits_answer(page, systems[TIED], packed)
+
+
+def _logits_answer(page: Shown, system: Translator, packed: pd.DataFrame) -> None:
+    def logits() -> list[list[float]]:
+        return page.values(LOGITS, mode="markers")
+
+    def asked(line: int, position: int) -> pd.DataFrame:
+        return decompose(system, packed.loc[line, "source"], packed.loc[line, "reference"], position, top=12)
+
+    eventually(logits, near([asked(1, 0)["logit"].tolist()]))
+    page.pick(SENTENCES, "4")
+    eventually(logits, near([asked(4, 0)["logit"].tolist()]))
+    position = page.page.locator(".widget-dropdown").filter(has_text="</s>").locator("select")
+    position.select_option(index=2)
+    frame = asked(4, 2)
+    eventually(logits, near([frame["logit"].tolist()]))
+    page.page.get_by_text("all vectors at length r").click()
+    eventually(logits, near([with_radius(frame, 5.0)["logit"].tolist()]))
+    page.slide("r", "ArrowRight", 7)
+    eventually(logits, near([with_radius(frame, 5.7)["logit"].tolist()]))
+    page.page.get_by_text("all vectors at length r").click()
+    page.type("Sentence", "Tom öldü .")
+    said = system.translate(["Tom öldü ."])[0].text
+    eventually(logits, near([decompose(system, "Tom öldü .", said, 2, top=12)["logit"].tolist()]))
+    asked_for = parse_qs(page.query[1:])
+    assert (asked_for["line"], asked_for["position"], asked_for["r"]) == (["4"], ["2"], ["5.7"])
+
+
+def test_attention_answers_to_sentences_heads_and_a_pin(show, systems, packed):
+    page = show("attention")
+    names = [TIED, FIXNORM, LEX]
+
+    def heatmaps(place: int = 0) -> list[list[list[float]]]:
+        return page.values(ATTENTION, "z", place, type="heatmap")
+
+    def expected(line: int) -> object:
+        return attended(systems, names, *packed.loc[line, ["source", "reference"]])
+
+    eventually(heatmaps, expected(1))
+    page.row(SENTENCES, "1").focus()
+    for key in ("ArrowDown", "ArrowDown", "Enter"):
+        page.page.keyboard.press(key)
+    eventually(lambda: page.picked(SENTENCES), ["3"])
+    eventually(heatmaps, expected(3))
+    page.press("Pin this sentence")
+    eventually(lambda: heatmaps(1), expected(3))
+    page.table(SENTENCES).locator("input").fill("Tom")
+    lines = [str(line) for line, row in packed.iterrows() if "tom" in " ".join(row).lower()]
+    eventually(lambda: set(lines) <= set(page.keys(SENTENCES)) < set(map(str, packed.index)), True)
+    page.table(SENTENCES).get_by_role("button", name="line").click()
+    page.table(SENTENCES).get_by_role("button", name="line").click()
+    last = max(page.keys(SENTENCES), key=int)
+    eventually(lambda: page.keys(SENTENCES)[0], last)
+    page.pick(SENTENCES, last)
+    eventually(heatmaps, expected(int(last)))
+    assert heatmaps(1) == expected(3)
+    page.press("own translation")
+    eventually(heatmaps, attended(systems, names, packed.loc[int(last), "source"]))
+    page.pick("Runs", FIXNORM)
+    names.remove(FIXNORM)
+    page.type("Sentence", "Tom öldü .")
+    eventually(heatmaps, attended(systems, names, "Tom öldü ."))
+    assert page.column("Unknown words", "translation") == [systems[n].translate(["Tom öldü ."])[0].text for n in names]
+
+
+def test_a_lexicon_answers_to_a_search_and_a_word(show, runs, systems):
+    page = show("lexicon")
+    learned = system_translations(systems[LEX])
+    aligned = table_translations(runs[ARTHUR].pipeline, runs[ARTHUR].translation_table)
+    words = learned["source"].unique().tolist()
+    assert page.keys(WORDS) == words[:200]
+
+    def drawn(word: str) -> list[object]:
+        tables = (learned, aligned)
+        return near([own.loc[own["source"] == word, "probability"].tolist() for own in tables])
+
+    (first,) = page.picked(WORDS)
+    eventually(lambda: page.values("Translations of"), drawn(first))
+    word = "kitap"
+    page.table(WORDS).locator("input").fill(word)
+    eventually(lambda: len(page.keys(WORDS)) < 100 and word in page.keys(WORDS), True)
+    page.pick(WORDS, word)
+    eventually(lambda: page.values("Translations of"), drawn(word))
+    assert page.values("Translations of", "x")[0] == learned.loc[learned["source"] == word, "target"].tolist()
+    eventually(lambda: page.query, f"?runs={LEX}&word={word}")
+
+
+def test_text_is_translated_as_it_is_asked_for(show, systems):
+    page = show("translate")
+    lines = ["Tom öldü .", "Bu bir kitap ."]
+    names = [TIED, LEX]
+
+    def expected(beam: int, best: int) -> list[str]:
+        found = {}
+        for name in names:
+            system = systems[name]
+            search = system.settings.model_copy(update={"beam_size": beam})
+            found[name] = Translator(system.model, system.pipeline, search).translate(lines, n_best=best)
+        return [
+            found[name][line].texts[place]
+            for line in range(len(lines)) for place in range(best) for name in names
+            if place < len(found[name][line].texts)
+        ]  # fmt: skip
+
+    def shown() -> list[str]:
+        return page.column(TRANSLATIONS, "translation")
+
+    field = page.page.locator("textarea")
+    field.fill("\n".join([lines[0], "", lines[1]]))
+    field.blur()
+    eventually(shown, expected(5, 3))
+    page.slide("Beam", "ArrowLeft", 3)
+    eventually(shown, expected(2, 2))
+    page.slide("Best", "ArrowLeft", 2)
+    eventually(shown, expected(2, 1))
+    page.pick(TRANSLATIONS, f"{LEX}/2/1")
+    text = systems[LEX].translate(lines)[1].text
+    text = expected(2, 1)[3]
+    chances = token_probabilities(systems[LEX], lines[1], text)["probability"].tolist()
+    eventually(lambda: page.values(TOKENS), near([chances]))
+    eventually(lambda: page.values(ATTENTION, "z", type="heatmap"), attended(systems, [LEX], lines[1], text))
+    page.pick("Runs", LEX)
+    names.remove(LEX)
+    eventually(shown, expected(2, 1))
+    assert parse_qs(page.query[1:])["text"] == ["\n".join([lines[0], "", lines[1]])]

@@ -1,0 +1,193 @@
+"""What all pages have in common, in a browser: addresses, saved files, trainings that outlive them, text that bites."""
+
+import shutil
+from urllib.parse import urlencode
+
+import psutil
+from dashboards.hostile import BROKEN, HOSTILE, LONG, TINY
+from dashboards.shown import Shown, eventually, near
+
+from nmtlab.analysis.attention import attention_of
+from nmtlab.analysis.choices import rare_choices
+from nmtlab.analysis.dynamics import dev_curve
+from nmtlab.jobs import Job
+from nmtlab.runs.run import open_run
+from nmtlab.systems import open_system
+from nmtlab.text.corpus import ParallelCorpus
+
+TIED, LEX = "small-tr-en.tied.s1", "small-tr-en.fixnorm-lex.s1"
+ATTENTION, LOGITS, NORMS, DEV = "Attention", "What makes a word win", "Length of word vectors", "Dev "
+SENTENCES, JOBS, TRANSLATIONS = "Sentences: pick one", "Trainings started here", "Translations: pick one"
+LOG = ".nmtlab-log"
+
+
+def everything_drawn(page: Shown) -> list[list[dict]]:
+    """Return what is drawn in every chart that is to be seen."""
+    charts = page.page.locator(".nmtlab-chart:visible")
+    titles = charts.evaluate_all("(all) => all.map((chart) => chart.ariaLabel)")
+    return [page.traces(title) for title in titles]
+
+
+# Addresses
+
+
+def test_an_address_opens_the_page_as_it_was(show):
+    choices = {
+        "runs": "hostile", "text": "hostile dev", "line": "4", "target": "reference", "layer": "2", "head": "2",
+        "pinned": "rot haus\tred house",
+    }  # fmt: skip
+    page = show("attention", f"?{urlencode(choices)}")
+    assert page.message == ""
+    eventually(lambda: page.query, f"?{urlencode(choices)}")
+    eventually(lambda: page.page.locator(".nmtlab-chart:visible").count(), 2)
+    page.choose("Layer", "1")
+    page.pick(SENTENCES, "5")
+    eventually(lambda: "line=5" in page.query and "layer=1" in page.query, True)
+    again = show("attention", page.query)
+    assert again.query == page.query
+    eventually(lambda: everything_drawn(again), everything_drawn(page))
+    assert again.picked(SENTENCES) == ["5"]
+
+
+def test_an_address_that_asks_for_a_run_that_is_not_here_says_so(show, served):
+    page = show("dynamics", "?runs=nobody&score=perplexity")
+    eventually(lambda: page.message, "The address asks for what is not here: runs = nobody. The rest is as it asks.")
+    curve = dev_curve(open_run(page.picked("Runs")[0], served.workspace))
+    eventually(lambda: page.values(DEV), near([curve["perplexity"].tolist()]))
+
+
+# Saved pages
+
+
+def test_a_saved_page_opens_without_a_server(show, browser, tmp_path):
+    page = show("attention", f"?runs=hostile&{urlencode({'text': 'hostile test', 'line': 4})}")
+    with page.page.expect_download() as downloading:
+        page.press("Save this page")
+    assert downloading.value.suggested_filename == "nmtlab-attention.html"
+    path = tmp_path / "saved.html"
+    downloading.value.save_as(path)
+    requests = []
+    saved = browser.new_page()
+    saved.on("request", lambda request: requests.append(request.url))
+    shown = Shown(saved, "file://")
+    saved.goto(path.as_uri())
+    saved.wait_for_selector(".js-plotly-plot .main-svg")
+    assert requests == [path.as_uri()]
+    drawn = saved.locator(".js-plotly-plot").evaluate("(div) => div._fullData.map((t) => t.type)")
+    assert drawn == [trace["type"] for trace in everything_drawn(page)[0]]
+    assert HOSTILE[0][0] in saved.inner_text("body")
+    shown.check()
+    assert saved.locator('script:text-is("alert(1)"), img').count() == 0
+    saved.close()
+
+
+# Text that bites
+
+
+def test_hostile_text_is_shown_as_text(show, served):
+    page = show("attention", f"?runs=hostile&{urlencode({'text': 'hostile dev'})}")
+    system = open_system(open_run("hostile", served.workspace))
+    shown = [source[:2000] + ("…" if len(source) > 2000 else "") for source, _ in HOSTILE]
+    assert page.column(SENTENCES, "source")[: len(HOSTILE)] == shown
+    assert f"Not whole, and left out: {BROKEN};" in page.notes
+    directions = page.table(SENTENCES).locator("td").evaluate_all("(all) => all.map((cell) => cell.dir)")
+    assert set(directions) == {"auto"}
+    for line, (source, target) in enumerate(HOSTILE, start=1):
+        page.pick(SENTENCES, str(line))
+        frame = attention_of("hostile", system, source, target).query("layer == 1 and head == 1")
+        pieces = frame.drop_duplicates("source_position")["source_piece"].tolist()
+        eventually(lambda: len(page.values(ATTENTION, "z", type="heatmap")[0][0]), len(pieces))
+        eventually(lambda source=source: source[:50] in page.notes, True)
+        page.check()
+    page.type("Sentence", HOSTILE[0][0] + " " + HOSTILE[1][0])
+    eventually(lambda: f"{HOSTILE[0][0]} {HOSTILE[1][0]}" in page.notes, True)
+    assert page.page.locator(".nmtlab-chart:visible").first.inner_text().count("script") >= 1
+
+
+def test_hostile_text_is_translated_and_looked_into(show):
+    page = show("translate", "?runs=hostile")
+    field = page.page.locator("textarea")
+    field.fill("\n".join([*(source for source, _ in HOSTILE), LONG]))
+    field.blur()
+    eventually(lambda: set(page.column(TRANSLATIONS, "line")), set(map(str, range(1, len(HOSTILE) + 2))))
+    for line in range(1, len(HOSTILE) + 2):
+        page.pick(TRANSLATIONS, f"hostile/{line}/1")
+        eventually(lambda line=line: f"pick=hostile%2F{line}%2F1" in page.query, True)
+    eventually(lambda: "Looking into what hostile says of: xxx" in page.notes, True)
+    assert page.message == ""
+
+
+def test_wrong_rare_words_are_found_and_led_to(show, served):
+    workspace = served.workspace
+    run = open_run("hostile", workspace)
+    corpus = ParallelCorpus.open(workspace.corpus_folder("hostile"), "de", "en")
+    page = show("norms", f"?runs=hostile&{urlencode({'text': 'hostile test'})}")
+    expected = rare_choices(run, corpus, "test")
+    wrong = expected[~expected["right"]].sort_values(["line", "position"], ignore_index=True)
+    assert len(wrong) > 2
+    page.press("Find wrong rare words")
+    found = "rare words that went wrong"
+    eventually(lambda: page.column(found, "right word"), [word[:2000] + "…" * (word == LONG) for word in wrong["gold"]])
+    assert page.column(found, "preferred") == wrong["preferred"].tolist()
+    page.pick(found, "2")
+    eventually(lambda: page.picked(SENTENCES), [str(wrong["line"][2])])
+    position = page.page.locator(".widget-dropdown").filter(has_text="</s>").locator("select")
+    eventually(lambda: position.evaluate("(select) => select.selectedIndex"), int(wrong["position"][2]))
+    eventually(lambda: f"the word here is {wrong['gold'][2]}" in page.notes, True)
+
+
+# Trainings
+
+
+def test_a_training_is_started_watched_stopped_and_gone_on_with(show, served):
+    workspace = served.workspace
+    page = show("train")
+    recipe = [setting for setting in TINY if "max_evaluations" not in setting]
+    page.choose("Corpus", "hostile")
+    page.choose("Recipe", "prenorm-fixnorm-scalenorm")
+    page.type("Settings", "model.dropout=7")
+    page.type("Name", "started")
+    page.press("Start training")
+    eventually(lambda: "model.dropout" in page.message, True)
+    assert not (workspace.data / "jobs/started").exists()
+    page.type("Settings", " ".join([*recipe, "training.max_evaluations=2000", "training.patience=2000"]))
+    page.press("Start training")
+    eventually(lambda: page.picked(JOBS), ["started"])
+    job = Job.open(workspace.data / "jobs/started")
+    eventually(lambda: len(page.traces(DEV)), 1)
+    eventually(lambda: "started: is training." in page.notes, True)
+    first = len(page.values(DEV)[0])
+    eventually(lambda: len(page.values(DEV)[0]) > first, True)
+    page.press("Start training")
+    eventually(lambda: "run 'started': there is one already" in page.message, True)
+    page.press("Stop it")
+    eventually(lambda: job.alive, False)
+    eventually(lambda: page.page.get_by_role("button", name="Go on with it").is_enabled(), True)
+    assert "is training" not in page.notes
+    eventually(lambda: page.page.locator(LOG).inner_text(), job.tail(12))
+    steps = dev_curve(open_run("started", workspace))["step"].tolist()
+    page.press("Go on with it")
+    eventually(lambda: "started: is training." in page.notes, True)
+    eventually(lambda: len(page.values(DEV)[0]) > len(steps), True)
+    assert page.values(DEV, "x")[0][: len(steps)] == steps
+    page.press("Stop it")
+    eventually(lambda: Job.open(workspace.data / "jobs/started").alive, False)
+    assert open_run("started", workspace).status == "stopped"
+    shutil.rmtree(workspace.runs / "started")
+    shutil.rmtree(workspace.data / "jobs/started")
+
+
+# Kernels
+
+
+def test_a_page_that_is_left_leaves_no_kernel_behind(show, served):
+    def kernels() -> set[int]:
+        return {process.pid for process in psutil.Process(served.process.pid).children()}
+
+    before = kernels()
+    page = show("depth")
+    own = kernels() - before
+    assert own
+    eventually(lambda: "_xsrf" in [cookie["name"] for cookie in page.page.context.cookies()], True)
+    page.page.goto("about:blank")
+    eventually(lambda: own & kernels(), set())

@@ -1,0 +1,181 @@
+"""Choosing runs and sentences."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from nmtlab.dashboards.runs import RunChooser
+from nmtlab.dashboards.sentences import MOST_LETTERS, SentenceChooser
+from nmtlab.runs.run import Run
+from nmtlab.workspace import Workspace
+
+BROKEN = "<b>broken"
+
+
+@pytest.fixture
+def runs(trained, workspace) -> Workspace:
+    """Three runs, `b` the newest and `c` the oldest, and a folder that is none."""
+    for age, name in enumerate(("b", "a", "c")):
+        folder = shutil.copytree(trained[0].folder, workspace.runs / name)
+        os.utime(folder, (1_700_000_000 - age, 1_700_000_000 - age))
+    (workspace.runs / BROKEN).mkdir()
+    return workspace
+
+
+def add_run(workspace: Workspace, name: str) -> Path:
+    return Path(shutil.copytree(workspace.runs / "a", workspace.runs / name))
+
+
+def go_on(folder: Path) -> None:
+    """Log one more evaluation of a run."""
+    line = {"kind": "validation", "step": 999, "seconds": 9.0, "bleu": 99.0, "perplexity": 1.0}
+    with (folder / "metrics.jsonl").open("a", encoding="utf-8") as log:
+        log.write(json.dumps(line) + "\n")
+
+
+def note(chooser: RunChooser) -> str:
+    return chooser._note.value
+
+
+def test_runs_are_listed_newest_first_with_their_facts(runs, trained):
+    chooser = RunChooser(runs)
+    frame = chooser.table.frame
+    assert frame["run"].tolist() == ["b", "a", "c"]
+    assert frame["pair"].tolist() == ["de-en"] * 3
+    assert frame["state"].tolist() == ["finished"] * 3
+    best = trained[0].metrics("validation")["bleu"].max()
+    assert frame["dev BLEU"].tolist() == [round(best, 1)] * 3
+    assert [run.name for run in chooser.chosen] == ["b"]
+
+
+def test_what_cannot_be_opened_is_named_as_text(runs):
+    assert "&lt;b&gt;broken; &#x27;nmtlab runs show&#x27; says" in note(RunChooser(runs))
+
+
+def test_runs_that_do_not_fit_are_counted(runs):
+    assert "2 more runs have nothing to say" in note(RunChooser(runs, accepts=lambda run: run.name == "a"))
+    assert "1 more run has nothing to say" in note(RunChooser(runs, accepts=lambda run: run.name != "a"))
+
+
+def test_runs_that_are_asked_for_are_chosen_first_where_they_are_there(runs):
+    assert [run.name for run in RunChooser(runs, first=["c", "nobody", "a"]).chosen] == ["c", "a"]
+    assert [run.name for run in RunChooser(runs, first=["nobody"]).chosen] == ["b"]
+    assert [run.name for run in RunChooser(runs, first=["c", "a"], many=False).chosen] == ["c"]
+
+
+def test_no_runs_are_no_choice(workspace):
+    chooser = RunChooser(workspace)
+    assert chooser.chosen == []
+    assert chooser.refresh() == ()
+
+
+def test_a_new_run_is_found_and_the_choice_stays(runs):
+    chooser = RunChooser(runs, first=["a"])
+    assert chooser.refresh() == ()
+    add_run(runs, "new")
+    assert chooser.refresh() == ()  # nothing new behind those that are chosen
+    assert set(chooser.table.frame["run"]) == {"new", "b", "a", "c"}
+    assert [run.name for run in chooser.chosen] == ["a"]
+
+
+def test_a_chosen_run_that_has_gone_on_is_said(runs):
+    chooser = RunChooser(runs, first=["a"])
+    go_on(runs.runs / "c")
+    assert chooser.refresh() == ()
+    go_on(runs.runs / "a")
+    assert chooser.refresh() == ("runs",)
+    assert chooser.table.frame.loc["a", "dev BLEU"] == 99.0
+    assert chooser.refresh() == ()
+
+
+def test_a_chosen_run_that_is_removed_is_chosen_no_more(runs):
+    chooser = RunChooser(runs, first=["a", "c"])
+    shutil.rmtree(runs.runs / "a")
+    chooser.refresh()
+    assert [run.name for run in chooser.chosen] == ["c"]
+    shutil.rmtree(runs.runs / "c")
+    chooser.refresh()
+    assert [run.name for run in chooser.chosen] == ["b"]
+
+
+def test_a_folder_that_becomes_a_run_is_listed(runs):
+    chooser = RunChooser(runs)
+    shutil.rmtree(runs.runs / BROKEN)
+    chooser.refresh()
+    assert note(chooser) == ""
+
+
+# Sentences
+
+
+@pytest.fixture
+def here(trained, tiny_corpus, tmp_path) -> Workspace:
+    """A workspace that has the corpus of the trained run, and the run."""
+    workspace = Workspace(tmp_path / "here", (tiny_corpus.folder.parent,))
+    shutil.copytree(trained[0].folder, workspace.runs / "whole")
+    return workspace
+
+
+@pytest.fixture
+def chooser(here) -> SentenceChooser:
+    chooser = SentenceChooser(here)
+    chooser.offer([Run(here.runs / "whole")])
+    return chooser
+
+
+def test_the_first_sentence_of_the_first_text_is_picked(chooser, tiny_corpus):
+    source, reference = next(tiny_corpus.pairs("test"))
+    assert chooser.text.options == ("tiny test", "tiny dev")
+    assert (chooser.source, chooser.reference, chooser.line) == (source, reference, 1)
+    assert (chooser.chosen_text.split, chooser.chosen_text.packed) == ("test", False)
+
+
+def test_another_row_is_another_sentence(chooser, tiny_corpus):
+    pairs = list(tiny_corpus.pairs("test"))
+    chooser.table.chosen = ["3"]
+    assert (chooser.source, chooser.reference, chooser.line) == (*pairs[2], 3)
+
+
+def test_another_text_has_other_sentences(chooser, tiny_corpus):
+    chooser.text.value = "tiny dev"
+    chooser.show()
+    assert (chooser.source, chooser.reference) == next(tiny_corpus.pairs("dev"))
+
+
+def test_a_typed_sentence_takes_the_place_of_the_picked_one(chooser):
+    chooser.typed.value = "  hund singt "
+    assert (chooser.source, chooser.reference, chooser.line) == ("hund singt", None, None)
+    chooser.typed.value = " "
+    assert chooser.line == 1
+
+
+def test_a_typed_sentence_is_not_endless(chooser):
+    chooser.typed.value = "x" * 100_000
+    assert len(chooser.source) == MOST_LETTERS
+
+
+def test_the_same_text_stays_chosen_when_runs_change(chooser, here):
+    chooser.text.value = "tiny dev"
+    chooser.show()
+    chooser.table.choose([4])
+    chooser.offer([Run(shutil.copytree(here.runs / "whole", here.runs / "other"))])
+    assert chooser.text.value == "tiny dev"
+    assert chooser.line == 4
+
+
+def test_without_runs_there_is_no_sentence(chooser):
+    chooser.offer([])
+    assert (chooser.source, chooser.reference, chooser.line, chooser.chosen_text) == ("", None, None, None)
+    assert chooser.table.frame.equals(pd.DataFrame())
+
+
+def test_a_run_without_its_corpus_has_no_sentence(trained):
+    chooser = SentenceChooser(trained[1])
+    chooser.offer([trained[0]])
+    assert chooser.source == ""
+    chooser.typed.value = "hund"
+    assert chooser.source == "hund"

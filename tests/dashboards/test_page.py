@@ -1,0 +1,192 @@
+"""The frame of a page: one update for all that changes, errors in words, an address that comes back."""
+
+import logging
+from pathlib import Path
+
+import ipywidgets as widgets
+import pytest
+
+from nmtlab.dashboards import page as page_module
+from nmtlab.dashboards.about import About
+from nmtlab.dashboards.log import VARIABLE, page_log
+from nmtlab.dashboards.page import Note, Page, heading
+from nmtlab.errors import NmtlabError
+
+ABOUT = About("some", "Some <title>", "Which & why?")
+
+
+class Recorded:
+    """A page of two numbers, and what it was asked to update."""
+
+    def __init__(self, update=lambda recorded, changed: None, refresh=lambda: ()) -> None:
+        self.one, self.two = widgets.IntSlider(value=1), widgets.IntSlider(value=2)
+        self.calls: list[set[str]] = []
+        self._update = update
+        self.page = Page(ABOUT, {"one": self.one, "two": self.two}, self._answer, [self.one, self.two], refresh)
+
+    def _answer(self, changed: set[str]) -> None:
+        self.calls.append(changed)
+        self._update(self, changed)
+
+    @property
+    def told(self) -> str:
+        return self.page._message.value
+
+    @property
+    def telling(self) -> bool:
+        return self.page._message.layout.display != "none"
+
+
+@pytest.fixture
+def log(tmp_path, monkeypatch) -> Path:
+    """The file that errors are written to."""
+    path = tmp_path / "logs" / "dashboards.log"
+    logger = logging.getLogger("nmtlab.dashboards")
+    monkeypatch.setenv(VARIABLE, str(path))
+    monkeypatch.setattr(logger, "handlers", [])
+    monkeypatch.setattr(logger, "propagate", True)
+    monkeypatch.setattr(page_module, "_log", page_log())
+    return path
+
+
+def fail(error: Exception):
+    def update(recorded: Recorded, changed: set[str]) -> None:
+        if recorded.one.value == 7:
+            raise error
+
+    return update
+
+
+def test_at_first_everything_is_new():
+    recorded = Recorded()
+    assert recorded.calls == [{"one", "two"}]
+    assert not recorded.telling
+
+
+def test_a_change_is_told_by_its_name():
+    recorded = Recorded()
+    recorded.two.value = 5
+    recorded.one.value = 5
+    recorded.one.value = 5  # as it was
+    assert recorded.calls[1:] == [{"two"}, {"one"}]
+
+
+def test_what_an_update_changes_itself_is_added_and_does_not_call_it_again():
+    def update(recorded: Recorded, changed: set[str]) -> None:
+        if "one" in changed:
+            recorded.two.value += 1
+
+    recorded = Recorded(update)
+    assert recorded.two.value == 3
+    recorded.one.value = 5
+    assert recorded.calls == [{"one", "two"}, {"one", "two"}]
+    assert recorded.two.value == 4
+
+
+def test_an_error_that_can_be_mended_is_told_as_it_is_and_as_text():
+    recorded = Recorded(fail(NmtlabError("file <b>x</b>: bad", "mend & go on")))
+    recorded.one.value = 7
+    assert recorded.telling
+    assert recorded.told == "file &lt;b&gt;x&lt;/b&gt;: bad; mend &amp; go on"
+    recorded.one.value = 8
+    assert not recorded.telling
+    assert recorded.told == ""
+
+
+def test_any_other_error_points_to_the_log_and_is_in_it(log):
+    recorded = Recorded(fail(ZeroDivisionError("<i>by nothing</i>")))
+    recorded.one.value = 7
+    assert "data/logs/dashboards.log" in recorded.told
+    assert "nothing</i>" not in recorded.told
+    written = log.read_text(encoding="utf-8")
+    assert "page some, one=1&two=2" in written
+    assert "ZeroDivisionError: <i>by nothing</i>" in written
+    recorded.one.value = 8
+    assert recorded.calls[-1] == {"one"}  # it goes on
+    assert not recorded.telling
+
+
+def test_an_error_while_a_page_is_made_is_told_in_the_page():
+    def update(recorded: Recorded, changed: set[str]) -> None:
+        raise NmtlabError("nothing here", "bring something")
+
+    assert Recorded(update).told == "nothing here; bring something"
+
+
+def test_the_address_follows_the_controls():
+    recorded = Recorded()
+    assert recorded.page._browser.query == "one=1&two=2"
+    recorded.two.value = 9
+    assert recorded.page._browser.query == "one=1&two=9"
+
+
+def test_an_address_is_restored_in_the_order_of_the_state():
+    def update(recorded: Recorded, changed: set[str]) -> None:
+        if "one" in changed:
+            recorded.two.max, recorded.two.value = recorded.one.value, 0
+
+    recorded = Recorded(update)
+    recorded.page._opened("?two=40&one=50")
+    assert (recorded.one.value, recorded.two.value) == (50, 40)
+    assert not recorded.telling
+    assert recorded.page._browser.query == "one=50&two=40"
+
+
+def test_what_an_address_asks_for_in_vain_is_named_as_text_and_the_rest_is_done():
+    recorded = Recorded()
+    recorded.page._opened("?one=%3Cscript%3E&two=1000&token=secret&other=1")
+    assert recorded.told == (
+        "The address asks for what is not here: one = &lt;script&gt;, two = 1000. The rest is as it asks."
+    )
+    assert recorded.page._browser.query == "one=1&two=100"
+
+
+def test_an_address_that_asks_for_nothing_changes_nothing():
+    recorded = Recorded()
+    recorded.page._opened("")
+    recorded.page._opened("?one=1")
+    assert recorded.calls == [{"one", "two"}]
+
+
+def test_what_is_new_behind_a_name_is_looked_for_while_the_page_is_looked_at():
+    new: list[str] = []
+    recorded = Recorded(refresh=lambda: new)
+    recorded.page._looking()
+    new.append("two")
+    recorded.page._looking()
+    recorded.page._opened("")
+    assert recorded.calls[1:] == [{"two"}, {"two"}]
+
+
+def test_an_error_in_looking_is_told_and_the_page_goes_on():
+    def refresh():
+        raise NmtlabError("gone", "bring it back")
+
+    recorded = Recorded(refresh=refresh)
+    recorded.page._looking()
+    assert recorded.told == "gone; bring it back"
+    recorded.one.value = 3
+    assert recorded.calls[-1] == {"one"}
+
+
+def test_title_and_question_stand_in_the_page_as_text():
+    head = next(child for child in Recorded().page.children if "<h1>" in getattr(child, "value", ""))
+    assert "Some &lt;title&gt;" in head.value
+    assert "Which &amp; why?" in head.value
+
+
+def test_a_note_says_text_as_it_is():
+    note = Note("a < b")
+    assert note.value == "a &lt; b"
+    note.say("<img src=x onerror=alert(1)>")
+    assert note.value == "&lt;img src=x onerror=alert(1)&gt;"
+    assert heading("<b>").value == "<h2>&lt;b&gt;</h2>"
+
+
+def test_saving_sends_one_file_named_after_the_page(monkeypatch):
+    recorded, sent = Recorded(), []
+    monkeypatch.setattr(recorded.page._browser, "send", sent.append)
+    recorded.page._save()
+    (message,) = sent
+    assert message["save"]["file"] == "nmtlab-some.html"
+    assert message["save"]["content"].startswith("<!DOCTYPE html>")

@@ -1,0 +1,195 @@
+"""Every page stands on any workspace: with nothing in it, with packed runs, with runs of one's own."""
+
+import importlib
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import ipywidgets as widgets
+import pytest
+
+from nmtlab.dashboards.about import INDEX, PAGES
+from nmtlab.dashboards.chart import Chart
+from nmtlab.dashboards.page import Note, Page
+from nmtlab.dashboards.table import Table
+from nmtlab.jobs import Job
+from nmtlab.runs.run import Run
+from nmtlab.text.pipeline import Pipeline
+from nmtlab.workspace import Workspace
+
+GALLERY = Path(__file__).parents[2] / "data/gallery"
+NAMES = [page.name for page in (INDEX, *PAGES)]
+each_page = pytest.mark.parametrize("name", NAMES)
+
+
+def make(name: str, workspace: Workspace) -> Page:
+    return getattr(importlib.import_module(f"nmtlab.dashboards.{name}"), f"{name}_page")(workspace)
+
+
+def leaves(widget: widgets.Widget) -> Iterator[widgets.Widget]:
+    """Yield what can be seen of a widget."""
+    if getattr(widget, "layout", None) is not None and widget.layout.display == "none":
+        return
+    if isinstance(widget, widgets.Box):
+        for child in widget.children:
+            yield from leaves(child)
+    else:
+        yield widget
+
+
+def told(page: Page) -> str:
+    """Return the sentence in which a page tells of a problem."""
+    return page._message.value
+
+
+def notes(page: Page) -> list[str]:
+    return [leaf.value for leaf in leaves(page) if isinstance(leaf, Note) and leaf.value]
+
+
+def figures(page: Page) -> list:
+    return [leaf.figure for leaf in leaves(page) if isinstance(leaf, Chart) and leaf.figure.data]
+
+
+@pytest.fixture(scope="module")
+def packed(tmp_path_factory) -> Workspace:
+    """Packed runs without their weights, one of them phrase-based."""
+    workspace = Workspace(tmp_path_factory.mktemp("packed"))
+    for name in ("small-qaa-en.fixnorm.s1", "small-qaa-en.moses"):
+        shutil.copytree(GALLERY / name, workspace.gallery / name, ignore=shutil.ignore_patterns("checkpoints"))
+    assert not any(Run(folder).has_weights() for folder in workspace.gallery.iterdir())
+    return workspace
+
+
+@each_page
+def test_a_page_of_a_workspace_with_nothing_says_so_in_a_sentence(name, workspace):
+    page = make(name, workspace)
+    assert told(page) == ""
+    assert any(note.endswith(".") for note in notes(page))
+    assert figures(page) == []
+    page._opened("")
+    page._looking()
+    assert told(page) == ""
+
+
+@each_page
+def test_a_page_of_packed_runs_without_weights_shows_what_it_can(name, packed):
+    page = make(name, packed)
+    assert told(page) == ""
+    assert notes(page)
+    assert bool(figures(page)) == (name in ("norms", "dynamics"))
+
+
+@each_page
+def test_a_page_of_packed_runs_with_weights_shows_all_but_g(name, gallery):
+    page = make(name, gallery)
+    assert told(page) == ""
+    assert bool(figures(page)) == (name not in ("index", "depth", "train"))
+
+
+@each_page
+def test_a_page_of_a_run_of_ones_own_stands_without_its_corpus(name, trained):
+    page = make(name, trained[1])
+    assert told(page) == ""
+    assert notes(page) or figures(page)
+
+
+@each_page
+def test_a_page_of_a_run_that_has_hardly_begun_stands(name, tiny_recipe, tiny_corpus, workspace):
+    Run.create(workspace.runs / "begun", tiny_recipe, {}, Pipeline.learn(tiny_recipe.text, tiny_corpus))
+    page = make(name, workspace)
+    assert "not your doing" not in told(page)
+
+
+@pytest.mark.parametrize("name", ["norms", "attention", "translate", "dynamics", "depth"])
+def test_a_page_of_a_run_on_hostile_text_stands(name, hostile):
+    page = make(name, hostile)
+    page._opened("?runs=hostile")
+    assert told(page) == ""
+    assert page.state["runs"].value == ("hostile",)
+    assert figures(page)
+
+
+def test_every_page_keeps_its_state_in_its_address(gallery):
+    for name in NAMES:
+        page = make(name, gallery)
+        again = make(name, gallery)
+        again._opened(f"?{page._browser.query}")
+        assert told(again) == ""
+        assert again._browser.query == page._browser.query
+
+
+def test_an_address_restores_what_depends_on_what_it_has_restored(hostile):
+    first = make("attention", hostile)
+    query = "runs=hostile&text=hostile+dev&line=5&target=own&layer=2&head=2"
+    first._opened(f"?{query}")
+    assert told(first) == ""
+    assert first._browser.query == query
+    assert first.sentences.source == "நாய் பூனையைப் பார்க்கிறது"
+    assert (first.layer.value, first.head.value) == (2, 2)
+
+
+def test_an_address_of_norms_restores_sentence_position_and_length(hostile):
+    page = make("norms", hostile)
+    query = "runs=hostile&word=dog&system=hostile&text=hostile+test&line=2&position=1&fixed=True&r=3.5"
+    page._opened(f"?{query}")
+    assert told(page) == ""
+    assert page._browser.query == query
+
+
+def test_an_address_that_asks_for_a_run_that_is_not_here_says_so_and_does_the_rest(gallery):
+    page = make("attention", gallery)
+    page._opened("?runs=nobody&target=own")
+    assert "runs = nobody" in told(page)
+    assert page.said.value == "own"
+    assert figures(page)
+
+
+@pytest.mark.parametrize("r", ["nan", "inf", "1e400", "-3", "abc", "100"])
+def test_an_address_with_a_length_that_is_none_is_told_and_harmless(gallery, r):
+    page = make("norms", gallery)
+    before = page.radius.value
+    page._opened(f"?fixed=True&r={r}")
+    assert f"r = {r}" in told(page)
+    assert page.radius.min <= page.radius.value <= page.radius.max
+    assert page.radius.value == before or r in ("inf", "1e400", "-3", "100")
+
+
+def test_a_page_of_translations_asks_for_text_where_it_has_no_example(trained):
+    page = make("translate", trained[1])
+    assert any("type" in note.lower() for note in notes(page))
+    page.typed.value = "hund sieht katze"
+    assert len(page.found.frame) == 3
+    assert figures(page)
+    page.typed.value = ""
+    assert told(page) == ""
+
+
+def test_a_table_of_words_can_pick_a_comma_from_an_address(gallery):
+    page = make("lexicon", gallery)
+    assert "," in page.words.frame.index
+    page._opened("?word=%2C")
+    assert told(page) == ""
+    assert page.words.value == ","
+
+
+def test_tables_have_a_row_a_key(hostile):
+    for name in NAMES:
+        for leaf in leaves(make(name, hostile)):
+            if isinstance(leaf, Table):
+                assert leaf.frame.index.is_unique
+
+
+@pytest.mark.parametrize(("status", "can"), [("stopped", True), ("interrupted", True), ("finished", False)])
+def test_a_training_that_has_ended_can_go_on_unless_it_is_finished(trained, workspace, status, can):
+    run = Run(shutil.copytree(trained[0].folder, workspace.runs / "whole"))
+    if status != "finished":
+        run.cut_back(45)
+    if status == "stopped":
+        run.log("end", 45, status=status, seconds=1.0)
+    job = Job.start(workspace.data / "jobs/whole", ["true"])
+    job._process.wait()
+    page = make("train", workspace)
+    assert page.jobs.value == "whole"
+    assert page.stop.disabled
+    assert page.resume.disabled != can
+    assert f"whole: {status}." in notes(page)

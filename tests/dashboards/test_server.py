@@ -1,0 +1,169 @@
+"""The pages are served, and nothing else of this machine is."""
+
+import http.client
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import nbformat
+import pytest
+
+from nmtlab.dashboards.about import INDEX, PAGES
+from nmtlab.dashboards.server import page_notebook, write_pages
+
+ROOT = Path(__file__).parents[2]
+NOTEBOOKS = ROOT / "notebooks/dashboards"
+TOKEN = "only-for-friends"
+
+
+def ask(served, path: str, method: str = "GET", cookie: str = "") -> http.client.HTTPResponse:
+    """Return what is answered to a path, sent as it is: other clients tidy away `..` and follow."""
+    connection = http.client.HTTPConnection(urlsplit(served.address).netloc, timeout=60)
+    connection.request(method, path, headers={"Cookie": cookie} if cookie else {})
+    return connection.getresponse()
+
+
+def answer(served, path: str, method: str = "GET") -> tuple[int, bytes]:
+    """Return status and content of a path."""
+    response = ask(served, path, method)
+    return response.status, response.read()
+
+
+@pytest.fixture(scope="module")
+def guarded(serve, hostile):
+    """Pages that ask for a token."""
+    return serve(hostile, "--token", TOKEN)
+
+
+# The notebooks
+
+
+@pytest.mark.parametrize("page", [INDEX, *PAGES], ids=lambda page: page.name)
+def test_the_notebook_of_a_page_is_the_one_that_is_served(page):
+    path = NOTEBOOKS / f"{page.name}.ipynb"
+    assert nbformat.read(path, as_version=4) == page_notebook(page)
+
+
+def test_there_are_no_other_notebooks_of_pages(tmp_path):
+    write_pages(tmp_path)
+    assert {path.name for path in NOTEBOOKS.glob("*.ipynb")} == {path.name for path in tmp_path.iterdir()}
+
+
+def test_the_notebook_of_a_page_calls_what_is_there():
+    for page in (INDEX, *PAGES):
+        code = "\n".join(cell.source for cell in page_notebook(page).cells)
+        names: dict[str, object] = {}
+        exec(code.splitlines()[0], names)
+        assert callable(names[f"{page.name}_page"])
+        assert code.splitlines()[-1] == f"{page.name}_page()"
+
+
+# What is served
+
+
+def test_the_address_leads_to_the_index(served):
+    status, content = answer(served, "/")
+    assert status == 200
+    assert b"voila/render/index.ipynb" in content
+    assert content.count(b".ipynb") == 2  # the folder is not listed
+
+
+def test_plotly_comes_from_here(served):
+    status, content = answer(served, "/voila/templates/nmtlab/static/plotly.min.js")
+    assert status == 200
+    assert b"plotly.js" in content[:100]
+
+
+def test_a_page_that_is_not_there_is_404_and_leads_back(served):
+    status, content = answer(served, "/voila/render/none.ipynb")
+    assert status == 404
+    assert b"There is no such page" in content
+    assert b"http://" not in content
+    assert b"https://" not in content
+
+
+OUTSIDE = [
+    "/voila/files/norms.ipynb", "/voila/files/../pages/norms.ipynb", "/voila/files/%2e%2e/%2e%2e/etc/passwd",
+    "/voila/files//etc/passwd", "/files/norms.ipynb", "/voila/static/../../../../etc/passwd",
+    "/voila/static/%2e%2e/%2e%2e/app.py", "/api/contents", "/api/contents/norms.ipynb", "/api/kernels",
+    "/api/kernelspecs", "/api/sessions", "/api/terminals", "/api/status", "/lab", "/tree", "/edit/norms.ipynb",
+    "/terminals/1", "/nbextensions/x.js",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("path", OUTSIDE)
+def test_nothing_else_is_served(served, path):
+    assert answer(served, path)[0] in (403, 404)
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/voila/render/../../etc/passwd", "/voila/render/%2e%2e%2f%2e%2e%2fetc%2fpasswd", "/voila/render//etc/passwd",
+     "/voila/templates/nmtlab/static/../conf.json", "/voila/templates/nmtlab/static/%2e%2e/conf.json",
+     "/voila/templates/nmtlab/static/..%2f..%2f..%2fconf.json"],
+)  # fmt: skip
+def test_no_way_leads_out_of_the_folder(served, path):
+    status, content = answer(served, path)
+    assert status in (302, 403, 404, 500)
+    assert b"root:" not in content
+    assert b"base_template" not in content
+
+
+def test_no_kernel_can_be_started_by_hand(served):
+    assert answer(served, "/api/kernels", "POST")[0] == 404
+
+
+# Who is let in
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/voila/tree", "/voila/render/index.ipynb", "/voila/render/none.ipynb", "/?token=wrong", "/?token="]
+)
+def test_who_has_not_the_token_is_asked_for_it(guarded, path):
+    response = ask(guarded, path)
+    assert response.status == 302
+    assert response.headers["Location"].startswith("/login?")
+    assert response.read() == b""
+
+
+def test_files_and_kernels_are_nobodys_without_the_token(guarded):
+    for path in ("/voila/files/norms.ipynb", "/api/kernels/00000000-0000-0000-0000-000000000000/channels"):
+        assert answer(guarded, path)[0] == 403
+
+
+def test_whoever_has_the_token_is_let_in_and_stays_so_on_the_next_page(guarded):
+    response = ask(guarded, f"/?token={TOKEN}")
+    assert response.status == 200
+    assert f"token={TOKEN}".encode() in response.read()
+    cookie = response.headers["Set-Cookie"].split(";")[0]
+    assert ask(guarded, "/", cookie=cookie).status == 200
+
+
+# How it ends
+
+
+def test_it_ends_at_once_and_leaves_nothing_behind(serve, hostile, tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    process = serve(hostile).process
+    assert list(tmp_path.glob("nmtlab-pages-*"))
+    process.send_signal(signal.SIGTERM)
+    process.wait(timeout=60)
+    assert list(tmp_path.glob("nmtlab-pages-*")) == []
+
+
+def test_a_port_that_is_taken_is_passed_over(serve, served, hostile):
+    port = urlsplit(served.address).port
+    environment = {**os.environ, "NMTLAB_DATA": str(hostile.data), "NMTLAB_CORPORA": ""}
+    command = [sys.executable, "-m", "nmtlab", "dashboards", "--port", str(port), "--warm", "0"]
+    with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+        lines = []
+        for raw in process.stderr:
+            lines.append(raw.decode())
+            if "http://" in lines[-1]:
+                break
+        process.terminate()
+    assert f":{port}/" not in lines[-1]
+    assert answer(served, "/")[0] == 200
