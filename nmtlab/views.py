@@ -51,7 +51,10 @@ def attention_view(
     weights = attention(runs, source, target)
     first = weights[(weights["layer"] == 1) & (weights["head"] == 1)].reset_index(drop=True)
     peaks = first.loc[first.groupby(["run", "target_position"], sort=False)["weight"].idxmax()]
-    return View(peaks[["run", "target_piece", "source_piece", "weight"]], attention_figure(weights, links))
+    return View(
+        peaks[["run", "target_piece", "source_piece", "weight"]],
+        attention_figure(weights, {run.name: links for run in runs}),
+    )
 
 
 def dev_view(

@@ -84,6 +84,16 @@ def word_pairs(
     return [pair for pair in found if pair.source_words and pair.target_words]
 
 
+def piece_links(pair: WordPair) -> frozenset[Link]:
+    """Return the links of a pair's words between their pieces: each piece of the one with each of the other."""
+    return frozenset(
+        (s, t)
+        for s, i in enumerate(pair.source_places)
+        for t, j in enumerate(pair.target_places)
+        if (i, j) in pair.links
+    )
+
+
 def forced_attention(
     system: Translator, pairs: Sequence[WordPair], on_progress: Callable[[int], None] = lambda pairs: None
 ) -> list[np.ndarray]:

@@ -1,6 +1,6 @@
 """Attention of several systems in one sentence (thesis Figure 3.3)."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Mapping
 
 import ipywidgets as widgets
 import pandas as pd
@@ -9,7 +9,7 @@ from nmtlab.analysis.attention import attention_of, peak_shifts, shift_summary
 from nmtlab.analysis.lexical_choice import lexical_choice
 from nmtlab.analysis.measure import answers
 from nmtlab.analysis.reference_links import kept_links
-from nmtlab.analysis.word_pairs import forced_attention, pair_of_words
+from nmtlab.analysis.word_pairs import forced_attention, pair_of_words, piece_links
 from nmtlab.dashboards.about import ATTENTION
 from nmtlab.dashboards.chart import Chart
 from nmtlab.dashboards.columns import columns, row
@@ -18,6 +18,7 @@ from nmtlab.dashboards.runs import RunChooser
 from nmtlab.dashboards.sentences import SentenceChooser
 from nmtlab.dashboards.systems import can_decode, system_of
 from nmtlab.dashboards.table import Table
+from nmtlab.dashboards.work import Work
 from nmtlab.errors import CorpusError
 from nmtlab.plots import attention_figure
 from nmtlab.runs.run import Run
@@ -46,6 +47,7 @@ class AttentionPage(Page):
         self.shifts = Table("In this sentence: distance of attention's peak from the linked word, in words")
         self.copies = Table("Unknown words in own translations, and what is copied for them")
         self.measured = Table("Over the whole test text, as measured (left shift in words; the others are shares)")
+        self.work = Work(self.guarded)
         self.pin.on_click(lambda _: self._pin())
         state = {
             "runs": self.runs.table, **self.sentences.state, "target": self.said, "layer": self.layer,
@@ -55,7 +57,7 @@ class AttentionPage(Page):
             columns(self.runs, self.sentences),
             row(self.said, self.layer, self.head, self.pin),
             self.hint, self.chart, self.pinned_chart,
-            columns(self.shifts, self.copies),
+            self.work, columns(self.shifts, self.copies),
             heading("And on the whole?"), self.measured,
         ]  # fmt: skip
         super().__init__(ATTENTION, state, self._answer, body, self.runs.refresh)
@@ -76,13 +78,22 @@ class AttentionPage(Page):
         weights = _weights(runs, source, target)
         self._offer_heads(weights)
         links, whose = self._links(runs[0])
-        self._draw(self.chart, weights, links if target else ())
+        self._draw(self.chart, weights, _rings(runs, source, target, links) if target else {})
         self._draw_pinned(runs, changed)
         if changed - {"layer", "head", "pinned"}:
-            self.shifts.show(_shifts(runs, source, target, links))
-            self.copies.show(_copies(runs, source))
+            self.work.start("looking closer", len(runs) + 1, self._details(runs, source, target, links), at_once=0)
         told = f"Rings: {whose}." if target and links else "There are no links for this sentence."
         self.hint.say(f"{source}  →  {target or 'what each system says itself'}  —  {told}")
+
+    def _details(self, runs: list[Run], source: str, target: str | None, links: Collection[Link]) -> Iterator[None]:
+        """Fill the tables below the heatmaps, which take longer: behind them, and not at all if one goes on at once."""
+        self.shifts.show(_shifts(runs, source, target, links))
+        yield
+        rows = []
+        for run in runs:
+            rows.append(_copies(run, source))
+            self.copies.show(pd.DataFrame(rows))
+            yield
 
     def _offer_heads(self, weights: pd.DataFrame) -> None:
         for control, column in ((self.layer, "layer"), (self.head, "head")):
@@ -102,7 +113,7 @@ class AttentionPage(Page):
             return (), ""
         return links[line - 1], "words that belong together" if true else "words that an aligner has put together"
 
-    def _draw(self, chart: Chart, weights: pd.DataFrame, links: Collection[Link]) -> None:
+    def _draw(self, chart: Chart, weights: pd.DataFrame, links: Mapping[str, Collection[Link]]) -> None:
         layers, heads = (int(weights[name].max()) for name in ("layer", "head"))
         chart.show(attention_figure(weights, links, min(self.layer.value, layers), min(self.head.value, heads)))
 
@@ -114,7 +125,7 @@ class AttentionPage(Page):
         if not self.pinned.value or not changed & {"pinned", "runs", "layer", "head"}:
             return
         source, _, target = self.pinned.value.partition("\t")
-        self._draw(self.pinned_chart, _weights(runs, source, target or None), ())
+        self._draw(self.pinned_chart, _weights(runs, source, target or None), {})
         self.pinned_chart.layout.display = ""
 
 
@@ -132,6 +143,11 @@ def _weights(runs: list[Run], source: str, target: str | None) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
+def _rings(runs: list[Run], source: str, target: str, links: Collection[Link]) -> dict[str, Collection[Link]]:
+    """Return the links of words between the tokens of each run."""
+    return {run.name: piece_links(pair_of_words(run.pipeline, source, target, links)) for run in runs}
+
+
 def _shifts(runs: list[Run], source: str, target: str | None, links: Collection[Link]) -> pd.DataFrame:
     if target is None or not links:
         return pd.DataFrame()
@@ -143,14 +159,11 @@ def _shifts(runs: list[Run], source: str, target: str | None, links: Collection[
     return summary[["run", "words", "mean", "left", "on", "right"]].round(2)
 
 
-def _copies(runs: list[Run], source: str) -> pd.DataFrame:
-    rows = []
-    for run in runs:
-        translation = system_of(run).translate([source])[0]
-        replaced = translation.replacements[0] if translation.replacements else ()
-        copied = ", ".join(f"{place + 1}. word: {word}" for place, _, word in replaced)
-        rows.append({"run": run.name, "translation": translation.text, "copied for unknown words": copied or "none"})
-    return pd.DataFrame(rows)
+def _copies(run: Run, source: str) -> dict[str, str]:
+    translation = system_of(run).translate([source])[0]
+    replaced = translation.replacements[0] if translation.replacements else ()
+    copied = ", ".join(f"{place + 1}. word: {word}" for place, _, word in replaced)
+    return {"run": run.name, "translation": translation.text, "copied for unknown words": copied or "none"}
 
 
 def _measured(runs: list[Run]) -> pd.DataFrame:

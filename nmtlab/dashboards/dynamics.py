@@ -9,6 +9,7 @@ from nmtlab.dashboards.page import Note, Page
 from nmtlab.dashboards.runs import RunChooser
 from nmtlab.dashboards.systems import is_neural
 from nmtlab.dashboards.table import Table
+from nmtlab.runs.run import Run
 from nmtlab.views import dev_view, gradient_view
 from nmtlab.workspace import Workspace
 
@@ -35,8 +36,7 @@ def dynamics_page(workspace: Workspace | None = None) -> Page:
             view = gradient_view(chosen)
             gradients.show(view.figure)
             spikes.show(view.frame.round(3).reset_index(drop=True))
-        going = [run.name for run in chosen if run.status == "training"]
-        live.say(f"In training now, and drawn anew as it goes on: {', '.join(going)}." if going else "")
+        live.say(_told(chosen))
 
     return Page(
         DYNAMICS,
@@ -45,3 +45,11 @@ def dynamics_page(workspace: Workspace | None = None) -> Page:
         [runs, row(score, over), live, dev, gradients, columns(best, spikes)],
         runs.refresh,
     )
+
+
+def _told(runs: list[Run]) -> str:
+    """Say which runs go on while one looks, and which have no score yet."""
+    going = ", ".join(run.name for run in runs if run.status == "training")
+    fresh = ", ".join(run.name for run in runs if run.metrics("validation").empty)
+    told = f"In training now, and drawn anew as it goes on: {going}. " if going else ""
+    return told + (f"Without an evaluation so far: {fresh}." if fresh else "")

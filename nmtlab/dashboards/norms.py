@@ -57,9 +57,10 @@ class NormsPage(Page):
         self._target, self._decomposed = "", pd.DataFrame()
         self.norms.on_click(self._clicked)
         self.find.on_click(lambda _: self._find())
+        self.wrong.observe(lambda _: self._go_to(), "value")
         state = {
             "runs": self.runs.table, "word": self.word, "system": self.system, **self.sentences.state,
-            "position": self.position, "wrong": self.wrong, "fixed": self.fixed, "r": self.radius,
+            "position": self.position, "fixed": self.fixed, "r": self.radius,
         }  # fmt: skip
         body = [
             self.runs, self.norms,
@@ -92,8 +93,6 @@ class NormsPage(Page):
             return
         if "text" in changed:
             self.sentences.show()
-        if "wrong" in changed and self.wrong.value is not None:
-            self._go_to(self.wrong.frame.loc[self.wrong.value])
         if changed & {"runs", "word", "system"}:
             self._show_neighbours(chosen)
         if changed & {"runs", "system", "text", "line", "sentence"}:
@@ -155,11 +154,16 @@ class NormsPage(Page):
         self.wrong.title = f"{run.name}: rare words that went wrong; the largest part had {shares}"
         self.wrong.show(_wrong(choices))
 
-    def _go_to(self, choice: pd.Series) -> None:
-        self.sentences.typed.value = ""
-        self.sentences.table.choose([choice["line"]])
-        self._offer_positions(next(run for run in self.runs.chosen if run.name == self.system.value))
-        self.position.value = int(choice["position"])
+    def _go_to(self) -> None:
+        """Show the sentence and the position of the picked wrong word."""
+        if self.wrong.value is None:
+            return
+        choice = self.wrong.frame.loc[self.wrong.value]
+        with self._together():
+            self.sentences.typed.value = ""
+            self.sentences.table.choose([choice["line"]])
+            self._offer_positions(next(run for run in self.runs.chosen if run.name == self.system.value))
+            self.position.value = int(choice["position"])
 
     def _decompose(self, run: Run) -> None:
         if self.position.value is None:

@@ -7,6 +7,9 @@ from contextlib import AbstractContextManager
 
 import ipywidgets as widgets
 
+_DONE = object()
+_PAUSE = 0.001  # seconds in which messages that came meanwhile are answered
+_PATIENCE = 1.0  # seconds of work without a bar
 _AT_ONCE = 0.15  # seconds of work that a person does not notice
 
 
@@ -28,22 +31,23 @@ class Work(widgets.HBox):
         stop.on_click(lambda _: self.stop())
         super().__init__([self._bar, self._label, stop], layout={"display": "none"})
 
-    def start(self, what: str, steps: int, work: Iterator[object]) -> None:
+    def start(self, what: str, steps: int, work: Iterator[object], at_once: float = _AT_ONCE) -> None:
         """Do some work; what was under way is given up.
 
         Args:
             what: it is, in a few words.
             steps: how many there are.
             work: does one each time it is asked for the next.
+            at_once: seconds of it that are done before anything else is answered; with 0 none.
         """
         self.stop()
         self._bar.max, self._bar.value, self._label.value = steps, 0, what
-        begun = time.monotonic()
-        for _ in work:
-            self._bar.value += 1
-            if time.monotonic() - begun > _AT_ONCE and (loop := _loop()):
-                self._task = loop.create_task(self._go_on(work))
+        loop, end = _loop(), time.monotonic() + at_once
+        while loop is None or time.monotonic() < end:
+            if next(work, _DONE) is _DONE:
                 return
+            self._bar.value += 1
+        self._task = loop.create_task(self._go_on(work))
 
     def stop(self) -> None:
         """Give up what is under way, if anything is."""
@@ -53,11 +57,13 @@ class Work(widgets.HBox):
         self.layout.display = "none"
 
     async def _go_on(self, work: Iterator[object]) -> None:
-        self.layout.display = ""
+        begun = time.monotonic()
         with self._guarded():
+            await asyncio.sleep(_PAUSE)
             for _ in work:
                 self._bar.value += 1
-                await asyncio.sleep(0.001)  # messages that came meanwhile are answered first
+                self.layout.display = "" if time.monotonic() - begun > _PATIENCE else "none"
+                await asyncio.sleep(_PAUSE)
         self.layout.display = "none"
 
 

@@ -1,6 +1,6 @@
 """Attention of several systems side by side (thesis Figure 3.3)."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -10,13 +10,16 @@ from nmtlab.plots.theme import COLOURS, SHADES, dressed, plain
 
 
 def attention_figure(
-    weights: pd.DataFrame, links: Collection[tuple[int, int]] = (), layer: int = 1, head: int = 1
+    weights: pd.DataFrame,
+    links: Mapping[str, Collection[tuple[int, int]]] | None = None,
+    layer: int = 1,
+    head: int = 1,
 ) -> go.Figure:
     """Draw a heatmap for each run: source across, target down, as in the thesis.
 
     Args:
         weights: rows of `attention.attention`.
-        links: (source position, target position), marked in every heatmap with a ring.
+        links: by the name of a run (source position, target position) of tokens that are marked with a ring.
         layer: from 1.
         head: from 1.
     """
@@ -24,7 +27,7 @@ def attention_figure(
     runs = list(dict.fromkeys(shown["run"]))
     figure = make_subplots(cols=max(len(runs), 1), subplot_titles=[plain(run) for run in runs], horizontal_spacing=0.08)
     for column, run in enumerate(runs, start=1):
-        own = shown[shown["run"] == run]
+        own, linked = shown[shown["run"] == run], sorted((links or {}).get(run, ()))
         grid = own.pivot(index="target_position", columns="source_position", values="weight")
         sources, targets = (_pieces(own, side) for side in ("source", "target"))
         words = [[[source, target] for source in sources] for target in targets]
@@ -34,9 +37,9 @@ def attention_figure(
             hovertemplate="%{customdata[1]} looks at %{customdata[0]}: %{z:.3f}<extra></extra>", row=1, col=column,
         )  # fmt: skip
         figure.add_scatter(
-            x=[source for source, _ in links], y=[target for _, target in links], mode="markers", name="aligned",
+            x=[source for source, _ in linked], y=[target for _, target in linked], mode="markers", name="aligned",
             marker={"symbol": "circle-open", "size": 13, "color": COLOURS[1], "line": {"width": 2}},
-            showlegend=bool(links) and column == 1, hoverinfo="skip", row=1, col=column,
+            showlegend=bool(linked) and column == 1, hoverinfo="skip", row=1, col=column,
         )  # fmt: skip
         figure.update_xaxes(
             title_text="source", **_ticks(sources), tickangle=-60, showgrid=False, zeroline=False, col=column

@@ -16,7 +16,14 @@ from nmtlab.analysis.attention import (
     shift_summary,
     with_frequency,
 )
-from nmtlab.analysis.word_pairs import WordPair, forced_attention, target_word_counts, word_pairs
+from nmtlab.analysis.word_pairs import (
+    WordPair,
+    forced_attention,
+    pair_of_words,
+    piece_links,
+    target_word_counts,
+    word_pairs,
+)
 from nmtlab.errors import CorpusError, RunError
 from nmtlab.evaluation.alignment_error import alignment_error
 from nmtlab.recipe import SearchSettings
@@ -326,3 +333,20 @@ def test_a_corpus_of_other_languages_is_refused(runs, tiny_corpus, links):
     turned = ParallelCorpus.open(tiny_corpus.folder, "en", "de")
     with pytest.raises(CorpusError, match="corpus 'tiny' is en to de, run 'words' translates de to en; choose"):
         attention_shift(runs["words"], turned, "test", links)
+
+
+def test_links_of_words_are_links_of_all_their_pieces(runs):
+    pipeline = runs["pieces"].pipeline
+    pair = pair_of_words(pipeline, "hund katze", "dog cat", {(0, 0), (1, 1)})
+    source, target = pipeline.source_pieces("hund katze"), pipeline.target.tokenizer.split("dog cat")
+    assert len(source) > 2
+    begins = [place for place, piece in enumerate(source) if piece.startswith("▁")]
+    ends = [place for place, piece in enumerate(target) if piece.startswith("▁")]
+    assert piece_links(pair) == {(s, t) for s in range(begins[1]) for t in range(ends[1])} | {
+        (s, t) for s in range(begins[1], len(source)) for t in range(ends[1], len(target))
+    }
+
+
+def test_pieces_of_a_word_system_are_its_words(runs):
+    pair = pair_of_words(runs["words"].pipeline, "hund katze", "dog cat", {(0, 1)})
+    assert piece_links(pair) == {(0, 1)}

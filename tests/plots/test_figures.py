@@ -59,7 +59,7 @@ def test_a_very_long_token_is_cut():
 def test_attention_is_a_heatmap_a_run_of_the_chosen_head(trained):
     run, _ = trained
     weights = attention([run], "das ist", "this is")
-    figure = attention_figure(weights, links=[(0, 1)], layer=1, head=2)
+    figure = attention_figure(weights, {run.name: [(0, 1)], "another": [(1, 1)]}, layer=1, head=2)
     assert_dressed(figure)
     (heatmap,) = [trace for trace in figure.data if trace.type == "heatmap"]
     own = weights.query("layer == 1 and head == 2")
