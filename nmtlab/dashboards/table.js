@@ -96,7 +96,10 @@ function render({ model, el }) {
   const showChosen = () =>
     requestAnimationFrame(() => {
       const line = table.querySelector('tr[aria-selected="true"]');
-      if (line) scroll.scrollTop = Math.max(0, line.offsetTop - scroll.clientHeight / 2);
+      if (!line) return;
+      const top = line.offsetTop - table.tHead.offsetHeight, bottom = line.offsetTop + line.offsetHeight;
+      const seen = top >= scroll.scrollTop && bottom <= scroll.scrollTop + scroll.clientHeight;
+      if (!seen) scroll.scrollTop = Math.max(0, line.offsetTop - scroll.clientHeight / 2);
     });
 
   const draw = () => {
@@ -127,7 +130,11 @@ function render({ model, el }) {
   };
   search.oninput = draw;
   draw();
-  model.on("change:content change:chosen change:title", draw);
+  model.on("change:content change:title", draw);
+  model.on("change:chosen", () => {
+    draw();
+    showChosen();
+  });
 }
 
 export default { render };
