@@ -46,7 +46,8 @@ def attention(
         A row for each pair of tokens in each head: `run`; `layer` and `head`, from 1; `target_position` and
         `source_position`, from 0; `target_piece` and `source_piece` as written (`<unk>` where a system has generated
         it), `</s>` the last of both; `target_unknown` and `source_unknown`, whether the system reads an UNK there;
-        `weight`. The weights of a target position in a head add up to 1.
+        `target_count` and `source_count`, how often training has the token; `weight`. The weights of a target position
+        in a head add up to 1.
 
     Raises:
         CorpusError: the source sentence is blank.
@@ -217,9 +218,11 @@ def attention_of(name: str, system: Translator, source: str, target: str | None 
             "target_position": t,
             "target_piece": np.array([*target_pieces, _END], dtype=object)[t],
             "target_unknown": np.equal(target_ids, UNK)[t],
+            "target_count": pipeline.target_counts[target_ids][t],
             "source_position": s,
             "source_piece": np.array([*pipeline.source_pieces(source), _END], dtype=object)[s],
             "source_unknown": np.equal(source_ids, UNK)[s],
+            "source_count": pipeline.source_counts[source_ids][s],
             "weight": forced.attention.ravel(),
         }
     )

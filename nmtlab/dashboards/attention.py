@@ -97,7 +97,7 @@ class AttentionPage(Page):
 
     def _offer_heads(self, weights: pd.DataFrame) -> None:
         for control, column in ((self.layer, "layer"), (self.head, "head")):
-            options = tuple(range(1, int(weights.groupby("run")[column].max().min()) + 1))
+            options = tuple(range(1, int(weights[column].max()) + 1))
             if options != tuple(control.options):
                 before = control.value
                 control.options = options
@@ -114,8 +114,7 @@ class AttentionPage(Page):
         return links[line - 1], "words that belong together" if true else "words that an aligner has put together"
 
     def _draw(self, chart: Chart, weights: pd.DataFrame, links: Mapping[str, Collection[Link]]) -> None:
-        layers, heads = (int(weights[name].max()) for name in ("layer", "head"))
-        chart.show(attention_figure(weights, links, min(self.layer.value, layers), min(self.head.value, heads)))
+        chart.show(attention_figure(weights, links, self.layer.value, self.head.value))
 
     def _pin(self) -> None:
         reference = self.sentences.reference if self.said.value == "reference" else None

@@ -34,7 +34,9 @@ class SentenceChooser(widgets.VBox):
         )
         self.typed.description = "Sentence"
         self.state = {"text": self.text, "line": self.table, "sentence": self.typed}
-        super().__init__([row(self.text), self.table, self.typed])
+        edit = widgets.Button(description="Edit it", tooltip="Put the picked sentence into the box below")
+        edit.on_click(lambda _: self._edit())
+        super().__init__([row(self.text, edit), self.table, self.typed])
 
     @property
     def source(self) -> str:
@@ -81,6 +83,9 @@ class SentenceChooser(widgets.VBox):
         self.table.show(frame.reset_index().set_index("line", drop=False))
         if not self.table.chosen and len(frame):
             self.table.choose([1])
+
+    def _edit(self) -> None:
+        self.typed.value = self._picked("source")
 
     def _picked(self, column: str) -> str:
         line = self.table.value
