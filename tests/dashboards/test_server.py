@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -164,6 +165,8 @@ def test_a_port_that_is_taken_is_passed_over(serve, served, hostile):
             lines.append(raw.decode())
             if "http://" in lines[-1]:
                 break
-        process.terminate()
+        while process.poll() is None:  # a signal that comes before its loop begins is lost
+            process.terminate()
+            time.sleep(0.2)
     assert f":{port}/" not in lines[-1]
     assert answer(served, "/")[0] == 200
