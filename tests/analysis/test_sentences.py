@@ -16,8 +16,11 @@ from nmtlab.workspace import Workspace
 
 @pytest.fixture
 def run(trained, tmp_path) -> Run:
-    """A run of its own, since translations are kept with a run."""
-    return Run(shutil.copytree(trained[0].folder, tmp_path / "runs" / "whole"))
+    """A run of its own without any translation, since these are kept with a run."""
+    folder = shutil.copytree(
+        trained[0].folder, tmp_path / "runs" / "whole", ignore=shutil.ignore_patterns("translations")
+    )
+    return Run(folder)
 
 
 def test_sentences_stand_beside_their_translations_and_chrf(run, tiny_corpus):
