@@ -6,6 +6,7 @@ run changes nothing that has not changed. Chrome or Chromium has to be there to 
 """
 
 import base64
+import io
 import json
 import os
 import sys
@@ -14,7 +15,9 @@ from pathlib import Path
 import nbformat
 import plotly.io
 from nbclient import NotebookClient
+from PIL import Image
 
+_COLOURS = 64  # as many as a figure needs: a third of the size
 FIGURE = "application/vnd.plotly.v1+json"
 WIDGET = "application/vnd.jupyter.widget-view+json"
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
@@ -38,8 +41,10 @@ def refresh(path: Path) -> None:
 
 def picture(figure: dict) -> str:
     """Return a figure as PNG in base64."""
-    drawn = plotly.io.from_json(json.dumps(figure), skip_invalid=True)
-    return base64.b64encode(drawn.to_image("png", width=800)).decode()
+    drawn = plotly.io.from_json(json.dumps(figure), skip_invalid=True).to_image("png", width=800)
+    small = io.BytesIO()
+    Image.open(io.BytesIO(drawn)).convert("RGB").quantize(_COLOURS).save(small, "png", optimize=True)
+    return base64.b64encode(small.getvalue()).decode()
 
 
 if __name__ == "__main__":
