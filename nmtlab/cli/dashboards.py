@@ -35,7 +35,7 @@ def dashboards(
     workspace = Workspace.find()
     query = f"?token={token}" if token else ""
     print(f"Runs and corpora of {workspace.data}")
-    print(f"Open http://{ip}:{port}/{query} - pages are ready in half a minute; Ctrl-C ends")
+    print(f"Open http://{ip}:{port}/{query} (or at the port named below, if this one is taken); Ctrl-C ends")
     serve(workspace, ip, port, token, warm, browser)
 
 

@@ -81,7 +81,7 @@ class AttentionPage(Page):
         self._draw(self.chart, weights, _rings(runs, source, target, links) if target else {})
         self._draw_pinned(runs, changed)
         if changed - {"layer", "head", "pinned"}:
-            self.work.start("looking closer", len(runs) + 1, self._details(runs, source, target, links), at_once=0)
+            self.work.start("looking closer", len(runs) + 1, self._details(runs, source, target, links), waits=True)
         told = f"Rings: {whose}." if target and links else "There are no links for this sentence."
         self.hint.say(f"{source}  →  {target or 'what each system says itself'}  —  {told}")
 
@@ -144,7 +144,7 @@ def _weights(runs: list[Run], source: str, target: str | None) -> pd.DataFrame:
 
 def _rings(runs: list[Run], source: str, target: str, links: Collection[Link]) -> dict[str, Collection[Link]]:
     """Return the links of words between the tokens of each run."""
-    return {run.name: piece_links(pair_of_words(run.pipeline, source, target, links)) for run in runs}
+    return {run.name: piece_links(pair_of_words(system_of(run).pipeline, source, target, links)) for run in runs}
 
 
 def _shifts(runs: list[Run], source: str, target: str | None, links: Collection[Link]) -> pd.DataFrame:
@@ -152,8 +152,9 @@ def _shifts(runs: list[Run], source: str, target: str | None, links: Collection[
         return pd.DataFrame()
     rows = []
     for run in runs:
-        pair = pair_of_words(run.pipeline, source, target, links)
-        rows.append(peak_shifts(run.name, [pair], forced_attention(system_of(run), [pair])))
+        system = system_of(run)
+        pair = pair_of_words(system.pipeline, source, target, links)
+        rows.append(peak_shifts(run.name, [pair], forced_attention(system, [pair])))
     summary = shift_summary(pd.concat(rows), by=["run"])
     return summary[["run", "words", "mean", "left", "on", "right"]].round(2)
 

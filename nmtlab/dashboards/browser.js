@@ -36,6 +36,7 @@ function render({ model, el }) {
   model.on("change:answered", () => {
     asked = 0;
     silent.hidden = true;
+    el.dataset.answered = model.get("answered"); // from here on the page is as its address asks
   });
   model.on("msg:custom", (message) => {
     if (message.save) save(message.save);

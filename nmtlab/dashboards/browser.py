@@ -41,4 +41,4 @@ class Browser(anywidget.AnyWidget):
             self._opened(content["opened"])
         if "looking" in content:
             self._looking()
-            self.answered += 1
+        self.answered += 1

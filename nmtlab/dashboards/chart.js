@@ -8,21 +8,29 @@ async function render({ model, el }) {
   el.append(plot);
   const plotly = globalThis.Plotly ?? (await shared.promise); // Voila's page has it from the start
   let drawn = 0;
+  let width = 0; // that the last drawing has; 0 if what is to be shown is not drawn
   const draw = async () => {
     const { data, layout } = JSON.parse(model.get("spec"));
     plot.setAttribute("role", "img");
     plot.setAttribute("aria-label", layout.title?.text ?? "figure");
     plot.hidden = !data.length; // nothing is asked yet
+    width = plot.offsetWidth;
+    if (!width) return; // a drawing before it is shown has another width, and would be made twice
     await plotly.react(plot, data, layout, CONFIG);
+    if (!drawn) plot.on("plotly_click", clicked);
     plot.dataset.drawn = ++drawn;
   };
-  await draw();
-  const fit = new ResizeObserver(() => plot.offsetWidth && plotly.Plots.resize(plot)); // it may be drawn before it is shown
+  const clicked = ({ points: [point] }) =>
+    model.send({ customdata: point.customdata ?? null, x: point.x, y: point.y, meta: point.data.meta ?? null });
+  const fit = new ResizeObserver(() => {
+    if (plot.offsetWidth === width || !plot.offsetWidth) return;
+    if (!width) return draw();
+    width = plot.offsetWidth;
+    plotly.Plots.resize(plot);
+  });
+  draw();
   fit.observe(plot);
   model.on("change:spec", draw);
-  plot.on("plotly_click", ({ points: [point] }) =>
-    model.send({ customdata: point.customdata ?? null, x: point.x, y: point.y, curve: point.curveNumber }),
-  );
   return () => {
     fit.disconnect();
     plotly.purge(plot);

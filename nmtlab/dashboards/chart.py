@@ -46,5 +46,5 @@ class Chart(anywidget.AnyWidget):
         self.spec = figure.to_json()
 
     def on_click(self, answer: Callable[[dict[str, Any]], None]) -> None:
-        """Call `answer` with `customdata`, `x`, `y` and `curve` of a point that is clicked."""
+        """Call `answer` with `customdata`, `x` and `y` of a point that is clicked and its trace's `meta`."""
         self.on_msg(lambda _, content, __: answer(content))

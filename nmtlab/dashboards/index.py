@@ -1,12 +1,13 @@
 """What has been found so far, and the pages that show it."""
 
+from collections.abc import Sequence
 from html import escape
 from itertools import chain
 from urllib.parse import urlencode
 
 import pandas as pd
 
-from nmtlab.dashboards.about import ATTENTION, INDEX, NORMS, PAGES, TRANSLATE
+from nmtlab.dashboards.about import ATTENTION, DYNAMICS, INDEX, NORMS, PAGES, TRANSLATE
 from nmtlab.dashboards.page import Note, Page, heading, html
 from nmtlab.dashboards.runs import RunChooser
 from nmtlab.dashboards.table import Table
@@ -15,6 +16,7 @@ from nmtlab.runs.run import list_runs
 from nmtlab.workspace import Workspace
 
 _MOST_RUNS = 4
+_SHOWING = (NORMS, ATTENTION, DYNAMICS, TRANSLATE)
 
 
 def index_page(workspace: Workspace | None = None) -> Page:
@@ -28,12 +30,14 @@ def index_page(workspace: Workspace | None = None) -> Page:
     claims.choose(summary["claim"][:1])
     waiting = not_measured(found)
     more = f"{len(waiting)} claims more are declared and wait for their runs. " if waiting else ""
-    look = html()
+    look, look_at_runs = html(), html()
 
     def update(changed: set[str]) -> None:
         if "claim" in changed:
-            numbers.show(_numbers(found, claims.value))
-            look.value = _look(found[found["claim"] == claims.value], workspace)
+            own = found[found["claim"] == claims.value]
+            numbers.show(_numbers(own))
+            look.value = _look(own, workspace)
+        look_at_runs.value = _links_to([run.name for run in runs.chosen])
 
     body = [
         _links(),
@@ -42,9 +46,9 @@ def index_page(workspace: Workspace | None = None) -> Page:
             more + "Confirmed or refuted: the 95 % interval over at least three seeds leaves out zero. Effects are in "
             "points of the measure. Evidence: the files in data/results, with their commands beside them."
         ),
-        claims, numbers, look, heading("Runs that can be looked at"), runs,
+        claims, numbers, look, heading("Runs that can be looked at"), runs, look_at_runs,
     ]  # fmt: skip
-    return Page(INDEX, {"claim": claims}, update, body, lambda: (runs.refresh(), ())[1])
+    return Page(INDEX, {"claim": claims, "runs": runs.table}, update, body, runs.refresh)
 
 
 def _links() -> object:
@@ -60,12 +64,16 @@ def _look(found: pd.DataFrame, workspace: Workspace) -> str:
     names = [name for name in dict.fromkeys(chain.from_iterable(found["runs"])) if name in here]
     if not names:
         return "None of the runs behind it is here: <code>nmtlab reproduce</code> makes them."
-    query = urlencode({"runs": ",".join(names[:_MOST_RUNS])})
-    links = (f"<a href='{page.name}.ipynb?{query}'>{escape(page.title)}</a>" for page in (NORMS, ATTENTION, TRANSLATE))
-    return f"Look at the runs behind it that are here: {' · '.join(links)}"
+    return f"The runs behind it that are here. {_links_to(names[:_MOST_RUNS])}"
 
 
-def _numbers(found: pd.DataFrame, claim: str | None) -> pd.DataFrame:
-    own = found[found["claim"] == claim]
+def _links_to(names: Sequence[str]) -> str:
+    """Return links to the pages that show some runs together."""
+    query = urlencode({"runs": ",".join(names)})
+    links = (f"<a href='{page.name}.ipynb?{query}'>{escape(page.title)}</a>" for page in _SHOWING)
+    return f"Look at them: {' · '.join(links)}"
+
+
+def _numbers(own: pd.DataFrame) -> pd.DataFrame:
     shown = own[["pair", "metric", "seeds", "effect", "margin", "verdict", "evidence"]].round(3)
     return shown.assign(runs=[", ".join(names) for names in own["runs"]]).reset_index(drop=True)

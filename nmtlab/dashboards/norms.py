@@ -1,6 +1,7 @@
 """Norms and frequency (thesis Figure 3.2), and what they do to a choice of word (3.2.1, 3.2.3)."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import ipywidgets as widgets
 import pandas as pd
@@ -87,7 +88,10 @@ class NormsPage(Page):
             self.system.options = able
             self.system.value = before if before in able else next(iter(able), None)
             self.sentences.offer([run for run in runs if run.name in able])
-        chosen = next((run for run in runs if run.name == self.system.value), None)
+        chosen = self._chosen_system()
+        if changed & {"runs", "system", "text"}:
+            self.work.stop()
+            self.wrong.show(pd.DataFrame())  # they were another system's, or another text's
         if chosen is None:
             self.hint.say("None of these runs has its weights here: choose one that has to see its logits.")
             return
@@ -101,18 +105,20 @@ class NormsPage(Page):
             self._decompose(chosen)
         self._show_logits()
 
+    def _chosen_system(self) -> Run | None:
+        return next((run for run in self.runs.chosen if run.name == self.system.value), None)
+
     def _show_norms(self, runs: list[Run]) -> None:
         view = norms_view(runs, points=True)
         self.norms.show(view.figure)
         self.correlations.show(view.frame.round(3).reset_index(drop=True))
 
-    def _clicked(self, point: dict[str, object]) -> None:
-        customdata = point.get("customdata")
-        if isinstance(customdata, list) and len(customdata) == 4:
-            _, run, _, word = customdata
-            if run in self.system.options:
-                self.system.value = run
-            self.word.value = word
+    def _clicked(self, point: dict[str, Any]) -> None:
+        if point["meta"] is None:
+            return  # the middle of a bin
+        if point["meta"] in self.system.options:
+            self.system.value = point["meta"]
+        self.word.value, _ = point["customdata"]
 
     def _show_neighbours(self, run: Run) -> None:
         word = self.word.value.strip()
@@ -125,7 +131,7 @@ class NormsPage(Page):
             self.position.options = []
             return
         self._target = self.sentences.reference or system_of(run).translate([source])[0].text
-        pipeline = run.pipeline
+        pipeline = system_of(run).pipeline
         pieces = [*pipeline.target.tokenizer.split(self._target), "</s>"]
         before = self.position.value
         self.position.options = [(f"{place + 1}  {piece}", place) for place, piece in enumerate(pieces)]
@@ -133,12 +139,11 @@ class NormsPage(Page):
 
     def _find(self) -> None:
         with self.guarded():
-            text, name = self.sentences.chosen_text, self.system.value
-            if text is None or name is None:
+            text, run = self.sentences.chosen_text, self._chosen_system()
+            if text is None or run is None:
                 raise NmtlabError(
                     "no text of these runs is here", "choose a run that has its text, or was packed with some"
                 )
-            run = next(run for run in self.runs.chosen if run.name == name)
             self.work.start("asking at every rare word", text.corpus.count(text.split), self._found(run, text))
 
     def _found(self, run: Run, text: Text) -> Iterator[None]:
@@ -156,13 +161,14 @@ class NormsPage(Page):
 
     def _go_to(self) -> None:
         """Show the sentence and the position of the picked wrong word."""
-        if self.wrong.value is None:
+        run = self._chosen_system()
+        if self.wrong.value is None or run is None:
             return
         choice = self.wrong.frame.loc[self.wrong.value]
-        with self._together():
+        with self.guarded(), self._together():
             self.sentences.typed.value = ""
             self.sentences.table.choose([choice["line"]])
-            self._offer_positions(next(run for run in self.runs.chosen if run.name == self.system.value))
+            self._offer_positions(run)
             self.position.value = int(choice["position"])
 
     def _decompose(self, run: Run) -> None:

@@ -33,10 +33,7 @@ def _text(value: Any) -> str:
 def _give(widget: widgets.Widget, text: str) -> bool:
     """Give a widget the value of a text; return whether it has taken all of it."""
     if isinstance(widget, Table):
-        before = widget.chosen
         widget.choose(text.split(",") if widget.multiple else [text])
-        if not widget.chosen:
-            widget.choose(before)
     elif isinstance(widget, widgets.Dropdown | widgets.ToggleButtons | widgets.SelectionSlider):
         fitting = [value for _, value in widget._options_full if str(value) == text]
         widget.value = fitting[0] if fitting else widget.value

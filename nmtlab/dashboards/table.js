@@ -25,7 +25,6 @@ function render({ model, el }) {
   el.append(box);
   let sorted = null; // {column, down}
 
-  const chosen = () => new Set(model.get("chosen"));
   const matching = () => {
     const { columns, rows } = JSON.parse(model.get("content"));
     const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
@@ -72,15 +71,10 @@ function render({ model, el }) {
 
   const body = (found) => {
     const part = make("tbody");
-    const keys = chosen();
-    found.slice(0, MOST).forEach((row, place) => {
+    found.slice(0, MOST).forEach((row) => {
       const line = make("tr");
       line.dataset.key = row.key;
-      if (model.get("pickable")) {
-        line.tabIndex = keys.has(row.key) || (place === 0 && !found.some((r) => keys.has(r.key))) ? 0 : -1;
-        line.setAttribute("aria-selected", keys.has(row.key));
-      }
-      if (model.get("multiple")) line.append(make("td", "", keys.has(row.key) ? "☑" : "☐"));
+      if (model.get("multiple")) line.append(make("td"));
       row.cells.forEach((value) => {
         const cell = make("td", typeof value === "number" ? "nmtlab-number" : "", shown(value));
         cell.dir = "auto";
@@ -91,6 +85,19 @@ function render({ model, el }) {
       part.append(line);
     });
     return part;
+  };
+
+  const markChosen = () => {
+    if (!model.get("pickable")) return;
+    const keys = new Set(model.get("chosen"));
+    const lines = [...table.tBodies[0].rows];
+    const first = lines.find((line) => keys.has(line.dataset.key)) ?? lines[0];
+    for (const line of lines) {
+      const picked = keys.has(line.dataset.key);
+      line.tabIndex = picked || line === first ? 0 : -1;
+      line.setAttribute("aria-selected", picked);
+      if (model.get("multiple")) line.cells[0].textContent = picked ? "☑" : "☐";
+    }
   };
 
   const showChosen = () =>
@@ -112,6 +119,7 @@ function render({ model, el }) {
     const most = found.length > MOST ? `first ${MOST} of ` : "";
     count.textContent = found.length === all ? `${most}${all}` : `${most}${found.length} found of ${all}`;
     table.replaceChildren(header(columns, found), body(found));
+    markChosen();
     if (box.dataset.drawn === undefined) showChosen();
     box.dataset.drawn = Number(box.dataset.drawn ?? 0) + 1;
   };
@@ -121,18 +129,15 @@ function render({ model, el }) {
     if (!line) return;
     const next = { ArrowDown: line.nextSibling, ArrowUp: line.previousSibling }[event.key];
     if (next) next.focus();
-    else if (event.key === "Enter" || event.key === " ") {
-      const key = line.dataset.key;
-      pick(key);
-      [...table.querySelectorAll("tbody tr")].find((other) => other.dataset.key === key)?.focus();
-    } else return;
+    else if (event.key === "Enter" || event.key === " ") pick(line.dataset.key);
+    else return;
     event.preventDefault();
   };
   search.oninput = draw;
   draw();
   model.on("change:content change:title", draw);
   model.on("change:chosen", () => {
-    draw();
+    markChosen();
     showChosen();
   });
 }

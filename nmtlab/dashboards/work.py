@@ -9,6 +9,7 @@ import ipywidgets as widgets
 
 _DONE = object()
 _PAUSE = 0.001  # seconds in which messages that came meanwhile are answered
+_QUIET = 0.4  # seconds without another question, after which a person stays with the last one
 _PATIENCE = 1.0  # seconds of work without a bar
 _AT_ONCE = 0.15  # seconds of work that a person does not notice
 
@@ -31,23 +32,23 @@ class Work(widgets.HBox):
         stop.on_click(lambda _: self.stop())
         super().__init__([self._bar, self._label, stop], layout={"display": "none"})
 
-    def start(self, what: str, steps: int, work: Iterator[object], at_once: float = _AT_ONCE) -> None:
+    def start(self, what: str, steps: int, work: Iterator[object], waits: bool = False) -> None:
         """Do some work; what was under way is given up.
 
         Args:
             what: it is, in a few words.
             steps: how many there are.
             work: does one each time it is asked for the next.
-            at_once: seconds of it that are done before anything else is answered; with 0 none.
+            waits: begin only when nothing else has been asked for a moment; else what fits into one is done at once.
         """
         self.stop()
         self._bar.max, self._bar.value, self._label.value = steps, 0, what
-        loop, end = _loop(), time.monotonic() + at_once
+        loop, end = _loop(), time.monotonic() + (0 if waits else _AT_ONCE)
         while loop is None or time.monotonic() < end:
             if next(work, _DONE) is _DONE:
                 return
             self._bar.value += 1
-        self._task = loop.create_task(self._go_on(work))
+        self._task = loop.create_task(self._go_on(work, _QUIET if waits else _PAUSE))
 
     def stop(self) -> None:
         """Give up what is under way, if anything is."""
@@ -56,10 +57,10 @@ class Work(widgets.HBox):
         self._task = None
         self.layout.display = "none"
 
-    async def _go_on(self, work: Iterator[object]) -> None:
-        begun = time.monotonic()
+    async def _go_on(self, work: Iterator[object], pause: float) -> None:
         with self._guarded():
-            await asyncio.sleep(_PAUSE)
+            await asyncio.sleep(pause)
+            begun = time.monotonic()
             for _ in work:
                 self._bar.value += 1
                 self.layout.display = "" if time.monotonic() - begun > _PATIENCE else "none"

@@ -1,12 +1,18 @@
 """Attention of several systems side by side (thesis Figure 3.3)."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 import pandas as pd
 import plotly.graph_objects as go
-from plotly.subplots import make_subplots
 
 from nmtlab.plots.theme import COLOURS, SHADES, dressed, plain
+
+_LEGEND = {"orientation": "h", "y": 1.08, "yanchor": "bottom", "x": 1, "xanchor": "right"}
+_BARE = {"showgrid": False, "zeroline": False}
+_SOURCE = {"title": {"text": "source"}, "tickangle": -60, **_BARE}
+_TARGET = {"autorange": "reversed", **_BARE}
+_RUN = {"xref": "paper", "yref": "paper", "y": 1, "xanchor": "center", "yanchor": "bottom", "showarrow": False}
+_GAP = 0.08  # between two heatmaps, of the whole figure's width
 
 
 def attention_figure(
@@ -24,31 +30,43 @@ def attention_figure(
         head: from 1; likewise.
     """
     runs = list(dict.fromkeys(weights["run"]))
-    figure = make_subplots(cols=max(len(runs), 1), subplot_titles=[plain(run) for run in runs], horizontal_spacing=0.08)
-    rows = 0
-    for column, run in enumerate(runs, start=1):
-        own, linked = _head(weights[weights["run"] == run], layer, head), sorted((links or {}).get(run, ()))
-        grid = own.pivot(index="target_position", columns="source_position", values="weight")
+    width = (1 + _GAP) / max(len(runs), 1) - _GAP
+    traces, layout, rows = [], {"legend": _LEGEND, "annotations": []}, 0
+    for place, run in enumerate(runs, start=1):
+        own = _head(weights[weights["run"] == run], layer, head)
+        linked = sorted((links or {}).get(run, ()))
         sources, targets = (_pieces(own, side) for side in ("source", "target"))
-        facts = [[[source, target] for source in _facts(own, "source")] for target in _facts(own, "target")]
         rows = max(rows, len(targets))
-        figure.add_heatmap(
-            z=grid.to_numpy(), x=grid.columns, y=grid.index, customdata=facts, zmin=0, zmax=1, colorscale=SHADES,
-            showscale=column == len(runs), colorbar={"title": {"text": "weight"}},
-            hovertemplate="%{customdata[1]} looks at %{customdata[0]}: %{z:.3f}<extra></extra>", row=1, col=column,
-        )  # fmt: skip
-        figure.add_scatter(
-            x=[source for source, _ in linked], y=[target for _, target in linked], mode="markers", name="aligned",
-            marker={"symbol": "circle-open", "size": 13, "color": COLOURS[1], "line": {"width": 2}},
-            showlegend=bool(linked) and column == 1, hoverinfo="skip", row=1, col=column,
-        )  # fmt: skip
-        figure.update_xaxes(
-            title_text="source", **_ticks(sources), tickangle=-60, showgrid=False, zeroline=False, col=column
-        )
-        figure.update_yaxes(**_ticks(targets), autorange="reversed", showgrid=False, zeroline=False, col=column)
-    figure.update_yaxes(title_text="target", col=1)
-    figure.update_layout(legend={"orientation": "h", "y": 1.08, "yanchor": "bottom", "x": 1, "xanchor": "right"})
+        left = (place - 1) * (width + _GAP)
+        axes = {"xaxis": f"x{place}", "yaxis": f"y{place}"}
+        traces += [_heatmap(own, place == len(runs)) | axes, _rings(linked, place == 1 and bool(linked)) | axes]
+        layout[f"xaxis{place}"] = _SOURCE | _ticks(sources) | {"anchor": f"y{place}", "domain": [left, left + width]}
+        layout[f"yaxis{place}"] = _TARGET | _ticks(targets) | {"anchor": f"x{place}"}
+        layout["annotations"].append(_RUN | {"text": plain(run), "x": left + width / 2})
+    figure = go.Figure(traces, layout)  # `make_subplots` takes longer than the systems' decoding
+    figure.update_yaxes(title_text="target", selector=0)
     return dressed(figure, "Attention: where each system looks for each target word", max(220 + 22 * rows, 380))
+
+
+def _heatmap(own: pd.DataFrame, scale: bool) -> dict[str, object]:
+    """Return the weights of one head as a trace, with or without the colours' scale."""
+    grid = own.pivot(index="target_position", columns="source_position", values="weight")
+    sources, targets = (_facts(own, side) for side in ("source", "target"))
+    return {
+        "type": "heatmap", "z": grid.to_numpy(), "x": grid.columns, "y": grid.index, "zmin": 0, "zmax": 1,
+        "customdata": [[[source, target] for source in sources] for target in targets],
+        "colorscale": SHADES, "showscale": scale, "colorbar": {"title": {"text": "weight"}},
+        "hovertemplate": "%{customdata[1]} looks at %{customdata[0]}: %{z:.3f}<extra></extra>",
+    }  # fmt: skip
+
+
+def _rings(linked: Sequence[tuple[int, int]], legend: bool) -> dict[str, object]:
+    """Return rings around linked tokens as a trace."""
+    return {
+        "type": "scatter", "mode": "markers", "name": "aligned", "showlegend": legend, "hoverinfo": "skip",
+        "x": [source for source, _ in linked], "y": [target for _, target in linked],
+        "marker": {"symbol": "circle-open", "size": 13, "color": COLOURS[1], "line": {"width": 2}},
+    }  # fmt: skip
 
 
 def _head(weights: pd.DataFrame, layer: int, head: int) -> pd.DataFrame:

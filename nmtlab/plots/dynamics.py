@@ -51,11 +51,11 @@ def gradient_figure(curves: pd.DataFrame) -> go.Figure:
         name, colour, spikes = plain(str(run)), style[run]["color"], own[own["spike"]]
         some = own.iloc[:: max(1, -(-len(own) // _MOST_POINTS))]
         shared = {"legendgroup": name, "showlegend": False}
-        figure.add_scattergl(
+        figure.add_scatter(
             x=some["step"], y=some["norm"], mode="lines", line={"color": see_through(colour, 0.25), "width": 1},
             hoverinfo="skip", **shared,
         )  # fmt: skip
-        figure.add_scattergl(
+        figure.add_scatter(
             x=spikes["step"], y=spikes["norm"], mode="markers", marker={"symbol": "x", "size": 6, "color": colour},
             hovertemplate="spike: %{y:.2f} at update %{x:,}<extra>" + name + "</extra>", **shared,
         )  # fmt: skip
@@ -64,5 +64,5 @@ def gradient_figure(curves: pd.DataFrame) -> go.Figure:
             name=f"{name} ({len(spikes):,} spikes)", hovertemplate="median %{y:.2f}<extra>" + name + "</extra>",
         )  # fmt: skip
     figure.update_xaxes(title_text="updates")
-    figure.update_yaxes(title_text="norm of the gradient, before clipping", type="log")
+    figure.update_yaxes(title_text="norm of the gradient, before clipping", type="log", dtick="D2")
     return dressed(figure, "Global gradient norm while training: each update (faint), running median, spikes (×)")

@@ -19,7 +19,7 @@ def norm_figure(bins: pd.DataFrame, words: pd.DataFrame | None = None) -> go.Fig
     Args:
         bins: rows of `norms.norm_bins` with a column `run`.
         words: rows of `norms.word_norms` with a column `run`, to be drawn as points that can be picked; their
-            `customdata` is the word's id, the run, the count and the word.
+            `customdata` is the word and its count, their traces' `meta` the run.
     """
     quantities = [name for name in ("used_norm", "norm", "bias") if name in set(bins["quantity"])]
     if "used_norm" in quantities and "norm" in quantities:
@@ -30,7 +30,7 @@ def norm_figure(bins: pd.DataFrame, words: pd.DataFrame | None = None) -> go.Fig
         for run, own in bins[bins["quantity"] == quantity].groupby("run", sort=False):
             first = column == 1
             if words is not None:
-                _add_words(figure, words[words["run"] == run], quantity, style[run]["color"], column)
+                _add_words(figure, words[words["run"] == run], str(run), quantity, style[run]["color"], column)
             _add_bins(figure, own, str(run), style[run], column, first)
         figure.update_xaxes(title_text="frequency rank of the word", type="log", dtick=1, col=column)
         figure.update_yaxes(title_text=_SHOWN[quantity], col=column)
@@ -56,10 +56,10 @@ def _add_bins(figure: go.Figure, bins: pd.DataFrame, run: str, style: dict[str, 
     )  # fmt: skip
 
 
-def _add_words(figure: go.Figure, words: pd.DataFrame, quantity: str, colour: str, column: int) -> None:
+def _add_words(figure: go.Figure, words: pd.DataFrame, run: str, quantity: str, colour: str, column: int) -> None:
     figure.add_scattergl(
-        x=words["rank"], y=words[quantity], mode="markers", legendgroup=plain(words["run"].iloc[0]), showlegend=False,
+        x=words["rank"], y=words[quantity], mode="markers", legendgroup=plain(run), meta=run, showlegend=False,
         marker={"size": 4, "color": see_through(colour, 0.35)}, text=[plain(word) for word in words["word"]],
-        customdata=words[["id", "run", "count", "word"]],
-        hovertemplate="%{text}<br>%{customdata[2]} times in training<br>%{y:.3f}<extra></extra>", row=1, col=column,
+        customdata=words[["word", "count"]],
+        hovertemplate="%{text}<br>%{customdata[1]} times in training<br>%{y:.3f}<extra></extra>", row=1, col=column,
     )  # fmt: skip

@@ -118,6 +118,20 @@ def test_new_work_takes_the_place_of_what_is_under_way(work):
     asyncio.run(main())
 
 
+def test_work_that_waits_begins_when_nothing_else_is_asked_for(work):
+    async def main() -> None:
+        passed_by: list[int] = []
+        stayed_with: list[int] = []
+        for _ in range(3):
+            work.start("passed by", 5, counting(passed_by, 5), waits=True)
+            await asyncio.sleep(0.01)
+        work.start("stayed with", 5, counting(stayed_with, 5), waits=True)
+        await until(lambda: len(stayed_with) == 5)
+        assert passed_by == []
+
+    asyncio.run(main())
+
+
 def test_an_error_on_the_way_is_told_and_ends_it(work, told):
     def failing() -> Iterator[None]:
         yield from counting([], 12, 0.02)

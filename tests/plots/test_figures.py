@@ -40,13 +40,14 @@ def test_norms_are_drawn_by_bin_and_by_word(norms):
         assert list(line.y) == list(bins.loc[bins["quantity"] == quantity, "median"])
     points = traces(figure, "markers")
     assert [list(trace.y) for trace in points] == [list(words["used_norm"]), list(words["bias"])]
-    assert list(points[0].customdata[:, 0]) == list(words["id"])
+    assert list(points[0].customdata[:, 0]) == list(words["word"])
+    assert {trace.meta for trace in points} == {HOSTILE}
 
 
 def test_names_and_words_are_shown_as_text_and_not_as_tags(norms):
     bins, words = norms
     figure = norm_figure(bins, words.assign(word=HOSTILE))
-    figure.update_traces(customdata=None)  # nothing of it is shown but counts
+    figure.update_traces(customdata=None, meta=None)  # nothing of them is shown but counts
     assert "<script" not in str(figure.to_dict())
     assert plain(HOSTILE) in [trace.name for trace in figure.data]
 
