@@ -118,19 +118,26 @@ def wait_for_pool(server: psutil.Process, kernels: int) -> None:
         quiet = quiet + 1 if still else 0
 
 
-def opened(browser: Browser, address: str, interaction: Interaction) -> tuple[Page, float, float]:
-    """Open a page; return it with the seconds until it is there and until its charts are drawn."""
+def opened(browser: Browser, address: str, name: str, query: str = "") -> Page:
+    """Open a page, and print the seconds until it is there and until its charts are drawn."""
     page = browser.new_page(viewport={"width": 1500, "height": 1300})
     begun = time.perf_counter()
-    page.goto(f"{address}/voila/render/{interaction.page}.ipynb{interaction.query}", wait_until="commit")
+    page.goto(f"{address}/voila/render/{name}.ipynb{query}", wait_until="commit")
     page.wait_for_selector(".nmtlab-page", timeout=120_000)
     there = time.perf_counter() - begun
     page.wait_for_function(DRAWN, timeout=120_000)
     drawn = time.perf_counter() - begun
+    print(f"{name:24} {there:8.2f} {drawn:8.2f}", flush=True)
+    return page
+
+
+def ready(browser: Browser, address: str, interaction: Interaction) -> Page:
+    """Open a page in which the time of an interaction can be taken."""
+    page = opened(browser, address, interaction.page, interaction.query)
     page.evaluate(f"() => {{ {TIMED} }}")
     page.evaluate(f"() => {{ window.interaction = [(n) => {interaction.act}, '{interaction.chart}']; }}")
     time.sleep(1)  # until what an address asks for has been drawn too
-    return page, there, drawn
+    return page
 
 
 def told(name: str, times: list[float]) -> None:
@@ -149,12 +156,12 @@ def memory(server: psutil.Process) -> tuple[float, float, int]:
 def alone(browser: Browser, address: str, server: psutil.Process) -> None:
     """Measure one person at a time."""
     print(f"\n{'first paint, s':24} {'page':>8} {'charts':>8}")
+    page = opened(browser, address, "index")  # as a person does; the browser itself is new, too
+    page.close(run_before_unload=True)
     pages = []
     for interaction in INTERACTIONS:
         wait_for_pool(server, PAGES + len(pages))
-        page, there, drawn = opened(browser, address, interaction)
-        print(f"{interaction.page:24} {there:8.2f} {drawn:8.2f}", flush=True)
-        pages.append(page)
+        pages.append(ready(browser, address, interaction))
     wait_for_pool(server, PAGES + len(pages))
     print(f"\n{'event to redraw, ms':24} {'median':>8} {'95 %':>8} {'times':>6}")
     for interaction, page in zip(INTERACTIONS, pages, strict=True):
@@ -163,17 +170,24 @@ def alone(browser: Browser, address: str, server: psutil.Process) -> None:
 
 
 def together(browser: Browser, address: str, server: psutil.Process, sessions: int, seconds: int) -> None:
-    """Measure several people, each of whom does something every second."""
+    """Measure several people, each of whom does something every second.
+
+    Their browsers run here too, which in life have a machine each: so once more, with pages that draw nothing.
+    """
     time.sleep(2)  # the kernels of closed pages end
     both = INTERACTIONS[:2]
-    pages = [opened(browser, address, both[place % 2])[0] for place in range(sessions)]
+    print(f"\n{'no warm kernels, s':24} {'page':>8} {'charts':>8}")
+    pages = [ready(browser, address, both[place % 2]) for place in range(sessions)]
     wait_for_pool(server, PAGES + sessions)
-    for page in pages:
-        page.evaluate(f"() => {{ window.times = often({seconds}, 1000); }}")
-    times = [page.evaluate("() => window.times") for page in pages]
-    print(f"\n{sessions} sessions, {seconds} s; ms     {'median':>6} {'95 %':>8} {'times':>6}")
-    for place, interaction in enumerate(both):
-        told(interaction.name, [ms for own in times[place::2] for ms in own])
+    for draws in ("drawn", "answered"):
+        for page in pages:
+            page.evaluate(f"() => {{ window.times = often({seconds}, 1000); }}")
+        times = [page.evaluate("() => window.times") for page in pages]
+        print(f"\n{sessions} sessions, {seconds} s; ms {draws:8} {'median':>5} {'95 %':>8} {'times':>6}")
+        for place, interaction in enumerate(both):
+            told(interaction.name, [ms for own in times[place::2] for ms in own])
+        for page in pages:
+            page.evaluate("() => { Plotly.react = async () => {}; }")
     rss, pss, processes = memory(server)
     print(f"server and kernels: {processes} processes, {rss:.1f} GiB RSS, {pss:.1f} GiB with shared pages once")
 

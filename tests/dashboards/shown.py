@@ -15,7 +15,8 @@ PATIENCE = 90
 
 _DRAWN = """() => {
   const seen = [...document.querySelectorAll('.nmtlab-chart, .nmtlab-table')].filter((part) => part.offsetParent);
-  return document.querySelector('.nmtlab-page [data-answered]') && seen.length && seen.every((part) => part.dataset.drawn);
+  const opened = document.querySelector('.nmtlab-page [data-answered]');
+  return opened && seen.length && seen.every((part) => part.dataset.drawn);
 }"""
 _TRACES = """(div) => {
   const plain = (v) => (ArrayBuffer.isView(v) ? Array.from(v) : Array.isArray(v) ? v.map(plain) : v);
