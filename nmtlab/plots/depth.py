@@ -22,7 +22,7 @@ def depth_figure(values: pd.DataFrame, fits: pd.DataFrame) -> go.Figure:
     figure = make_subplots(cols=2, subplot_titles=titles, shared_yaxes=True, horizontal_spacing=0.05)
     style, named = styles(values["run"]), set()
     for (panel, run, group), own in values.groupby(["panel", "run", "group"], sort=False):
-        name = plain(f"{run}: {group}")
+        name = f"{plain(str(run))}: {group}"
         shared = {"legendgroup": name, "name": name, "row": 1, "col": _PANELS.index(panel) + 1}
         colour = style[run]["color"]
         figure.add_scatter(
