@@ -4,6 +4,7 @@ import shutil
 from urllib.parse import urlencode
 
 import psutil
+import pytest
 from dashboards.hostile import BROKEN, HOSTILE, LONG, TINY
 from dashboards.shown import Shown, eventually, near
 
@@ -26,6 +27,33 @@ def everything_drawn(page: Shown) -> list[list[dict]]:
     charts = page.page.locator(".nmtlab-chart:visible")
     titles = charts.evaluate_all("(all) => all.map((chart) => chart.ariaLabel)")
     return [page.traces(title) for title in titles]
+
+
+# The keyboard
+
+_CONTROLS = """() => {
+  const all = 'input, select, textarea, button, a, [tabindex="0"]';
+  const seen = [...document.querySelectorAll('.nmtlab-page')].flatMap((page) => [...page.querySelectorAll(all)]);
+  return seen.filter((one) => one.offsetParent && !one.disabled).map((one, place) => (one.dataset.place = place));
+}"""
+_FOCUSED = """() => {
+  const one = document.activeElement, slider = one.closest('.widget-slider');
+  const own = one.ariaLabel || one.title || one.placeholder || one.innerText;
+  const name = own || one.labels?.length || slider?.innerText;
+  return [Number(one.dataset.place ?? -1), Boolean(name), getComputedStyle(one).outlineStyle];
+}"""
+
+
+@pytest.mark.parametrize("name", ["norms", "attention", "train"])  # which have every kind of control
+def test_every_control_is_reached_by_the_tab_key_has_a_name_and_is_seen_to_be_reached(show, name):
+    page = show(name).page
+    controls, reached = page.evaluate(_CONTROLS), {}
+    for _ in range(len(controls) + 30):  # there are some above the page, too
+        page.keyboard.press("Tab")
+        place, *looks = page.evaluate(_FOCUSED)
+        reached[place] = looks
+    assert set(controls) <= set(reached)
+    assert [place for place in controls if not reached[place][0] or reached[place][1] == "none"] == []
 
 
 # Addresses
