@@ -132,7 +132,8 @@ def _cells(table: Table, scale: Scale, row: Row, setup: Setup, system: System) -
     common = {**table.changes.get(scale, {}), **setup.changes}
     if named.model.family == "phrase":
         common = {}  # it has neither width nor epochs, and the full vocabulary
-    special = {**system.changes, **table.exceptions.get((row.name, system.name), {})}
+    own = {**system.changes, **system.at.get(scale, {})}
+    special = {**own, **table.exceptions.get((row.name, system.name), {})}
     corpus = {"corpus.name": setup.corpus.name, "corpus.source": setup.corpus.source}
     corpus |= {"corpus.target": setup.corpus.target}
     # One thread each: the same results whether one cell is made at a time or several.

@@ -29,12 +29,14 @@ class System:
         recipe: name of a recipe, or path of a TOML file.
         changes: what differs from it.
         seeded: whether anything is drawn at random; if not, one training stands for every seed.
+        at: scale -> what differs there alone.
     """
 
     name: str
     recipe: str
     changes: Changes = field(default_factory=dict)
     seeded: bool = True
+    at: Mapping[Scale, Changes] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

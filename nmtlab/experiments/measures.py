@@ -121,6 +121,9 @@ DEV_BLEU = Bleu("dev BLEU", "dev")
 TEST_BLEU = Bleu("test BLEU", "test", detokenized_into=("en",))
 """Test BLEU as in thesis 3.2.5.3: detokenized into English, tokenized into other languages."""
 
+TOKENIZED_TEST_BLEU = Bleu("test BLEU", "test")
+"""Test BLEU as in thesis 3.3.3.1: tokenized into every language."""
+
 TRAIN_PERPLEXITY = TrainPerplexity()
 """Train perplexity after training (Table 3.8)."""
 
