@@ -35,6 +35,13 @@ def reproduce(
     workers: Annotated[
         int, typer.Option(min=1, help="Cells trained at once, each in a process of its own with one thread.")
     ] = 1,
+    engine: Annotated[
+        Literal["local", "ray"],
+        typer.Option(
+            help="ray: on the cluster that RAY_ADDRESS names, or that runs here, or else one of --workers processes; "
+            "needs nmtlab[ray], and the workspace under the same path on every machine."
+        ),
+    ] = "local",
     save: Annotated[
         bool, typer.Option("--save", help="Also write the cells and the printed table into data/results.")
     ] = False,
@@ -45,7 +52,7 @@ def reproduce(
     on with, a training that diverges is a result. Real text is looked for in data/corpora and where NMTLAB_CORPORA
     says.
     """
-    from nmtlab.experiments import cells_of, find_table, in_processes, one_by_one, results, run_grid, summary
+    from nmtlab.experiments import cells_of, find_table, in_processes, on_ray, one_by_one, results, run_grid, summary
     from nmtlab.workspace import Workspace
 
     workspace = Workspace.find()
@@ -58,8 +65,8 @@ def reproduce(
     from nmtlab.cli.grid_bar import GridBar
 
     bar, should_stop = GridBar(f"{table} {scale}", workers), _interrupted()
-    engine = one_by_one if workers == 1 else in_processes(workers)
-    problems = run_grid(cells, workspace, engine, bar, should_stop)
+    local = one_by_one if workers == 1 else in_processes(workers)
+    problems = run_grid(cells, workspace, on_ray(workers) if engine == "ray" else local, bar, should_stop)
     bar.close()
     measured = results(declared, scale, workspace)
     _print_table(declared, scale, summary(measured, declared), bar.left_out)

@@ -2,6 +2,7 @@
 
 import ipywidgets as widgets
 
+from nmtlab.analysis.convergence import FLOOR, convergence
 from nmtlab.dashboards.about import DYNAMICS
 from nmtlab.dashboards.chart import Chart
 from nmtlab.dashboards.columns import columns, row
@@ -23,6 +24,7 @@ def dynamics_page(workspace: Workspace | None = None) -> Page:
     over = widgets.ToggleButtons(description="Over", options=[("updates", "step"), ("minutes", "minutes")])
     dev, gradients, live = Chart(), Chart(), Note()
     best, spikes = Table("Best evaluation of each run"), Table("Gradient norm by quarter of the training")
+    verdicts = Table(f"Did they converge? Alive is one at dev BLEU {FLOOR:g}; the step is since when it holds")
 
     def update(changed: set[str]) -> None:
         chosen = runs.chosen
@@ -36,13 +38,14 @@ def dynamics_page(workspace: Workspace | None = None) -> Page:
             view = gradient_view(chosen)
             gradients.show(view.figure)
             spikes.show(view.frame.round(3).reset_index(drop=True))
+            verdicts.show(convergence(chosen).round(2))
         live.say(_told(chosen))
 
     return Page(
         DYNAMICS,
         {"runs": runs.table, "score": score, "over": over},
         update,
-        [runs, row(score, over), live, dev, gradients, columns(best, spikes)],
+        [runs, row(score, over), live, dev, gradients, columns(best, spikes), verdicts],
         runs.refresh,
     )
 

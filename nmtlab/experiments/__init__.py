@@ -11,6 +11,7 @@ from nmtlab.experiments.engines import Engine, in_processes, one_by_one
 from nmtlab.experiments.estimate import plan_grid
 from nmtlab.experiments.grid import run_grid
 from nmtlab.experiments.published import published
+from nmtlab.experiments.ray_engine import on_ray
 from nmtlab.experiments.results import results
 from nmtlab.experiments.summary import summary
 from nmtlab.experiments.tables import TABLES, find_table
@@ -28,6 +29,7 @@ __all__ = [
     "cells_of",
     "find_table",
     "in_processes",
+    "on_ray",
     "one_by_one",
     "plan_grid",
     "published",

@@ -32,7 +32,7 @@ def one_by_one(
     for cell in cells:
         if should_stop():
             return
-        on_event(_made(cell, workspace, on_event, should_stop))
+        on_event(made(cell, workspace, on_event, should_stop))
 
 
 def in_processes(workers: int) -> Engine:
@@ -114,10 +114,11 @@ def _work(cell: Cell, workspace: Workspace, connection: Connection) -> None:
             connection.send(event)
 
     # Something to read is the word to stop, or the end of who would say it.
-    tell(_made(cell, workspace, tell, connection.poll))
+    tell(made(cell, workspace, tell, connection.poll))
 
 
-def _made(cell: Cell, workspace: Workspace, on_event: OnGridEvent, should_stop: Callable[[], bool]) -> Left:
+def made(cell: Cell, workspace: Workspace, on_event: OnGridEvent, should_stop: Callable[[], bool]) -> Left:
+    """Make a cell, and return how it was left."""
     try:
         run = run_cell(cell, workspace, lambda event: on_event(Told(cell, event)), should_stop)
     except NmtlabError as error:

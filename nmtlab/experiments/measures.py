@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 
 from sacrebleu.metrics.base import Metric
 
+from nmtlab.analysis.convergence import FLOOR
 from nmtlab.analysis.lexical_choice import lexical_choice
 from nmtlab.analysis.measure import measure
 from nmtlab.analysis.radius import last_perplexity
@@ -16,8 +17,8 @@ from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.tokenizers import Words
 
-USABLE_BLEU = 5.0
-"""Where no system reaches this, there are a few words in the right place, and differences mean nothing."""
+USABLE_BLEU = FLOOR
+"""Where no system reaches this, differences mean nothing."""
 
 
 @dataclass(frozen=True)

@@ -162,7 +162,7 @@ class Trainer:
             if validates:
                 self._validate(on_event)
                 self._save()
-        if status == "stopped" and self._report(on_event):
+        if status == "stopped" and self.step and self._report(on_event):
             self._save()
         if self.group.is_first:
             self.run.log("end", self.step, status=status, seconds=round(self.seconds, 3))

@@ -98,6 +98,14 @@ def test_a_stopped_training_resumes_in_the_middle_of_an_epoch(schedule, tiny_cor
     assert same_weights(stopped, whole)
 
 
+def test_a_training_that_is_stopped_before_its_first_update_begins_again(trained, tiny_corpus, tiny_recipe, workspace):
+    train("stopped", tiny_recipe, tiny_corpus, workspace, should_stop=lambda: True)
+    stopped = Run(workspace.runs / "stopped")
+    assert (stopped.status, stopped.has_weights("last")) == ("stopped", False)
+    train("stopped", tiny_recipe, tiny_corpus, workspace, resume=True)
+    assert losses(stopped) == losses(trained[0])
+
+
 def test_a_finished_run_is_not_resumed_and_a_taken_name_is_not_trained_over(trained, tiny_corpus, tiny_recipe):
     run, workspace = trained
     before = losses(run)
