@@ -17,8 +17,8 @@ def reproduce(
     table: Annotated[
         str,
         typer.Argument(
-            help="table-3.4, 3.6, 3.8 or 3.10 of the thesis on lexical choice, and lexical-choice, which says why; "
-            "table-3.12, 3.13, 3.14, 3.15 or 3.17 on normalisation, and figure-3.7."
+            help="table-3.4, table-3.6, table-3.8 or table-3.10 of the thesis, or lexical-choice, which says why; on "
+            "normalisation table-3.12, table-3.13, table-3.14, table-3.15, table-3.17 or figure-3.7."
         ),
     ],
     scale: Annotated[
