@@ -1,14 +1,22 @@
 """How did a training go: scores on the development text, and the gradient at every update? (thesis Figures 3.4, 3.5)"""
 
+import math
+from collections.abc import Sequence
+
 import pandas as pd
+import torch
 
 from nmtlab.runs.run import Run
+from nmtlab.training.prepare import model_for
 
 WINDOW = 101
 """Updates that a gradient norm is compared with, itself in their middle."""
 
 SPIKE = 3.0
 """A gradient norm of so many times the median around it is a spike."""
+
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
+"""From what is usual to what is rare."""
 
 
 def dev_curve(run: Run) -> pd.DataFrame:
@@ -62,3 +70,43 @@ def spike_counts(curve: pd.DataFrame, parts: int = 4) -> pd.DataFrame:
             rows.append((name, part, first, last, len(some), some["norm"].median(), spikes, rate))
     columns = ["run", "part", "first_step", "last_step", "updates", "median", "spikes", "per_thousand"]
     return pd.DataFrame(rows, columns=columns)
+
+
+def gradient_quantiles(run: Run, first: int = 1, quantiles: Sequence[float] = QUANTILES) -> pd.DataFrame:
+    """Return how large the gradient was, so that systems with different numbers of parameters can be compared.
+
+    LayerNorm has more parameters than ScaleNorm, and a norm grows with their number (thesis 3.3.4.1); the root of the
+    mean square of a component does not.
+
+    Args:
+        run: neural; of any other there is no row.
+        first: update from which on norms count, to leave out the warm-up.
+        quantiles: each from 0 to 1.
+
+    Returns:
+        A row for each quantile: `run`, `parameters`, `quantile`; `norm`; `component`, the norm divided by the root of
+        the number of parameters. A norm that is not finite counts as the largest.
+    """
+    logged = run.gradient_norms()
+    norms = logged.loc[logged["step"] >= first, "norm"].fillna(math.inf)
+    if norms.empty:
+        return pd.DataFrame(columns=["run", "parameters", "quantile", "norm", "component"])
+    found = norms.quantile(list(quantiles), interpolation="lower")  # between a number and infinity there is nothing
+    parameters = _parameters(run)
+    return pd.DataFrame(
+        {
+            "run": run.name,
+            "parameters": parameters,
+            "quantile": found.index,
+            "norm": found.to_numpy(),
+            "component": found.to_numpy() / math.sqrt(parameters),
+        }
+    )
+
+
+def _parameters(run: Run) -> int:
+    """Return how many parameters are trained."""
+    pipeline = run.pipeline
+    with torch.device("meta"):
+        model = model_for(run.recipe, pipeline, run.translation_table)
+    return sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)

@@ -6,7 +6,7 @@ import shutil
 import pandas as pd
 import pytest
 
-from nmtlab.analysis.dynamics import dev_curve, gradient_curve, spike_counts
+from nmtlab.analysis.dynamics import dev_curve, gradient_curve, gradient_quantiles, spike_counts
 from nmtlab.runs.run import Run
 
 
@@ -61,3 +61,23 @@ def test_spikes_are_counted_in_equal_parts():
         [2, 5, 8, 4, 1],
     ]
     assert counts["per_thousand"].tolist() == [500, 250]
+
+
+def test_quantiles_of_the_gradient_are_those_of_its_norms_by_hand(trained, tmp_path):
+    run = with_norms(trained[0], tmp_path, [9.0, 4.0, 1.0, 3.0, 2.0, 5.0])
+    frame = gradient_quantiles(run, first=2, quantiles=(0.0, 0.5, 1.0))
+    assert frame["norm"].tolist() == [1, 3, 5]
+    assert frame["quantile"].tolist() == [0, 0.5, 1]
+    weights, _ = run.weights("best")
+    count = sum(weight.numel() for weight in weights.values())
+    assert set(frame["parameters"]) == {count}
+    assert frame["component"].tolist() == pytest.approx([norm / math.sqrt(count) for norm in (1, 3, 5)])
+
+
+def test_a_norm_that_is_not_finite_is_the_largest(trained, tmp_path):
+    run = with_norms(trained[0], tmp_path, [1.0, math.nan, 2.0, math.inf])
+    assert gradient_quantiles(run, quantiles=(0.0, 0.4, 0.99, 1.0))["norm"].tolist() == [1, 2, math.inf, math.inf]
+
+
+def test_a_run_without_gradients_has_no_quantiles(trained, tmp_path):
+    assert gradient_quantiles(with_norms(trained[0], tmp_path, [1.0]), first=2).empty
