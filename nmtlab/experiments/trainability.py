@@ -1,0 +1,147 @@
+"""Which Transformers learn at all? Many trainings of some hundred updates, in one process.
+
+The thesis has single points of this map: Tables 3.12 (initial weights and warm-up) and 3.15 (depth without warm-up).
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import count, islice, product
+from typing import Literal
+
+import numpy as np
+import torch
+
+from nmtlab.device import choose_device
+from nmtlab.models.interface import Pairs
+from nmtlab.recipe import Recipe
+from nmtlab.text.batches import Batch, Batches
+from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.encoded import EncodedCorpus
+from nmtlab.text.pipeline import Pipeline
+from nmtlab.training.losses import Objective
+from nmtlab.training.optimisers import optimiser_for
+from nmtlab.training.prepare import model_for
+from nmtlab.workspace import Workspace
+
+Verdict = Literal["alive", "dead", "diverged"]
+
+MARGIN = math.log(2)
+"""In nats a token: a training is alive that is half as perplexed as one that knows how frequent words are."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """A training on the map.
+
+    Args:
+        placement: of the normalisation, `pre` or `post`.
+        init: of the attention's weights, `small` or `xavier`.
+        layers: of encoder and decoder each, from 1.
+        rate: learning rate, above 0, the same from the first update on.
+        seed: of weights, dropout and order of the data.
+    """
+
+    placement: Literal["pre", "post"]
+    init: Literal["small", "xavier"]
+    layers: int
+    rate: float
+    seed: int
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a training.
+
+    Args:
+        point: what was trained.
+        verdict: `diverged` if the loss or a gradient was not finite, `alive` if the loss is at least `MARGIN` below
+            the unigrams', else `dead`.
+        updates: that were made.
+        loss: mean negative log-likelihood, in nats a token, of the last tenth of the updates; NaN if it diverged.
+        unigram: that of the tokens' frequencies in training, which a dead model learns.
+        first_gradient: norm of the gradient of the first update.
+    """
+
+    point: Point
+    verdict: Verdict
+    updates: int
+    loss: float
+    unigram: float
+    first_gradient: float
+
+
+def points(layers: Sequence[int], rates: Sequence[float], seeds: Sequence[int]) -> list[Point]:
+    """Return a whole map: both placements, both kinds of initial weights, with each depth, rate and seed."""
+    grid = product(("post", "pre"), ("xavier", "small"), layers, rates, seeds)
+    return [Point(*place) for place in grid]
+
+
+def trainability(
+    wanted: Iterable[Point], recipe: Recipe, corpus: ParallelCorpus, workspace: Workspace, updates: int
+) -> Iterator[Outcome]:
+    """Train the points of a map one after the other, and yield what became of each.
+
+    Vocabulary and ids are made once. No run is written: the outcome is all that is kept of a point.
+
+    Args:
+        wanted: points.
+        recipe: of a Transformer: text, width, kind of norm, batches, dropout, loss and clipping.
+        corpus: what is learned from.
+        workspace: where its ids are kept.
+        updates: of each training, at least 10.
+
+    Raises:
+        CorpusError: the corpus has no text to train on.
+    """
+    pipeline = Pipeline.learn(recipe.text, corpus)
+    encoded = EncodedCorpus.open(workspace.cache, pipeline, corpus)
+    unigram = _entropy(encoded.target_side.ids)
+    for point in wanted:
+        yield _outcome(point, recipe, pipeline, encoded, unigram, updates)
+
+
+def _entropy(tokens: np.ndarray) -> float:
+    """Return the entropy of tokens, in nats."""
+    _, counts = np.unique(tokens, return_counts=True)
+    shares = counts / counts.sum()
+    return float(-(shares * np.log(shares)).sum())
+
+
+def _outcome(
+    point: Point, recipe: Recipe, pipeline: Pipeline, encoded: EncodedCorpus, unigram: float, updates: int
+) -> Outcome:
+    settings, device = recipe.training, choose_device(recipe.machine)
+    own = recipe.with_changes(
+        {
+            "model.placement": point.placement,
+            "model.init": point.init,
+            "model.encoder_layers": point.layers,
+            "model.decoder_layers": point.layers,
+        }
+    )
+    torch.manual_seed(point.seed)
+    model = model_for(own, pipeline).to(device)
+    objective, parameters = Objective(model, settings.label_smoothing), list(model.parameters())
+    optimiser, _ = optimiser_for(settings, parameters)
+    for group in optimiser.param_groups:
+        group["lr"] = point.rate
+    losses, first = [], math.nan
+    for batch in islice(_endless(encoded, settings.batch_tokens, point.seed), updates):
+        loss, nll = objective(Pairs.from_arrays(batch.source, batch.target, device))
+        (loss / batch.target_tokens).backward()
+        norm = torch.nn.utils.clip_grad_norm_(parameters, settings.clip).item()
+        first = norm if not losses else first
+        losses.append(nll.item() / batch.target_tokens)
+        if not math.isfinite(losses[-1]) or not math.isfinite(norm):
+            return Outcome(point, "diverged", len(losses), math.nan, unigram, first)
+        optimiser.step()
+        optimiser.zero_grad(set_to_none=True)
+    last = float(np.mean(losses[-max(1, updates // 10) :]))
+    return Outcome(point, "alive" if last < unigram - MARGIN else "dead", updates, last, unigram, first)
+
+
+def _endless(encoded: EncodedCorpus, batch_tokens: int, seed: int) -> Iterator[Batch]:
+    batches = Batches(encoded, batch_tokens, seed)
+    for epoch in count():
+        yield from batches.epoch(epoch)

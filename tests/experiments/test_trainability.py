@@ -1,0 +1,61 @@
+"""A small map: what learns, what does not, and that each point stands for itself."""
+
+import math
+
+import pytest
+
+from nmtlab.experiments.trainability import Point, points, trainability
+from nmtlab.recipe import find_recipe
+from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.seedlings import SeedlingSettings, write_corpus
+from nmtlab.workspace import Workspace
+
+SIZES = {
+    "text.vocabulary_size": 200, "model.d_model": 32, "model.d_ff": 64, "model.heads": 2, "model.norm": "layer",
+    "model.fixnorm": False, "model.dropout": 0.0, "training.batch_tokens": 512, "machine.threads": 1,
+}  # fmt: skip
+LEARNS = Point("pre", "small", 1, 0.005, 1)
+
+
+@pytest.fixture(scope="module")
+def judge(tmp_path_factory):
+    """Return a function from points and updates to what became of them."""
+    folder = tmp_path_factory.mktemp("map")
+    write_corpus(folder / "corpus", ["qaa"], SeedlingSettings(vocabulary=100, names=3), train=400, dev=20, test=20)
+    corpus, workspace = ParallelCorpus.open(folder / "corpus", "qaa", "en"), Workspace(folder / "data")
+    recipe = find_recipe("transformer-small").with_changes(SIZES)
+    return lambda wanted, updates: list(trainability(wanted, recipe, corpus, workspace, updates))
+
+
+def test_what_learns_is_alive_and_what_jumps_about_is_not(judge):
+    alive, dead = judge([LEARNS, Point("post", "xavier", 2, 3.0, 1)], 150)
+    assert alive.verdict == "alive"
+    assert alive.loss < alive.unigram - math.log(2)
+    assert alive.updates == 150
+    assert alive.first_gradient > 0
+    assert dead.verdict in ("dead", "diverged")
+
+
+def test_too_few_updates_leave_a_training_at_the_frequencies_of_words(judge):
+    (outcome,) = judge([LEARNS], 10)
+    assert outcome.verdict == "dead"
+    assert outcome.loss > outcome.unigram - math.log(2)
+
+
+def test_a_loss_that_is_not_finite_is_a_verdict_at_its_update(judge):
+    (outcome,) = judge([Point("pre", "small", 1, 1e30, 1)], 50)
+    assert outcome.verdict == "diverged"
+    assert outcome.updates < 50
+    assert math.isnan(outcome.loss)
+
+
+def test_a_point_comes_out_the_same_wherever_it_stands_on_the_map(judge):
+    other = Point("post", "small", 2, 0.002, 2)
+    assert judge([LEARNS, other], 20) == judge([other, LEARNS], 20)[::-1]
+    first, second = judge([LEARNS, Point("pre", "small", 1, 0.005, 2)], 20)
+    assert first.loss != second.loss
+
+
+def test_a_map_has_every_combination_once():
+    grid = points(layers=(1, 4), rates=(1e-3, 1e-2, 1e-1), seeds=(1, 2))
+    assert len(grid) == len(set(grid)) == 2 * 2 * 2 * 3 * 2
