@@ -5,7 +5,19 @@ import sys
 
 import typer
 
-from nmtlab.cli import compare, dashboards, demo, evaluate, figures, recipes, reproduce, runs, train, translate
+from nmtlab.cli import (
+    compare,
+    dashboards,
+    demo,
+    evaluate,
+    figures,
+    recipes,
+    reproduce,
+    runs,
+    train,
+    trainability,
+    translate,
+)
 from nmtlab.cli.corpus import app as corpus
 from nmtlab.cli.corpus_make import make
 from nmtlab.errors import NmtlabError
@@ -28,6 +40,7 @@ app.command()(translate.translate)
 app.command()(evaluate.evaluate)
 app.command()(compare.compare)
 app.command()(reproduce.reproduce)
+app.command()(trainability.trainability)
 app.command()(figures.figures)
 app.command()(dashboards.dashboards)
 app.command()(dashboards.lab)

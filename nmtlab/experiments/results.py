@@ -14,6 +14,7 @@ from nmtlab.experiments.cells import NOT_RUN, Cell, can_translate, cells_of, mad
 from nmtlab.experiments.declaration import Scale, Table
 from nmtlab.experiments.measures import Measure
 from nmtlab.experiments.published import published
+from nmtlab.runs.environment import made_by
 from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.workspace import Workspace
@@ -107,11 +108,9 @@ def _made(run: Run | None) -> dict[str, Any]:
     if run is None:
         return {"status": NOT_RUN}
     end = run.metrics("end")
-    code, machine = run.environment.get("code", {}), run.environment["machine"]
     return {
         "status": run.status,
         "minutes": end["seconds"].iloc[-1] / 60 if len(end) else math.nan,
         "updates": end["step"].iloc[-1] if len(end) else None,
-        "commit": code.get("commit", "")[:12] + ("+" if code.get("changed") else ""),
-        "machine": machine.get("gpu") or f"{machine['processor']}, {machine['cores']} cores",
+        **made_by(run.environment),
     }

@@ -4,15 +4,18 @@ The thesis has single points of this map: Tables 3.12 (initial weights and warm-
 """
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
 from itertools import count, islice, product
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
+import pandas as pd
 import torch
 
 from nmtlab.device import choose_device
+from nmtlab.errors import NmtlabError
 from nmtlab.models.interface import Pairs
 from nmtlab.recipe import Recipe
 from nmtlab.text.batches import Batch, Batches
@@ -145,3 +148,55 @@ def _endless(encoded: EncodedCorpus, batch_tokens: int, seed: int) -> Iterator[B
     batches = Batches(encoded, batch_tokens, seed)
     for epoch in count():
         yield from batches.epoch(epoch)
+
+
+COLUMNS = [
+    "training", "placement", "init", "layers", "rate", "seed", "verdict", "updates", "loss", "unigram",
+    "first_gradient", "commit", "machine",
+]  # fmt: skip
+
+
+def read_map(path: Path) -> pd.DataFrame:
+    """Return the points that are kept in a file, none if it is not there.
+
+    Returns:
+        A row for each: `training`, what all points of a map have in common; the fields of `Point` and `Outcome`;
+        `commit` of nmtlab and kind of `machine`.
+
+    Raises:
+        NmtlabError: the file is no map.
+    """
+    if not path.exists():
+        return pd.DataFrame(columns=COLUMNS)
+    try:
+        found = pd.read_csv(path, keep_default_na=False, na_values={"loss": [""], "first_gradient": [""]})
+        return found[COLUMNS]
+    except (ValueError, KeyError, OSError) as error:
+        raise NmtlabError(f"{path}: not a map of trainability: {error}", "rename it, or name another file") from error
+
+
+def left_to_train(wanted: Iterable[Point], training: str, kept: pd.DataFrame) -> list[Point]:
+    """Return the points that are not kept yet.
+
+    Args:
+        wanted: points.
+        training: what they have in common, as in the map.
+        kept: rows of `read_map`.
+    """
+    own = kept[kept["training"] == training]
+    there = {Point(*place) for place in own[[one.name for one in fields(Point)]].itertuples(index=False, name=None)}
+    return [point for point in wanted if point not in there]
+
+
+def with_outcome(kept: pd.DataFrame, outcome: Outcome, training: str, made_by: Mapping[str, str]) -> pd.DataFrame:
+    """Return the rows of a map with one more.
+
+    Args:
+        kept: rows of `read_map`.
+        outcome: of the new point.
+        training: what the points have in common.
+        made_by: its `commit` and `machine`.
+    """
+    facts = {one.name: getattr(outcome, one.name) for one in fields(Outcome) if one.name != "point"}
+    new = pd.DataFrame([{"training": training, **vars(outcome.point), **facts, **made_by}], columns=COLUMNS)
+    return new if kept.empty else pd.concat([kept, new], ignore_index=True)

@@ -3,6 +3,7 @@
 import os
 import platform
 import subprocess
+from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,19 @@ def environment(corpus_checksum: str, device: torch.device, processes: int = 1) 
         "processes": processes,
         "corpus_checksum": corpus_checksum,
         "code": _code(),
+    }
+
+
+def made_by(environment: Mapping[str, Any]) -> dict[str, str]:
+    """Return `commit` of nmtlab (+: with changes) and kind of `machine`, for a table of results.
+
+    Args:
+        environment: of a run, or of this process.
+    """
+    code, machine = environment.get("code", {}), environment["machine"]
+    return {
+        "commit": code.get("commit", "")[:12] + ("+" if code.get("changed") else ""),
+        "machine": machine.get("gpu") or f"{machine['processor']}, {machine['cores']} cores",
     }
 
 

@@ -4,7 +4,16 @@ import math
 
 import pytest
 
-from nmtlab.experiments.trainability import Point, points, trainability
+from nmtlab.errors import NmtlabError
+from nmtlab.experiments.trainability import (
+    Outcome,
+    Point,
+    left_to_train,
+    points,
+    read_map,
+    trainability,
+    with_outcome,
+)
 from nmtlab.recipe import find_recipe
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.seedlings import SeedlingSettings, write_corpus
@@ -59,3 +68,28 @@ def test_a_point_comes_out_the_same_wherever_it_stands_on_the_map(judge):
 def test_a_map_has_every_combination_once():
     grid = points(layers=(1, 4), rates=(1e-3, 1e-2, 1e-1), seeds=(1, 2))
     assert len(grid) == len(set(grid)) == 2 * 2 * 2 * 3 * 2
+
+
+# The file of a map
+
+
+def test_what_is_kept_is_read_again_and_not_trained_again(tmp_path):
+    made = {"commit": "abc", "machine": "a processor, 2 cores"}
+    alive = Outcome(LEARNS, "alive", 50, 1.5, 4.0, 2.0)
+    gone = Outcome(Point("post", "xavier", 6, 1e-2, 1), "diverged", 7, math.nan, 4.0, math.inf)
+    path = tmp_path / "map.csv"
+    with_outcome(with_outcome(read_map(path), alive, "so", made), gone, "so", made).to_csv(path, index=False)
+    kept = read_map(path)
+    assert kept["verdict"].tolist() == ["alive", "diverged"]
+    assert kept["loss"].tolist() == pytest.approx([1.5, math.nan], nan_ok=True)
+    assert kept["first_gradient"].tolist() == [2, math.inf]
+    other = Point("pre", "small", 1, 0.005, 2)
+    assert left_to_train([alive.point, gone.point, other], "so", kept) == [other]
+    assert left_to_train([alive.point], "otherwise", kept) == [alive.point]
+
+
+def test_a_file_that_is_no_map_is_named(tmp_path):
+    path = tmp_path / "map.csv"
+    path.write_text("a,b\n1,2\n")
+    with pytest.raises(NmtlabError, match=r"map\.csv: not a map of trainability"):
+        read_map(path)

@@ -1,0 +1,91 @@
+"""`nmtlab trainability`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from nmtlab.cli.options import Set, Source, Target, Threads, changed, open_corpus
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def trainability(
+    corpus: Annotated[str, typer.Argument(help="Corpus to learn from: its name, or a folder.")],
+    recipe: Annotated[str, typer.Option(help="Of a Transformer: its width, norm, batches.")] = "transformer-tiny",
+    layers: Annotated[str, typer.Option(help="Depths of encoder and decoder.")] = "1,2,4,6,8,12",
+    rates: Annotated[str, typer.Option(help="Learning rates, without warm-up.")] = "3e-4,1e-3,3e-3,1e-2,3e-2",
+    seeds: Annotated[int, typer.Option(min=1, help="Trainings of each point.")] = 3,
+    updates: Annotated[int, typer.Option(min=10, help="Updates of each training.")] = 200,
+    to: Annotated[Path, typer.Option(help="File of the map; what it has already is not trained again.")] = Path(
+        "data/results/trainability.csv"
+    ),
+    source: Source = "",
+    target: Target = "",
+    set_: Set = None,
+    threads: Threads = 1,
+) -> None:
+    """Draw a map of which Transformers learn: PostNorm and PreNorm, Xavier's initial weights and SmallInit, by depth
+    and learning rate.
+
+    Each point is a short training whose loss is compared with that of the words' frequencies; Ctrl-C keeps what is
+    there, and the same command goes on.
+    """
+    import torch
+    from tqdm import tqdm
+
+    from nmtlab.experiments.trainability import left_to_train, points, read_map, with_outcome
+    from nmtlab.experiments.trainability import trainability as outcomes
+    from nmtlab.files import replacing
+    from nmtlab.recipe import find_recipe
+    from nmtlab.runs.environment import environment, made_by
+    from nmtlab.workspace import Workspace
+
+    workspace = Workspace.find()
+    text = open_corpus(workspace, corpus, source, target)
+    settings = changed(find_recipe(recipe), set_, threads)
+    torch.set_num_threads(threads)
+    training = ", ".join([recipe, *(set_ or []), f"{updates} updates on {text.name}"])
+    maker = made_by(environment(text.checksum(), torch.device("cpu")))
+    kept = read_map(to)
+    wanted = points(_numbers(layers, int, "--layers"), _numbers(rates, float, "--rates"), range(1, seeds + 1))
+    left = left_to_train(wanted, training, kept)
+    to.parent.mkdir(parents=True, exist_ok=True)
+    with tqdm(total=len(wanted), initial=len(wanted) - len(left), unit=" trainings", disable=None, leave=False) as bar:
+        for outcome in outcomes(left, settings, text, workspace, updates):
+            kept = with_outcome(kept, outcome, training, maker)
+            with replacing(to) as temporary:
+                kept.to_csv(temporary, index=False)
+            bar.update()
+    _print_map(kept[kept["training"] == training], training)
+    print(f"  written to {to}")
+
+
+def _numbers(text: str, kind: type[int] | type[float], option: str) -> list[int] | list[float]:
+    from nmtlab.errors import NmtlabError
+
+    try:
+        numbers = [kind(part) for part in text.split(",")]
+    except ValueError as error:
+        raise NmtlabError(f"{option} {text}: {error}", "give numbers with commas between them") from error
+    if min(numbers) <= 0:
+        raise NmtlabError(f"{option} {text}: {min(numbers):g} is among them", "give numbers above 0")
+    return numbers
+
+
+def _print_map(found: "pd.DataFrame", training: str) -> None:
+    from nmtlab.cli.tables import print_table
+
+    rates = sorted(found["rate"].unique())
+    rows = [
+        [placement, init, str(layers), *(_share(own[own["rate"] == rate]) for rate in rates)]
+        for (placement, init, layers), own in found.groupby(["placement", "init", "layers"])
+    ]
+    columns = ["placement", "init", "layers", *(f"{rate:g}" for rate in rates)]
+    print_table("How many trainings learn, by learning rate", columns, rows, set(columns[2:]))
+    print(f"  {training}")
+
+
+def _share(own: "pd.DataFrame") -> str:
+    return f"{(own['verdict'] == 'alive').sum()} of {len(own)}" if len(own) else ""

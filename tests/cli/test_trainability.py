@@ -1,0 +1,30 @@
+"""`nmtlab trainability`."""
+
+import pandas as pd
+import pytest
+
+SMALL = ("--recipe", "transformer-tiny", "--layers", "1", "--rates", "1e-3,1e-2", "--seeds", "1", "--updates", "10")
+WIDTH = ("--set", "model.d_model=16", "--set", "text.vocabulary_size=60")
+
+
+def test_a_map_is_drawn_and_gone_on_with(nmtlab, data):
+    said = nmtlab("trainability", "tiny", *SMALL, *WIDTH, "--to", "map.csv")
+    assert (said.code, said.err) == (0, "")
+    kept = pd.read_csv("map.csv")
+    assert len(kept) == 2 * 2 * 2
+    assert set(kept["training"]) == {"transformer-tiny, model.d_model=16, text.vocabulary_size=60, 10 updates on tiny"}
+    assert set(kept["verdict"]) <= {"alive", "dead", "diverged"}
+    again = nmtlab("trainability", "tiny", *SMALL, *WIDTH, "--seeds", 2, "--to", "map.csv")
+    both = pd.read_csv("map.csv")
+    assert both.iloc[:8].equals(kept)
+    assert len(both) == 16
+    assert " of 2" in again.out
+
+
+@pytest.mark.parametrize(
+    ("options", "named"), [(("--layers", "one"), "--layers one"), (("--rates", "1e-3,0"), "--rates 1e-3,0: 0 is among")]
+)
+def test_what_is_no_number_is_named(nmtlab, options, named):
+    said = nmtlab("trainability", "tiny", *options)
+    assert said.code == 2
+    assert named in said.err
