@@ -6,10 +6,13 @@ from nmtlab.analysis.convergence import FLOOR, convergence
 from nmtlab.dashboards.about import DYNAMICS
 from nmtlab.dashboards.chart import Chart
 from nmtlab.dashboards.columns import columns, row
-from nmtlab.dashboards.page import Note, Page
+from nmtlab.dashboards.page import Note, Page, heading
 from nmtlab.dashboards.runs import RunChooser
 from nmtlab.dashboards.systems import is_neural
 from nmtlab.dashboards.table import Table
+from nmtlab.experiments.claims import RESULTS
+from nmtlab.experiments.trainability import read_map
+from nmtlab.plots import trainability_figure
 from nmtlab.runs.run import Run
 from nmtlab.views import dev_view, gradient_view
 from nmtlab.workspace import Workspace
@@ -26,7 +29,15 @@ def dynamics_page(workspace: Workspace | None = None) -> Page:
     best, spikes = Table("Best evaluation of each run"), Table("Gradient norm by quarter of the training")
     verdicts = Table(f"Did they converge? Alive is one at dev BLEU {FLOOR:g}; the step is since when it holds")
 
+    maps = read_map(RESULTS / "trainability.csv")
+    training = widgets.Dropdown(
+        description="Training", options=list(dict.fromkeys(maps["training"])), layout={"width": "50em"}
+    )
+    trainable, about_map = Chart(), Note("" if len(maps) else "No map yet: nmtlab trainability makes one.")
+
     def update(changed: set[str]) -> None:
+        if "training" in changed and training.value:
+            trainable.show(trainability_figure(maps[maps["training"] == training.value]))
         chosen = runs.chosen
         if not chosen:
             live.say("There is no run yet: start one on the page Train.")
@@ -43,9 +54,21 @@ def dynamics_page(workspace: Workspace | None = None) -> Page:
 
     return Page(
         DYNAMICS,
-        {"runs": runs.table, "score": score, "over": over},
+        {"runs": runs.table, "score": score, "over": over, "training": training},
         update,
-        [runs, row(score, over), live, dev, gradients, columns(best, spikes), verdicts],
+        [
+            runs,
+            row(score, over),
+            live,
+            dev,
+            gradients,
+            columns(best, spikes),
+            verdicts,
+            heading("Which Transformers learn at all?"),
+            row(training),
+            about_map,
+            trainable,
+        ],
         runs.refresh,
     )
 

@@ -7,6 +7,7 @@ from nmtlab.plots.lexicon import lexicon_figure
 from nmtlab.plots.logits import logit_figure
 from nmtlab.plots.norms import norm_figure
 from nmtlab.plots.tokens import token_figure
+from nmtlab.plots.trainability import trainability_figure
 from nmtlab.plots.view import View
 
 __all__ = [
@@ -19,4 +20,5 @@ __all__ = [
     "logit_figure",
     "norm_figure",
     "token_figure",
+    "trainability_figure",
 ]

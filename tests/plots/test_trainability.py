@@ -1,0 +1,42 @@
+"""The map of trainability, drawn."""
+
+import math
+
+import pandas as pd
+import pytest
+
+from nmtlab.plots import trainability_figure
+
+OUTCOMES = pd.DataFrame(
+    [
+        ("post", "xavier", 6, 0.01, 1, "dead", 5.0), ("post", "xavier", 6, 0.01, 2, "diverged", math.nan),
+        ("post", "xavier", 1, 0.001, 1, "alive", 2.0), ("post", "xavier", 1, 0.001, 2, "dead", 4.0),
+        ("pre", "small", 6, 0.01, 1, "alive", 1.0),
+    ],
+    columns=["placement", "init", "layers", "rate", "seed", "verdict", "loss"],
+).assign(unigram=5.1)  # fmt: skip
+
+
+def test_a_map_has_a_heatmap_for_each_kind_with_the_share_that_learns():
+    figure = trainability_figure(OUTCOMES)
+    post_xavier, post_small, _, pre_small = figure.data
+    assert [list(trace.x) for trace in figure.data] == [["0.001", "0.01"]] * 4
+    assert list(post_xavier.y) == ["1", "6"]
+    assert [list(row) for row in post_xavier.z] == [[0.5, None], [None, 0.0]]
+    assert [list(row) for row in pre_small.z] == [[None, None], [None, 1.0]]
+    assert [list(row) for row in post_small.z] == [[None, None]] * 2
+    titles = [note.text for note in figure.layout.annotations]
+    assert titles == ["PostNorm, Xavier", "PostNorm, SmallInit", "PreNorm, Xavier", "PreNorm, SmallInit"]
+    assert sum(trace.showscale for trace in figure.data) == 1
+
+
+@pytest.mark.parametrize(
+    ("layers", "rate", "said"),
+    [
+        (0, 0, "1 alive, 1 dead; loss 3.00 nats, of the words' frequencies 5.10"),
+        (0, 1, "not trained"),
+        (1, 1, "1 dead, 1 diverged; loss 5.00 nats, of the words' frequencies 5.10"),
+    ],
+)
+def test_a_cell_says_how_its_trainings_ended(layers, rate, said):
+    assert trainability_figure(OUTCOMES).data[0].customdata[layers][rate] == said
