@@ -34,8 +34,19 @@ from nmtlab.experiments.measures import (
     RARE_RECALL,
     RIGHT_COPIES,
     TEST_BLEU,
+    TOKENIZED_TEST_BLEU,
     TRAIN_PERPLEXITY,
     Measure,
+)
+from nmtlab.experiments.normalisation import (
+    POST_LAYER,
+    PRE_FIX_LAYER,
+    PRE_FIX_SCALE,
+    PRE_LAYER,
+    TABLE_3_12,
+    TABLE_3_13,
+    TABLE_3_15,
+    TABLE_3_17,
 )
 from nmtlab.experiments.summary import interval, verdict
 
@@ -219,6 +230,46 @@ CLAIMS: tuple[Claim, ...] = (
         "On subwords, fixnorm+lex translates better than tied.",
         "thesis 3.2.6.6, Table 3.10",
         TABLE_3_10, TEST_BLEU, "fixnorm+lex", "higher", "tied",
+    ),
+    Claim(
+        "PostNorm, which fails with Xavier's initial weights, learns with SmallInit.",
+        "thesis 3.3.3.2, Table 3.12",
+        TABLE_3_12, DEV_BLEU, "SmallInit PostNorm 8k", "higher", "Xavier PostNorm 8k",
+    ),
+    Claim(
+        "With Xavier's initial weights PreNorm learns, and PostNorm fails.",
+        "thesis 3.3.3.2, Table 3.12",
+        TABLE_3_12, DEV_BLEU, "Xavier PreNorm 8k", "higher", "Xavier PostNorm 8k",
+    ),
+    Claim(
+        "PreNorm translates as well as PostNorm, or slightly better.",
+        "thesis 3.3.3.3, Table 3.13",
+        TABLE_3_13, TOKENIZED_TEST_BLEU, PRE_LAYER.name, "higher", POST_LAYER.name,
+    ),
+    Claim(
+        "To PreNorm, fixnorm adds something.",
+        "thesis 3.3.3.3, Table 3.13",
+        TABLE_3_13, TOKENIZED_TEST_BLEU, PRE_FIX_LAYER.name, "higher", PRE_LAYER.name,
+    ),
+    Claim(
+        "ScaleNorm translates at least as well as LayerNorm.",
+        "thesis 3.3.3.3, Table 3.13",
+        TABLE_3_13, TOKENIZED_TEST_BLEU, PRE_FIX_SCALE.name, "higher", PRE_FIX_LAYER.name,
+    ),
+    Claim(
+        "PreNorm with ScaleNorm and fixnorm translates better than PostNorm with LayerNorm.",
+        "thesis 3.3.3.3, Table 3.13",
+        TABLE_3_13, TOKENIZED_TEST_BLEU, PRE_FIX_SCALE.name, "higher", POST_LAYER.name,
+    ),
+    Claim(
+        "Without warm-up, PreNorm learns with six layers, and PostNorm fails.",
+        "thesis 3.3.3.4, Table 3.15",
+        TABLE_3_15, DEV_BLEU, "PreNorm, 6 layers", "higher", "PostNorm, 6 layers",
+    ),
+    Claim(
+        "ScaleNorm translates at least as well as RMSNorm.",
+        "thesis 3.3.4.2, Table 3.17",
+        TABLE_3_17, TOKENIZED_TEST_BLEU, "ScaleNorm + fixnorm", "higher", "RMSNorm + fixnorm",
     ),
 )  # fmt: skip
 
