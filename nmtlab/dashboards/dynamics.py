@@ -18,6 +18,9 @@ from nmtlab.views import dev_view, gradient_view
 from nmtlab.workspace import Workspace
 
 FIRST = tuple(f"deep-de-en.{name}" for name in ("post-layernorm", "pre-layernorm", "post-scalenorm", "pre-scalenorm"))
+_VERDICTS = {
+    "step": "since update", "best_bleu": "best BLEU", "bleu": "last BLEU", "perplexity": "last perplexity"
+}  # fmt: skip
 
 
 def dynamics_page(workspace: Workspace | None = None) -> Page:
@@ -27,7 +30,7 @@ def dynamics_page(workspace: Workspace | None = None) -> Page:
     over = widgets.ToggleButtons(description="Over", options=[("updates", "step"), ("minutes", "minutes")])
     dev, gradients, live = Chart(), Chart(), Note()
     best, spikes = Table("Best evaluation of each run"), Table("Gradient norm by quarter of the training")
-    verdicts = Table(f"Did they converge? Alive is one at dev BLEU {FLOOR:g}; the step is since when it holds")
+    verdicts = Table(f"Did they converge? Alive is one that has reached dev BLEU {FLOOR:g}")
 
     maps = read_map(RESULTS / "trainability.csv")
     training = widgets.Dropdown(
@@ -49,7 +52,7 @@ def dynamics_page(workspace: Workspace | None = None) -> Page:
             view = gradient_view(chosen)
             gradients.show(view.figure)
             spikes.show(view.frame.round(3).reset_index(drop=True))
-            verdicts.show(convergence(chosen).round(2))
+            verdicts.show(convergence(chosen).round(2).rename(columns=_VERDICTS))
         live.say(_told(chosen))
 
     return Page(
