@@ -1,0 +1,129 @@
+"""What comes into each normalisation, against the same worked out without listening."""
+
+import numpy as np
+import pytest
+import torch
+
+from nmtlab.analysis.signals import signals
+from nmtlab.errors import CorpusError, RunError
+from nmtlab.models.interface import Pairs
+from nmtlab.runs.run import Run
+from nmtlab.text.batches import pad
+from nmtlab.text.vocabulary import PAD
+from nmtlab.training.losses import Objective, cross_entropy
+from nmtlab.training.prepare import model_for
+
+
+@pytest.fixture
+def run(trained) -> Run:
+    return trained[0]
+
+
+def start(run: Run) -> torch.nn.Module:
+    torch.manual_seed(run.recipe.training.seed)
+    return model_for(run.recipe, run.pipeline).eval()
+
+
+def pairs_of(run: Run, corpus, count: int) -> Pairs:
+    lines = list(corpus.pairs("dev"))[:count]
+    sides = (pad([run.pipeline.source_ids(s) for s, _ in lines]), pad([run.pipeline.target_ids(t) for _, t in lines]))
+    return Pairs.from_arrays(*sides)
+
+
+def test_a_row_for_each_normalisation_in_order(run, tiny_corpus):
+    frame = signals(run, tiny_corpus)
+    model = start(run)
+    assert list(zip(frame["side"], frame["kind"], frame["depth"], strict=True)) == [
+        (one.side, one.kind, one.depth) for one in model.sublayers()
+    ]
+    for _, own in frame.groupby("side"):
+        assert own["place"].tolist() == list(range(1, len(own) + 1))
+    assert (frame[["activation", "gradient"]] > 0).all(axis=None)
+    assert set(frame["run"]) == {run.name}
+
+
+def test_before_the_first_norm_are_the_embedded_words(run, tiny_corpus):
+    pairs = pairs_of(run, tiny_corpus, 7)
+    model = start(run)
+    embedded = model._embed(model.source_embedding, pairs.source, 0)[pairs.source != PAD]
+    first = signals(run, tiny_corpus, at="start", sentences=7).iloc[0]
+    assert first["activation"] == pytest.approx(embedded.norm(dim=1).mean().item(), rel=1e-5)
+
+
+def test_the_gradient_before_the_closing_norm_is_that_of_the_output_layer_alone(run, tiny_corpus):
+    pairs, model = pairs_of(run, tiny_corpus, 7), start(run)
+    kept = {}
+    model.decoder_norm.register_forward_pre_hook(lambda _, inputs: kept.update(x=inputs[0]))
+    model(pairs)
+    x = kept["x"].detach().requires_grad_(True)
+    gold = model.columns(pairs.target[pairs.target != PAD])
+    smoothing = run.recipe.training.label_smoothing
+    loss, _ = cross_entropy(model.output(model.decoder_norm(x)).float(), gold, smoothing)
+    loss.backward()
+    last = signals(run, tiny_corpus, at="start", sentences=7).iloc[-1]
+    assert (last["side"], last["kind"]) == ("decoder", "final")
+    assert last["gradient"] == pytest.approx(x.grad.norm(dim=1).mean().item(), rel=1e-4)
+
+
+def test_the_gradient_before_the_first_norm_has_every_way_the_words_take_in_it(run, tiny_corpus, monkeypatch):
+    pairs, model = pairs_of(run, tiny_corpus, 7), start(run)
+    embed, leaves = model._embed, []
+
+    def as_leaf(*asked, **named) -> torch.Tensor:
+        leaves.append(embed(*asked, **named).detach().requires_grad_(True))
+        return leaves[-1]
+
+    monkeypatch.setattr(model, "_embed", as_leaf)
+    Objective(model, run.recipe.training.label_smoothing)(pairs)[0].backward()
+    gradient = leaves[0].grad[pairs.source != PAD]
+    first = signals(run, tiny_corpus, at="start", sentences=7).iloc[0]
+    assert first["gradient"] == pytest.approx(gradient.norm(dim=1).mean().item(), rel=1e-4)
+
+
+def test_start_and_best_are_not_the_same_weights(run, tiny_corpus):
+    begun, best = (signals(run, tiny_corpus, at=at) for at in ("start", "best"))
+    assert not np.allclose(begun["gradient"], best["gradient"], rtol=0.01)
+    assert (set(begun["at"]), set(best["at"])) == ({"start"}, {"best"})
+
+
+def test_padding_does_not_count(run, tiny_corpus):
+    together = signals(run, tiny_corpus, sentences=5)
+    pairs = pairs_of(run, tiny_corpus, 5)
+    assert (pairs.source == PAD).any()
+    tokens = (pairs.source != PAD).sum(1).numpy()
+    alone = [signals(run, _only(tiny_corpus, line), sentences=1).iloc[0]["activation"] for line in range(5)]
+    assert together.iloc[0]["activation"] == pytest.approx(np.average(alone, weights=tokens), rel=1e-4)
+
+
+def _only(corpus, line: int):
+    """Return a corpus whose dev begins with a line."""
+
+    class Shifted:
+        name, source, target = corpus.name, corpus.source, corpus.target
+
+        def pairs(self, split: str):
+            return iter(list(corpus.pairs(split))[line:])
+
+    return Shifted()
+
+
+def test_other_languages_are_named(run, make_corpus):
+    from nmtlab.text.corpus import ParallelCorpus
+
+    corpus = ParallelCorpus.open(make_corpus())
+    with pytest.raises(CorpusError, match="translates"):
+        signals(run, ParallelCorpus(corpus.folder, "xx", "yy"))
+
+
+def test_a_recurrent_run_has_no_such_norms(tmp_path, run, tiny_corpus):
+    import shutil
+
+    from nmtlab.recipe import find_recipe
+
+    folder = tmp_path / "rnn"
+    shutil.copytree(run.folder, folder)
+    corpus = run.recipe.corpus
+    changes = {"corpus.name": corpus.name, "corpus.source": corpus.source, "corpus.target": corpus.target}
+    find_recipe("tied").with_changes(changes).save(folder / "recipe.toml")
+    with pytest.raises(RunError, match="not a Transformer"):
+        signals(Run(folder), tiny_corpus)
