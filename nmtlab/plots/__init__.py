@@ -6,6 +6,7 @@ from nmtlab.plots.dynamics import dev_figure, gradient_figure
 from nmtlab.plots.lexicon import lexicon_figure
 from nmtlab.plots.logits import logit_figure
 from nmtlab.plots.norms import norm_figure
+from nmtlab.plots.signals import signals_figure
 from nmtlab.plots.tokens import token_figure
 from nmtlab.plots.trainability import trainability_figure
 from nmtlab.plots.view import View
@@ -19,6 +20,7 @@ __all__ = [
     "lexicon_figure",
     "logit_figure",
     "norm_figure",
+    "signals_figure",
     "token_figure",
     "trainability_figure",
 ]

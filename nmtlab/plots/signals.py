@@ -1,0 +1,44 @@
+"""Activations and gradients before each normalisation, from the words to the output (thesis 3.3.2.1)."""
+
+import pandas as pd
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from nmtlab.plots.theme import dressed, plain, styles
+
+_SIDES = ("encoder", "decoder")
+_QUANTITIES = {"activation": "length of the vectors", "gradient": "length of their gradient"}
+_DASHES = {"start": "dot", "best": "solid"}
+_FACTS = "before %{customdata[0]}, layer %{customdata[1]}: %{y:.3g}"
+_WHEN = {"start": "at the start", "best": "at the best"}
+
+
+def signals_figure(signals: pd.DataFrame) -> go.Figure:
+    """Draw sizes over the places of norms: a panel for each side and quantity, a colour a run, dotted at the start.
+
+    Args:
+        signals: rows of `analysis.signals.signals`, of one run or several, at the start, the best checkpoint or both.
+    """
+    figure = make_subplots(
+        rows=2, cols=2, subplot_titles=["encoder", "decoder"], shared_xaxes=True, horizontal_spacing=0.08,
+        vertical_spacing=0.08,
+    )  # fmt: skip
+    style, named = styles(signals["run"]), set()
+    for (run, at), own in signals.groupby(["run", "at"], sort=False):
+        name = f"{plain(str(run))}, {_WHEN[at]}"
+        for row, quantity in enumerate(_QUANTITIES, start=1):
+            for column, side in enumerate(_SIDES, start=1):
+                some = own[own["side"] == side]
+                figure.add_scatter(
+                    x=some["place"], y=some[quantity], mode="lines+markers", name=name, legendgroup=name,
+                    showlegend=name not in named, line={"color": style[run]["color"], "dash": _DASHES[at]},
+                    customdata=some[["kind", "depth"]],
+                    hovertemplate=_FACTS + "<extra>" + name + "</extra>",
+                    row=row, col=column,
+                )  # fmt: skip
+                named.add(name)
+    figure.update_xaxes(title_text="normalisation, from the words up", row=2)
+    for row, title in enumerate(_QUANTITIES.values(), start=1):
+        figure.update_yaxes(type="log", row=row).update_yaxes(title_text=title, row=row, col=1)
+    figure.update_layout(legend={"orientation": "h", "y": -0.15, "yanchor": "top", "x": 0})
+    return dressed(figure, "What comes into each normalisation, forwards and backwards", 640)
