@@ -21,7 +21,7 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import psutil
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import BrowserContext, Page, sync_playwright
 
 ROOT = Path(__file__).parents[2]
 PAGES = 8
@@ -118,9 +118,9 @@ def wait_for_pool(server: psutil.Process, kernels: int) -> None:
         quiet = quiet + 1 if still else 0
 
 
-def opened(browser: Browser, address: str, name: str, query: str = "") -> Page:
+def opened(browser: BrowserContext, address: str, name: str, query: str = "") -> Page:
     """Open a page, and print the seconds until it is there and until its charts are drawn."""
-    page = browser.new_page(viewport={"width": 1500, "height": 1300})
+    page = browser.new_page()
     begun = time.perf_counter()
     page.goto(f"{address}/voila/render/{name}.ipynb{query}", wait_until="commit")
     page.wait_for_selector(".nmtlab-page", timeout=120_000)
@@ -131,7 +131,7 @@ def opened(browser: Browser, address: str, name: str, query: str = "") -> Page:
     return page
 
 
-def ready(browser: Browser, address: str, interaction: Interaction) -> Page:
+def ready(browser: BrowserContext, address: str, interaction: Interaction) -> Page:
     """Open a page in which the time of an interaction can be taken."""
     page = opened(browser, address, interaction.page, interaction.query)
     page.evaluate(f"() => {{ {TIMED} }}")
@@ -153,7 +153,7 @@ def memory(server: psutil.Process) -> tuple[float, float, int]:
     return sum(info.rss for info in infos) / 2**30, sum(info.pss for info in infos) / 2**30, len(infos)
 
 
-def alone(browser: Browser, address: str, server: psutil.Process) -> None:
+def alone(browser: BrowserContext, address: str, server: psutil.Process) -> None:
     """Measure one person at a time."""
     print(f"\n{'first paint, s':24} {'page':>8} {'charts':>8}")
     page = opened(browser, address, "index")  # as a person does; the browser itself is new, too
@@ -169,7 +169,7 @@ def alone(browser: Browser, address: str, server: psutil.Process) -> None:
         page.close(run_before_unload=True)
 
 
-def together(browser: Browser, address: str, server: psutil.Process, sessions: int, seconds: int) -> None:
+def together(browser: BrowserContext, address: str, server: psutil.Process, sessions: int, seconds: int) -> None:
     """Measure several people, each of whom does something every second.
 
     Their browsers run here too, which in life have a machine each: so once more, with pages that draw nothing.
@@ -204,8 +204,9 @@ def main() -> None:
         print(f"load {os.getloadavg()}, {os.cpu_count()} cores")
         print(f"waiting: {processes} processes, {rss:.1f} GiB RSS, {pss:.1f} GiB with shared pages once", flush=True)
         browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
-        alone(browser, address, server)
-        together(browser, address, server, arguments.sessions, arguments.seconds)
+        person = browser.new_context(viewport={"width": 1500, "height": 1300})
+        alone(person, address, server)
+        together(person, address, server, arguments.sessions, arguments.seconds)
         browser.close()
         print(f"load {os.getloadavg()}")
 
