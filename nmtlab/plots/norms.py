@@ -6,6 +6,7 @@ from plotly.subplots import make_subplots
 
 from nmtlab.plots.theme import dressed, plain, see_through, styles
 
+_MOST_WORDS = 1000  # of a run
 _SHOWN = {
     "used_norm": "‖W<sub>e</sub>‖ as it is used",
     "norm": "‖W<sub>e</sub>‖ as it is stored",
@@ -18,8 +19,8 @@ def norm_figure(bins: pd.DataFrame, words: pd.DataFrame | None = None) -> go.Fig
 
     Args:
         bins: rows of `norms.norm_bins` with a column `run`.
-        words: rows of `norms.word_norms` with a column `run`, to be drawn as points that can be picked; their
-            `customdata` is the word and its count, their traces' `meta` the run.
+        words: rows of `norms.word_norms` with a column `run`, to be drawn as points that can be picked, of many
+            every n-th; their `customdata` is the word and its count, their traces' `meta` the run.
     """
     quantities = [name for name in ("used_norm", "norm", "bias") if name in set(bins["quantity"])]
     if "used_norm" in quantities and "norm" in quantities:
@@ -57,7 +58,8 @@ def _add_bins(figure: go.Figure, bins: pd.DataFrame, run: str, style: dict[str, 
 
 
 def _add_words(figure: go.Figure, words: pd.DataFrame, run: str, quantity: str, colour: str, column: int) -> None:
-    figure.add_scattergl(
+    words = words.iloc[:: max(1, -(-len(words) // _MOST_WORDS))]
+    figure.add_scatter(
         x=words["rank"], y=words[quantity], mode="markers", legendgroup=plain(run), meta=run, showlegend=False,
         marker={"size": 4, "color": see_through(colour, 0.35)}, text=[plain(word) for word in words["word"]],
         customdata=words[["word", "count"]],

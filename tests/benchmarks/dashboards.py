@@ -158,6 +158,7 @@ def alone(browser: BrowserContext, address: str, server: psutil.Process) -> None
     print(f"\n{'first paint, s':24} {'page':>8} {'charts':>8}")
     page = opened(browser, address, "index")  # as a person does; the browser itself is new, too
     page.close(run_before_unload=True)
+    time.sleep(2)  # its kernel ends
     pages = []
     for interaction in INTERACTIONS:
         wait_for_pool(server, PAGES + len(pages))

@@ -137,3 +137,12 @@ def test_a_view_is_a_rounded_table_to_a_test_and_a_chart_to_a_person(monkeypatch
     assert shown["text/plain"] == repr(view)
     assert "application/vnd.plotly.v1+json" in shown
     assert "… 5 rows more" in repr(View(pd.DataFrame({"x": range(25)}), go.Figure()))
+
+
+def test_of_many_words_every_nth_is_drawn(norms):
+    bins, words = norms
+    many = words.loc[words.index.repeat(5000 // len(words) + 1)].assign(rank=lambda frame: range(1, len(frame) + 1))
+    points = traces(norm_figure(bins, many), "markers")
+    step = -(-len(many) // 1000)
+    assert step > 1
+    assert all(list(trace.x) == list(range(1, len(many) + 1, step)) for trace in points)
