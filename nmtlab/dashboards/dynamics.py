@@ -1,6 +1,7 @@
 """Training dynamics (thesis Figures 3.4 and 3.5)."""
 
 import ipywidgets as widgets
+import pandas as pd
 
 from nmtlab.analysis.convergence import FLOOR, convergence
 from nmtlab.dashboards.about import DYNAMICS
@@ -10,8 +11,9 @@ from nmtlab.dashboards.page import Note, Page, heading
 from nmtlab.dashboards.runs import RunChooser
 from nmtlab.dashboards.systems import is_neural
 from nmtlab.dashboards.table import Table
+from nmtlab.errors import NmtlabError
 from nmtlab.experiments.claims import RESULTS
-from nmtlab.experiments.trainability import read_map
+from nmtlab.experiments.trainability import COLUMNS, read_map
 from nmtlab.plots import trainability_figure
 from nmtlab.runs.run import Run
 from nmtlab.views import dev_view, gradient_view
@@ -32,11 +34,11 @@ def dynamics_page(workspace: Workspace | None = None) -> Page:
     best, spikes = Table("Best evaluation of each run"), Table("Gradient norm by quarter of the training")
     verdicts = Table(f"Did they converge? Alive is one that has reached dev BLEU {FLOOR:g}")
 
-    maps = read_map(RESULTS / "trainability.csv")
+    maps, without = _maps()
     training = widgets.Dropdown(
         description="Training", options=list(dict.fromkeys(maps["training"])), layout={"width": "50em"}
     )
-    trainable, about_map = Chart(), Note("" if len(maps) else "No map yet: nmtlab trainability makes one.")
+    trainable, about_map = Chart(), Note(without)
 
     def update(changed: set[str]) -> None:
         if "training" in changed and training.value:
@@ -74,6 +76,15 @@ def dynamics_page(workspace: Workspace | None = None) -> Page:
         ],
         runs.refresh,
     )
+
+
+def _maps() -> tuple[pd.DataFrame, str]:
+    """Return the maps of trainability that are here, and what is to be said if there is none."""
+    try:
+        maps = read_map(RESULTS / "trainability.csv")
+    except NmtlabError as error:
+        return pd.DataFrame(columns=COLUMNS), str(error)
+    return maps, "" if len(maps) else "No map yet: nmtlab trainability makes one."
 
 
 def _told(runs: list[Run]) -> str:

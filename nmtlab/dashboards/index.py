@@ -37,7 +37,7 @@ def index_page(workspace: Workspace | None = None) -> Page:
             own = found[found["claim"] == claims.value]
             numbers.show(_numbers(own))
             look.value = _look(own, workspace)
-        look_at_runs.value = _links_to([run.name for run in runs.chosen])
+        look_at_runs.value = _links_to([run.name for run in runs.chosen]) if runs.chosen else ""
 
     body = [
         _links(),

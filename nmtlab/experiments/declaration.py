@@ -65,6 +65,17 @@ class Row:
     at: Mapping[Scale, Setup | str]
 
 
+NOT_TINY = "the tiny scale has a controlled language only"
+NOT_PUBLISHED = "not among the pairs of the thesis"
+
+
+def language_pair(name: str, thesis: Setup | str, small: Corpus | str, tiny: Corpus | str = NOT_TINY) -> Row:
+    """Return a row that is run as the table has it on its text of each scale, or the reason why it is not run there."""
+    own: dict[Scale, Corpus | str] = {"small": small, "tiny": tiny}
+    texts = {scale: text if isinstance(text, str) else Setup(text) for scale, text in own.items()}
+    return Row(name, {"thesis": thesis, **texts})
+
+
 @dataclass(frozen=True)
 class Table:
     """A table of the seeds as a grid of runs. Rows are pairs and columns systems, whichever way it was printed.

@@ -6,8 +6,8 @@ differences between systems, not their scores, that can be compared with the pub
 
 from dataclasses import replace
 
-from nmtlab.experiments.corpora import Brought, Corpus, Grown, Joined
-from nmtlab.experiments.declaration import Changes, Row, Scale, Setup, System, Table
+from nmtlab.experiments.corpora import Brought, Grown, Joined
+from nmtlab.experiments.declaration import NOT_PUBLISHED, Changes, Row, Scale, Setup, System, Table, language_pair
 from nmtlab.experiments.measures import (
     ALIGNMENT_ERROR,
     DEV_BLEU,
@@ -34,17 +34,8 @@ SMALL_QAA = Grown("small-qaa-en", "qaa", SeedlingSettings(vocabulary=2000, names
 SMALL_QAD = Grown("small-qad-en", "qad", SeedlingSettings(vocabulary=2000, names=100, ambiguity=0.1), train=8000)
 TINY_QAA = Grown("tiny-qaa-en", "qaa", SeedlingSettings(vocabulary=100, names=3), train=500, dev=30, test=30)
 
-_NOT_TINY = "the tiny scale has a controlled language only"
-_NOT_PUBLISHED = "not among the pairs of the thesis"
 _NO_TEXT = "no text of its kind that may be had freely"
 _MIXED = "what there is is little and of many kinds: no score would mean anything"
-
-
-def _pair(name: str, thesis: Setup | str, small: Corpus | str = _NO_TEXT, tiny: Corpus | str = _NOT_TINY) -> Row:
-    at: dict[Scale, Setup | str] = {"thesis": thesis}
-    for scale, text in (("small", small), ("tiny", tiny)):
-        at[scale] = text if isinstance(text, str) else Setup(text)
-    return Row(name, at)
 
 
 def _thesis(name: str, source: str, target: str, layers: int, width: int) -> Setup:
@@ -52,25 +43,25 @@ def _thesis(name: str, source: str, target: str, layers: int, width: int) -> Set
     return Setup(Brought(name, source, target), {"model.layers": layers, "model.d_model": width})
 
 
-TA_EN = _pair("ta-en", _thesis("lorelei-ta-en", "ta", "en", 1, 512), _MIXED)
-UR_EN = _pair("ur-en", _thesis("lorelei-ur-en", "ur", "en", 1, 512), _MIXED)
-HA_EN = _pair("ha-en", _thesis("lorelei-ha-en", "ha", "en", 2, 512), SMALL_HA)
-TU_EN = _pair("tu-en", _thesis("lorelei-tr-en", "tr", "en", 2, 512), SMALL_TR)
-UZ_EN = _pair("uz-en", _thesis("lorelei-uz-en", "uz", "en", 2, 512), SMALL_UZ)
-HU_EN = _pair("hu-en", _thesis("lorelei-hu-en", "hu", "en", 2, 512), SMALL_HU)
-EN_VI = _pair("en-vi", _thesis("iwslt15-en-vi", "en", "vi", 2, 512))
-EN_JA_BTEC = _pair("en-ja (BTEC)", _thesis("btec-en-ja", "en", "ja", 4, 768))
-EN_JA_KFTT = _pair("en-ja (KFTT)", _thesis("kftt-en-ja", "en", "ja", 4, 768))
-EN_JA_TANAKA = _pair("en-ja (Tanaka)", _NOT_PUBLISHED, SMALL_JA)
-QAA_EN = _pair("qaa-en", _NOT_PUBLISHED, SMALL_QAA, TINY_QAA)
-QAD_EN = _pair("qad-en", _NOT_PUBLISHED, SMALL_QAD)
+TA_EN = language_pair("ta-en", _thesis("lorelei-ta-en", "ta", "en", 1, 512), _MIXED)
+UR_EN = language_pair("ur-en", _thesis("lorelei-ur-en", "ur", "en", 1, 512), _MIXED)
+HA_EN = language_pair("ha-en", _thesis("lorelei-ha-en", "ha", "en", 2, 512), SMALL_HA)
+TU_EN = language_pair("tu-en", _thesis("lorelei-tr-en", "tr", "en", 2, 512), SMALL_TR)
+UZ_EN = language_pair("uz-en", _thesis("lorelei-uz-en", "uz", "en", 2, 512), SMALL_UZ)
+HU_EN = language_pair("hu-en", _thesis("lorelei-hu-en", "hu", "en", 2, 512), SMALL_HU)
+EN_VI = language_pair("en-vi", _thesis("iwslt15-en-vi", "en", "vi", 2, 512), _NO_TEXT)
+EN_JA_BTEC = language_pair("en-ja (BTEC)", _thesis("btec-en-ja", "en", "ja", 4, 768), _NO_TEXT)
+EN_JA_KFTT = language_pair("en-ja (KFTT)", _thesis("kftt-en-ja", "en", "ja", 4, 768), _NO_TEXT)
+EN_JA_TANAKA = language_pair("en-ja (Tanaka)", NOT_PUBLISHED, SMALL_JA)
+QAA_EN = language_pair("qaa-en", NOT_PUBLISHED, SMALL_QAA, TINY_QAA)
+QAD_EN = language_pair("qad-en", NOT_PUBLISHED, SMALL_QAD)
 
 # The thesis gives no width for en-de: that of its other pairs of some size is taken.
 _EN_DE = Setup(
     Brought("wmt14-en-de", "en", "de"), {"model.layers": 4, "model.d_model": 512, "model.bidirectional": True}
 )
-EN_DE_2014 = _pair("en-de (newstest2014)", _EN_DE, "too large")
-EN_DE_2015 = _pair(
+EN_DE_2014 = language_pair("en-de (newstest2014)", _EN_DE, "too large")
+EN_DE_2015 = language_pair(
     "en-de (newstest2015)",
     "the run of newstest2014 on another test set: nmtlab evaluate RUN --corpus newstest2015",
     "too large",

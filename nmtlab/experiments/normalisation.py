@@ -4,8 +4,8 @@ Of the thesis' pairs the two smallest have text that may be had freely: interfac
 talks. Multi30k and a controlled language stand for the larger ones.
 """
 
-from nmtlab.experiments.corpora import Brought, Corpus, Joined
-from nmtlab.experiments.declaration import Changes, Row, Scale, Setup, System, Table
+from nmtlab.experiments.corpora import Brought, Joined
+from nmtlab.experiments.declaration import NOT_PUBLISHED, Changes, Scale, Setup, System, Table, language_pair
 from nmtlab.experiments.lexical_choice import SMALL_QAA, TINY_QAA
 from nmtlab.experiments.measures import DEV_BLEU, TOKENIZED_TEST_BLEU
 
@@ -13,35 +13,27 @@ SMALL_GL = Joined("small-gl-en", "gl", "en", ("libreoffice-gl-en",), train=10000
 SMALL_SK = Joined("small-sk-en", "sk", "en", ("libreoffice-sk-en",))
 SMALL_DE = Joined("small-de-en", "de", "en", ("multi30k-de-en",), test=1000)
 
-_NOT_TINY = "the tiny scale has a controlled language only"
-_NOT_PUBLISHED = "not among the pairs of the thesis"
 _STAND_INS = "Multi30k and a controlled language stand for it"
 
 
-def _pair(name: str, thesis: Setup | str, small: Corpus | str = _STAND_INS, tiny: Corpus | str = _NOT_TINY) -> Row:
-    at: dict[Scale, Setup | str] = {"thesis": thesis}
-    for scale, text in (("small", small), ("tiny", tiny)):
-        at[scale] = text if isinstance(text, str) else Setup(text)
-    return Row(name, at)
-
-
-def _ted(source: str, target: str, validate_every: int) -> Setup:
-    """Return a pair of the TED talks with its 'epoch' of Table 3.11."""
-    return Setup(Brought(f"ted-{source}-{target}", source, target), {"training.validate_every": validate_every})
+def _ted(source: str, target: str, validate_every: int, size: Changes | None = None) -> Setup:
+    """Return a pair of the TED talks with its 'epoch' of Table 3.11, and its size where it has one of its own."""
+    changes = {"training.validate_every": validate_every, **(size or {})}
+    return Setup(Brought(f"ted-{source}-{target}", source, target), changes)
 
 
 _GL_SIZE: Changes = {
     "text.vocabulary_size": 3000, "model.encoder_layers": 4, "model.decoder_layers": 4, "model.heads": 4,
     "model.dropout": 0.4, "training.max_evaluations": 1000, "training.patience": 50,
 }  # fmt: skip
-_GL = _ted("gl", "en", 100)
-GL_EN = _pair("gl-en", Setup(_GL.corpus, {**_GL.changes, **_GL_SIZE}), SMALL_GL)
-SK_EN = _pair("sk-en", _ted("sk", "en", 600), SMALL_SK)
-EN_VI = _pair("en-vi", Setup(Brought("iwslt15-en-vi", "en", "vi"), {"training.validate_every": 1500}))
-EN_HE = _pair("en-he", _ted("en", "he", 2000))
-AR_EN = _pair("ar-en", _ted("ar", "en", 2000))
-DE_EN = _pair("de-en", _NOT_PUBLISHED, SMALL_DE)
-QAA_EN = _pair("qaa-en", _NOT_PUBLISHED, SMALL_QAA, TINY_QAA)
+GL_EN = language_pair("gl-en", _ted("gl", "en", 100, _GL_SIZE), SMALL_GL)
+SK_EN = language_pair("sk-en", _ted("sk", "en", 600), SMALL_SK)
+_IWSLT = Setup(Brought("iwslt15-en-vi", "en", "vi"), {"training.validate_every": 1500})
+EN_VI = language_pair("en-vi", _IWSLT, _STAND_INS)
+EN_HE = language_pair("en-he", _ted("en", "he", 2000), _STAND_INS)
+AR_EN = language_pair("ar-en", _ted("ar", "en", 2000), _STAND_INS)
+DE_EN = language_pair("de-en", NOT_PUBLISHED, SMALL_DE)
+QAA_EN = language_pair("qaa-en", NOT_PUBLISHED, SMALL_QAA, TINY_QAA)
 
 ALL_PAIRS = (GL_EN, SK_EN, EN_VI, EN_HE, AR_EN, DE_EN, QAA_EN)
 DEEP_PAIRS = (EN_VI, DE_EN, QAA_EN)

@@ -169,7 +169,9 @@ def read_map(path: Path) -> pd.DataFrame:
     if not path.exists():
         return pd.DataFrame(columns=COLUMNS)
     try:
-        found = pd.read_csv(path, keep_default_na=False, na_values={"loss": [""], "first_gradient": [""]})
+        missing = {"loss": [""], "first_gradient": [""]}
+        # Python's own float: a rate that is read again is the same number to its last bit
+        found = pd.read_csv(path, keep_default_na=False, na_values=missing, converters={"rate": float})
         return found[COLUMNS]
     except (ValueError, KeyError, OSError) as error:
         raise NmtlabError(f"{path}: not a map of trainability: {error}", "rename it, or name another file") from error

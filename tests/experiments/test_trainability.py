@@ -83,9 +83,11 @@ def test_what_is_kept_is_read_again_and_not_trained_again(tmp_path):
     assert kept["verdict"].tolist() == ["alive", "diverged"]
     assert kept["loss"].tolist() == pytest.approx([1.5, math.nan], nan_ok=True)
     assert kept["first_gradient"].tolist() == [2, math.inf]
-    other = Point("pre", "small", 1, 0.005, 2)
+    other = Point("pre", "small", 1, 0.1 + 0.2, 2)
     assert left_to_train([alive.point, gone.point, other], "so", kept) == [other]
     assert left_to_train([alive.point], "otherwise", kept) == [alive.point]
+    with_outcome(kept, Outcome(other, "dead", 50, 4.0, 4.0, 1.0), "so", made).to_csv(path, index=False)
+    assert left_to_train([other], "so", read_map(path)) == []
 
 
 def test_a_file_that_is_no_map_is_named(tmp_path):
