@@ -18,6 +18,11 @@ class About(NamedTuple):
 
 
 INDEX = About("index", "nmtlab", "Why do systems for languages with little data translate as they do?")
+TABLES = About(
+    "tables",
+    "Tables",
+    "What came out when the tables of the thesis were run again, beside what it printed, and is the difference sure?",
+)
 NORMS = About(
     "norms",
     "Norms and frequency",
@@ -50,4 +55,4 @@ TRANSLATE = About(
 )
 TRAIN = About("train", "Train", "What becomes of a recipe on a corpus? Start a training, watch it, stop it.")
 
-PAGES = (NORMS, ATTENTION, DEPTH, DYNAMICS, LEXICON, TRANSLATE, TRAIN)
+PAGES = (TABLES, NORMS, ATTENTION, DEPTH, DYNAMICS, LEXICON, TRANSLATE, TRAIN)

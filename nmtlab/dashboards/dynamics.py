@@ -12,7 +12,7 @@ from nmtlab.dashboards.runs import RunChooser
 from nmtlab.dashboards.systems import is_neural
 from nmtlab.dashboards.table import Table
 from nmtlab.errors import NmtlabError
-from nmtlab.experiments.claims import RESULTS
+from nmtlab.experiments.stored import RESULTS
 from nmtlab.experiments.trainability import COLUMNS, read_map
 from nmtlab.plots import trainability_figure
 from nmtlab.runs.run import Run

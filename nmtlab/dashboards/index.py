@@ -1,13 +1,12 @@
 """What has been found so far, and the pages that show it."""
 
-from collections.abc import Sequence
 from html import escape
 from itertools import chain
-from urllib.parse import urlencode
 
 import pandas as pd
 
-from nmtlab.dashboards.about import ATTENTION, DYNAMICS, INDEX, NORMS, PAGES, TRANSLATE
+from nmtlab.dashboards.about import INDEX, PAGES
+from nmtlab.dashboards.links import links_to
 from nmtlab.dashboards.page import Note, Page, heading, html
 from nmtlab.dashboards.runs import RunChooser
 from nmtlab.dashboards.table import Table
@@ -16,7 +15,6 @@ from nmtlab.runs.run import list_runs
 from nmtlab.workspace import Workspace
 
 _MOST_RUNS = 4
-_SHOWING = (NORMS, ATTENTION, DYNAMICS, TRANSLATE)
 
 
 def index_page(workspace: Workspace | None = None) -> Page:
@@ -37,7 +35,7 @@ def index_page(workspace: Workspace | None = None) -> Page:
             own = found[found["claim"] == claims.value]
             numbers.show(_numbers(own))
             look.value = _look(own, workspace)
-        look_at_runs.value = _links_to([run.name for run in runs.chosen]) if runs.chosen else ""
+        look_at_runs.value = f"Look at them: {links_to([run.name for run in runs.chosen])}" if runs.chosen else ""
 
     body = [
         _links(),
@@ -64,14 +62,7 @@ def _look(found: pd.DataFrame, workspace: Workspace) -> str:
     names = [name for name in dict.fromkeys(chain.from_iterable(found["runs"])) if name in here]
     if not names:
         return "None of the runs behind it is here: <code>nmtlab reproduce</code> makes them."
-    return f"The runs behind it that are here. {_links_to(names[:_MOST_RUNS])}"
-
-
-def _links_to(names: Sequence[str]) -> str:
-    """Return links to the pages that show some runs together."""
-    query = urlencode({"runs": ",".join(names)})
-    links = (f"<a href='{page.name}.ipynb?{query}'>{escape(page.title)}</a>" for page in _SHOWING)
-    return f"Look at them: {' · '.join(links)}"
+    return f"The runs behind it that are here. Look at them: {links_to(names[:_MOST_RUNS])}"
 
 
 def _numbers(own: pd.DataFrame) -> pd.DataFrame:

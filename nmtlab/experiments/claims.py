@@ -13,8 +13,6 @@ from typing import Literal
 
 import pandas as pd
 
-import nmtlab
-from nmtlab.errors import NmtlabError
 from nmtlab.experiments.declaration import Row, Scale, Table
 from nmtlab.experiments.lexical_choice import (
     EN_JA_BTEC,
@@ -48,12 +46,10 @@ from nmtlab.experiments.normalisation import (
     TABLE_3_15,
     TABLE_3_17,
 )
+from nmtlab.experiments.stored import RESULTS, read_cells
 from nmtlab.experiments.summary import interval, verdict
 
 Judgement = Literal["confirmed", "refuted", "undecided"]
-
-RESULTS = Path(nmtlab.__file__).parents[1] / "data/results"
-"""What was measured, in the checkout alone; `nmtlab reproduce --save` writes there."""
 
 COLUMNS = ["claim", "source", "pair", "metric", "seeds", "effect", "margin", "verdict", "runs", "evidence"]
 
@@ -61,7 +57,6 @@ ENOUGH_SEEDS = 3
 """With fewer nothing is decided: the interval of two rests on a single difference."""
 
 _JUDGEMENT: dict[str, Judgement] = {"better": "confirmed", "worse": "refuted", "undecided": "undecided"}
-_NEEDED = {"row": str, "column": str, "metric": str, "seed": "Int64", "value": float, "run": str}
 
 
 @dataclass(frozen=True)
@@ -297,7 +292,7 @@ def measured_claims(folder: Path = RESULTS, claims: Sequence[Claim] = CLAIMS) ->
         NmtlabError: a file is damaged.
     """
     there = {name for name in (claim.evidence for claim in claims) if (folder / name).is_file()}
-    cells = {name: _read(folder / name) for name in there}
+    cells = {name: read_cells(folder / name) for name in there}
     lines = [line for claim in claims if claim.evidence in there for line in _judged(claim, cells[claim.evidence])]
     return pd.DataFrame(lines, columns=COLUMNS)
 
@@ -315,19 +310,6 @@ def overall(measured: pd.DataFrame) -> pd.DataFrame:
 def not_measured(measured: pd.DataFrame, claims: Sequence[Claim] = CLAIMS) -> list[Claim]:
     """Return the claims that have no line in `measured_claims`."""
     return [claim for claim in claims if claim.text not in set(measured["claim"])]
-
-
-def _read(path: Path) -> pd.DataFrame:
-    try:
-        cells = pd.read_csv(path, usecols=list(_NEEDED), dtype=_NEEDED)
-        if cells.duplicated(["row", "column", "metric", "seed"]).any():
-            raise ValueError("a cell stands there twice")
-        return cells
-    except (ValueError, TypeError) as error:
-        reason = str(error).strip().splitlines()[-1]
-        raise NmtlabError(
-            f"{path}: not a table of results ({reason})", "remove it, or write it anew with 'nmtlab reproduce --save'"
-        ) from error
 
 
 def _judged(claim: Claim, cells: pd.DataFrame) -> list[dict[str, object]]:

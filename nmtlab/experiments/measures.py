@@ -36,6 +36,7 @@ class Bleu:
     detokenized_into: tuple[str, ...] = ()
     lower_is_better: ClassVar[bool] = False
     usable: ClassVar[float] = USABLE_BLEU
+    of_nothing: ClassVar[float] = 0.0
 
     def value(self, run: Run, corpus: ParallelCorpus) -> float:
         """Return the BLEU of a run, in percent."""
@@ -79,6 +80,7 @@ class TrainPerplexity:
     split: ClassVar[None] = None
     lower_is_better: ClassVar[bool] = True
     usable: ClassVar[float] = -math.inf
+    of_nothing: ClassVar[float] = math.nan
 
     def value(self, run: Run, corpus: ParallelCorpus) -> float:
         """Return the perplexity per target token, without label smoothing."""
@@ -102,6 +104,7 @@ class Finding:
     lower_is_better: bool = False
     split: ClassVar[Literal["test"]] = "test"
     usable: ClassVar[float] = -math.inf
+    of_nothing: ClassVar[float] = math.nan
 
     def value(self, run: Run, corpus: ParallelCorpus) -> float:
         """Return the number, from the run's folder if it has been asked for before."""
@@ -114,7 +117,8 @@ class Finding:
 
 
 Measure = Bleu | TrainPerplexity | Finding
-"""A number in a table. Where no system of a row reaches `usable`, differences between them mean nothing."""
+"""A number in a table. Where no system of a row reaches `usable`, differences between them mean nothing. Of a training
+that diverged before it had a checkpoint, and can translate nothing, it is `of_nothing`."""
 
 DEV_BLEU = Bleu("dev BLEU", "dev")
 """Best tokenized dev BLEU (Tables 3.4 and 3.8)."""

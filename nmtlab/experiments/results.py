@@ -24,6 +24,9 @@ COLUMNS = [
     "published_mark", "corpus", "recipe", "run", "minutes", "updates", "commit", "machine",
 ]  # fmt: skip
 
+NUMBERS = {"value": float, "p": float, "minutes": float, "seed": "Int64", "updates": "Int64"}
+"""Type of each column that has no text."""
+
 _NOT_PRINTED = {"published": "", "published_difference": "", "published_mark": ""}
 
 
@@ -32,10 +35,11 @@ def results(table: Table, scale: Scale, workspace: Workspace) -> pd.DataFrame:
 
     Returns:
         A line for each cell and metric: `table`, `scale`, `row`, `column`, `metric`; `seed`, missing where nothing is
-        drawn at random; `value`, missing where there is none; `p` of the paired bootstrap against the baseline's run
-        of the same seed (of a system without seeds, the median over the baseline's); `status` of the run, or `not
-        run`; `published`, `published_difference` and `published_mark` as printed; `corpus`; `recipe`, with what is
-        changed in it; `run`; `minutes` and `updates` of training; `commit` of nmtlab (+: with changes); `machine`.
+        drawn at random; `value`, missing where there is none (a training that diverged before it had a checkpoint has
+        BLEU 0); `p` of the paired bootstrap against the baseline's run of the same seed (of a system without seeds, the
+        median over the baseline's); `status` of the run, or `not run`; `published`, `published_difference` and
+        `published_mark` as printed; `corpus`; `recipe`, with what is changed in it; `run`; `minutes` and `updates` of
+        training; `commit` of nmtlab (+: with changes); `machine`.
 
     Raises:
         RunError: a run of a cell's name is another training.
@@ -52,13 +56,14 @@ def results(table: Table, scale: Scale, workspace: Workspace) -> pd.DataFrame:
         for measure in table.measures:
             values = {name: measure.value(run, corpus) for name, run in runs.items() if can_translate(run)}
             ps = _significance(measure, cells, {name: runs[name] for name in values}, table.baseline, corpus)
+            lost = [name for name, run in runs.items() if run.status == "diverged" and name not in values]
+            values |= dict.fromkeys(lost, measure.of_nothing)
             for cell in cells:
                 line = _about(cell) | _made(runs.get(cell.run))
                 line |= {"table": table.name, "scale": scale, "metric": measure.name}
                 line |= {"value": values.get(cell.run), "p": ps.get(cell.run)}
                 lines.append(line | printed.get((cell.row, cell.column, measure.name), _NOT_PRINTED))
-    types = {"value": float, "p": float, "minutes": float, "seed": "Int64", "updates": "Int64"}
-    return pd.DataFrame(lines, columns=COLUMNS).astype(types)
+    return pd.DataFrame(lines, columns=COLUMNS).astype(NUMBERS)
 
 
 def _printed(table: str) -> dict[tuple[str, str, str], dict[str, str]]:

@@ -7,6 +7,7 @@ from nmtlab.plots.lexicon import lexicon_figure
 from nmtlab.plots.logits import logit_figure
 from nmtlab.plots.norms import norm_figure
 from nmtlab.plots.signals import signals_figure
+from nmtlab.plots.tables import table_figure
 from nmtlab.plots.tokens import token_figure
 from nmtlab.plots.trainability import trainability_figure
 from nmtlab.plots.view import View
@@ -21,6 +22,7 @@ __all__ = [
     "logit_figure",
     "norm_figure",
     "signals_figure",
+    "table_figure",
     "token_figure",
     "trainability_figure",
 ]

@@ -17,7 +17,9 @@ from nmtlab.analysis.norms import word_norms
 from nmtlab.analysis.sentences import sentences, texts
 from nmtlab.analysis.tokens import token_probabilities
 from nmtlab.dashboards.about import PAGES
+from nmtlab.experiments import find_table, summary
 from nmtlab.experiments.claims import measured_claims, overall
+from nmtlab.experiments.stored import RESULTS, read_cells
 from nmtlab.runs.run import Run, open_run
 from nmtlab.systems import open_system
 from nmtlab.translation import Translator
@@ -27,6 +29,7 @@ NORMS, LOGITS = "Length of word vectors", "What makes a word win"
 ATTENTION, TOKENS = "Attention: where each system looks", "How sure the system is"
 SENTENCES, TRANSLATIONS, WORDS = "Sentences: pick one", "Translations: pick one", "Words of the source"
 CLAIMS, JOBS = "Claims of the thesis", "Trainings started here"
+TABLE = "Test BLEU of all models"
 DEPTH, DEV, GRADIENTS = "Learned g", "Dev ", "Global gradient norm"
 
 
@@ -86,6 +89,26 @@ def test_the_index_shows_the_claims_and_leads_to_every_page(show):
     page.page.wait_for_url("**/depth.ipynb*")
     page.drawn()
     assert page.chart(DEPTH).is_visible()
+
+
+def test_a_table_is_drawn_beside_what_was_published_and_leads_to_sentences(show, served):
+    page = show("tables", "?table=table-3.6.small&line=tu-en · fixnorm")
+    lines = summary(read_cells(RESULTS / "table-3.6.small.csv"), find_table("table-3.6"))
+    own = lines[(lines["row"] == "tu-en") & (lines["column"] != "tied")]
+    sure = own[own["verdict"] != "undecided"]["difference"].tolist()
+    eventually(lambda: near(sure) in page.values(TABLE, "x", name="measured, 95 %"), True)
+    assert page.picked("Means over the seeds") == ["tu-en · fixnorm"]
+    assert page.picked("Trainings behind it") == [FIXNORM]
+    packed = sentences([], texts(open_run(FIXNORM, served.workspace), served.workspace)[0])
+    assert page.column("Sentences: ", "source") == packed["source"].tolist()[:200]
+    page.press("values")
+    values = lines[(lines["row"] == "tu-en") & (lines["verdict"] != "undecided")]["mean"].tolist()
+    eventually(lambda: near(values) in page.values(TABLE, "x", name="measured, 95 %"), True)
+    page.choose("Table", "table-3.8, small: The length r of word vectors")
+    eventually(lambda: page.picked("Trainings behind it"), ["small-qaa-en.fixnorm.radius-3.s1"])
+    assert "small-qaa-en.fixnorm.radius-3.s1 is not here" in page.notes
+    page.choose("Measure", "dev BLEU")
+    eventually(lambda: "measure=dev+BLEU" in page.query, True)
 
 
 def test_g_is_drawn_against_depth_and_a_new_run_is_listed_without_a_reload(show, served, runs):

@@ -165,11 +165,17 @@ def test_a_claim_is_summed_up_in_words(tmp_path):
     ]
 
 
+HEAD = ",".join(RESULT_COLUMNS) + "\n"
+
+
+def line(value: str = "2", seed: str = "1") -> str:
+    return ",".join({"value": value, "seed": seed}.get(name, "") for name in RESULT_COLUMNS) + "\n"
+
+
 @pytest.mark.parametrize(
     "text",
-    ["", "\x00", "row,column\n", "row,column,metric,seed,value,run\na,b,c,1,much,d\n",
-     "row,column,metric,seed,value,run\na,b,c,1.5,2,d\n", "row,column,metric,seed,value,run\n" + "a,b,c,1,2,d\n" * 2],
-)  # fmt: skip
+    ["", "\x00", "row,column\n", f"{HEAD}{line('much')}", f"{HEAD}{line(seed='1.5')}", f"{HEAD}{line()}{line()}"],
+)
 def test_a_damaged_table_is_named_with_what_to_do(tmp_path, text):
     (tmp_path / "table-3.6.small.csv").write_text(text)
     with pytest.raises(NmtlabError) as error:

@@ -1,0 +1,139 @@
+"""The tables of the thesis, run again: measured beside published, down to the trainings and their sentences."""
+
+from typing import Any
+
+import ipywidgets as widgets
+import pandas as pd
+
+from nmtlab.dashboards.about import TABLES
+from nmtlab.dashboards.chart import Chart
+from nmtlab.dashboards.columns import row
+from nmtlab.dashboards.page import Note, Page, heading
+from nmtlab.dashboards.table import Table
+from nmtlab.dashboards.trainings import Trainings
+from nmtlab.experiments import published, summary
+from nmtlab.experiments.claims import CLAIMS, measured_claims, overall
+from nmtlab.experiments.stored import RESULTS, Stored, read_cells, stored_tables
+from nmtlab.plots import table_figure
+from nmtlab.workspace import Workspace
+
+_FIRST = "table-3.6.small"
+_WIDE = {"width": "36em"}
+
+
+class TablesPage(Page):
+    """A table with its figure; of the picked line, its trainings; of the picked training, its sentences."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._stored = {one.name: one for one in stored_tables((workspace.data / "results", RESULTS))}
+        titles = [(f"{one.table.name}, {one.scale}: {one.table.title}", name) for name, one in self._stored.items()]
+        self.table = widgets.Dropdown(description="Table", options=titles, layout=_WIDE)
+        self.measure = widgets.Dropdown(description="Measure", options=[])
+        self.draw = widgets.ToggleButtons(
+            description="Draw", options=[("differences", "difference"), ("values", "value")]
+        )
+        self.chart, self.hint = Chart(), Note()
+        self.lines = Table("Means over the seeds, ± 95 %: pick a line for its trainings", pick="one", height="24em")
+        self.claims = Table("What the thesis claims of it", height="16em")
+        self.trainings = Trainings(workspace)
+        self._cells = self._summary = pd.DataFrame()
+        self.chart.on_click(self._clicked)
+        if _FIRST in self._stored:
+            self.table.value = _FIRST
+        state = {
+            "table": self.table, "measure": self.measure, "draw": self.draw, "line": self.lines,
+            "training": self.trainings.table,
+        }  # fmt: skip
+        body = [
+            row(self.table, self.measure, self.draw), self.hint, self.chart, self.lines, self.claims,
+            heading("What a number stands for"), self.trainings,
+        ]  # fmt: skip
+        super().__init__(TABLES, state, self._answer, body)
+
+    def _answer(self, changed: set[str]) -> None:
+        if self.table.value is None:
+            self.hint.say("No table has been measured here: 'nmtlab reproduce TABLE --save' runs one and keeps it.")
+            return
+        stored = self._stored[self.table.value]
+        if "table" in changed:
+            self._open(stored)
+        if changed & {"table", "measure"}:
+            self._sum_up(stored)
+        if changed & {"table", "measure", "draw"}:
+            self.chart.show(table_figure(self._summary, stored.table.title, self.draw.value, stored.table.baseline))
+        if changed & {"table", "measure", "line"}:
+            self._offer(stored)
+        self.trainings.look()
+
+    def _open(self, stored: Stored) -> None:
+        self._cells = read_cells(stored.path)
+        there, before = set(self._cells["metric"]), self.measure.value
+        names = [measure.name for measure in stored.table.measures if measure.name in there]
+        self.measure.options = names
+        self.measure.value = before if before in names else names[0]
+        self.draw.layout.display = "" if stored.table.baseline else "none"
+        if not stored.table.baseline:
+            self.draw.value = "value"
+        own = [claim for claim in CLAIMS if claim.evidence == stored.path.name]
+        self.claims.show(overall(measured_claims(stored.path.parent, own)))
+        self.claims.layout.display = "" if own else "none"
+
+    def _sum_up(self, stored: Stored) -> None:
+        own = self._cells[self._cells["metric"] == self.measure.value]
+        self._summary = summary(own, stored.table)
+        begun = self._summary.groupby("row")["seeds"].transform("sum") > 0
+        self.lines.show(_lines(self._summary[begun], stored.table.baseline))
+        if not self.lines.chosen:
+            self.lines.choose(list(self.lines.frame.index[:1]))
+        self.hint.say(_told(stored, self._summary.loc[~begun, "row"].unique()))
+
+    def _offer(self, stored: Stored) -> None:
+        own = self._cells[self._cells["metric"] == self.measure.value]
+        keys = own["row"].map(_key) + own["column"]
+        picked = own[keys == self.lines.value]
+        same_row = own[own["row"].isin(picked["row"])]
+        self.trainings.offer(picked, same_row[same_row["column"] == stored.table.baseline])
+
+    def _clicked(self, point: dict[str, Any]) -> None:
+        self.lines.choose([_key(point["meta"]) + point["customdata"][0]])
+
+
+def tables_page(workspace: Workspace | None = None) -> TablesPage:
+    """Return the page."""
+    return TablesPage(workspace or Workspace.find())
+
+
+def _key(pair: str) -> str:
+    return f"{pair} · "
+
+
+def _lines(summed: pd.DataFrame, baseline: str) -> pd.DataFrame:
+    """Return the lines of a summary as they are shown."""
+    names = {
+        "row": "pair", "column": "system", "mean": "measured", "margin": "±", "seeds": "seeds",
+        "difference": f"to {baseline}", "difference_margin": "± of it", "significant": "seeds with p < 0.01",
+        "verdict": "verdict", "diverged": "diverged", "published": "published",
+        "published_difference": f"published to {baseline}",
+    }  # fmt: skip
+    compared = ("difference", "difference_margin", "significant", "verdict", "published_difference")
+    kept = [name for name in names if baseline or name not in compared]
+    last = kept[-1]
+    marked = summed.assign(**{last: summed[last] + summed["published_mark"]})
+    shown = marked[kept].round(2).rename(columns=names)
+    return shown.set_index(summed["row"].map(_key) + summed["column"])
+
+
+def _told(stored: Stored, not_begun: list[str]) -> str:
+    """Say where a table comes from, and what is missing."""
+    table = stored.table
+    parts = [f"Made by 'nmtlab reproduce {table.name} --scale {stored.scale}'; cells in {stored.path.name}."]
+    if sources := list(published(table.name)["source"].unique()):
+        other = "" if stored.scale == "thesis" else " It is of other text, so that differences compare, not scores."
+        parts.append(f"Published: {'; '.join(sources)}.{other}")
+    if table.baseline:
+        parts.append(
+            "Verdict: undecided where the interval of the difference covers zero, or no system of the pair is usable."
+        )
+    if len(not_begun):
+        parts.append(f"Not begun: {', '.join(not_begun)}.")
+    return " ".join(parts)

@@ -1,0 +1,92 @@
+"""A table of the seeds, drawn: what is measured beside what was published."""
+
+import math
+from html import escape
+from typing import Literal
+
+import pandas as pd
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from nmtlab.plots.theme import COLOURS, FAINT, dressed
+
+Shown = Literal["value", "difference"]
+
+_MOST_ACROSS = 4
+_LINE, _BETWEEN = 26, 100
+"""Pixels of a system's line, and between the panels above each other."""
+
+_MEASURED = {"value": ("mean", "margin"), "difference": ("difference", "difference_margin")}
+
+
+def table_figure(lines: pd.DataFrame, title: str, show: Shown = "value", baseline: str = "") -> go.Figure:
+    """Draw a panel for each pair, with a line for each system: means with their 95 % intervals, published numbers.
+
+    Args:
+        lines: of `experiments.summary.summary`, of one metric; pairs without a number are left out. What was published
+            as a failure is drawn at 0.
+        title: what the table shows.
+        show: the numbers themselves, or the differences to the baseline.
+        baseline: name of the system that the others are compared with; empty for none.
+    """
+    drawn = lines.assign(said=lines["published"].map(_number))
+    if show == "difference":
+        to = drawn[drawn["column"] == baseline].set_index("row")["said"]
+        drawn = drawn.assign(said=drawn["said"] - drawn["row"].map(to))[drawn["column"] != baseline]
+    drawn = drawn[drawn[_MEASURED[show][0]].notna() | drawn["said"].notna()]
+    pairs, systems = (list(dict.fromkeys(drawn[name])) for name in ("row", "column"))
+    across = max(1, min(len(pairs), _MOST_ACROSS))
+    down = max(1, math.ceil(len(pairs) / across))
+    inside = down * (_LINE * len(systems) + _BETWEEN) - _BETWEEN
+    figure = make_subplots(
+        rows=down, cols=across, subplot_titles=[escape(pair) for pair in pairs], shared_yaxes=True,
+        horizontal_spacing=0.03, vertical_spacing=_BETWEEN / max(inside, _BETWEEN * down),
+    )  # fmt: skip
+    named: set[str] = set()
+    for place, pair in enumerate(pairs):
+        own = drawn[drawn["row"] == pair]
+        undecided = own["verdict"] == "undecided"
+        for trace in (
+            _published(own),
+            _measured(own[~undecided], show, ""),
+            _measured(own[undecided], show, ", undecided"),
+        ):
+            trace.update(showlegend=trace.name not in named, legendgroup=trace.name, meta=pair)
+            trace.hovertemplate += f"<extra>{escape(pair)}</extra>"
+            if len(trace.x):
+                named.add(trace.name)
+                figure.add_trace(trace, row=place // across + 1, col=place % across + 1)
+    metric = escape(lines["metric"].iloc[0]) if len(lines) else ""
+    axis = metric if show == "value" else f"{metric}, more than {escape(baseline)}"
+    figure.update_xaxes(zeroline=True, zerolinecolor=FAINT, zerolinewidth=1, title_text=axis)
+    figure.update_yaxes(categoryorder="array", categoryarray=[escape(name) for name in systems[::-1]])
+    figure.update_layout(legend={"orientation": "h", "y": 1.0, "yref": "container", "yanchor": "top", "x": 1})
+    figure.update_layout(legend_xanchor="right")
+    return dressed(figure, escape(title), inside + 150)
+
+
+def _measured(own: pd.DataFrame, show: Shown, said: str) -> go.Scatter:
+    own = own[own[_MEASURED[show][0]].notna()]
+    mean, margin = (own[name] for name in _MEASURED[show])
+    return go.Scatter(
+        x=mean, y=[escape(name) for name in own["column"]], mode="markers", name=f"measured, 95 %{said}",
+        error_x={"type": "data", "array": margin, "thickness": 1.5, "width": 3},
+        marker={"size": 9, "color": COLOURS[0], "symbol": "circle-open" if said else "circle"},
+        customdata=own[["column", "seeds", "diverged"]].assign(margin=margin),
+        hovertemplate="%{y}: %{x:.2f} ± %{customdata[3]:.2f}, %{customdata[1]} seeds, %{customdata[2]} diverged",
+    )  # fmt: skip
+
+
+def _published(own: pd.DataFrame) -> go.Scatter:
+    own = own[own["said"].notna()]
+    return go.Scatter(
+        x=own["said"], y=[escape(name) for name in own["column"]], mode="markers", name="published",
+        marker={"size": 10, "color": COLOURS[1], "symbol": "diamond-open", "line": {"width": 2}},
+        customdata=own[["column", "published", "published_mark"]],
+        hovertemplate="%{y}: published %{customdata[1]}%{customdata[2]}",
+    )  # fmt: skip
+
+
+def _number(printed: str) -> float:
+    """Return what was printed as a number: 0 of what failed, NaN where there is none."""
+    return 0.0 if printed.startswith("fail") else float(printed or math.nan)

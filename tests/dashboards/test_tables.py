@@ -1,0 +1,108 @@
+"""The tables of the thesis on their page: numbers, what they stand for, and what is not here."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from nmtlab.dashboards.tables import TablesPage
+from nmtlab.experiments import find_table, summary
+from nmtlab.experiments.claims import CLAIMS
+from nmtlab.experiments.stored import RESULTS, read_cells
+from nmtlab.workspace import Workspace
+
+GALLERY = Path(__file__).parents[2] / "data/gallery"
+BOTH = ("small-qaa-en.tied.s1", "small-qaa-en.fixnorm.s1")
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory) -> Workspace:
+    workspace = Workspace(tmp_path_factory.mktemp("here"))
+    for name in BOTH:
+        shutil.copytree(GALLERY / name, workspace.gallery / name, ignore=shutil.ignore_patterns("checkpoints"))
+    return workspace
+
+
+@pytest.fixture
+def page(here) -> TablesPage:
+    return TablesPage(here)
+
+
+def shown(page: TablesPage) -> list[dict]:
+    return page.lines.frame.to_dict("records")
+
+
+def test_a_line_has_its_mean_its_verdict_and_what_was_published(page):
+    cells = read_cells(RESULTS / "table-3.6.small.csv")
+    lines = summary(cells, find_table("table-3.6")).set_index(["row", "column"])
+    for line in shown(page):
+        own = lines.loc[(line["pair"], line["system"])]
+        assert line["measured"] == pytest.approx(own["mean"], abs=0.005, nan_ok=True)
+        assert line["to tied"] == pytest.approx(own["difference"], abs=0.005, nan_ok=True)
+        assert (line["verdict"], line["published"]) == (own["verdict"], own["published"])
+    assert "ha-en" not in {line["pair"] for line in shown(page)}
+    assert "Not begun: ha-en, uz-en." in page.hint.value
+
+
+def test_a_picked_line_has_its_trainings_and_the_one_that_is_here_its_sentences(page):
+    page.lines.choose(["qaa-en · fixnorm"])
+    assert page.trainings.table.value == BOTH[1]
+    assert page.trainings.table.frame["here"].to_dict() == {
+        "small-qaa-en.fixnorm.s1": True, "small-qaa-en.fixnorm.s2": False, "small-qaa-en.fixnorm.s3": False,
+    }  # fmt: skip
+    sentences = page.trainings._lines.frame
+    assert list(sentences.columns[:4]) == ["line", "source", "reference", BOTH[0]]  # the baseline of the same seed
+    assert BOTH[1] in sentences.columns
+    assert f"dynamics.ipynb?runs={'%2C'.join(BOTH)}" in page.trainings._look.value
+    assert "attention.ipynb" not in page.trainings._look.value  # without weights it has nothing to show
+
+
+def test_a_training_that_is_not_here_says_so_and_has_no_sentences(page):
+    page.lines.choose(["qaa-en · fixnorm"])
+    page.trainings.table.choose(["small-qaa-en.fixnorm.s2"])
+    assert "small-qaa-en.fixnorm.s2 is not here" in page.trainings._hint.value
+    assert page.trainings._lines.layout.display == "none"
+
+
+def test_another_table_brings_its_own_measures_claims_and_lines(page):
+    page.table.value = "table-3.8.small"
+    assert page.measure.options == ("train perplexity", "dev BLEU")
+    assert page.draw.value == "value"  # it has no baseline to differ from
+    claims = [claim.text for claim in CLAIMS if claim.evidence == "table-3.8.small.csv"]
+    assert page.claims.frame["claim"].tolist() == claims
+    page.measure.value = "dev BLEU"
+    cells = read_cells(RESULTS / "table-3.8.small.csv").query("metric == 'dev BLEU'")
+    wanted = cells.groupby(["row", "column"], sort=False)["value"].mean()
+    assert {(line["pair"], line["system"]): line["measured"] for line in shown(page)} == pytest.approx(
+        {key: value for key, value in wanted.items() if key[0] in set(page.lines.frame["pair"])}, abs=0.005, nan_ok=True
+    )
+
+
+def test_a_point_of_the_figure_leads_to_its_line(page):
+    page._clicked({"meta": "tu-en", "customdata": ["fixnorm+lex", 3, 0, 1.0]})
+    assert page.lines.value == "tu-en · fixnorm+lex"
+    assert page.trainings.table.frame["recipe"].tolist() == ["fixnorm-lex"] * 3
+
+
+def test_an_address_opens_a_training_of_a_table(here):
+    first = TablesPage(here)
+    query = "table=table-3.6.small&measure=test+BLEU&draw=value&line=qaa-en+%C2%B7+tied&training=small-qaa-en.tied.s1"
+    first._opened(f"?{query}")
+    assert first._message.value == ""
+    assert first._browser.query == query
+
+
+def test_a_table_of_ones_own_takes_the_place_of_the_checkouts(tmp_path):
+    workspace = Workspace(tmp_path)
+    own = read_cells(RESULTS / "table-3.6.small.csv").query("row == 'tu-en'")
+    (workspace.data / "results").mkdir(parents=True)
+    own.to_csv(workspace.data / "results/table-3.6.small.csv", index=False)
+    assert {line["pair"] for line in shown(TablesPage(workspace))} == {"tu-en"}
+
+
+def test_a_damaged_table_is_told_in_the_page(tmp_path):
+    workspace = Workspace(tmp_path)
+    (workspace.data / "results").mkdir(parents=True)
+    (workspace.data / "results/table-3.6.small.csv").write_text("row,column\n")
+    page = TablesPage(workspace)
+    assert "table-3.6.small.csv: not a table of results" in page._message.value

@@ -1,0 +1,67 @@
+"""A table of the seeds, drawn."""
+
+import math
+
+import pandas as pd
+
+from nmtlab.plots import table_figure
+
+LINES = pd.DataFrame(
+    [
+        ("tu-en", "tied", 10.0, 1.0, math.nan, math.nan, "", "12.6", ""),
+        ("tu-en", "fixnorm", 14.0, 2.0, 4.0, 1.5, "better", "16.4", ""),
+        ("tu-en", "Arthur", 10.5, 1.0, 0.5, 2.0, "undecided", "16.3", "†"),
+        ("ha-en", "tied", math.nan, math.nan, math.nan, math.nan, "", "16.6", ""),
+        ("ha-en", "fixnorm", math.nan, math.nan, math.nan, math.nan, "undecided", "fails", ""),
+        ("uz-en", "tied", math.nan, math.nan, math.nan, math.nan, "", "", ""),
+    ],
+    columns=[
+        "row", "column", "mean", "margin", "difference", "difference_margin", "verdict", "published", "published_mark",
+    ],
+).assign(metric="test BLEU", seeds=3, diverged=0)  # fmt: skip
+
+
+def traces(figure, name: str) -> dict[str, list[tuple[str, float]]]:
+    return {
+        trace.meta: list(zip(trace.y, trace.x, strict=True)) for trace in figure.data if trace.name == name
+    }  # fmt: skip
+
+
+def test_values_are_drawn_beside_what_was_published_and_a_pair_without_numbers_is_not():
+    figure = table_figure(LINES, "All models")
+    assert [note.text for note in figure.layout.annotations] == ["tu-en", "ha-en"]
+    assert traces(figure, "measured, 95 %") == {"tu-en": [("tied", 10.0), ("fixnorm", 14.0)]}
+    assert traces(figure, "measured, 95 %, undecided") == {"tu-en": [("Arthur", 10.5)]}
+    assert traces(figure, "published") == {
+        "tu-en": [("tied", 12.6), ("fixnorm", 16.4), ("Arthur", 16.3)],
+        "ha-en": [("tied", 16.6), ("fixnorm", 0.0)],  # what failed translates nothing
+    }
+    (decided,) = [trace for trace in figure.data if trace.name == "measured, 95 %"]
+    assert list(decided.error_x.array) == [1.0, 2.0]
+    assert figure.layout.yaxis.categoryarray == ("Arthur", "fixnorm", "tied")  # from the bottom
+    assert figure.layout.xaxis.title.text == "test BLEU"
+
+
+def test_differences_are_to_the_baseline_which_is_left_out():
+    figure = table_figure(LINES, "All models", "difference", "tied")
+    assert traces(figure, "measured, 95 %") == {"tu-en": [("fixnorm", 4.0)]}
+    assert [round(x, 6) for _, x in traces(figure, "published")["tu-en"]] == [3.8, 3.7]
+    assert [round(x, 6) for _, x in traces(figure, "published")["ha-en"]] == [-16.6]
+    assert figure.layout.xaxis.title.text == "test BLEU, more than tied"
+
+
+def test_each_kind_of_number_is_named_once():
+    figure = table_figure(LINES, "All models")
+    named = [trace.name for trace in figure.data if trace.showlegend]
+    assert sorted(named) == ["measured, 95 %", "measured, 95 %, undecided", "published"]
+
+
+def test_names_are_drawn_letter_by_letter_and_whole():
+    long = "<b>ScaleNorm</b> (g = √d) + fixnorm (learned) + ValDecay + 2×LR"
+    figure = table_figure(LINES.assign(column=LINES["column"].replace("fixnorm", long)), "<i>")
+    assert "&lt;b&gt;ScaleNorm&lt;/b&gt; (g = √d) + fixnorm (learned) + ValDecay + 2×LR" in figure.data[1].y
+    assert figure.layout.title.text == "&lt;i&gt;"
+
+
+def test_a_table_without_a_number_is_an_empty_figure():
+    assert not table_figure(LINES[LINES["row"] == "uz-en"], "None").data
