@@ -109,7 +109,7 @@ def test_a_cell_that_diverged_is_in_the_table(nmtlab, data, tmp_path, tiny_recip
     monkeypatch.setattr("nmtlab.experiments.tables.TABLES", (table,))
     said = nmtlab("reproduce", "table-3.4", "--scale", "tiny")
     assert said.code == 0
-    assert rows(said)[1][2] == "-, 1 diverged"
+    assert rows(said)[1][2] == "0.00, 1 diverged"
     assert rows(said)[1][5] == "undecided"
 
 

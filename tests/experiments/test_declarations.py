@@ -126,7 +126,7 @@ def test_the_thesis_sizes_are_those_of_table_3_11_as_its_recipes_have_them(pair,
 
 
 def test_warm_ups_and_depths_are_those_of_tables_3_12_and_3_15():
-    for scale, shortest in (("thesis", 4000), ("small", 200), ("tiny", 10)):
+    for scale, shortest in (("thesis", 4000), ("small", 100), ("tiny", 10)):
         cells = [cell for cell in cells_of(find_table("table-3.12"), scale) if cell.seed == 1]
         warmups = [cell.recipe.training.warmup for cell in cells[:12]]
         assert warmups == [shortest, 2 * shortest, 4 * shortest] * 4
