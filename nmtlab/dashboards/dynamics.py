@@ -1,20 +1,19 @@
-"""Training dynamics (thesis Figures 3.4 and 3.5)."""
+"""Training dynamics (thesis Figures 3.4 and 3.5), and who learns at all (Tables 3.12 and 3.15)."""
 
 import ipywidgets as widgets
 import pandas as pd
 
 from nmtlab.analysis.convergence import FLOOR, convergence
+from nmtlab.analysis.dynamics import gradient_quantiles
 from nmtlab.dashboards.about import DYNAMICS
 from nmtlab.dashboards.chart import Chart
 from nmtlab.dashboards.columns import columns, row
 from nmtlab.dashboards.page import Note, Page, heading
 from nmtlab.dashboards.runs import RunChooser
+from nmtlab.dashboards.signals import Signals
 from nmtlab.dashboards.systems import is_neural
 from nmtlab.dashboards.table import Table
-from nmtlab.errors import NmtlabError
-from nmtlab.experiments.stored import RESULTS
-from nmtlab.experiments.trainability import COLUMNS, read_map
-from nmtlab.plots import trainability_figure
+from nmtlab.dashboards.trainability import Maps
 from nmtlab.runs.run import Run
 from nmtlab.views import dev_view, gradient_view
 from nmtlab.workspace import Workspace
@@ -25,66 +24,63 @@ _VERDICTS = {
 }  # fmt: skip
 
 
-def dynamics_page(workspace: Workspace | None = None) -> Page:
-    """Return the page: dev scores and gradient norms of several runs, a running one among them."""
-    runs = RunChooser(workspace or Workspace.find(), accepts=is_neural, first=FIRST)
-    score = widgets.ToggleButtons(description="Score", options=[("BLEU", "bleu"), ("perplexity", "perplexity")])
-    over = widgets.ToggleButtons(description="Over", options=[("updates", "step"), ("minutes", "minutes")])
-    dev, gradients, live = Chart(), Chart(), Note()
-    best, spikes = Table("Best evaluation of each run"), Table("Gradient norm by quarter of the training")
-    verdicts = Table(f"Did they converge? Alive is one that has reached dev BLEU {FLOOR:g}")
+class DynamicsPage(Page):
+    """Dev scores and gradients of several runs, a running one among them; which Transformers learn."""
 
-    maps, without = _maps()
-    training = widgets.Dropdown(
-        description="Training", options=list(dict.fromkeys(maps["training"])), layout={"width": "50em"}
-    )
-    trainable, about_map = Chart(), Note(without)
+    def __init__(self, workspace: Workspace) -> None:
+        self.runs = RunChooser(workspace, accepts=is_neural, first=FIRST)
+        self.score = widgets.ToggleButtons(
+            description="Score", options=[("BLEU", "bleu"), ("perplexity", "perplexity")]
+        )
+        self.over = widgets.ToggleButtons(description="Over", options=[("updates", "step"), ("minutes", "minutes")])
+        self.live, self.dev, self.best = Note(), Chart(), Table("Best evaluation of each run")
+        self.verdicts = Table(f"Did they converge? Alive is one that has reached dev BLEU {FLOOR:g}")
+        self.gradients, self.spikes = Chart(), Table("Gradient norm by quarter of the training")
+        self.quantiles = Table("Quantiles of the gradient norm, by √parameters so that systems compare, × 1,000")
+        self.signals, self.maps = Signals(workspace, self.guarded), Maps()
+        state = {"runs": self.runs.table, "score": self.score, "over": self.over, "training": self.maps.training}
+        body = [
+            self.runs, row(self.score, self.over), self.live, self.dev, self.gradients,
+            columns(self.best, self.spikes), columns(self.verdicts, self.quantiles),
+            heading("What comes into each normalisation?"), self.signals,
+            heading("Which Transformers learn at all?"), self.maps,
+        ]  # fmt: skip
+        super().__init__(DYNAMICS, state, self._answer, body, self.runs.refresh)
 
-    def update(changed: set[str]) -> None:
-        if "training" in changed and training.value:
-            trainable.show(trainability_figure(maps[maps["training"] == training.value]))
-        chosen = runs.chosen
+    def _answer(self, changed: set[str]) -> None:
+        if "training" in changed:
+            self.maps.show()
+        chosen = self.runs.chosen
+        if "runs" in changed:
+            self.signals.show(chosen)
         if not chosen:
-            live.say("There is no run yet: start one on the page Train.")
+            self.live.say("There is no run yet: start one on the page Train.")
             return
-        view = dev_view(chosen, score.value, over.value)
-        dev.show(view.figure)
-        best.show(view.frame.round(2).reset_index(drop=True))
+        view = dev_view(chosen, self.score.value, self.over.value)
+        self.dev.show(view.figure)
+        self.best.show(view.frame.round(2).reset_index(drop=True))
         if "runs" in changed:
             view = gradient_view(chosen)
-            gradients.show(view.figure)
-            spikes.show(view.frame.round(3).reset_index(drop=True))
-            verdicts.show(convergence(chosen).round(2).rename(columns=_VERDICTS))
-        live.say(_told(chosen))
+            self.gradients.show(view.figure)
+            self.spikes.show(view.frame.round(3).reset_index(drop=True))
+            self.verdicts.show(convergence(chosen).round(2).rename(columns=_VERDICTS))
+            self.quantiles.show(_quantiles(chosen))
+        self.live.say(_told(chosen))
 
-    return Page(
-        DYNAMICS,
-        {"runs": runs.table, "score": score, "over": over, "training": training},
-        update,
-        [
-            runs,
-            row(score, over),
-            live,
-            dev,
-            gradients,
-            columns(best, spikes),
-            verdicts,
-            heading("Which Transformers learn at all?"),
-            row(training),
-            about_map,
-            trainable,
-        ],
-        runs.refresh,
+
+def dynamics_page(workspace: Workspace | None = None) -> DynamicsPage:
+    """Return the page."""
+    return DynamicsPage(workspace or Workspace.find())
+
+
+def _quantiles(runs: list[Run]) -> pd.DataFrame:
+    """Return a row for each run and a column for each quantile of its gradient, per component."""
+    found = pd.concat([gradient_quantiles(run) for run in runs], ignore_index=True)
+    names = (100 * found["quantile"]).map("{:g} %".format)
+    wide = found.assign(quantile=names, component=1000 * found["component"]).pivot(
+        index=["run", "parameters"], columns="quantile", values="component"
     )
-
-
-def _maps() -> tuple[pd.DataFrame, str]:
-    """Return the maps of trainability that are here, and what is to be said if there is none."""
-    try:
-        maps = read_map(RESULTS / "trainability.csv")
-    except NmtlabError as error:
-        return pd.DataFrame(columns=COLUMNS), str(error)
-    return maps, "" if len(maps) else "No map yet: nmtlab trainability makes one."
+    return wide[list(dict.fromkeys(names))].round(3).reset_index()
 
 
 def _told(runs: list[Run]) -> str:

@@ -39,6 +39,6 @@ def signals_figure(signals: pd.DataFrame) -> go.Figure:
                 named.add(name)
     figure.update_xaxes(title_text="normalisation, from the words up", row=2)
     for row, title in enumerate(_QUANTITIES.values(), start=1):
-        figure.update_yaxes(type="log", row=row).update_yaxes(title_text=title, row=row, col=1)
+        figure.update_yaxes(type="log", dtick="D2", row=row).update_yaxes(title_text=title, row=row, col=1)
     figure.update_layout(legend={"orientation": "h", "y": -0.15, "yanchor": "top", "x": 0})
     return dressed(figure, "What comes into each normalisation, forwards and backwards", 640)

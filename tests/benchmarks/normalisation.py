@@ -1,19 +1,24 @@
-"""What a normalisation costs: time of the whole training step, as thesis 3.3.3.3 compares them.
+"""What a normalisation costs: time and memory of the whole training step, as thesis 3.3.3.3 compares them.
 
     python tests/benchmarks/normalisation.py --corpus ../shared/data/multi30k-de-en
 
 The models take turns of 10 updates on the same batches, so that what else the machine does strikes all of them; the
-ratio is the median over the turns of a model's tokens a second by LayerNorm's in the same turn. The thesis found
+ratio is the median over the turns of a model's tokens a second by LayerNorm's in the same turn. Memory is the peak of
+a process that trains one of them alone, on the same batches. The thesis found
 training with ScaleNorm to be "around 5% faster" than with LayerNorm.
 """
 
 import argparse
 import os
+import subprocess
+import sys
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 import ours
 import pandas as pd
+from peers.measurement import peak_memory_mib
 
 from nmtlab.device import choose_device
 from nmtlab.runs.environment import environment
@@ -39,8 +44,12 @@ def main() -> None:
     parser.add_argument("--corpus", type=Path, required=True, help="folder of train, dev and test text")
     parser.add_argument("--turns", type=int, default=5, help="of each model, after one to warm up (%(default)s)")
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--alone", choices=NORMS, help="only say how much memory training it takes")
     arguments = parser.parse_args()
     corpus = ParallelCorpus.open(arguments.corpus)
+    if arguments.alone:
+        print(memory_alone(corpus, arguments.alone, arguments.threads))
+        return
     rates: dict[str, list[float]] = {name: [] for name in NORMS}
     with tempfile.TemporaryDirectory() as folder:
         trainers = make_trainers(corpus, arguments.threads, Path(folder))
@@ -50,10 +59,28 @@ def main() -> None:
         except KeyboardInterrupt:
             print("\nstopped")
     if rates["LayerNorm"]:
-        print(f"\n{table(rates).to_string()}")
+        print(f"\n{table(rates).assign(**{'peak MiB': memory(arguments)}).to_string()}")
 
 
-def make_trainers(corpus: ParallelCorpus, threads: int, folder: Path) -> dict[str, Trainer]:
+def memory(arguments: argparse.Namespace) -> list[float]:
+    """Return the peak memory of each training in a process of its own, in MiB."""
+    command = [sys.executable, __file__, "--corpus", str(arguments.corpus), "--threads", str(arguments.threads)]
+    runs = (subprocess.run([*command, "--alone", name], capture_output=True, text=True, check=True) for name in NORMS)
+    return [float(run.stdout) for run in runs]
+
+
+def memory_alone(corpus: ParallelCorpus, name: str, threads: int) -> float:
+    """Return the peak memory of this process once it has trained with one norm for `2 * LOG_EVERY` updates."""
+    with tempfile.TemporaryDirectory() as folder:
+        trainer = make_trainers(corpus, threads, Path(folder), [name])[name]
+        for _ in range(2):
+            train_a_little(trainer)
+    return peak_memory_mib()
+
+
+def make_trainers(
+    corpus: ParallelCorpus, threads: int, folder: Path, names: Iterable[str] = NORMS
+) -> dict[str, Trainer]:
     """Return a training of each norm, all on the same batches, in runs under `folder`."""
     recipe = ours.recipe(threads)
     device = choose_device(recipe.machine)
@@ -61,8 +88,8 @@ def make_trainers(corpus: ParallelCorpus, threads: int, folder: Path) -> dict[st
     encoded = EncodedCorpus.open(ours.WORKSPACE.cache, pipeline, corpus)
     about = environment(corpus.checksum(), device)
     trainers = {}
-    for name, changes in NORMS.items():
-        changed = recipe.with_changes(changes)
+    for name in names:
+        changed = recipe.with_changes(NORMS[name])
         run = Run.create(folder / name, changed, about, pipeline)
         trainers[name] = Trainer(run, changed, encoded, DevText([], []), device, Group())
     return trainers

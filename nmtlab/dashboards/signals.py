@@ -1,0 +1,65 @@
+"""What comes into each normalisation of some runs, forwards and backwards, measured when a person asks for it."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+
+import ipywidgets as widgets
+import pandas as pd
+
+from nmtlab.analysis.measure import answers, measure
+from nmtlab.analysis.sentences import Text, texts
+from nmtlab.analysis.signals import signals
+from nmtlab.dashboards.chart import Chart
+from nmtlab.dashboards.page import Note
+from nmtlab.dashboards.work import Work
+from nmtlab.plots import signals_figure
+from nmtlab.runs.run import Run
+from nmtlab.workspace import Workspace
+
+
+class Signals(widgets.VBox):
+    """A figure of what was measured, and a button that measures what was not and can be.
+
+    Args:
+        workspace: whose texts are looked at.
+        guarded: the page's, which tells of errors.
+    """
+
+    def __init__(self, workspace: Workspace, guarded: Callable[[], AbstractContextManager[None]]) -> None:
+        self._workspace = workspace
+        self._runs: Sequence[Run] = ()
+        self._chart, self._note, self._work = Chart(), Note(), Work(guarded)
+        self._button = widgets.Button(description="Measure it", tooltip="On the first dev sentences of each run")
+        self._button.on_click(lambda _: self._start())
+        super().__init__([self._chart, self._note, self._button, self._work])
+
+    def show(self, runs: Sequence[Run]) -> None:
+        """Show what was measured of the Transformers among some runs."""
+        self._work.stop()
+        self._runs = [run for run in runs if run.recipe.model.family == "transformer"]
+        self._draw()
+
+    def _draw(self) -> None:
+        found = [answer.frame() for run in self._runs for answer in answers(run, signals)]
+        self._chart.layout.display = "" if found else "none"
+        if found:
+            self._chart.show(signals_figure(pd.concat(found, ignore_index=True).sort_values("at", ascending=False)))
+        lacking = [run for run in self._runs if not answers(run, signals)]
+        self._button.layout.display = "" if any(self._text(run) for run in lacking) else "none"
+        self._note.say(f"Not measured: {', '.join(run.name for run in lacking)}." if lacking else "")
+
+    def _text(self, run: Run) -> Text | None:
+        """Return the dev text of a run that can be measured."""
+        own = texts(run, self._workspace) if run.has_weights() else []
+        return next((text for text in own if text.split == "dev"), None)
+
+    def _start(self) -> None:
+        wanted = [(run, text) for run in self._runs if not answers(run, signals) and (text := self._text(run))]
+        self._work.start("looking into the norms", 2 * len(wanted), self._measure(wanted), waits=True)
+
+    def _measure(self, wanted: Sequence[tuple[Run, Text]]) -> Iterator[None]:
+        for run, text in wanted:
+            for at in ("best", "start"):
+                measure(run, signals, corpus=text.corpus, split=text.split, at=at)
+                yield
+        self._draw()

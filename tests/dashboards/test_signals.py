@@ -1,0 +1,61 @@
+"""What comes into each normalisation, on a page: what was measured, and what is measured on a click."""
+
+import shutil
+from contextlib import nullcontext
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from nmtlab.analysis.measure import answers
+from nmtlab.analysis.signals import signals
+from nmtlab.dashboards.signals import Signals
+from nmtlab.runs.run import Run, open_run
+from nmtlab.workspace import Workspace
+
+GALLERY = Path(__file__).parents[2] / "data/gallery"
+DEEP = "deep-de-en.pre-scalenorm"
+
+
+@pytest.fixture
+def deep(tmp_path) -> Workspace:
+    workspace = Workspace(tmp_path / "deep")
+    shutil.copytree(GALLERY / DEEP, workspace.gallery / DEEP)
+    return workspace
+
+
+def drawn(part: Signals) -> dict[str, list[float]]:
+    """Return what is drawn of the encoder's gradients by name of the line."""
+    return {t.name: list(t.y) for t in part._chart.figure.data if (t.xaxis, t.yaxis) == ("x3", "y3")}
+
+
+def test_what_was_measured_is_drawn_at_once(deep):
+    part, run = Signals(deep, nullcontext), open_run(DEEP, deep)
+    part.show([run])
+    stored = pd.concat([answer.frame() for answer in answers(run, signals)])
+    own = stored[(stored["side"] == "encoder") & (stored["at"] == "start")]
+    assert drawn(part)[f"{DEEP}, at the start"] == own["gradient"].tolist()
+    assert len(drawn(part)) == 2
+    assert (part._button.layout.display, part._note.value) == ("none", "")
+
+
+def test_what_was_not_is_measured_on_a_click_where_text_and_weights_are_here(hostile):
+    part, run = Signals(hostile, nullcontext), open_run("hostile", hostile)
+    part.show([run])
+    assert (part._chart.layout.display, part._note.value) == ("none", "Not measured: hostile.")
+    assert part._button.layout.display == ""
+    part._button.click()
+    assert {answer.question.arguments["at"] for answer in answers(run, signals)} == {"start", "best"}
+    assert set(drawn(part)) == {"hostile, at the start", "hostile, at the best"}
+    assert (part._button.layout.display, part._note.value) == ("none", "")
+    shutil.rmtree(run.folder / "measures")
+
+
+def test_without_text_or_weights_there_is_nothing_to_press(deep):
+    shutil.rmtree(deep.gallery / DEEP / "measures")
+    part = Signals(deep, nullcontext)
+    part.show([Run(deep.gallery / DEEP)])
+    assert part._note.value == f"Not measured: {DEEP}."
+    assert part._button.layout.display == "none"
+    part.show([Run(GALLERY / "small-tr-en.tied.s1")])  # no Transformer
+    assert part._note.value == ""
