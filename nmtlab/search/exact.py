@@ -1,0 +1,151 @@
+"""Exact search: the translation that a model holds to be the best of all (Stahlberg and Byrne, 2019; SPEC 4).
+
+Depth first, with the best complete score so far as the bound: what cannot come above it any more is cut off. A beam's
+result is a good first bound. Continuations of like length are tried several at a time, the most probable ones first.
+"""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from nmtlab.errors import RecipeError
+from nmtlab.models.interface import State, TranslationModel
+from nmtlab.recipe.search import SearchSettings
+from nmtlab.search.hypothesis import Hypothesis
+from nmtlab.search.scores import hypothesis_score, optimistic_bound
+from nmtlab.text.vocabulary import BOS, EOS
+
+_ABREAST = 16
+"""Hypotheses that are continued together."""
+
+
+@dataclass(frozen=True)
+class ExactResult:
+    """What an exact search of one sentence came to.
+
+    Args:
+        best: the best translation; None if every one is longer than allowed, or the budget ended before any.
+        expansions: how many hypotheses were continued.
+        complete: whether `best` is the best of all; else the budget cut the search off.
+    """
+
+    best: Hypothesis | None
+    expansions: int
+    complete: bool
+
+
+@dataclass
+class _Level:
+    """Continuations of some hypotheses of the same length, the most probable first; those before `next` are done.
+
+    Shapes: K hypotheses, n continuations.
+    """
+
+    state: State
+    tokens: Tensor  # (K, t)
+    parents: Tensor  # (n,) which hypothesis each continues
+    types: Tensor  # (n,) with which type
+    log_probs: Tensor  # (n,)
+    next: int = 0
+
+
+@torch.inference_mode()
+def exact_search(
+    model: TranslationModel,
+    source: Tensor,
+    settings: SearchSettings,
+    start: Hypothesis | None = None,
+    budget: int = 100_000,
+) -> ExactResult:
+    """Search for the best translation of one sentence.
+
+    Args:
+        model: in evaluation mode.
+        source: (1, S) ids ended by EOS.
+        settings: score and limits; the beam size means nothing here.
+        start: a translation that is known, as of a beam search; the result is never worse.
+        budget: most hypotheses that are continued, from 1.
+
+    Raises:
+        RecipeError: the score has a coverage penalty, for which there is no bound.
+    """
+    if settings.coverage:
+        raise RecipeError(f"search.coverage = {settings.coverage:g}: exact search has no bound for it", "set it to 0")
+    search = _Search(model, settings, limit=source.shape[1] - 1 + settings.extra_length, start=start)
+    complete = search.run(model.start(model.encode(source)), budget)
+    return ExactResult(search.best, search.expansions, complete)
+
+
+class _Search:
+    """A search under way: the best translation so far, and how much has been done."""
+
+    def __init__(self, model: TranslationModel, settings: SearchSettings, limit: int, start: Hypothesis | None) -> None:
+        self._model, self._settings, self._limit = model, settings, max(1, limit)
+        self.expansions, self.best = 0, None
+        if start is not None and start.finished:
+            self._offer(start.tokens, torch.tensor(start.log_prob, dtype=torch.float64))
+
+    def run(self, state: State, budget: int) -> bool:
+        """Search; return whether all that could be better has been tried."""
+        device = self._model.output_types.device
+        first = torch.empty(1, 0, dtype=torch.long, device=device)
+        levels = [self._continue(state, first, torch.zeros(1, device=device))]
+        while levels:
+            level = levels[-1]
+            some = slice(level.next, level.next + _ABREAST)
+            promising = int((self._hope(level.log_probs[some], level.tokens.shape[1] + 1) > self._bar).sum())
+            if not promising:  # nor is any after it, which is less probable
+                levels.pop()
+                continue
+            if self.expansions >= budget:
+                return False
+            some = slice(level.next, level.next + min(promising, budget - self.expansions))
+            level.next = some.stop
+            rows = level.parents[some]
+            tokens = torch.cat((level.tokens[rows], level.types[some, None]), dim=1)
+            levels.append(self._continue(level.state.select(rows[None]), tokens, level.log_probs[some]))
+        return True
+
+    @property
+    def _bar(self) -> float:
+        return -math.inf if self.best is None else self.best.score
+
+    def _hope(self, log_probs: Tensor, length: int) -> Tensor:
+        """Return what open hypotheses of so many tokens may still come to."""
+        lengths = torch.full_like(log_probs, length)
+        return optimistic_bound(self._settings, log_probs, lengths, torch.full_like(log_probs, self._limit))
+
+    def _continue(self, state: State, tokens: Tensor, log_prob: Tensor) -> _Level:
+        """Score what can follow hypotheses, (K, t) and (K,): keep the best that ends, return what is worth trying."""
+        self.expansions += len(tokens)
+        length = tokens.shape[1]
+        last = tokens[:, -1] if length else torch.full((1,), BOS, device=tokens.device)
+        step = self._model.step(state, last[None])
+        total = log_prob[:, None] + step.log_probs[0]  # (K, C)
+        ends = self._model.output_types == EOS
+        if length or self._settings.allow_empty:
+            self._end(tokens, total[:, ends].flatten())
+        open_ = total.masked_fill(ends, -math.inf)
+        if length + 2 > self._limit:
+            open_ = torch.full_like(open_, -math.inf)
+        flat = open_.flatten()
+        worth = (self._hope(flat, length + 1) > self._bar).nonzero().flatten()
+        values, order = flat[worth].sort(descending=True, stable=True)
+        place = worth[order]
+        columns = total.shape[1]
+        return _Level(step.state, tokens, place // columns, self._model.output_types[place % columns], values)
+
+    def _end(self, tokens: Tensor, log_prob: Tensor) -> None:
+        """Take the best of some translations, (K, t) without EOS and (K,), if it is the best so far."""
+        score, place = self._score(log_prob, tokens.shape[1] + 1).max(0)
+        if score > self._bar:
+            self._offer(tuple(tokens[place].tolist()), log_prob[place])
+
+    def _offer(self, tokens: tuple[int, ...], log_prob: Tensor) -> None:
+        score = self._score(log_prob, len(tokens) + 1).item()
+        self.best = Hypothesis(tokens, log_prob.item(), score, finished=True)
+
+    def _score(self, log_prob: Tensor, length: int) -> Tensor:
+        return hypothesis_score(self._settings, log_prob, torch.full_like(log_prob, length))
