@@ -14,6 +14,7 @@ from nmtlab.cli import (
     recipes,
     reproduce,
     runs,
+    search,
     train,
     trainability,
     translate,
@@ -39,6 +40,8 @@ app.command()(train.train)
 app.command()(translate.translate)
 app.command()(evaluate.evaluate)
 app.command()(compare.compare)
+app.command()(search.search_errors)
+app.command()(search.beam_sweep)
 app.command()(reproduce.reproduce)
 app.command()(trainability.trainability)
 app.command()(figures.figures)

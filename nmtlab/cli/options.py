@@ -76,3 +76,16 @@ def read_translations(path: Path, corpus: "ParallelCorpus", split: str) -> list[
             "give a line for each sentence, in the same order",
         )
     return lines
+
+
+def numbers(text: str, kind: type[int] | type[float], option: str) -> list[int] | list[float]:
+    """Return the numbers in an option's text, with commas between them, each above 0."""
+    from nmtlab.errors import NmtlabError
+
+    try:
+        numbers = [kind(part) for part in text.split(",")]
+    except ValueError as error:
+        raise NmtlabError(f"{option} {text}: {error}", "give numbers with commas between them") from error
+    if min(numbers) <= 0:
+        raise NmtlabError(f"{option} {text}: {min(numbers):g} is among them", "give numbers above 0")
+    return numbers

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nmtlab.cli.options import Set, Source, Target, Threads, changed, open_corpus
+from nmtlab.cli.options import Set, Source, Target, Threads, changed, numbers, open_corpus
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,7 +49,7 @@ def trainability(
     training = ", ".join([recipe, *(set_ or []), f"{updates} updates on {text.name}"])
     maker = made_by(environment(text.checksum(), torch.device("cpu")))
     kept = read_map(to)
-    wanted = points(_numbers(layers, int, "--layers"), _numbers(rates, float, "--rates"), range(1, seeds + 1))
+    wanted = points(numbers(layers, int, "--layers"), numbers(rates, float, "--rates"), range(1, seeds + 1))
     left = left_to_train(wanted, training, kept)
     to.parent.mkdir(parents=True, exist_ok=True)
     with tqdm(total=len(wanted), initial=len(wanted) - len(left), unit=" trainings", disable=None, leave=False) as bar:
@@ -60,18 +60,6 @@ def trainability(
             bar.update()
     _print_map(kept[kept["training"] == training], training)
     print(f"  written to {to}")
-
-
-def _numbers(text: str, kind: type[int] | type[float], option: str) -> list[int] | list[float]:
-    from nmtlab.errors import NmtlabError
-
-    try:
-        numbers = [kind(part) for part in text.split(",")]
-    except ValueError as error:
-        raise NmtlabError(f"{option} {text}: {error}", "give numbers with commas between them") from error
-    if min(numbers) <= 0:
-        raise NmtlabError(f"{option} {text}: {min(numbers):g} is among them", "give numbers above 0")
-    return numbers
 
 
 def _print_map(found: "pd.DataFrame", training: str) -> None:

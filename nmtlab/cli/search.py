@@ -1,0 +1,160 @@
+"""`nmtlab search-errors` and `nmtlab beam-sweep`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from nmtlab.cli.options import Beam, Set, Source, Split, Target, Threads, open_corpus, run_recipe
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from nmtlab.recipe import SearchSettings
+    from nmtlab.runs.run import Run
+    from nmtlab.text.corpus import ParallelCorpus
+
+RunName = Annotated[str, typer.Argument(help="Name of a run.")]
+CorpusName = Annotated[str, typer.Option(help="Corpus to translate. [default: the run's own]")]
+Limit = Annotated[int | None, typer.Option(min=1, help="Sentences, the first. [default: all]")]
+Score = Annotated[
+    Literal["log-prob", "average", "length-normalised", "word-reward"],
+    typer.Option(help="What is searched for; alpha, gamma and coverage by --set search.alpha=..."),
+]
+Csv = Annotated[Path | None, typer.Option("--csv", help="Also write the numbers behind it into this file.")]
+
+
+def search_errors(
+    run: RunName,
+    corpus: CorpusName = "",
+    split: Split = "test",
+    limit: Limit = None,
+    score: Score = "log-prob",
+    budget: Annotated[
+        int, typer.Option(min=1, help="Most hypotheses that exact search continues, a sentence.")
+    ] = 20000,
+    beam: Beam = None,
+    source: Source = "",
+    target: Target = "",
+    set_: Set = None,
+    threads: Threads = None,
+    csv: Csv = None,
+) -> None:
+    """Find the translation that the model holds to be best of all, and say how often a beam misses it.
+
+    Each sentence's answer is kept with the run: after Ctrl-C the same command goes on.
+    """
+    from tqdm import tqdm
+
+    from nmtlab.analysis.measure import measure_by_sentence
+    from nmtlab.analysis.search_errors import by_reference_length, error_rates
+    from nmtlab.analysis.search_errors import search_errors as errors
+    from nmtlab.cli.tables import print_table
+
+    opened, text, search = _asked(run, corpus, source, target, set_, threads, beam, score)
+    with tqdm(total=min(limit or text.count(split), text.count(split)), unit=" sentences", disable=None) as bar:
+        found = measure_by_sentence(
+            opened, errors, bar.update, corpus=text, split=split, search=search, budget=budget, limit=limit
+        )
+    _write(found, csv)
+    rates = error_rates(found)
+    shares = {"errors": "missed by the beam", "empty": "best is empty", "beam_empty": "beam's is empty"}
+    print_table(
+        f"{run}, {text.name} {split}: beam {search.beam_size}, {_said(search)}",
+        ["sentences", "searched to the end", *shares.values(), "length of the best", "of the beam's"],
+        [
+            [f"{rates['sentences']:.0f}", f"{rates['complete']:.1%}", *(f"{rates[name]:.1%}" for name in shares)]
+            + [f"{rates[name]:.3f}" for name in ("length_ratio", "beam_length_ratio")]
+        ],
+        set(),
+    )
+    print("  lengths are to the reference's, in tokens; what was not searched to the end counts in the first two alone")
+    bins = by_reference_length(found)
+    shown = {
+        "tokens": bins["from"].map("{:g}".format) + " to " + bins["to"].map("{:g}".format),
+        "sentences": bins["sentences"].map("{:,}".format),
+        "best": bins["exact_length"].map("{:.1f}".format),
+        "beam's": bins["beam_length"].map("{:.1f}".format),
+        "best is empty": bins["empty"].map("{:.1%}".format),
+    }
+    print_table("Mean lengths, by length of the reference", list(shown), _rows(shown), set(shown) - {"tokens"})
+
+
+def beam_sweep(
+    run: RunName,
+    corpus: CorpusName = "",
+    split: Split = "test",
+    limit: Limit = None,
+    score: Score = "log-prob",
+    beams: Annotated[str, typer.Option(help="Beam sizes.")] = "1,2,4,8,12,16,32,64,100,200",
+    source: Source = "",
+    target: Target = "",
+    set_: Set = None,
+    threads: Threads = None,
+    csv: Csv = None,
+) -> None:
+    """Translate with ever larger beams, and say what becomes of BLEU, of lengths and of empty translations.
+
+    What each beam found is kept with the run: after Ctrl-C the same command goes on with the next one.
+    """
+    from tqdm import tqdm
+
+    from nmtlab.analysis.beams import beam_sizes
+    from nmtlab.analysis.beams import beam_sweep as sweep
+    from nmtlab.cli.options import numbers
+    from nmtlab.cli.tables import print_table
+
+    opened, text, search = _asked(run, corpus, source, target, set_, threads, None, score)
+    searches = beam_sizes(search, numbers(beams, int, "--beams"))
+    total = len(searches) * min(limit or text.count(split), text.count(split))
+    with tqdm(total=total, unit=" sentences", disable=None, leave=False) as bar:
+        found = sweep(opened, text, searches, split, limit, bar.update)
+    _write(found, csv)
+    shown = {
+        "beam": found["beam_size"].map("{:,}".format),
+        "BLEU": found["bleu"].map("{:.2f}".format),
+        "length": found["length_ratio"].map("{:.3f}".format),
+        "empty": found["empty"].map("{:.1%}".format),
+        "cut off": found["cut_off"].map("{:.1%}".format),
+        "log p": found["log_prob"].map("{:.2f}".format),
+    }
+    sentences = found["sentences"].iloc[0]
+    title = f"{run}, {text.name} {split}, {sentences:,} sentences, {_said(search)}"
+    print_table(title, list(shown), _rows(shown), set(shown))
+    print("  length is to the reference's, in words")
+
+
+def _asked(
+    run: str, corpus: str, source: str, target: str, set_: list[str] | None, threads: int | None, beam: int | None,
+    score: str,
+) -> "tuple[Run, ParallelCorpus, SearchSettings]":  # fmt: skip
+    """Return the run, the text and the way of searching that are asked for."""
+    import torch
+
+    from nmtlab.runs.run import open_run
+    from nmtlab.workspace import Workspace
+
+    workspace = Workspace.find()
+    opened = open_run(run, workspace)
+    own = opened.recipe.corpus
+    text = open_corpus(workspace, corpus or own.name, source or own.source, target or own.target)
+    recipe = run_recipe(opened.recipe, [f"search.score={score}", *(set_ or [])], threads, beam)
+    if threads:
+        torch.set_num_threads(threads)
+    return opened, text, recipe.search
+
+
+def _rows(columns: "dict[str, pd.Series]") -> list[list[str]]:
+    return [list(row) for row in zip(*columns.values(), strict=True)]
+
+
+def _said(search: "SearchSettings") -> str:
+    parts = {"length-normalised": f", alpha {search.alpha:g}", "word-reward": f", gamma {search.gamma:g}"}
+    return search.score + parts.get(search.score, "") + (f", coverage {search.coverage:g}" if search.coverage else "")
+
+
+def _write(found: "pd.DataFrame", csv: Path | None) -> None:
+    from nmtlab.files import write_text
+
+    if csv:
+        write_text(csv, found.to_csv(index=False))

@@ -1,0 +1,120 @@
+"""What a beam misses, sentence by sentence and summed up."""
+
+import itertools
+
+import pandas as pd
+import pytest
+import torch
+
+from nmtlab.analysis.beams import beam_sizes, beam_sweep, decoded
+from nmtlab.analysis.measure import answers, measure_by_sentence
+from nmtlab.analysis.search_errors import by_reference_length, error_rates, search_errors
+from nmtlab.errors import RunError
+from nmtlab.evaluation import bleu_metric, default_tokenizer
+from nmtlab.recipe import SearchSettings
+from nmtlab.runs.run import Run
+from nmtlab.search.beam import beam_search
+from nmtlab.search.exact import exact_search
+from nmtlab.systems import open_system
+
+LOG_PROB = SearchSettings(score="log-prob", beam_size=2, extra_length=3)
+
+
+@pytest.fixture
+def run(trained, tmp_path) -> Run:
+    """A run of its own, so that no answer is there yet."""
+    import shutil
+
+    return Run(shutil.copytree(trained[0].folder, tmp_path / "whole"))
+
+
+def test_each_sentence_is_searched_by_beam_and_to_the_end(run, tiny_corpus):
+    rows = list(itertools.chain.from_iterable(search_errors(run, tiny_corpus, "dev", LOG_PROB, 500, limit=4)))
+    model, pipeline = (system := open_system(run, LOG_PROB)).model, system.pipeline
+    pairs = list(itertools.islice(tiny_corpus.pairs("dev"), 4))
+    assert [row["line"] for row in rows] == [1, 2, 3, 4]
+    for row, (source, target) in zip(rows, pairs, strict=True):
+        ids = torch.tensor([pipeline.source_ids(source)])
+        beam = beam_search(model, ids, LOG_PROB)[0].hypotheses[0]
+        exact = exact_search(model, ids, LOG_PROB, beam, 500)
+        assert (row["beam_score"], row["beam_length"]) == (beam.score, len(beam.tokens))
+        assert (row["exact_score"], row["exact_length"]) == (exact.best.score, len(exact.best.tokens))
+        assert (row["complete"], row["expansions"]) == (exact.complete, exact.expansions)
+        assert row["error"] == (exact.best.tokens != beam.tokens)
+        assert row["source_length"] == ids.shape[1] - 1
+        assert row["reference_length"] == len(pipeline.target_ids(target)) - 1
+        if row["complete"]:
+            assert row["exact_score"] >= row["empty_log_prob"] - 1e-5
+            if not row["exact_length"]:
+                assert row["exact_log_prob"] == pytest.approx(row["empty_log_prob"], abs=1e-5)
+
+
+def test_what_was_interrupted_goes_on_with_the_next_sentence(run, tiny_corpus):
+    asked = {"corpus": tiny_corpus, "split": "dev", "search": LOG_PROB, "budget": 200, "limit": 3}
+
+    def stop(done: int) -> None:
+        if done:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        measure_by_sentence(run, search_errors, stop, **asked)
+    assert answers(run, search_errors) == []
+    told = []
+    found = measure_by_sentence(run, search_errors, told.append, **asked)
+    assert told == [1, 1, 1]  # one was done before
+    assert found["line"].tolist() == [1, 2, 3]
+
+
+FOUND = pd.DataFrame(
+    {
+        "reference_length": [4, 5, 12, 14, 9], "exact_length": [4, 0, 0, 10, 9], "beam_length": [4, 5, 0, 14, 9],
+        "complete": [True, True, True, True, False], "error": [False, True, False, True, True],
+        "expansions": [10, 20, 30, 40, 1000],
+    }
+)  # fmt: skip
+
+
+def test_rates_are_of_the_sentences_that_were_searched_to_the_end():
+    rates = error_rates(FOUND)
+    assert rates.to_dict() == pytest.approx(
+        {
+            "sentences": 5, "complete": 0.8, "errors": 0.5, "empty": 0.5, "beam_empty": 0.25,
+            "length_ratio": 14 / 35, "beam_length_ratio": 23 / 35, "expansions": 30,
+        }
+    )  # fmt: skip
+
+
+def test_lengths_go_by_that_of_the_reference():
+    bins = by_reference_length(FOUND, edges=(0, 5, 10, 20))
+    assert bins.to_dict("list") == {
+        "from": [1, 11], "to": [5, 20], "sentences": [2, 2], "reference_length": [4.5, 13.0],
+        "exact_length": [2.0, 5.0], "beam_length": [4.5, 7.0], "empty": [0.5, 0.5],
+    }  # fmt: skip
+
+
+def test_a_sweep_has_a_row_for_each_beam_and_keeps_what_it_found(run, tiny_corpus):
+    told = []
+    searches = beam_sizes(LOG_PROB, [1, 3])
+    found = beam_sweep(run, tiny_corpus, searches, "dev", 5, told.append)
+    assert found["beam_size"].tolist() == [1, 3]
+    assert sum(told) == 10
+    references = [[target for _, target in itertools.islice(tiny_corpus.pairs("dev"), 5)]]
+    for row, search in zip(found.itertuples(), searches, strict=True):
+        lines = decoded(run, tiny_corpus, "dev", search, 5)
+        bleu = bleu_metric(default_tokenizer("en")).corpus_score(lines["text"].tolist(), references)
+        assert row.bleu == pytest.approx(bleu.score)
+        assert row.length_ratio == pytest.approx(bleu.sys_len / bleu.ref_len)
+        assert row.empty == (lines["length"] == 0).mean()
+        assert row.log_prob == pytest.approx(lines["log_prob"].mean())
+        assert row.sentences == 5
+    again = []
+    pd.testing.assert_frame_equal(beam_sweep(run, tiny_corpus, searches, "dev", 5, again.append), found)
+    assert again == []
+
+
+def test_a_phrase_based_system_has_nothing_to_search_through(tmp_path, tiny_corpus):
+    from pathlib import Path
+
+    moses = Run(Path(__file__).parents[2] / "data/gallery/small-qaa-en.moses")
+    with pytest.raises(RunError, match="phrase-based"):
+        next(search_errors(moses, moses.sentences, "dev"))

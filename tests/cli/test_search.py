@@ -1,0 +1,52 @@
+"""`nmtlab search-errors` and `nmtlab beam-sweep`."""
+
+import pandas as pd
+import pytest
+
+
+def test_what_a_beam_misses_is_printed_and_written(nmtlab, data, tiny_corpus, tmp_path):
+    corpus = str(tiny_corpus.folder)
+    said = nmtlab(
+        "search-errors", "whole", "--corpus", corpus, "--split", "dev", "--limit", "3", "--beam", "2",
+        "--budget", "300", "--csv", tmp_path / "errors.csv",
+    )  # fmt: skip
+    assert said.code == 0
+    assert "dev: beam 2, log-prob" in said.out
+    assert "missed by the beam" in said.out
+    assert "by length of the reference" in said.out
+    found = pd.read_csv(tmp_path / "errors.csv")
+    assert found["line"].tolist() == [1, 2, 3]
+    assert (found["expansions"] <= 300).all()
+    assert list((data / "runs/whole/measures").glob("search_errors.search_errors-*.parquet"))
+
+
+def test_a_sweep_is_printed_with_a_line_a_beam(nmtlab, data, tiny_corpus, tmp_path):
+    said = nmtlab(
+        "beam-sweep", "whole", "--corpus", tiny_corpus.folder, "--split", "dev", "--limit", "4", "--beams", "1,2",
+        "--score", "word-reward", "--set", "search.gamma=0.5", "--csv", tmp_path / "sweep.csv",
+    )  # fmt: skip
+    assert said.code == 0
+    assert "dev, 4 sentences, word-reward, gamma 0.5" in " ".join(said.out.split())
+    found = pd.read_csv(tmp_path / "sweep.csv")
+    assert found["beam_size"].tolist() == [1, 2]
+    assert set(found["gamma"]) == {0.5}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["search-errors", "nobody"], "nobody"),
+        (
+            ["search-errors", "whole", "--set", "search.coverage=0.2"],
+            "search.coverage = 0.2: exact search has no bound",
+        ),
+        (["beam-sweep", "whole", "--beams", "1,x"], "--beams 1,x"),
+        (["beam-sweep", "whole", "--beams", "0,2"], "--beams 0,2: 0 is among them"),
+        (["beam-sweep", "whole", "--set", "training.seed=2"], "training.seed=2: the run is trained already"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_a_line(nmtlab, data, tiny_corpus, arguments, said):
+    found = nmtlab(*arguments, "--corpus", tiny_corpus.folder)
+    assert found.code == 2
+    assert said in found.err
+    assert len(found.err.strip().splitlines()) == 1
