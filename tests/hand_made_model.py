@@ -108,7 +108,7 @@ class HandMadeModel(TranslationModel):
     def start(self, memory: Tensor) -> None:
         raise NotImplementedError
 
-    def step(self, state: None, token: Tensor, record: bool = False) -> Step:
+    def step(self, state: None, token: Tensor, record: bool = False, attention: None = None) -> Step:
         raise NotImplementedError
 
     def sublayers(self) -> list[Sublayer]:

@@ -51,7 +51,7 @@ class PointingModel(nn.Module):
     def start(self, memory: Tensor) -> PointingState:
         return PointingState(memory, 0)
 
-    def step(self, state: PointingState, token: Tensor, record: bool = False) -> Step:
+    def step(self, state: PointingState, token: Tensor, record: bool = False, attention: None = None) -> Step:
         sources = [tuple(t for t in row if t not in (PAD, EOS)) for row in state.source.tolist()]
         values = torch.stack([self._values(source, state.position) for source in sources])
         values = values.unsqueeze(1).expand(-1, token.shape[1], -1)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from nmtlab.models.interface import Record, Step
+from nmtlab.models.interface import Record, Step, TranslationModel
 from nmtlab.text.vocabulary import EOS, PAD
 
 
@@ -46,7 +46,9 @@ class ScriptedModel:
     def start(self, memory: Tensor) -> ScriptedState:
         return ScriptedState([[()] for _ in memory], memory)
 
-    def step(self, state: ScriptedState, token: Tensor, record: bool = False) -> Step:
+    columns = TranslationModel.columns
+
+    def step(self, state: ScriptedState, token: Tensor, record: bool = False, attention: Tensor | None = None) -> Step:
         self.steps += 1
         started = bool(state.prefixes[0][0]) or int(token[0, 0]) != 1
         prefixes = [

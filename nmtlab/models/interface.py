@@ -107,8 +107,16 @@ class TranslationModel(nn.Module, ABC):
         """Return the state before the first token, with one slot a sentence."""
 
     @abstractmethod
-    def step(self, state: Any, token: Tensor, record: bool = False) -> Step:
-        """Read one token a slot, (B, K) ids, and score the next one."""
+    def step(self, state: Any, token: Tensor, record: bool = False, attention: Tensor | None = None) -> Step:
+        """Read one token a slot, and score the next one.
+
+        Args:
+            state: where the decoder stands.
+            token: (B, K) ids.
+            record: also return what the step saw.
+            attention: weights on the source that take the place of the model's own where they are not NaN,
+                broadcastable to those of `Record`, (layers, B, K, heads, S).
+        """
 
     @abstractmethod
     def forward(self, pairs: Pairs) -> Tensor:

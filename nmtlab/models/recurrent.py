@@ -155,9 +155,10 @@ class RecurrentModel(TranslationModel):
         layers = [tuple(tensor.unsqueeze(1) for tensor in state) for state in last]
         return RecurrentState(source, layers, torch.zeros_like(layers[0][0]))
 
-    def step(self, state: RecurrentState, token: Tensor, record: bool = False) -> Step:
+    def step(self, state: RecurrentState, token: Tensor, record: bool = False, attention: Tensor | None = None) -> Step:
         nothing = [None] * len(self.cells)
-        state, weights = self._advance(state, self._project(token), nothing, nothing)
+        imposed = None if attention is None else attention[0, :, :, 0]
+        state, weights = self._advance(state, self._project(token), nothing, nothing, imposed)
         read = self._read(state.h_tilde, self._attended(weights, state.memory))
         log_probs = self.output(read).log_softmax(-1)
         return Step(log_probs, state, Record(weights[None, :, :, None]) if record else None)
@@ -223,7 +224,12 @@ class RecurrentModel(TranslationModel):
         return self.cells[0].project(self.dropout(at_length(self.target_embedding.table(token), self.radius)))
 
     def _advance(
-        self, state: RecurrentState, sums: Tensor, masks: Sequence[Tensor | None], recurrent: Sequence[Tensor | None]
+        self,
+        state: RecurrentState,
+        sums: Tensor,
+        masks: Sequence[Tensor | None],
+        recurrent: Sequence[Tensor | None],
+        imposed: Tensor | None = None,
     ) -> tuple[RecurrentState, Tensor]:
         """Read a word in every slot.
 
@@ -232,6 +238,7 @@ class RecurrentModel(TranslationModel):
             sums: what the words add to the first cell's sums, (B, K, gates).
             masks: of each layer's output; None: nothing is dropped.
             recurrent: of each layer's h on its way to its next step.
+            imposed: weights on the source in place of its own, (B, K, S).
 
         Returns:
             The state after it, and the weights on the source, (B, K, S).
@@ -244,7 +251,7 @@ class RecurrentModel(TranslationModel):
             layers.append(after)
             output = after[0] + below if self.residual and below is not None else after[0]
             below = output if mask is None else output * mask
-        context, weights = self.attention(below, state.memory.keys, state.memory.values, state.memory.mask)
+        context, weights = self.attention(below, state.memory.keys, state.memory.values, state.memory.mask, imposed)
         h_tilde = self.combine(torch.cat((context, below), dim=-1)).tanh()
         return RecurrentState(state.memory, layers, h_tilde), weights
 

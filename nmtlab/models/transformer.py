@@ -4,7 +4,7 @@ Shapes as in `interface`; H heads, d_k = D / H.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -65,7 +65,13 @@ class DecoderLayer(nn.Module):
         return self.feed_forward_residual(x, self.feed_forward)
 
     def step(
-        self, x: Tensor, past: KeysValues | None, memory: KeysValues, memory_mask: Tensor | None, record: bool
+        self,
+        x: Tensor,
+        past: KeysValues | None,
+        memory: KeysValues,
+        memory_mask: Tensor | None,
+        record: bool,
+        imposed: Tensor | None,
     ) -> tuple[Tensor, KeysValues, Tensor | None]:
         """Return the output at one more position, (B, K, D), the keys and values so far, and attention weights."""
         slots = x.shape[:2]
@@ -78,7 +84,7 @@ class DecoderLayer(nn.Module):
             return self.attention(y, *seen[0])[0].view(*slots, -1)
 
         def attend_to_source(y: Tensor) -> Tensor:
-            mixed, seen[1] = self.cross_attention(y, *memory, memory_mask, record=record)
+            mixed, seen[1] = self.cross_attention(y, *memory, memory_mask, record=record, imposed=imposed)
             return mixed
 
         x = self.attention_residual(x, attend_to_past)
@@ -187,16 +193,19 @@ class Transformer(TranslationModel):
         keys_values = [layer.cross_attention.keys_values(memory.states) for layer in self.decoder]
         return TransformerState(keys_values, memory.mask, [None] * len(self.decoder), position=0, slots=1)
 
-    def step(self, state: TransformerState, token: Tensor, record: bool = False) -> Step:
+    def step(
+        self, state: TransformerState, token: Tensor, record: bool = False, attention: Tensor | None = None
+    ) -> Step:
+        imposed = _by_layer(attention, len(self.decoder))
         x = self._embed(self.target_embedding, token, language=1, position=state.position)
-        past, attention = [], []
-        for layer, layer_past, layer_memory in zip(self.decoder, state.past, state.memory, strict=True):
-            x, layer_past, weights = layer.step(x, layer_past, layer_memory, state.memory_mask, record)
+        past, seen = [], []
+        for layer, layer_past, layer_memory, own in zip(self.decoder, state.past, state.memory, imposed, strict=True):
+            x, layer_past, weights = layer.step(x, layer_past, layer_memory, state.memory_mask, record, own)
             past.append(layer_past)
-            attention.append(weights)
+            seen.append(weights)
         log_probs = self.output(self.decoder_norm(x)).log_softmax(-1)
         after = TransformerState(state.memory, state.memory_mask, past, state.position + 1, token.shape[1])
-        return Step(log_probs, after, Record(torch.stack(attention).transpose(2, 3)) if record else None)
+        return Step(log_probs, after, Record(torch.stack(seen).transpose(2, 3)) if record else None)
 
     def sublayers(self) -> list[Sublayer]:
         kinds = (("attention", "attention"), ("cross_attention", "cross-attention"), ("feed_forward", "feed-forward"))
@@ -224,3 +233,8 @@ class Transformer(TranslationModel):
 
     def _output_rows(self) -> Tensor:
         return self.output_layer.rows(self.target_embedding.table())
+
+
+def _by_layer(attention: Tensor | None, layers: int) -> Sequence[Tensor | None]:
+    """Return what is imposed on each layer, (B, H, K, S), of (layers, B, K, H, S)."""
+    return [None] * layers if attention is None else list(attention.transpose(2, 3).expand(layers, -1, -1, -1, -1))

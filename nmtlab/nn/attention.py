@@ -42,6 +42,7 @@ class MultiHeadAttention(nn.Module):
         mask: Tensor | None = None,
         causal: bool = False,
         record: bool = False,
+        imposed: Tensor | None = None,
     ) -> tuple[Tensor, Tensor | None]:
         """Attend from x to keys and values.
 
@@ -51,14 +52,17 @@ class MultiHeadAttention(nn.Module):
             mask: added to the scores, -inf where a key may not be attended to: broadcastable to (B, H, Q, K).
             causal: query i sees keys 0 to i only; excludes `mask`.
             record: also return the weights, which then are computed one by one with the same numbers.
+            imposed: weights that take the place of its own where they are not NaN, broadcastable to (B, H, Q, K).
 
         Returns:
             (B, Q, D), and the weights (B, H, Q, K) or None.
         """
         queries = self._split(self.query(x))  # (B, H, Q, d_k)
         drops = self.training and self.dropout.p > 0
-        if record or (drops and x.device.type == "cpu"):  # where torch's own would do the same, with dearer dropout
+        # On a CPU torch's own would do the same, with dearer dropout.
+        if record or imposed is not None or (drops and x.device.type == "cpu"):
             weights = _weights(queries, keys, mask, causal)  # (B, H, Q, K)
+            weights = weights if imposed is None else impose(imposed, weights)
             mixed = self.dropout(weights) @ values
         else:
             weights = None
@@ -68,6 +72,11 @@ class MultiHeadAttention(nn.Module):
 
     def _split(self, x: Tensor) -> Tensor:
         return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+
+
+def impose(imposed: Tensor, weights: Tensor) -> Tensor:
+    """Return weights with others in their place where these are not NaN."""
+    return torch.where(imposed.isnan(), weights, imposed.to(weights.dtype))
 
 
 def _weights(queries: Tensor, keys: Tensor, mask: Tensor | None, causal: bool) -> Tensor:

@@ -9,6 +9,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from nmtlab.nn.attention import impose
+
 ScoreKind = Literal["general", "dot", "additive"]
 
 
@@ -30,12 +32,15 @@ class GlobalAttention(nn.Module):
         """Return what queries are scored against, (B, S, D), of memory, (B, S, D): computed once a sentence."""
         return self.key(memory)
 
-    def forward(self, queries: Tensor, keys: Tensor, memory: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+    def forward(
+        self, queries: Tensor, keys: Tensor, memory: Tensor, mask: Tensor, imposed: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
         """Attend from queries, (B, Q, D).
 
         Args:
             keys, memory: (B, S, D).
             mask: (B, 1, S), -inf where a position may not be attended to, else 0.
+            imposed: weights that take the place of its own where they are not NaN, broadcastable to (B, Q, S).
 
         Returns:
             (B, Q, D) mixed memory, and the weights (B, Q, S).
@@ -46,4 +51,5 @@ class GlobalAttention(nn.Module):
         else:
             scores = F.linear((queries.unsqueeze(2) + keys.unsqueeze(1)).tanh(), self.v) + mask
         weights = scores.softmax(-1)
+        weights = weights if imposed is None else impose(imposed, weights)
         return weights @ memory, weights

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from nmtlab.models.interface import Record, State, TranslationModel
 from nmtlab.recipe.search import SearchSettings
+from nmtlab.search.given import NOTHING, Given
 from nmtlab.search.hypothesis import Hypothesis, SearchResult, TreeStep
 from nmtlab.search.scores import coverage_penalty, hypothesis_score, optimistic_bound
 from nmtlab.search.top import top_by_id
@@ -39,7 +40,12 @@ class _Beam:
 
 @torch.inference_mode()
 def beam_search(
-    model: TranslationModel, source: Tensor, settings: SearchSettings, n_best: int = 1, record: bool = False
+    model: TranslationModel,
+    source: Tensor,
+    settings: SearchSettings,
+    n_best: int = 1,
+    record: bool = False,
+    given: Given = NOTHING,
 ) -> list[SearchResult]:
     """Search for translations of a batch; the result of a sentence does not depend on the others.
 
@@ -49,15 +55,16 @@ def beam_search(
         settings: beam size, score and limits.
         n_best: how many hypotheses to return for a sentence, at most; search goes on until these are certain.
         record: keep attention and the whole search tree.
+        given: how translations begin, and what the model attends to.
     """
     results: list[SearchResult | None] = [None] * source.shape[0]
     trees: list[list[TreeStep]] = [[] for _ in results]
     source_mask = source != PAD
     state = model.start(model.encode(source))
-    beam = _first(source_mask, settings)
+    beam = _first(source_mask, settings, given)
     while True:
         before = beam
-        parents, beam, state, seen = _advance(model, before, state, source_mask, settings, record)
+        parents, beam, state, seen = _advance(model, before, state, source_mask, settings, given, record)
         if record:
             _remember(trees, parents, beam, seen.attention)
         done = _decided(beam, settings, n_best)
@@ -71,13 +78,13 @@ def beam_search(
         state = state.select(parents[kept] + kept[:, None] * before.tokens.shape[1])
 
 
-def _first(source_mask: Tensor, settings: SearchSettings) -> _Beam:
+def _first(source_mask: Tensor, settings: SearchSettings, given: Given) -> _Beam:
     sentences, device = source_mask.shape[0], source_mask.device
     zeros = torch.zeros(sentences, 1, device=device)
-    words = source_mask.sum(1, keepdim=True) - 1
+    longest = source_mask.sum(1, keepdim=True) - 1 + settings.extra_length
     return _Beam(
         sentence=torch.arange(sentences, device=device),
-        limit=(words + settings.extra_length).clamp_min(1),
+        limit=longest.clamp_min(given.shortest()),
         tokens=torch.empty(sentences, 1, 0, dtype=torch.long, device=device),
         log_prob=zeros,
         length=zeros.long(),
@@ -88,7 +95,13 @@ def _first(source_mask: Tensor, settings: SearchSettings) -> _Beam:
 
 
 def _advance(
-    model: TranslationModel, beam: _Beam, state: State, source_mask: Tensor, settings: SearchSettings, record: bool
+    model: TranslationModel,
+    beam: _Beam,
+    state: State,
+    source_mask: Tensor,
+    settings: SearchSettings,
+    given: Given,
+    record: bool,
 ) -> tuple[Tensor, _Beam, State, Record | None]:
     """Choose the best continuations: one step of the search for every sentence of the beam.
 
@@ -98,7 +111,9 @@ def _advance(
     """
     sentences, _, steps = beam.tokens.shape
     last = beam.tokens[..., -1] if steps else torch.full((sentences, 1), BOS, device=beam.tokens.device)
-    log_probs, state, seen = model.step(state, last, record or beam.attended is not None)
+    imposed = given.imposed(beam.sentence, steps)
+    log_probs, state, seen = model.step(state, last, record or beam.attended is not None, imposed)
+    log_probs = given.adjusted(model, log_probs, beam.sentence, steps)
     if steps == 0 and not settings.allow_empty:
         log_probs = log_probs.masked_fill(model.output_types == EOS, -math.inf)
     values, columns = top_by_id(log_probs, min(settings.beam_size, log_probs.shape[-1]))  # (B, K, k)

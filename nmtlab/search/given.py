@@ -1,0 +1,52 @@
+"""What a person has decided of translations before they are searched for: how they begin, where the model looks."""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from nmtlab.models.interface import TranslationModel
+from nmtlab.text.vocabulary import PAD
+
+
+@dataclass(frozen=True)
+class Given:
+    """Constraints on the translations of a batch; sentences stand for its places.
+
+    Args:
+        prefix: (sentences, P) ids that translations begin with, padded, without EOS; a type that may not be produced
+            counts as UNK.
+        attention: weights on the source that take the place of the model's own in the first T steps where they are not
+            NaN; broadcastable to (layers, sentences, T, heads, S).
+        penalty: (sentences, T, C) what is taken off the log-probabilities of the first T steps, so that the search goes
+            elsewhere.
+    """
+
+    prefix: Tensor | None = None
+    attention: Tensor | None = None
+    penalty: Tensor | None = None
+
+    def shortest(self) -> Tensor | int:
+        """Return the fewest tokens of a translation, EOS included, (sentences, 1)."""
+        return 1 if self.prefix is None else (self.prefix != PAD).sum(1, keepdim=True) + 1
+
+    def imposed(self, sentence: Tensor, step: int) -> Tensor | None:
+        """Return the attention imposed on a step of some sentences, (B,), as `TranslationModel.step` takes it."""
+        if self.attention is None or step >= self.attention.shape[2]:
+            return None
+        return self.attention[:, sentence, step].unsqueeze(2)
+
+    def adjusted(self, model: TranslationModel, log_probs: Tensor, sentence: Tensor, step: int) -> Tensor:
+        """Return log-probabilities, (B, K, C), less the penalty, and -inf for what does not go on with the prefix."""
+        if self.penalty is not None and step < self.penalty.shape[1]:
+            log_probs = log_probs - self.penalty[sentence, step].unsqueeze(1)
+        if self.prefix is None or step >= self.prefix.shape[1]:
+            return log_probs
+        token = self.prefix[sentence, step]
+        wanted = torch.arange(log_probs.shape[-1], device=token.device) == model.columns(token)[:, None]
+        free = (token == PAD)[:, None]
+        return log_probs.masked_fill(~(wanted | free).unsqueeze(1), -math.inf)
+
+
+NOTHING = Given()

@@ -1,0 +1,84 @@
+"""Sampling: translations drawn from the model, from all of its distribution or from its head.
+
+Shapes: B sentences, K samples a sentence, C output columns.
+"""
+
+import math
+
+import torch
+from torch import Tensor
+
+from nmtlab.models.interface import TranslationModel
+from nmtlab.search.hypothesis import Hypothesis
+from nmtlab.text.vocabulary import BOS, EOS, PAD
+
+
+@torch.inference_mode()
+def sample(
+    model: TranslationModel,
+    source: Tensor,
+    samples: int = 1,
+    temperature: float = 1.0,
+    top_k: int = 0,
+    top_p: float = 1.0,
+    extra_length: int = 50,
+    seed: int = 1,
+) -> list[list[Hypothesis]]:
+    """Draw translations of a batch.
+
+    Args:
+        model: in evaluation mode.
+        source: (B, S) ids ended by EOS, padded.
+        samples: of each sentence, from 1.
+        temperature: log-probabilities are divided by it before they are drawn from, above 0.
+        top_k: draw from the k most probable types alone (Fan et al. 2018); 0: from all.
+        top_p: draw from the fewest types whose probabilities sum up to it, above 0 to 1 (nucleus sampling; Holtzman et
+            al. 2020).
+        extra_length: a translation may be so much longer than the source.
+        seed: of what is drawn.
+
+    Returns:
+        The samples of each sentence in the order of drawing; `log_prob` and `score` are the model's log p of a sample,
+        whatever it was drawn from.
+    """
+    generator = torch.Generator(source.device).manual_seed(seed)
+    sentences = len(source)
+    state = model.start(model.encode(source))
+    state = state.select(torch.arange(sentences, device=source.device)[:, None].expand(-1, samples))
+    limit = ((source != PAD).sum(1) - 1 + extra_length).clamp_min(1)
+    last = torch.full((sentences, samples), BOS, device=source.device)
+    log_prob, open_ = torch.zeros(sentences, samples, device=source.device), torch.ones_like(last, dtype=torch.bool)
+    drawn: list[Tensor] = []
+    while open_.any():
+        log_probs, state, _ = model.step(state, last)
+        head = _head(log_probs / temperature, top_k, top_p)
+        columns = torch.multinomial(head.exp().flatten(0, 1), 1, generator=generator).view(sentences, samples)
+        log_prob = log_prob + log_probs.gather(-1, columns.unsqueeze(-1)).squeeze(-1) * open_
+        last = torch.where(open_, model.output_types[columns], PAD)
+        drawn.append(last)
+        open_ = open_ & (last != EOS) & (len(drawn) < limit)[:, None]
+    tokens = torch.stack(drawn, dim=-1)  # (B, K, t)
+    return [
+        [_hypothesis(row, value) for row, value in zip(rows, values, strict=True)]
+        for rows, values in zip(tokens.tolist(), log_prob.tolist(), strict=True)
+    ]
+
+
+def _head(scores: Tensor, top_k: int, top_p: float) -> Tensor:
+    """Return log-probabilities, (..., C), of what is drawn from: -inf outside of the head of the distribution."""
+    log_probs = scores.log_softmax(-1)
+    if top_k:
+        least = log_probs.topk(min(top_k, log_probs.shape[-1])).values[..., -1:]
+        log_probs = log_probs.masked_fill(log_probs < least, -math.inf).log_softmax(-1)
+    if top_p < 1:
+        ordered, order = log_probs.sort(descending=True, stable=True)
+        before = ordered.exp().cumsum(-1) - ordered.exp()  # the most probable one always stays
+        tail = (before >= top_p).scatter(-1, order, before >= top_p)
+        log_probs = log_probs.masked_fill(tail, -math.inf).log_softmax(-1)
+    return log_probs
+
+
+def _hypothesis(tokens: list[int], log_prob: float) -> Hypothesis:
+    kept = [token for token in tokens if token != PAD]
+    finished = bool(kept) and kept[-1] == EOS
+    return Hypothesis(tuple(kept[: len(kept) - finished]), log_prob, log_prob, finished)

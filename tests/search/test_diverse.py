@@ -1,0 +1,48 @@
+"""Groups of a beam that are kept apart."""
+
+import numpy as np
+import pytest
+import torch
+
+from nmtlab.models.build import build_model
+from nmtlab.recipe import SearchSettings, TransformerSettings
+from nmtlab.search.beam import beam_search
+from nmtlab.search.diverse import diverse_beam_search
+from nmtlab.search.forced import force
+from nmtlab.text.vocabulary import BOS, EOS, PAD
+
+SOURCE = torch.tensor([[4, 5, EOS], [5, EOS, PAD]])
+SETTINGS = SearchSettings(score="length-normalised", beam_size=2, extra_length=4, allow_empty=False)
+
+
+@pytest.fixture(scope="module")
+def model():
+    torch.manual_seed(7)
+    settings = TransformerSettings(d_model=16, d_ff=16, heads=2, encoder_layers=1, decoder_layers=1)
+    return build_model(settings, 12, np.arange(12) > BOS, joint=False).double().eval()
+
+
+def test_the_first_group_is_an_ordinary_beam_and_without_strength_all_are(model):
+    plain = [result.hypotheses[0].tokens for result in beam_search(model, SOURCE, SETTINGS)]
+    assert [group[0].tokens for group in diverse_beam_search(model, SOURCE, SETTINGS, 3)] == plain
+    for groups, best in zip(diverse_beam_search(model, SOURCE, SETTINGS, 3, strength=0.0), plain, strict=True):
+        assert [h.tokens for h in groups] == [best] * 3
+
+
+def test_with_strength_enough_no_group_says_at_a_step_what_another_has_said(model):
+    for groups in diverse_beam_search(model, SOURCE, SETTINGS, 3, strength=1000.0):
+        chosen = [(*h.tokens, *[EOS] * h.finished) for h in groups]
+        for step in range(min(map(len, chosen))):
+            said = [tokens[step] for tokens in chosen]
+            assert len(set(said)) == 3
+
+
+def test_log_probabilities_and_scores_are_the_models_own(model):
+    found = diverse_beam_search(model, SOURCE, SETTINGS, 2, strength=0.8)
+    for source, groups in zip(SOURCE, found, strict=True):
+        for hypothesis in groups:
+            length = len(hypothesis.tokens) + hypothesis.finished
+            target = torch.tensor([[*hypothesis.tokens, EOS][:length]])
+            (own,) = force(model, source[source != PAD][None], target)
+            assert hypothesis.log_prob == pytest.approx(own.log_prob)
+            assert hypothesis.score == pytest.approx(own.log_prob / ((5 + length) / 6) ** 0.6)
