@@ -1,6 +1,6 @@
 """Train any recipe, and open any run as something that translates."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from nmtlab.device import choose_device
 from nmtlab.errors import RunError
@@ -8,6 +8,7 @@ from nmtlab.models.build import load_weights
 from nmtlab.recipe import Recipe, SearchSettings
 from nmtlab.recipe.machine import MachineSettings
 from nmtlab.runs.run import Run, Which
+from nmtlab.search.ensemble import Ensemble, Mean
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.training import trainer
 from nmtlab.training.events import Ended, OnEvent, Preparing, ignore
@@ -80,3 +81,34 @@ def open_system(
     weights, _ = run.weights(which)
     load_weights(model, weights)
     return Translator(model.to(device).eval(), run.pipeline, search or run.recipe.search)
+
+
+def open_ensemble(
+    runs: Sequence[Run],
+    search: SearchSettings | None = None,
+    mean: Mean = "arithmetic",
+    machine: MachineSettings | None = None,
+) -> Translator:
+    """Return a translator with the weights of several runs.
+
+    Args:
+        runs: neural, with the same vocabularies; the first one's settings count where none are given.
+        search, machine: as of `open_system`.
+        mean: of the probabilities of the next token, arithmetic or geometric.
+
+    Raises:
+        RunError: one of them is phrase-based, has no weights, or has another vocabulary than the first.
+    """
+    first = runs[0]
+    for run in runs:
+        if run.recipe.model.family == "phrase":
+            raise RunError(f"run {run.name!r}: phrase-based, it has no probabilities to average", "leave it out")
+        if run.pipeline.checksum() != first.pipeline.checksum():
+            raise RunError(
+                f"runs {first.name!r} and {run.name!r}: not the same vocabularies",
+                "train both on the same corpus with the same text settings",
+            )
+    systems = [open_system(run, search, machine=machine or first.recipe.machine) for run in runs]
+    return Translator(
+        Ensemble([system.model for system in systems], mean), first.pipeline, search or first.recipe.search
+    )

@@ -5,16 +5,22 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import torch
+from torch import Tensor
 
 from nmtlab.models.interface import TranslationModel
 from nmtlab.recipe.search import SearchSettings
 from nmtlab.search.attention import word_attention
 from nmtlab.search.beam import beam_search
 from nmtlab.search.forced import Forced, force_all
+from nmtlab.search.given import Given
 from nmtlab.search.hypothesis import Hypothesis
 from nmtlab.text.batches import pad, sorted_batches
 from nmtlab.text.pipeline import Pipeline
-from nmtlab.text.vocabulary import EOS, UNK
+from nmtlab.text.vocabulary import EOS, PAD, UNK
+
+Search = Callable[[TranslationModel, Tensor, Sequence[int]], list[list[Hypothesis]]]
+"""Finds translations of a batch: of the model, source ids (B, S) ended by EOS and padded, and the places of the batch's
+lines among those that are translated; the best of each sentence first."""
 
 
 class Replacement(NamedTuple):
@@ -67,7 +73,11 @@ class Translator:
         self.settings = settings
 
     def translate(
-        self, lines: Sequence[str], n_best: int = 1, on_progress: Callable[[int], None] = lambda lines: None
+        self,
+        lines: Sequence[str],
+        n_best: int = 1,
+        on_progress: Callable[[int], None] = lambda lines: None,
+        search: Search | None = None,
     ) -> list[Translation]:
         """Translate lines; a blank one stays blank.
 
@@ -75,7 +85,9 @@ class Translator:
             lines: plain text, a sentence a line.
             n_best: how many translations of each to return, at most the beam size.
             on_progress: told how many more lines are done.
+            search: another way of searching than the settings' beam, which then decides how many there are.
         """
+        search = search or self._beam(n_best)
         translations: list[Translation] = [Translation([""], []) for _ in lines]
         filled = [place for place, line in enumerate(lines) if line.strip()]
         ids = self.pipeline.encode_source([lines[place] for place in filled])
@@ -84,7 +96,8 @@ class Translator:
         self.model.eval()
         budget = max(1, self.settings.batch_tokens // self.settings.beam_size)
         for batch in sorted_batches([len(row) for row in ids], budget):
-            found = self._search([ids[i] for i in batch], n_best)
+            source = torch.from_numpy(pad([ids[i] for i in batch])).to(self.model.output_types.device)
+            found = search(self.model, source, [filled[i] for i in batch])
             replaced = self._replacements([lines[filled[i]] for i in batch], [ids[i] for i in batch], found)
             for i, hypotheses, replacements in zip(batch, found, replaced, strict=True):
                 translations[filled[i]] = Translation(self._texts(hypotheses, replacements), hypotheses, replacements)
@@ -92,10 +105,27 @@ class Translator:
         self.model.train(was_training)
         return translations
 
-    def _search(self, ids: Sequence[Sequence[int]], n_best: int) -> list[list[Hypothesis]]:
-        source = torch.from_numpy(pad(ids)).to(self.model.output_types.device)
-        results = beam_search(self.model, source, self.settings, n_best)
-        return [result.hypotheses for result in results]
+    def beginning(self, prefixes: Sequence[str], n_best: int = 1) -> Search:
+        """Return a beam search for translations that begin as a person has begun them.
+
+        Args:
+            prefixes: plain text for each line that will be translated, empty where nothing is begun.
+            n_best: as of `translate`.
+        """
+        begun = [row[:-1] for row in self.pipeline.encode_target(prefixes)]
+
+        def search(model: TranslationModel, source: Tensor, places: Sequence[int]) -> list[list[Hypothesis]]:
+            prefix = torch.from_numpy(pad([[*begun[place], PAD] for place in places])).to(source.device)
+            results = beam_search(model, source, self.settings, n_best, given=Given(prefix=prefix))
+            return [result.hypotheses for result in results]
+
+        return search
+
+    def _beam(self, n_best: int) -> Search:
+        def search(model: TranslationModel, source: Tensor, _: Sequence[int]) -> list[list[Hypothesis]]:
+            return [result.hypotheses for result in beam_search(model, source, self.settings, n_best)]
+
+        return search
 
     def _replacements(
         self, lines: Sequence[str], ids: Sequence[Sequence[int]], found: Sequence[Sequence[Hypothesis]]

@@ -1,14 +1,22 @@
 """`nmtlab translate`."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from nmtlab.cli.options import Beam, Set, Threads, read_text, run_recipe
 
 if TYPE_CHECKING:
-    from nmtlab.translation import Translation, Translator
+    from collections.abc import Sequence
+
+    from torch import Tensor
+
+    from nmtlab.models.interface import TranslationModel
+    from nmtlab.recipe import SearchSettings
+    from nmtlab.runs.run import Run
+    from nmtlab.search.hypothesis import Hypothesis
+    from nmtlab.translation import Search, Translation, Translator
 
 
 def translate(
@@ -25,6 +33,27 @@ def translate(
         bool,
         typer.Option("--scores", help="Put line number, score and log-probability before each, separated by tabs."),
     ] = False,
+    with_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--with", metavar="RUN", help="Translate with this run too, as an ensemble; may be given many times."
+        ),
+    ] = None,
+    mean: Annotated[
+        Literal["arithmetic", "geometric"], typer.Option(help="Of the probabilities of an ensemble's runs.")
+    ] = "arithmetic",
+    prefix: Annotated[
+        Path | None, typer.Option(help="How translations begin: a line of this file for each of the text.")
+    ] = None,
+    samples: Annotated[int, typer.Option(min=0, help="Draw so many translations of each, instead of searching.")] = 0,
+    temperature: Annotated[float, typer.Option(help="Of what is drawn from.")] = 1.0,
+    top_k: Annotated[int, typer.Option(min=0, help="Draw from the k most probable types alone; 0: from all.")] = 0,
+    top_p: Annotated[float, typer.Option(help="Draw from the fewest types that have so much probability.")] = 1.0,
+    seed: Annotated[int, typer.Option(min=0, help="Of what is drawn.")] = 1,
+    groups: Annotated[
+        int, typer.Option(min=0, help="Search with so many beams that are kept apart, and show the best of each.")
+    ] = 0,
+    strength: Annotated[float, typer.Option(min=0, help="How much they are kept apart.")] = 0.5,
     last: Annotated[bool, typer.Option("--last", help="Use the last checkpoint instead of the best.")] = False,
     set_: Set = None,
     threads: Threads = None,
@@ -32,22 +61,32 @@ def translate(
     """Translate text, a sentence a line; a blank line stays blank."""
     from nmtlab.errors import RecipeError
     from nmtlab.runs.run import open_run
-    from nmtlab.systems import open_system
+    from nmtlab.systems import open_ensemble, open_system
     from nmtlab.workspace import Workspace
 
-    opened = open_run(run, Workspace.find())
+    workspace = Workspace.find()
+    opened = open_run(run, workspace)
     recipe = run_recipe(opened.recipe, set_, threads, beam)
     if n_best > recipe.search.beam_size:
         raise RecipeError(
             f"--n-best {n_best} is more than the beam size {recipe.search.beam_size}", f"add --beam {n_best} or more"
         )
     lines = read_text(input)
-    system = open_system(opened, recipe.search, "last" if last else "best", recipe.machine)
-    shown = [
-        row
-        for number, translation in enumerate(_with_progress(system, lines, n_best), start=1)
-        for row in _rows(number, translation, scores)
-    ]
+    if with_:
+        others = [open_run(name, workspace) for name in with_]
+        system = open_ensemble([opened, *others], recipe.search, mean, recipe.machine)
+    else:
+        system = open_system(opened, recipe.search, "last" if last else "best", recipe.machine)
+    _check(opened, {"--prefix": prefix, "--samples": samples, "--groups": groups}, temperature, top_p)
+    search = None
+    if prefix:
+        search = system.beginning(_prefixes(prefix, lines), n_best)
+    elif samples:
+        search = _drawn(samples, temperature, top_k, top_p, recipe.search.extra_length, seed)
+    elif groups:
+        search = _apart(recipe.search, groups, strength)
+    found = _with_progress(system, lines, n_best, search)
+    shown = [row for number, translation in enumerate(found, start=1) for row in _rows(number, translation, scores)]
     if output is None:
         for row in shown:
             print(row)
@@ -57,11 +96,55 @@ def translate(
         write_lines(output, shown)
 
 
-def _with_progress(system: "Translator", lines: list[str], n_best: int) -> "list[Translation]":
+def _check(run: "Run", ways: "dict[str, object]", temperature: float, top_p: float) -> None:
+    """Refuse ways of searching that exclude each other or that a phrase-based run has not, and numbers out of range."""
+    from nmtlab.errors import NmtlabError, RunError
+
+    asked = [option for option, value in ways.items() if value]
+    if len(asked) > 1:
+        raise NmtlabError(f"{asked[0]} and {asked[1]}: one way of searching excludes the other", "leave one out")
+    if asked and run.recipe.model.family == "phrase":
+        raise RunError(f"{asked[0]}: run {run.name!r} is phrase-based", "choose a transformer or an rnn")
+    if temperature <= 0:
+        raise NmtlabError(f"--temperature {temperature:g}: not above 0", "give 1 for the model's own distribution")
+    if not 0 < top_p <= 1:
+        raise NmtlabError(f"--top-p {top_p:g}: not above 0 and up to 1", "give 1 to draw from all types")
+
+
+def _prefixes(path: Path, lines: list[str]) -> list[str]:
+    from nmtlab.errors import NmtlabError
+
+    begun = read_text(path)
+    if len(begun) != len(lines):
+        raise NmtlabError(
+            f"{path}: {len(begun):,} lines, but there are {len(lines):,} to translate",
+            "give a line for each, an empty one where nothing is begun",
+        )
+    return begun
+
+
+def _drawn(samples: int, temperature: float, top_k: int, top_p: float, extra_length: int, seed: int) -> "Search":
+    from nmtlab.search.sampling import sample
+
+    def search(model: "TranslationModel", source: "Tensor", places: "Sequence[int]") -> "list[list[Hypothesis]]":
+        # the first line's place makes batches differ, whose draws would be the same ones otherwise
+        return sample(model, source, samples, temperature, top_k, top_p, extra_length, seed + places[0])
+
+    return search
+
+
+def _apart(settings: "SearchSettings", groups: int, strength: float) -> "Search":
+    from nmtlab.search.diverse import diverse_beam_search
+
+    return lambda model, source, _: diverse_beam_search(model, source, settings, groups, strength)
+
+
+def _with_progress(system: "Translator", lines: list[str], n_best: int, search: "Search | None") -> "list[Translation]":
     from tqdm import tqdm
 
+    more = {"search": search} if search else {}  # of which a phrase-based system knows nothing
     with tqdm(total=len(lines), unit=" sentences", disable=None, leave=False) as bar:
-        return system.translate(lines, n_best, on_progress=bar.update)
+        return system.translate(lines, n_best, on_progress=bar.update, **more)
 
 
 def _rows(number: int, translation: "Translation", scores: bool) -> list[str]:

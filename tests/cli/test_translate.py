@@ -1,0 +1,85 @@
+"""`nmtlab translate` beyond a beam: begun translations, samples, groups, ensembles."""
+
+import shutil
+
+import pytest
+
+from nmtlab.recipe import SearchSettings
+from nmtlab.runs.run import Run
+from nmtlab.systems import open_ensemble, open_system
+
+TEXT = "ein Hund singt\n\nein Kind sieht einen Hund\n"
+LINES = TEXT.splitlines()
+
+
+def test_translations_begin_as_they_are_begun(nmtlab, learned, tmp_path):
+    begun = tmp_path / "begun"
+    begun.write_text("child sees\n\n\n", encoding="utf-8")
+    said = nmtlab("translate", "whole", "--prefix", begun, stdin=TEXT).out.splitlines()
+    system = open_system(learned)
+    expected = system.translate(LINES, search=system.beginning(["child sees", "", ""]))
+    assert said == [translation.text for translation in expected]
+    assert said[0].startswith("child sees")
+    assert said[2] == system.translate(LINES)[2].text
+
+
+def test_samples_are_drawn_and_the_seed_decides_which(nmtlab):
+    def drawn(seed: int) -> list[str]:
+        return nmtlab("translate", "whole", "--samples", 4, "--seed", seed, "--scores", stdin=TEXT).out.splitlines()
+
+    first = drawn(1)
+    assert [line.split("\t")[0] for line in first] == ["1"] * 4 + ["2"] + ["3"] * 4
+    assert drawn(1) == first
+    assert drawn(2) != first
+    greedy = nmtlab("translate", "whole", "--beam", 1, stdin=TEXT).out
+    assert nmtlab("translate", "whole", "--samples", 1, "--top-k", 1, stdin=TEXT).out == greedy
+
+
+def test_groups_of_a_beam_say_different_things_and_the_first_is_the_beams(nmtlab):
+    best = nmtlab("translate", "whole", stdin=TEXT).out.splitlines()
+    apart = nmtlab("translate", "whole", "--groups", 2, "--strength", 100, stdin=TEXT).out.splitlines()
+    assert apart[::2][0] == best[0]
+    assert len(apart) == 2 + 1 + 2
+    assert apart[0] != apart[1]
+
+
+@pytest.mark.parametrize("mean", ["arithmetic", "geometric"])
+def test_an_ensemble_translates_with_all_its_runs(nmtlab, data, learned, mean):
+    shutil.copytree(learned.folder, data / "runs/other")
+    alone = nmtlab("translate", "whole", stdin=TEXT).out
+    assert nmtlab("translate", "whole", "--with", "other", "--mean", mean, stdin=TEXT).out == alone
+    both = open_ensemble([learned, Run(data / "runs/other")], SearchSettings(beam_size=2), mean)
+    assert len(both.translate(LINES, n_best=2)[0].texts) == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--samples", "2", "--groups", "2"], "--samples and --groups: one way of searching excludes the other"),
+        (["--samples", "2", "--temperature", "0"], "--temperature 0: not above 0"),
+        (["--samples", "2", "--top-p", "1.5"], "--top-p 1.5: not above 0 and up to 1"),
+        (["--with", "nobody"], "nobody"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_a_line(nmtlab, options, said):
+    found = nmtlab("translate", "whole", *options, stdin=TEXT)
+    assert found.code == 2
+    assert said in found.err
+    assert len(found.err.strip().splitlines()) == 1
+
+
+def test_another_number_of_beginnings_than_of_lines_is_refused(nmtlab, tmp_path):
+    (tmp_path / "begun").write_text("a\n", encoding="utf-8")
+    said = nmtlab("translate", "whole", "--prefix", tmp_path / "begun", stdin=TEXT)
+    assert said.code == 2
+    assert "1 lines, but there are 3 to translate; give a line for each" in said.err
+
+
+def test_runs_with_other_vocabularies_are_no_ensemble(nmtlab, data):
+    from pathlib import Path
+
+    gallery = Path(__file__).parents[2] / "data/gallery"
+    shutil.copytree(gallery / "small-tr-en.tied.s1", data / "gallery/small-tr-en.tied.s1")
+    said = nmtlab("translate", "whole", "--with", "small-tr-en.tied.s1", stdin=TEXT)
+    assert said.code == 2
+    assert "not the same vocabularies" in said.err
