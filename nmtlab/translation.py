@@ -14,6 +14,7 @@ from nmtlab.search.beam import beam_search
 from nmtlab.search.forced import Forced, force_all
 from nmtlab.search.given import Given
 from nmtlab.search.hypothesis import Hypothesis
+from nmtlab.search.planned import planned_search
 from nmtlab.text.batches import pad, sorted_batches
 from nmtlab.text.pipeline import Pipeline
 from nmtlab.text.vocabulary import EOS, PAD, UNK
@@ -94,7 +95,8 @@ class Translator:
         on_progress(len(lines) - len(filled))
         was_training = self.model.training
         self.model.eval()
-        budget = max(1, self.settings.batch_tokens // self.settings.beam_size)
+        abreast = self.settings.beam_size * (self.settings.lengths if self.model.plans_length else 1)
+        budget = max(1, self.settings.batch_tokens // abreast)
         for batch in sorted_batches([len(row) for row in ids], budget):
             source = torch.from_numpy(pad([ids[i] for i in batch])).to(self.model.output_types.device)
             found = search(self.model, source, [filled[i] for i in batch])
@@ -123,6 +125,8 @@ class Translator:
 
     def _beam(self, n_best: int) -> Search:
         def search(model: TranslationModel, source: Tensor, _: Sequence[int]) -> list[list[Hypothesis]]:
+            if model.plans_length:
+                return planned_search(model, source, self.settings, n_best)
             return [result.hypotheses for result in beam_search(model, source, self.settings, n_best)]
 
         return search

@@ -105,7 +105,7 @@ class HandMadeModel(TranslationModel):
     def encode(self, source: Tensor) -> Tensor:
         raise NotImplementedError
 
-    def start(self, memory: Tensor) -> None:
+    def start(self, memory: Tensor, length: None = None) -> None:
         raise NotImplementedError
 
     def step(self, state: None, token: Tensor, record: bool = False, attention: None = None) -> Step:

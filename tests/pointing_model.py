@@ -33,7 +33,7 @@ class PointingModel(nn.Module):
         weights: for each source and step the weights on its tokens.
     """
 
-    columns = TranslationModel.columns
+    columns, plans_length = TranslationModel.columns, False
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class PointingModel(nn.Module):
     def encode(self, source: Tensor) -> Tensor:
         return source
 
-    def start(self, memory: Tensor) -> PointingState:
+    def start(self, memory: Tensor, length: None = None) -> PointingState:
         return PointingState(memory, 0)
 
     def step(self, state: PointingState, token: Tensor, record: bool = False, attention: None = None) -> Step:

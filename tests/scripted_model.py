@@ -43,10 +43,10 @@ class ScriptedModel:
     def encode(self, source: Tensor) -> Tensor:
         return source
 
-    def start(self, memory: Tensor) -> ScriptedState:
+    def start(self, memory: Tensor, length: None = None) -> ScriptedState:
         return ScriptedState([[()] for _ in memory], memory)
 
-    columns = TranslationModel.columns
+    columns, predicted, plans_length = TranslationModel.columns, TranslationModel.predicted, False
 
     def step(self, state: ScriptedState, token: Tensor, record: bool = False, attention: Tensor | None = None) -> Step:
         self.steps += 1

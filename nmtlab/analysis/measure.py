@@ -108,7 +108,7 @@ def _plain(value: Any, name: str, split: str | None) -> Any:
         languages = f"{value.source}-{value.target}"
         return {"languages": languages, "sha256": _checksum(value, split) if split else value.checksum()}
     if isinstance(value, SearchSettings):
-        return value.model_dump(mode="json", exclude={"batch_tokens"})
+        return value.decisive()
     if isinstance(value, Section):
         return value.model_dump(mode="json")
     if isinstance(value, list | tuple):

@@ -68,8 +68,7 @@ def stored_translations(
 
 def _facts(run: Run, source: list[str], split: str, search: SearchSettings) -> dict[str, Any]:
     text = hashlib.sha256("\n".join(source).encode()).hexdigest()
-    settings = search.model_dump(exclude={"batch_tokens"})
-    return {"split": split, "text": text, "step": run.best_step, "search": settings}
+    return {"split": split, "text": text, "step": run.best_step, "search": search.decisive()}
 
 
 def _path(run: Run, facts: dict[str, Any]) -> Path:

@@ -1,5 +1,7 @@
 """The only place where a recipe's choices become modules."""
 
+from functools import partial
+
 import numpy as np
 import torch
 from torch import Tensor, nn
@@ -7,6 +9,7 @@ from torch import Tensor, nn
 from nmtlab.alignment.table import LexicalTable
 from nmtlab.errors import RunError
 from nmtlab.models.interface import TranslationModel
+from nmtlab.models.planned import PlannedTransformer
 from nmtlab.models.recurrent import Encoder, RecurrentModel
 from nmtlab.models.transformer import DecoderLayer, EncoderLayer, Transformer
 from nmtlab.nn.attention import MultiHeadAttention
@@ -14,6 +17,7 @@ from nmtlab.nn.embeddings import WordEmbedding
 from nmtlab.nn.feed_forward import FeedForward
 from nmtlab.nn.global_attention import GlobalAttention
 from nmtlab.nn.initialisers import small_normal, xavier_normal
+from nmtlab.nn.length import LengthModel
 from nmtlab.nn.lexical import LexicalModule, TranslationTable
 from nmtlab.nn.norms import ScaleNorm
 from nmtlab.nn.output import OutputLayer
@@ -21,6 +25,7 @@ from nmtlab.nn.recurrent import CELLS, FusedLayer, LoopedLayer, SequenceDropout,
 from nmtlab.nn.residual import PostNorm, PreNorm
 from nmtlab.recipe.rnn import RnnSettings
 from nmtlab.recipe.transformer import TransformerSettings
+from nmtlab.text.vocabulary import EOS
 
 
 def build_model(
@@ -68,7 +73,12 @@ def _transformer(settings: TransformerSettings, source_types: int, allowed: np.n
 
     closing = s.placement == "pre"
     target_embedding = WordEmbedding(len(allowed), s.d_model, s.fixnorm)
-    model = Transformer(
+    if s.plan_length:  # a translation ends where it was planned to
+        allowed = allowed & (np.arange(len(allowed)) != EOS)
+        kind = partial(PlannedTransformer, LengthModel(s.d_model, s.longest_plan), s.length_gradient)
+    else:
+        kind = Transformer
+    model = kind(
         source_embedding=target_embedding if joint else WordEmbedding(source_types, s.d_model, s.fixnorm),
         target_embedding=target_embedding,
         encoder=nn.ModuleList(EncoderLayer(attention(), feed_forward(), residual) for _ in range(s.encoder_layers)),
@@ -177,3 +187,5 @@ def _initialise_transformer(model: Transformer, init: str) -> None:
         elif isinstance(module, FeedForward):
             xavier_normal(module.inner)
             xavier_normal(module.outer)
+        elif isinstance(module, LengthModel):
+            xavier_normal(module.output)

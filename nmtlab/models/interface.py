@@ -91,6 +91,9 @@ class TranslationModel(nn.Module, ABC):
     output_types: Tensor
     """(C,) the type of each output column, ascending."""
 
+    plans_length = False
+    """Whether the length of a translation is planned before it is begun, in place of an EOS at its end (SPEC 5)."""
+
     def columns(self, types: Tensor) -> Tensor:
         """Return the output columns of types; a type that is not allowed is scored as UNK (SPEC 1)."""
         types = types.contiguous()
@@ -103,8 +106,14 @@ class TranslationModel(nn.Module, ABC):
         """Return the memory of source, (B, S) ids padded with PAD."""
 
     @abstractmethod
-    def start(self, memory: Any) -> Any:
-        """Return the state before the first token, with one slot a sentence."""
+    def start(self, memory: Any, length: Tensor | None = None) -> Any:
+        """Return the state before the first token, with one slot a sentence.
+
+        Args:
+            memory: of B sentences.
+            length: (B, k) planned lengths in tokens, which a model that plans them needs: the state is then of B * k
+                sentences, each as often as it has lengths.
+        """
 
     @abstractmethod
     def step(self, state: Any, token: Tensor, record: bool = False, attention: Tensor | None = None) -> Step:
@@ -119,8 +128,21 @@ class TranslationModel(nn.Module, ABC):
         """
 
     @abstractmethod
-    def forward(self, pairs: Pairs) -> Tensor:
-        """Return the decoder's states at the unpadded positions of `pairs.target`, row by row: (tokens, D)."""
+    def forward(self, pairs: Pairs, memory: Any = None) -> Tensor:
+        """Return the decoder's states where tokens are predicted, see `predicted`, row by row: (tokens, D).
+
+        Args:
+            pairs: a batch.
+            memory: of its source, where it is known already.
+        """
+
+    def predicted(self, target: Tensor) -> Tensor:
+        """Return which tokens of padded targets, (B, T), are predicted: bool."""
+        return target != PAD
+
+    def length_log_probs(self, memory: Any) -> Tensor:
+        """Return log-probabilities (B, n) of the lengths 0 to n - 1; of a model that plans them."""
+        raise NotImplementedError
 
     @abstractmethod
     def output(self, states: Tensor) -> Tensor:

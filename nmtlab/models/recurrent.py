@@ -149,7 +149,7 @@ class RecurrentModel(TranslationModel):
     def encode(self, source: Tensor) -> tuple[Memory, list[CellState]]:
         return self.encoder(source)
 
-    def start(self, memory: tuple[Memory, list[CellState]]) -> RecurrentState:
+    def start(self, memory: tuple[Memory, list[CellState]], length: None = None) -> RecurrentState:
         source, last = memory
         source = replace(source, keys=self.attention.keys(source.values))
         layers = [tuple(tensor.unsqueeze(1) for tensor in state) for state in last]
@@ -163,8 +163,8 @@ class RecurrentModel(TranslationModel):
         log_probs = self.output(read).log_softmax(-1)
         return Step(log_probs, state, Record(weights[None, :, :, None]) if record else None)
 
-    def forward(self, pairs: Pairs) -> Tensor:
-        state = self.start(self.encode(pairs.source))
+    def forward(self, pairs: Pairs, memory: tuple[Memory, list[CellState]] | None = None) -> Tensor:
+        state = self.start(memory or self.encode(pairs.source))
         projected = self._project(pairs.target_input).split(1, dim=1)
         dropped = zip(*(self.dropout.masks(state.h_tilde, len(projected)) for _ in self.cells), strict=True)
         recurrent = [self.dropout.recurrent_mask(state.h_tilde) for _ in self.cells]

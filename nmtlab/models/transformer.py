@@ -102,12 +102,15 @@ class Memory:
 
 @dataclass(frozen=True)
 class TransformerState:
-    """Keys and values of the source, (B, H, S, d_k), and of the words so far, (B*K, H, t, d_k), a pair a layer."""
+    """Keys and values of the source, (B, H, S, d_k), and of the words so far, (B*K, H, t, d_k), a pair a layer.
+
+    The next word's position is (1,), or (B, 1) where it is not the same for all.
+    """
 
     memory: list[KeysValues]
     memory_mask: Tensor | None
     past: list[KeysValues | None]
-    position: int
+    position: Tensor
     slots: int
 
     def select(self, rows: Tensor) -> "TransformerState":
@@ -120,7 +123,8 @@ class TransformerState:
             mask = None if self.memory_mask is None else self.memory_mask[sentences]
         flat = rows.flatten()
         past = [layer and (layer[0].index_select(0, flat), layer[1].index_select(0, flat)) for layer in self.past]
-        return TransformerState(memory, mask, past, self.position, rows.shape[1])
+        position = self.position if self.position.dim() == 1 else self.position[sentences]
+        return TransformerState(memory, mask, past, position, rows.shape[1])
 
 
 class Transformer(TranslationModel):
@@ -134,6 +138,9 @@ class Transformer(TranslationModel):
         dropout: share of embedding units dropped in training, after positions are added.
         language_vectors: learn a vector of the source's and one of the target's language, added at every position.
     """
+
+    direction = 1
+    """In which positions are counted."""
 
     def __init__(
         self,
@@ -168,17 +175,18 @@ class Transformer(TranslationModel):
         if torch.compiler.is_compiling() or padding.any():  # a branch on data would break the compiled graph
             mask = torch.zeros(padding.shape, device=source.device, dtype=self.target_embedding.weight.dtype)
             mask = mask.masked_fill_(padding, -math.inf)[:, None, None, :]
-        x = self._embed(self.source_embedding, source, language=0)
+        where = torch.arange(source.shape[1], device=source.device)
+        x = self._embed(self.source_embedding, source, language=0, where=where)
         for layer in self.encoder:
             x = layer(x, mask)
         return Memory(self.encoder_norm(x), mask)
 
-    def forward(self, pairs: Pairs) -> Tensor:
-        memory = self.encode(pairs.source)
-        x = self._embed(self.target_embedding, pairs.target_input, language=1)
+    def forward(self, pairs: Pairs, memory: Memory | None = None) -> Tensor:
+        memory = memory or self.encode(pairs.source)
+        x = self._embed(self.target_embedding, pairs.target_input, language=1, where=self._positions(pairs.target))
         for layer in self.decoder:
             x = layer(x, memory.states, memory.mask)
-        return self.decoder_norm(x[pairs.target != PAD])
+        return self.decoder_norm(x[self.predicted(pairs.target)])
 
     def output(self, states: Tensor) -> Tensor:
         return self.output_layer(states, self._output_rows())
@@ -189,22 +197,23 @@ class Transformer(TranslationModel):
     def inner_products(self, states: Tensor) -> dict[str, InnerProduct]:
         return {"word": InnerProduct(self.output_layer.scaled(states), self._output_rows())}
 
-    def start(self, memory: Memory) -> TransformerState:
+    def start(self, memory: Memory, length: Tensor | None = None) -> TransformerState:
         keys_values = [layer.cross_attention.keys_values(memory.states) for layer in self.decoder]
-        return TransformerState(keys_values, memory.mask, [None] * len(self.decoder), position=0, slots=1)
+        first = torch.zeros(1, dtype=torch.long, device=memory.states.device)
+        return TransformerState(keys_values, memory.mask, [None] * len(self.decoder), position=first, slots=1)
 
     def step(
         self, state: TransformerState, token: Tensor, record: bool = False, attention: Tensor | None = None
     ) -> Step:
         imposed = _by_layer(attention, len(self.decoder))
-        x = self._embed(self.target_embedding, token, language=1, position=state.position)
+        x = self._embed(self.target_embedding, token, language=1, where=state.position)
         past, seen = [], []
         for layer, layer_past, layer_memory, own in zip(self.decoder, state.past, state.memory, imposed, strict=True):
             x, layer_past, weights = layer.step(x, layer_past, layer_memory, state.memory_mask, record, own)
             past.append(layer_past)
             seen.append(weights)
         log_probs = self.output(self.decoder_norm(x)).log_softmax(-1)
-        after = TransformerState(state.memory, state.memory_mask, past, state.position + 1, token.shape[1])
+        after = TransformerState(state.memory, state.memory_mask, past, state.position + self.direction, token.shape[1])
         return Step(log_probs, after, Record(torch.stack(seen).transpose(2, 3)) if record else None)
 
     def sublayers(self) -> list[Sublayer]:
@@ -222,9 +231,12 @@ class Transformer(TranslationModel):
         target = self.target_embedding.weight
         return {"source": self.source_embedding.weight, "target": target, "output": target}
 
-    def _embed(self, embedding: WordEmbedding, ids: Tensor, language: int, position: int | None = None) -> Tensor:
-        """Embed ids, (B, L), at positions 0 to L-1, or all at one position."""
-        where = torch.arange(ids.shape[1], device=ids.device) if position is None else ids.new_tensor([position])
+    def _positions(self, target: Tensor) -> Tensor:
+        """Return the positions of what the decoder reads before it says each token of targets, (B, T): (T,)."""
+        return torch.arange(target.shape[1], device=target.device)
+
+    def _embed(self, embedding: WordEmbedding, ids: Tensor, language: int, where: Tensor) -> Tensor:
+        """Embed ids, (B, L), at positions (L,) or (B, L), or all at one position, (1,) or (B, 1)."""
         x = embedding(ids)
         x = x + sinusoids(where, x.shape[-1]).to(x.dtype)
         if self.languages is not None:

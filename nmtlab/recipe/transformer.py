@@ -49,6 +49,15 @@ class TransformerSettings(Section):
     language_vectors: bool = False
     """Add a learned vector of the side's language at every position."""
 
+    plan_length: bool = False
+    """Plan a translation's length, and count the decoder's positions down from it, in place of EOS (thesis 4.1)."""
+
+    length_gradient: bool = True
+    """Whether the loss of the planned length reaches the encoder; without, it is learned beside the rest."""
+
+    longest_plan: int = Field(200, ge=1)
+    """Longest length that can be planned, in tokens."""
+
     @model_validator(mode="after")
     def _check(self) -> "TransformerSettings":
         if self.d_model % 2:

@@ -39,9 +39,11 @@ class Ensemble:
     def __init__(self, models: Sequence[TranslationModel], mean: Mean = "arithmetic") -> None:
         self.models, self.mean = list(models), mean
         self.output_types = models[0].output_types
-        self.training = False
+        self.training = self.plans_length = False
         if any(not torch.equal(model.output_types, self.output_types) for model in self.models):
             raise RunError("an ensemble of runs that do not produce the same types", "train them on one vocabulary")
+        if any(model.plans_length for model in self.models):
+            raise RunError("an ensemble with a run that plans lengths", "leave it out: it has no end of its own")
 
     def eval(self) -> "Ensemble":
         """Return itself: its models translate, and are not trained."""

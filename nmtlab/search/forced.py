@@ -9,7 +9,7 @@ from torch import Tensor
 
 from nmtlab.models.interface import Step, TranslationModel
 from nmtlab.text.batches import pad, sorted_batches
-from nmtlab.text.vocabulary import BOS, PAD
+from nmtlab.text.vocabulary import BOS, EOS, PAD
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,8 @@ class Forced:
     """What a model says of a given translation y, token by token, EOS included.
 
     Args:
-        log_probs: (|y|,) log-probability of each token; a type that may not be produced is scored as UNK.
+        log_probs: (|y|,) log-probability of each token; a type that may not be produced is scored as UNK. Of a model
+            that plans lengths, EOS has the log-probability of the length.
         attention: (layers, heads, |y|, S) weights on the source while each token was predicted; S counts the source's
             tokens, EOS included.
     """
@@ -41,7 +42,9 @@ def forced_steps(model: TranslationModel, source: Tensor, target: Tensor, record
         target: (B, T) ids ended by EOS, padded; what is said after EOS means nothing.
         record: keep attention.
     """
-    state = model.start(model.encode(source))
+    memory = model.encode(source)
+    length = model.predicted(target).sum(1, keepdim=True) if model.plans_length else None
+    state = model.start(memory, length)
     token = torch.full_like(target[:, :1], BOS)
     for following in target.T:
         step = model.step(state, token, record)
@@ -56,10 +59,21 @@ def force(model: TranslationModel, source: Tensor, target: Tensor) -> list[Force
     for column, step in zip(columns.T, forced_steps(model, source, target), strict=True):
         log_probs.append(step.log_probs[:, 0].gather(1, column[:, None]))
         attention.append(step.record.attention[:, :, 0].cpu())
-    values = torch.cat(log_probs, dim=1).cpu().numpy()  # (B, T)
+    said = torch.cat(log_probs, dim=1)  # (B, T)
+    if model.plans_length:
+        said = torch.where(target == EOS, _of_lengths(model, source, target), said)
+    values = said.cpu().numpy()
     weights = torch.stack(attention, dim=3).numpy()  # (layers, B, heads, T, S)
     lengths = zip((target != PAD).sum(1).tolist(), (source != PAD).sum(1).tolist(), strict=True)
     return [Forced(values[row, :t], weights[:, row, :, :t, :s]) for row, (t, s) in enumerate(lengths)]
+
+
+@torch.inference_mode()
+def _of_lengths(model: TranslationModel, source: Tensor, target: Tensor) -> Tensor:
+    """Return the log-probability of each translation's length, (B, 1)."""
+    log_probs = model.length_log_probs(model.encode(source))
+    length = model.predicted(target).sum(1, keepdim=True)
+    return log_probs.gather(1, length.clamp_max(log_probs.shape[1] - 1))
 
 
 def force_all(

@@ -5,14 +5,15 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from nmtlab.models.interface import Pairs, TranslationModel
-from nmtlab.text.vocabulary import PAD
 
 _CHUNK = 2**18
 """Logits in a chunk: 1 MiB, so that all passes but the first find them in the processor's cache."""
 
 
 class Objective(nn.Module):
-    """Label-smoothed cross-entropy of a model (thesis 3.3.3.1).
+    """Label-smoothed cross-entropy of a model (thesis 3.3.3.1); with that of the planned length, where it plans one.
+
+    A planned length counts as a token, in place of EOS (eq 4.1), and is not smoothed.
 
     Args:
         model: any translation model.
@@ -26,9 +27,19 @@ class Objective(nn.Module):
 
     def forward(self, pairs: Pairs) -> tuple[Tensor, Tensor]:
         """Return the smoothed loss and the negative log-likelihood, both summed over the target's tokens."""
-        logits = self.model.output(self.model(pairs))
-        gold = self.model.columns(pairs.target[pairs.target != PAD])
-        return cross_entropy(logits.float(), gold, self.smoothing)
+        memory = self.model.encode(pairs.source) if self.model.plans_length else None
+        logits = self.model.output(self.model(pairs, memory))
+        said = self.model.predicted(pairs.target)
+        loss, nll = cross_entropy(logits.float(), self.model.columns(pairs.target[said]), self.smoothing)
+        if memory is None:
+            return loss, nll
+        length = length_loss(self.model.length_log_probs(memory).float(), said.sum(1))
+        return loss + length, nll + length.detach()
+
+
+def length_loss(log_probs: Tensor, length: Tensor) -> Tensor:
+    """Return the negative log-likelihood of lengths, (B,), under (B, n), summed; longer ones count as the longest."""
+    return F.nll_loss(log_probs, length.clamp_max(log_probs.shape[1] - 1), reduction="sum")
 
 
 def cross_entropy(logits: Tensor, gold: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:

@@ -1,0 +1,54 @@
+"""A Transformer that plans the length of a translation and counts down to its end (thesis 4.1, SPEC 5)."""
+
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from nmtlab.errors import RunError
+from nmtlab.models.transformer import Memory, Transformer, TransformerState
+from nmtlab.nn.length import LengthModel
+from nmtlab.text.vocabulary import EOS, PAD
+
+
+class PlannedTransformer(Transformer):
+    """A Transformer whose decoder reads each word with the number of tokens that are still to come after it.
+
+    There is no EOS: a translation of length n has n tokens, and its probability is p(n) times theirs.
+
+    Args:
+        length_model: p(n | source).
+        length_gradient: whether the loss of the length reaches the encoder.
+        parts: of a Transformer.
+    """
+
+    plans_length = True
+    direction = -1
+
+    def __init__(self, length_model: LengthModel, length_gradient: bool, **parts: Any) -> None:
+        super().__init__(**parts)
+        self.length_model = length_model
+        self.length_gradient = length_gradient
+
+    def predicted(self, target: Tensor) -> Tensor:
+        return (target != PAD) & (target != EOS)
+
+    def length_log_probs(self, memory: Memory) -> Tensor:
+        states = memory.states if self.length_gradient else memory.states.detach()
+        return self.length_model(states, None if memory.mask is None else memory.mask[:, 0, 0])
+
+    def start(self, memory: Memory, length: Tensor | None = None) -> TransformerState:
+        if length is None:
+            raise RunError(
+                "a run that plans lengths cannot be searched without one", "choose a run whose plan_length is false"
+            )
+        state = super().start(memory)
+        sentences, times = length.shape
+        rows = torch.arange(sentences, device=length.device).repeat_interleave(times)[:, None]
+        return replace(state.select(rows), position=length.reshape(-1, 1))
+
+    def _positions(self, target: Tensor) -> Tensor:
+        """Return how many tokens are to come, (B, T), before each token of targets is said."""
+        length = self.predicted(target).sum(1, keepdim=True)
+        return (length - torch.arange(target.shape[1], device=target.device)).clamp_min(0)

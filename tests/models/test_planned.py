@@ -1,0 +1,165 @@
+"""A Transformer that plans lengths: positions that count down, and no EOS."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from nmtlab.errors import RunError
+from nmtlab.models.build import build_model
+from nmtlab.models.interface import Pairs
+from nmtlab.nn.length import LengthModel
+from nmtlab.nn.positions import sinusoids
+from nmtlab.recipe import SearchSettings, TransformerSettings
+from nmtlab.search.beam import beam_search
+from nmtlab.search.ensemble import Ensemble
+from nmtlab.search.exact import exact_search
+from nmtlab.search.forced import force
+from nmtlab.search.planned import planned_search
+from nmtlab.text.vocabulary import BOS, EOS, PAD
+from nmtlab.training.losses import Objective
+
+TYPES = 7
+SOURCE = np.array([[4, 5, 6, EOS], [5, EOS, PAD, PAD]])
+TARGET = np.array([[6, 3, 4, EOS], [5, EOS, PAD, PAD]])
+WIDE = SearchSettings(beam_size=500, lengths=5, extra_length=2)
+
+
+def planned(seed: int = 1, **more):
+    torch.manual_seed(seed)
+    settings = TransformerSettings(
+        d_model=16, d_ff=16, heads=2, encoder_layers=1, decoder_layers=2, dropout=0.0, plan_length=True, **more
+    )
+    return build_model(settings, TYPES, np.arange(TYPES) > BOS, joint=False).double().eval()
+
+
+def source_of(*sentences: list[int]) -> torch.Tensor:
+    longest = max(map(len, sentences))
+    return torch.tensor([[*s, *[PAD] * (longest - len(s))] for s in sentences])
+
+
+def test_there_is_no_eos_to_be_said():
+    model = planned()
+    assert EOS not in model.output_types.tolist()
+    assert model.predicted(torch.from_numpy(TARGET)).tolist() == [
+        [True, True, True, False],
+        [True, False, False, False],
+    ]
+
+
+def test_what_is_read_has_as_its_position_how_many_tokens_are_to_come():
+    model = planned()
+    # BOS y1 y2 y3, and BOS y1 with padding behind
+    assert model._positions(torch.from_numpy(TARGET)).tolist() == [[3, 2, 1, 0], [1, 0, 0, 0]]
+    seen = []
+    model.decoder[0].register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0]))
+    pairs = Pairs.from_arrays(SOURCE, TARGET)
+    model(pairs)
+    read = model.target_embedding(pairs.target_input)
+    torch.testing.assert_close(seen[0][0] - read[0], sinusoids(torch.tensor([3, 2, 1, 0]), 16).double())
+
+
+def test_the_loss_is_that_of_the_words_and_of_the_length():
+    model = planned()
+    pairs = Pairs.from_arrays(SOURCE, TARGET)
+    loss, nll = Objective(model, smoothing=0.0)(pairs)
+    by_hand = 0.0
+    for source, target in ((SOURCE[:1], [6, 3, 4]), (SOURCE[1:, :2], [5])):
+        memory = model.encode(torch.from_numpy(source))
+        by_hand -= model.length_log_probs(memory)[0, len(target)].item()
+        state, token = model.start(memory, torch.tensor([[len(target)]])), BOS
+        for following in target:
+            step = model.step(state, torch.tensor([[token]]))
+            by_hand -= step.log_probs[0, 0, model.columns(torch.tensor([following]))].item()
+            state, token = step.state, following
+    assert nll.item() == pytest.approx(by_hand, abs=1e-4)
+    assert loss.item() == pytest.approx(by_hand, abs=1e-4)
+
+
+def test_forced_decoding_scores_the_length_in_place_of_eos():
+    model = planned()
+    source, target = torch.from_numpy(SOURCE), torch.from_numpy(TARGET)
+    _, nll = Objective(model, smoothing=0.0)(Pairs.from_arrays(SOURCE, TARGET))
+    found = force(model, source, target)
+    assert -sum(forced.log_prob for forced in found) == pytest.approx(nll.item(), abs=1e-4)
+    lengths = model.length_log_probs(model.encode(source))
+    assert [forced.log_probs[-1] for forced in found] == pytest.approx([lengths[0, 3].item(), lengths[1, 1].item()])
+
+
+@pytest.mark.parametrize("reaches", [True, False])
+def test_the_loss_of_the_length_reaches_the_encoder_if_it_is_to(reaches):
+    model = planned(length_gradient=reaches)
+    model.length_log_probs(model.encode(torch.from_numpy(SOURCE)))[:, 1].sum().backward()
+    assert model.length_model.output.weight.grad.abs().sum() > 0
+    encoder = [p.grad for p in model.encoder.parameters() if p.grad is not None]
+    assert bool(encoder) == reaches
+
+
+def test_a_length_longer_than_can_be_planned_counts_as_the_longest():
+    model = planned(longest_plan=2)
+    _, nll = Objective(model, smoothing=0.0)(Pairs.from_arrays(SOURCE[:1], TARGET[:1]))
+    assert math.isfinite(nll.item())
+    assert model.length_log_probs(model.encode(torch.from_numpy(SOURCE))).shape == (2, 3)
+
+
+def test_the_mean_is_of_what_is_not_padding():
+    torch.manual_seed(0)
+    head, states = LengthModel(4, 6), torch.randn(1, 3, 4)
+    padded = torch.cat((states, torch.randn(1, 2, 4)), dim=1)
+    mask = torch.tensor([[0.0, 0.0, 0.0, -math.inf, -math.inf]])
+    torch.testing.assert_close(head(padded, mask), head(states, None))
+    torch.testing.assert_close(head(states, None), head.output(states.mean(1)).log_softmax(-1))
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("lengths", [1, 2, 5])
+def test_the_best_of_the_most_probable_lengths_is_found_as_by_brute_force(seed, lengths):
+    model, sentences = planned(seed), ([4, 6, EOS], [5, EOS])
+    settings = WIDE.model_copy(update={"lengths": lengths})
+    batch = source_of(*sentences)
+    results = planned_search(model, batch, settings, n_best=3)
+    for result, sentence in zip(results, sentences, strict=True):
+        source = torch.tensor([sentence])
+        of_length = model.length_log_probs(model.encode(source))[0, : len(sentence) + 2]  # words + 2
+        tried = of_length.topk(min(lengths, 4)).indices.tolist()  # as many as the shortest sentence of the batch has
+        every = [y for n in tried for y in itertools.product(range(2 + 1, TYPES), repeat=n)]
+        scores = {}
+        for y in every:
+            target = torch.tensor([[*y, EOS]])
+            scores[y] = force(model, source, target)[0].log_prob
+        ranked = sorted(scores, key=lambda y: -scores[y])
+        assert [h.tokens for h in result] == ranked[:3]
+        assert [h.log_prob for h in result] == pytest.approx([scores[y] for y in ranked[:3]])
+        assert all(h.finished and h.score == h.log_prob for h in result)
+
+
+def test_a_sentence_is_translated_the_same_in_any_batch():
+    model = planned(3)
+    settings = SearchSettings(beam_size=3, lengths=3)
+    sentences = ([4, 6, 5, 3, EOS], [5, EOS], [6, 6, EOS])
+    together = planned_search(model, source_of(*sentences), settings, n_best=2)
+    alone = [planned_search(model, torch.tensor([sentence]), settings, n_best=2)[0] for sentence in sentences]
+    assert [[h.tokens for h in own] for own in together] == [[h.tokens for h in own] for own in alone]
+
+
+def test_the_empty_translation_can_be_forbidden():
+    model = planned()
+    with torch.no_grad():
+        model.length_model.output.bias[0] = 50.0
+    settings = SearchSettings(beam_size=2, lengths=2)
+    assert planned_search(model, torch.from_numpy(SOURCE), settings)[0][0].tokens == ()
+    forbidden = settings.model_copy(update={"allow_empty": False})
+    assert all(own[0].tokens for own in planned_search(model, torch.from_numpy(SOURCE), forbidden))
+
+
+@pytest.mark.parametrize("search", [beam_search, exact_search])
+def test_a_search_that_needs_an_end_refuses_it(search):
+    with pytest.raises(RunError, match="cannot be searched without one; choose a run whose plan_length is false"):
+        search(planned(), torch.from_numpy(SOURCE[:1]), SearchSettings(score="log-prob"))
+
+
+def test_it_is_in_no_ensemble():
+    with pytest.raises(RunError, match="an ensemble with a run that plans lengths"):
+        Ensemble([planned(), planned()])
