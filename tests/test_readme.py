@@ -28,7 +28,8 @@ def test_the_python_of_the_readme_trains_translates_and_looks(tmp_path):
     assert all(len(block.strip().splitlines()) <= 12 for block in blocks("python"))
 
 
-COMMANDS = sorted({tuple(words) for words in re.findall(r"nmtlab ([a-z]+)(?: ([a-z]+))?", "\n".join(blocks("sh")))})
+WORDS = r"nmtlab ([a-z-]+)(?: ([a-z]+))?"
+COMMANDS = sorted({tuple(words) for words in re.findall(WORDS, "\n".join(blocks("sh")))})
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)

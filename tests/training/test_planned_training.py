@@ -1,0 +1,61 @@
+"""A system that plans lengths, from training to translations."""
+
+import numpy as np
+import pytest
+import torch
+
+from nmtlab.recipe import named_recipe
+from nmtlab.runs.run import Run
+from nmtlab.systems import open_system
+from nmtlab.training.trainer import train
+from nmtlab.training.validation import text_perplexity
+from nmtlab.workspace import Workspace
+
+PLANNED = {"model.plan_length": True, "model.longest_plan": 40, "search.lengths": 2}
+
+
+@pytest.fixture(scope="module")
+def planned(tiny_corpus, tiny_recipe, tmp_path_factory) -> Run:
+    recipe = tiny_recipe.with_changes(PLANNED)
+    return train("planned", recipe, tiny_corpus, Workspace(tmp_path_factory.mktemp("planned")))
+
+
+def test_it_learns_words_and_lengths(planned):
+    losses = planned.metrics("train")["loss"]
+    assert losses.iloc[-1] < 0.8 * losses.iloc[0]
+    assert planned.status == "finished"
+    assert planned.metrics("validation")["perplexity"].notna().all()
+
+
+def test_its_translations_have_one_of_the_lengths_that_it_finds_most_probable(planned, tiny_corpus):
+    system = open_system(planned)
+    lines = list(tiny_corpus.lines("dev", "de"))[:6]
+    for line, translation in zip(lines, system.translate(lines, n_best=3), strict=True):
+        source = torch.tensor([system.pipeline.source_ids(line)])
+        with torch.inference_mode():
+            log_probs = system.model.length_log_probs(system.model.encode(source))[0]
+        lengths = {len(h.tokens) for h in translation.hypotheses}
+        assert lengths <= set(log_probs.topk(2).indices.tolist())
+        assert len(translation.texts) == 3
+
+
+def test_its_perplexity_counts_the_length_as_a_token(planned, tiny_corpus):
+    system = open_system(planned)
+    source, target = (list(tiny_corpus.lines("dev", language)) for language in ("de", "en"))
+    found, _ = text_perplexity(system.model, system.pipeline, source, target)
+    logged = planned.metrics("validation")
+    assert found == pytest.approx(logged.loc[logged["step"] == planned.best_step, "perplexity"].item(), rel=1e-4)
+    assert np.isfinite(found)
+
+
+def test_it_goes_on_where_it_was_stopped_as_if_nothing_had_happened(planned, tiny_corpus, workspace):
+    asked = iter(range(1000))
+    train("planned", planned.recipe, tiny_corpus, workspace, should_stop=lambda: next(asked) >= 25)
+    again = train("planned", planned.recipe, tiny_corpus, workspace, resume=True)
+    assert again.metrics("train")["loss"].iloc[-1] == planned.metrics("train")["loss"].iloc[-1]
+    assert again.metrics("validation")["bleu"].tolist() == planned.metrics("validation")["bleu"].tolist()
+
+
+def test_the_named_recipe_plans_lengths():
+    assert named_recipe("planned").model.plan_length
+    assert not named_recipe("prenorm").model.plan_length
