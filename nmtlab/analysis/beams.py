@@ -54,7 +54,40 @@ def decoded(
     return pd.DataFrame(rows, columns=["line", "text", "length", "log_prob", "score", "finished"])
 
 
-def beam_sweep(
+def outcome(
+    run: Run,
+    corpus: ParallelCorpus,
+    split: str = "test",
+    search: SearchSettings | None = None,
+    limit: int | None = None,
+    on_progress: Callable[[int], None] = lambda sentences: None,
+) -> pd.DataFrame:
+    """Sum up what one way of searching comes to; arguments as of `decoded`, which is asked and kept.
+
+    Returns:
+        One row: `beam_size`, `score`, `alpha`, `gamma`, `coverage`, as searched; `split`, `sentences`; `bleu`
+        (sacrebleu); `length_ratio` to the reference, in words; `empty`, the share of empty translations; `cut_off`, the
+        share that did not end; `log_prob`, the mean.
+    """
+    search = search or run.recipe.search
+    found = measure(run, decoded, corpus=corpus, split=split, search=search, limit=limit, on_progress=on_progress)
+    references = [[target for _, target in islice(corpus.pairs(split), limit)]]
+    bleu = bleu_metric(default_tokenizer(corpus.target)).corpus_score(found["text"].tolist(), references)
+    asked = {name: getattr(search, name) for name in ("beam_size", "score", "alpha", "gamma", "coverage")}
+    row = {
+        **asked,
+        "split": split,
+        "sentences": len(found),
+        "bleu": bleu.score,
+        "length_ratio": bleu.sys_len / bleu.ref_len,
+        "empty": (found["length"] == 0).mean(),
+        "cut_off": 1 - found["finished"].mean(),
+        "log_prob": found["log_prob"].mean(),
+    }
+    return pd.DataFrame([row])
+
+
+def sweep(
     run: Run,
     corpus: ParallelCorpus,
     searches: Sequence[SearchSettings],
@@ -70,35 +103,12 @@ def beam_sweep(
         on_progress: told how many more sentences are done.
 
     Returns:
-        A row for each: `beam_size`, `score`, `alpha`, `gamma`, `coverage`; `sentences`; `bleu` (sacrebleu);
-        `length_ratio` to the reference, in words; `empty`, the share of empty translations; `cut_off`, the share that
-        did not end; `log_prob`, the mean.
+        A row of `outcome` for each.
     """
-    references = [[target for _, target in islice(corpus.pairs(split), limit)]]
-    rows = []
-    for search in searches:
-        found = measure(run, decoded, corpus=corpus, split=split, search=search, limit=limit, on_progress=on_progress)
-        rows.append(_about(search) | _summed(found, references, corpus.target))
-    return pd.DataFrame(rows)
+    asked = {"corpus": corpus, "split": split, "limit": limit, "on_progress": on_progress}
+    return pd.concat([measure(run, outcome, search=search, **asked) for search in searches], ignore_index=True)
 
 
-def beam_sizes(search: SearchSettings, sizes: Sequence[int] = BEAMS) -> list[SearchSettings]:
-    """Return one way of searching with beams of several sizes."""
-    return [search.model_copy(update={"beam_size": size}) for size in sizes]
-
-
-def _about(search: SearchSettings) -> dict[str, object]:
-    return {name: getattr(search, name) for name in ("beam_size", "score", "alpha", "gamma", "coverage")}
-
-
-def _summed(found: pd.DataFrame, references: list[list[str]], language: str) -> dict[str, object]:
-    lines = found["text"].tolist()
-    bleu = bleu_metric(default_tokenizer(language)).corpus_score(lines, references)
-    return {
-        "sentences": len(found),
-        "bleu": bleu.score,
-        "length_ratio": bleu.sys_len / bleu.ref_len,
-        "empty": (found["length"] == 0).mean(),
-        "cut_off": 1 - found["finished"].mean(),
-        "log_prob": found["log_prob"].mean(),
-    }
+def varied(search: SearchSettings, field: str, values: Sequence[float]) -> list[SearchSettings]:
+    """Return one way of searching with several values of a field: `varied(search, "beam_size", BEAMS)`."""
+    return [SearchSettings.model_validate({**search.model_dump(), field: value}) for value in values]

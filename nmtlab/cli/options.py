@@ -78,14 +78,14 @@ def read_translations(path: Path, corpus: "ParallelCorpus", split: str) -> list[
     return lines
 
 
-def numbers(text: str, kind: type[int] | type[float], option: str) -> list[int] | list[float]:
-    """Return the numbers in an option's text, with commas between them, each above 0."""
+def numbers(text: str, kind: type[int] | type[float], option: str, least: float) -> list[int] | list[float]:
+    """Return the numbers in an option's text, with commas between them, none below the least."""
     from nmtlab.errors import NmtlabError
 
     try:
-        numbers = [kind(part) for part in text.split(",")]
+        found = [kind(part) for part in text.split(",")]
     except ValueError as error:
         raise NmtlabError(f"{option} {text}: {error}", "give numbers with commas between them") from error
-    if min(numbers) <= 0:
-        raise NmtlabError(f"{option} {text}: {min(numbers):g} is among them", "give numbers above 0")
-    return numbers
+    if min(found) < least:
+        raise NmtlabError(f"{option} {text}: {min(found):g} is among them", f"give numbers from {least:g}")
+    return found

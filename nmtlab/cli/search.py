@@ -1,5 +1,6 @@
 """`nmtlab search-errors` and `nmtlab beam-sweep`."""
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -87,6 +88,9 @@ def beam_sweep(
     limit: Limit = None,
     score: Score = "log-prob",
     beams: Annotated[str, typer.Option(help="Beam sizes.")] = "1,2,4,8,12,16,32,64,100,200",
+    alphas: Annotated[str, typer.Option(help="Values of alpha, with one beam instead.")] = "",
+    gammas: Annotated[str, typer.Option(help="Values of gamma, with one beam instead.")] = "",
+    beam: Beam = None,
     source: Source = "",
     target: Target = "",
     set_: Set = None,
@@ -95,23 +99,23 @@ def beam_sweep(
 ) -> None:
     """Translate with ever larger beams, and say what becomes of BLEU, of lengths and of empty translations.
 
-    What each beam found is kept with the run: after Ctrl-C the same command goes on with the next one.
+    With --split dev and --gammas or --alphas, the reward of a word or the strength of length normalisation is tuned.
+    What was found is kept with the run: after Ctrl-C the same command goes on with the next value.
     """
     from tqdm import tqdm
 
-    from nmtlab.analysis.beams import beam_sizes
-    from nmtlab.analysis.beams import beam_sweep as sweep
-    from nmtlab.cli.options import numbers
+    from nmtlab.analysis.beams import sweep, varied
     from nmtlab.cli.tables import print_table
 
-    opened, text, search = _asked(run, corpus, source, target, set_, threads, None, score)
-    searches = beam_sizes(search, numbers(beams, int, "--beams"))
+    opened, text, search = _asked(run, corpus, source, target, set_, threads, beam, score)
+    field, values = _swept(beams, alphas, gammas)
+    searches = varied(search, field, values)
     total = len(searches) * min(limit or text.count(split), text.count(split))
     with tqdm(total=total, unit=" sentences", disable=None, leave=False) as bar:
         found = sweep(opened, text, searches, split, limit, bar.update)
     _write(found, csv)
     shown = {
-        "beam": found["beam_size"].map("{:,}".format),
+        field.replace("beam_size", "beam"): found[field].map("{:g}".format),
         "BLEU": found["bleu"].map("{:.2f}".format),
         "length": found["length_ratio"].map("{:.3f}".format),
         "empty": found["empty"].map("{:.1%}".format),
@@ -119,9 +123,23 @@ def beam_sweep(
         "log p": found["log_prob"].map("{:.2f}".format),
     }
     sentences = found["sentences"].iloc[0]
-    title = f"{run}, {text.name} {split}, {sentences:,} sentences, {_said(search)}"
-    print_table(title, list(shown), _rows(shown), set(shown))
+    how = search.score if field != "beam_size" else _said(search)
+    print_table(f"{run}, {text.name} {split}, {sentences:,} sentences, {how}", list(shown), _rows(shown), set(shown))
     print("  length is to the reference's, in words")
+
+
+def _swept(beams: str, alphas: str, gammas: str) -> tuple[str, list[float]]:
+    """Return which field is varied, and its values."""
+    from nmtlab.cli.options import numbers
+    from nmtlab.errors import NmtlabError
+
+    if alphas and gammas:
+        raise NmtlabError("--alphas and --gammas: one at a time", "leave one out")
+    if alphas:
+        return "alpha", numbers(alphas, float, "--alphas", least=0)
+    if gammas:
+        return "gamma", numbers(gammas, float, "--gammas", least=-math.inf)
+    return "beam_size", numbers(beams, int, "--beams", least=1)
 
 
 def _asked(

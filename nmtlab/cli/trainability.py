@@ -49,7 +49,7 @@ def trainability(
     training = ", ".join([recipe, *(set_ or []), f"{updates} updates on {text.name}"])
     maker = made_by(environment(text.checksum(), torch.device("cpu")))
     kept = read_map(to)
-    wanted = points(numbers(layers, int, "--layers"), numbers(rates, float, "--rates"), range(1, seeds + 1))
+    wanted = points(numbers(layers, int, "--layers", 1), numbers(rates, float, "--rates", 1e-9), range(1, seeds + 1))
     left = left_to_train(wanted, training, kept)
     to.parent.mkdir(parents=True, exist_ok=True)
     with tqdm(total=len(wanted), initial=len(wanted) - len(left), unit=" trainings", disable=None, leave=False) as bar:

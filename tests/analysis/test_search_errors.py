@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 import torch
 
-from nmtlab.analysis.beams import beam_sizes, beam_sweep, decoded
+from nmtlab.analysis.beams import decoded, sweep, varied
 from nmtlab.analysis.measure import answers, measure_by_sentence
 from nmtlab.analysis.search_errors import by_reference_length, error_rates, search_errors
 from nmtlab.errors import RunError
@@ -94,8 +94,8 @@ def test_lengths_go_by_that_of_the_reference():
 
 def test_a_sweep_has_a_row_for_each_beam_and_keeps_what_it_found(run, tiny_corpus):
     told = []
-    searches = beam_sizes(LOG_PROB, [1, 3])
-    found = beam_sweep(run, tiny_corpus, searches, "dev", 5, told.append)
+    searches = varied(LOG_PROB, "beam_size", [1, 3])
+    found = sweep(run, tiny_corpus, searches, "dev", 5, told.append)
     assert found["beam_size"].tolist() == [1, 3]
     assert sum(told) == 10
     references = [[target for _, target in itertools.islice(tiny_corpus.pairs("dev"), 5)]]
@@ -108,7 +108,7 @@ def test_a_sweep_has_a_row_for_each_beam_and_keeps_what_it_found(run, tiny_corpu
         assert row.log_prob == pytest.approx(lines["log_prob"].mean())
         assert row.sentences == 5
     again = []
-    pd.testing.assert_frame_equal(beam_sweep(run, tiny_corpus, searches, "dev", 5, again.append), found)
+    pd.testing.assert_frame_equal(sweep(run, tiny_corpus, searches, "dev", 5, again.append), found)
     assert again == []
 
 

@@ -32,6 +32,18 @@ def test_a_sweep_is_printed_with_a_line_a_beam(nmtlab, data, tiny_corpus, tmp_pa
     assert set(found["gamma"]) == {0.5}
 
 
+def test_the_reward_of_a_word_is_swept_with_one_beam(nmtlab, data, tiny_corpus, tmp_path):
+    said = nmtlab(
+        "beam-sweep", "whole", "--corpus", tiny_corpus.folder, "--split", "dev", "--limit", "4", "--beam", "3",
+        "--score", "word-reward", "--gammas=-0.5,0,2", "--csv", tmp_path / "sweep.csv",
+    )  # fmt: skip
+    assert said.code == 0
+    found = pd.read_csv(tmp_path / "sweep.csv")
+    assert found["gamma"].tolist() == [-0.5, 0.0, 2.0]
+    assert set(found["beam_size"]) == {3}
+    assert found["length_ratio"].is_monotonic_increasing
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -42,6 +54,7 @@ def test_a_sweep_is_printed_with_a_line_a_beam(nmtlab, data, tiny_corpus, tmp_pa
         ),
         (["beam-sweep", "whole", "--beams", "1,x"], "--beams 1,x"),
         (["beam-sweep", "whole", "--beams", "0,2"], "--beams 0,2: 0 is among them"),
+        (["beam-sweep", "whole", "--alphas", "1", "--gammas", "1"], "--alphas and --gammas: one at a time"),
         (["beam-sweep", "whole", "--set", "training.seed=2"], "training.seed=2: the run is trained already"),
     ],
 )
