@@ -1,0 +1,130 @@
+"""What a beam keeps and drops, step by step, and what an ended hypothesis cuts off (thesis Figure 4.1)."""
+
+import math
+
+import pandas as pd
+import torch
+
+from nmtlab.analysis.opened import System, opened
+from nmtlab.recipe import SearchSettings
+from nmtlab.search.beam import beam_search
+from nmtlab.search.hypothesis import SearchResult
+from nmtlab.search.scores import hypothesis_score
+from nmtlab.text.pipeline import Pipeline
+from nmtlab.text.vocabulary import BOS, EOS, PAD
+
+_COLUMNS = [
+    "step", "slot", "parent", "piece", "text", "log_prob", "score", "length", "ended", "dropped", "best", "reference",
+]  # fmt: skip
+
+
+def search_tree(
+    system: System, sentence: str, search: SearchSettings | None = None, reference: str | None = None
+) -> pd.DataFrame:
+    """Return every hypothesis that a beam search of one sentence held, kept or dropped.
+
+    Args:
+        system: a run with weights, or a translator.
+        sentence: to be translated.
+        search: how to search; the system's own settings if not given.
+        reference: a translation to be looked for.
+
+    Returns:
+        A row for each slot that held something after each step, best first: `step` and `slot` from 1; `parent`, the
+        slot of the step before that it continues, 0 for the beginning; `piece` that was added, `</s>` at its end and
+        empty where an ended one keeps its slot; `text` of the pieces so far; `log_prob`, `score`; `length` in tokens,
+        EOS included; `ended`; `dropped`, whether no slot of the next step continues it though the search went on;
+        `best`, whether it leads to what was returned; `reference`, whether the reference begins so.
+
+    Raises:
+        RunError: a phrase-based run, one without weights, or one that plans lengths.
+    """
+    translator = opened(system)
+    pipeline = translator.pipeline
+    source = torch.tensor([pipeline.source_ids(sentence)], device=translator.model.output_types.device)
+    (result,) = beam_search(translator.model, source, search or translator.settings, record=True)
+    wanted = pipeline.target_ids(reference) if reference else None
+    rows = _rows(result, pipeline, wanted)
+    found = pd.DataFrame(rows, columns=["tokens", *_COLUMNS[:9], "reference"])
+    return _with_ends(found, result)[_COLUMNS]
+
+
+def _rows(result: SearchResult, pipeline: Pipeline, reference: list[int] | None) -> list[tuple]:
+    rows, before = [], {0: ()}
+    for number, step in enumerate(result.tree, start=1):
+        now = {}
+        slots = zip(*(array.tolist() for array in (step.parent, step.token, step.log_prob, step.score)), strict=True)
+        for slot, (parent, token, log_prob, score) in enumerate(slots, start=1):
+            if score == -math.inf:
+                continue
+            tokens = before[parent if number > 1 else 0] + ((token,) if token != PAD else ())
+            now[slot - 1] = tokens
+            ended = tokens[-1] == EOS
+            piece = "" if token == PAD else pipeline.target.vocabulary.types[token]
+            text = pipeline.target_text([one for one in tokens if one != EOS])
+            begins = reference is not None and list(tokens) == reference[: len(tokens)]
+            above = parent + 1 if number > 1 else 0
+            rows.append((tokens, number, slot, above, piece, text, log_prob, score, len(tokens), ended, begins))
+        before = now
+    return rows
+
+
+def _with_ends(found: pd.DataFrame, result: SearchResult) -> pd.DataFrame:
+    """Add which hypotheses were dropped, and which lead to the best."""
+    best = result.hypotheses[0]
+    final = (*best.tokens, EOS) if best.finished else best.tokens
+    continued = set(zip(found["step"] - 1, found["parent"], strict=True))
+    last = found["step"].max()
+    going_on = [place in continued for place in zip(found["step"], found["slot"], strict=True)]
+    dropped = [not on and step < last for on, step in zip(going_on, found["step"], strict=True)]
+    leads = [tokens == final[: len(tokens)] for tokens in found["tokens"]]
+    return found.assign(dropped=dropped, best=leads)
+
+
+def ended_hypotheses(tree: pd.DataFrame) -> pd.DataFrame:
+    """Return the translations that a search has ended, kept to the last or not, once each.
+
+    Args:
+        tree: rows of `search_tree`.
+
+    Returns:
+        `text`, `log_prob`, `length`, `step` in which it ended, `dropped_at`, the step after which it had lost its slot
+        (missing if it never did), in the order of their ending.
+    """
+    ended = tree[tree["ended"]]
+    grouped = ended.groupby(["text", "length"], sort=False)
+    found = grouped.agg(log_prob=("log_prob", "first"), step=("step", "min"), last=("step", "max")).reset_index()
+    found["dropped_at"] = found["last"].where(found["last"] < tree["step"].max()).astype("Int64")
+    return found[["text", "log_prob", "length", "step", "dropped_at"]]
+
+
+def ranked(hypotheses: pd.DataFrame, search: SearchSettings) -> pd.DataFrame:
+    """Rank translations anew by another score, without searching again.
+
+    Args:
+        hypotheses: rows with `log_prob` and `length`, as of `ended_hypotheses`.
+        search: the score and its numbers; coverage counts as none.
+
+    Returns:
+        The rows, best first, with `score`.
+    """
+    log_prob = torch.tensor(hypotheses["log_prob"].to_numpy(), dtype=torch.float64)
+    length = torch.tensor(hypotheses["length"].to_numpy())
+    scores = hypothesis_score(search, log_prob, length).numpy()
+    return hypotheses.assign(score=scores).sort_values("score", ascending=False, kind="stable", ignore_index=True)
+
+
+def first_rank_of_nothing(system: System, sentence: str) -> int:
+    """Return the rank of EOS among the first tokens: the smallest beam that the empty translation enters.
+
+    Raises:
+        RunError: as of `search_tree`.
+    """
+    translator = opened(system)
+    source = torch.tensor([translator.pipeline.source_ids(sentence)], device=translator.model.output_types.device)
+    with torch.inference_mode():
+        state = translator.model.start(translator.model.encode(source))
+        first = torch.full_like(source[:, :1], BOS)
+        log_probs = translator.model.step(state, first).log_probs[0, 0]
+    end = log_probs[translator.model.output_types == EOS]
+    return int((log_probs > end).sum()) + 1

@@ -1,0 +1,123 @@
+"""Search, drawn: the tree of one sentence (thesis Figure 4.1), and what larger beams come to."""
+
+import math
+from collections.abc import Iterable
+
+import pandas as pd
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from nmtlab.plots.theme import COLOURS, FAINT, dressed, plain, styles
+
+_BEST, _EMPTY, _REFERENCE = COLOURS[0], COLOURS[1], COLOURS[2]
+
+
+def tree_figure(tree: pd.DataFrame, until: int | None = None) -> go.Figure:
+    """Draw what a beam held: a line from each hypothesis to what continued it, by step and log-probability.
+
+    The empty translation is a level line: under log-probability, whatever falls below it can no longer win.
+
+    Args:
+        tree: rows of `analysis.search_tree.search_tree`.
+        until: draw the first steps alone; all if not given.
+    """
+    figure = go.Figure()
+    shown = tree if until is None else tree[tree["step"] <= until]
+    kinds = [
+        ("other hypotheses", FAINT, ~(shown["best"] | shown["reference"] | _empty(shown)), 1),
+        ("the reference", _REFERENCE, shown["reference"] & ~shown["best"], 2),
+        ("what is returned", _BEST, shown["best"] & ~_empty(shown), 3),
+        ("the empty translation", _EMPTY, _empty(shown), 3),
+    ]
+    places = {(row.step, row.slot): row.log_prob for row in tree.itertuples()} | {(0, 0): 0.0}
+    for name, colour, own, width in kinds:
+        if own.any():
+            figure.add_trace(_lines(shown[own], places, name, colour, width))
+    lost = shown[shown["dropped"]]
+    if len(lost):
+        figure.add_scatter(
+            x=lost["step"], y=lost["log_prob"], mode="markers", name="dropped here",
+            marker={"symbol": "x", "size": 5, "color": FAINT}, hoverinfo="skip",
+        )  # fmt: skip
+    figure.update_xaxes(title_text="tokens so far", rangemode="tozero", dtick=1 if shown["step"].max() <= 30 else None)
+    figure.update_yaxes(title_text="log-probability so far")
+    figure.update_layout(legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0})
+    return dressed(figure, "What the beam keeps and drops", 520)
+
+
+def _empty(tree: pd.DataFrame) -> pd.Series:
+    return tree["ended"] & (tree["length"] == 1)
+
+
+def _lines(own: pd.DataFrame, places: dict[tuple[int, int], float], name: str, colour: str, width: int) -> go.Scatter:
+    """Return the lines from each hypothesis' parent to it, with gaps between them."""
+    xs, ys, told = [], [], []
+    for row in own.itertuples():
+        above = places[row.step - 1, row.parent]
+        end = " ■" if row.ended else ""
+        xs += [row.step - 1, row.step, None]
+        ys += [above, row.log_prob, None]
+        told += ["", f"{plain(row.text)}{end}<br>slot {row.slot}, log p {row.log_prob:.2f}, score {row.score:.3f}", ""]
+    return go.Scatter(
+        x=xs, y=ys, text=told, mode="lines+markers", name=name, connectgaps=False,
+        line={"color": colour, "width": width},
+        marker={"size": [0 if not text else 4 + width for text in told], "color": colour},
+        hovertemplate="%{text}<extra></extra>",
+    )  # fmt: skip
+
+
+_CURVES = {
+    "bleu": "BLEU (%)", "length_ratio": "length, to the reference's", "empty": "empty translations (share)",
+    "log_prob": "mean log-probability",
+}  # fmt: skip
+
+
+def sweep_figure(outcomes: pd.DataFrame, over: str = "beam_size") -> go.Figure:
+    """Draw BLEU, length, empty translations and log-probability over the beam's size, or another number of the search.
+
+    Args:
+        outcomes: rows of `analysis.beams.sweep`, with `name`, a line for each.
+        over: `beam_size`, on a logarithmic axis, `alpha` or `gamma`.
+    """
+    figure = make_subplots(rows=2, cols=2, shared_xaxes=True, horizontal_spacing=0.1, vertical_spacing=0.08)
+    style = styles(outcomes["name"])
+    for place, (column, title) in enumerate(_CURVES.items()):
+        at = {"row": place // 2 + 1, "col": place % 2 + 1}
+        for name, own in outcomes.groupby("name", sort=False):
+            own = own.sort_values(over)
+            figure.add_scatter(
+                x=own[over], y=own[column], mode="lines+markers", name=plain(str(name)), legendgroup=str(name),
+                showlegend=not place, line=style[name],
+                hovertemplate=f"{over.replace('_', ' ')} %{{x}}: %{{y:.3f}}<extra>{plain(str(name))}</extra>", **at,
+            )  # fmt: skip
+        figure.update_yaxes(title_text=title, **at)
+    if over == "beam_size":
+        sizes = sorted(outcomes["beam_size"].unique())
+        figure.update_xaxes(type="log", tickvals=sizes, ticktext=[f"{size:g}" for size in sizes])
+    figure.update_xaxes(title_text=over.replace("_", " "), row=2)
+    figure.update_layout(legend={"orientation": "h", "y": -0.12, "yanchor": "top", "x": 0})
+    return dressed(figure, "What becomes of translations as the search changes", 640)
+
+
+def lengths_figure(log_probs: Iterable[float], tried: Iterable[int], reference: int | None = None) -> go.Figure:
+    """Draw the planned length of one sentence.
+
+    Args:
+        log_probs: of the lengths from 0.
+        tried: lengths that were decoded.
+        reference: length of the reference, in tokens.
+    """
+    share = pd.Series(list(log_probs)).map(math.exp)
+    marked = set(tried)
+    figure = go.Figure(
+        go.Bar(
+            x=share.index, y=share, marker_color=[COLOURS[0] if length in marked else FAINT for length in share.index],
+            hovertemplate="%{x} tokens: %{y:.3f}<extra></extra>",
+        )
+    )  # fmt: skip
+    if reference is not None:
+        figure.add_vline(x=reference, line={"color": _REFERENCE, "dash": "dash"}, annotation_text="reference")
+    likely = share[share > 0.001].index
+    figure.update_xaxes(title_text="tokens", range=[-0.5, (likely.max() if len(likely) else 10) + 2.5])
+    figure.update_yaxes(title_text="p(length | source)", rangemode="tozero")
+    return dressed(figure, "How long the translation is planned to be (blue: decoded)", 380)

@@ -1,0 +1,112 @@
+"""What a beam held at each step, kept and dropped."""
+
+import pandas as pd
+import pytest
+import torch
+from learned import learned_run
+
+from nmtlab.analysis.search_tree import ended_hypotheses, first_rank_of_nothing, ranked, search_tree
+from nmtlab.recipe import SearchSettings
+from nmtlab.search.beam import beam_search
+from nmtlab.search.forced import force
+from nmtlab.systems import open_system
+from nmtlab.text.vocabulary import EOS
+from nmtlab.translation import Translator
+
+SEARCH = SearchSettings(score="log-prob", beam_size=4, extra_length=5)
+SENTENCE = "ein Hund singt"
+
+
+@pytest.fixture(scope="module")
+def system(tmp_path_factory, tiny_corpus, tiny_recipe) -> Translator:
+    return open_system(learned_run(tmp_path_factory.mktemp("learned"), tiny_corpus, tiny_recipe), SEARCH)
+
+
+@pytest.fixture(scope="module")
+def tree(system) -> pd.DataFrame:
+    return search_tree(system, SENTENCE)
+
+
+def test_every_hypothesis_continues_one_of_the_step_before(tree):
+    assert (tree.groupby("step").size() <= 4).all()
+    places = {(row.step, row.slot): row for row in tree.itertuples()}
+    for row in tree.itertuples():
+        assert (row.parent == 0) == (row.step == 1)
+        if row.step > 1:
+            above = places[row.step - 1, row.parent]
+            assert row.log_prob <= above.log_prob
+            assert row.length == above.length + (not above.ended)
+            assert (row.piece == "") == above.ended
+            assert not above.dropped
+
+
+def test_log_probabilities_are_the_models(tree, system):
+    source = torch.tensor([system.pipeline.source_ids(SENTENCE)])
+    for row in tree[tree["ended"]].itertuples():
+        target = torch.tensor([system.pipeline.target_ids(row.text)])
+        if row.length == target.shape[1]:  # the text is segmented as the model said it
+            assert force(system.model, source, target)[0].log_prob == pytest.approx(row.log_prob, abs=1e-3)
+
+
+def test_what_is_returned_is_followed_from_the_first_step_to_the_last(tree, system):
+    best = tree[tree["best"]]
+    assert best["step"].tolist() == list(range(1, tree["step"].max() + 1))
+    assert best["text"].iloc[-1] == system.translate([SENTENCE])[0].text
+    assert not best["dropped"].any()
+
+
+def test_what_has_no_child_before_the_end_was_dropped(tree):
+    last = tree["step"].max()
+    parents = set(zip(tree["step"] - 1, tree["parent"], strict=True))
+    for row in tree.itertuples():
+        assert row.dropped == (row.step < last and (row.step, row.slot) not in parents)
+    assert tree["dropped"].any()
+
+
+def test_a_reference_is_followed_as_far_as_the_beam_holds_it(system):
+    best = system.translate([SENTENCE])[0].text
+    followed = search_tree(system, SENTENCE, reference=best)
+    assert followed["reference"].tolist() == followed["best"].tolist()
+    other = search_tree(system, SENTENCE, reference="sees sees sees sees")
+    assert not other.loc[other["step"] > 1, "reference"].any()
+
+
+def test_the_empty_translation_is_in_a_beam_from_its_rank_on(system):
+    rank = first_rank_of_nothing(system, SENTENCE)
+    source = torch.tensor([system.pipeline.source_ids(SENTENCE)])
+    for beam, inside in ((rank - 1, False), (rank, True)):
+        if beam:
+            search = SEARCH.model_copy(update={"beam_size": beam})
+            first = beam_search(system.model, source, search, record=True)[0].tree[0]
+            assert (EOS in first.token.tolist()) == inside
+            tree = search_tree(system, SENTENCE, search)
+            assert (tree[tree["step"] == 1]["ended"]).any() == inside
+
+
+TREE = pd.DataFrame(
+    [
+        (1, "", 1, -5.0, True), (1, "a", 1, -1.0, False),
+        (2, "", 1, -5.0, True), (2, "a", 2, -2.0, True), (2, "a b", 2, -3.0, False),
+        (3, "a", 2, -2.0, True), (3, "a b", 3, -3.5, True),
+    ],
+    columns=["step", "text", "length", "log_prob", "ended"],
+)  # fmt: skip
+
+
+def test_ended_translations_are_listed_once_with_when_they_lost_their_slot():
+    found = ended_hypotheses(TREE)
+    assert found["text"].tolist() == ["", "a", "a b"]
+    assert found["step"].tolist() == [1, 2, 3]
+    assert found["dropped_at"].tolist() == [2, pd.NA, pd.NA]
+    assert found["log_prob"].tolist() == [-5.0, -2.0, -3.5]
+
+
+def test_they_are_ranked_by_any_score_without_another_search():
+    found = ended_hypotheses(TREE)
+    assert ranked(found, SearchSettings(score="log-prob"))["text"].tolist() == ["a", "a b", ""]
+    average = ranked(found, SearchSettings(score="average"))
+    assert average["text"].tolist() == ["a", "a b", ""]
+    assert average["score"].tolist() == pytest.approx([-1.0, -3.5 / 3, -5.0])
+    reward = ranked(found, SearchSettings(score="word-reward", gamma=2.0))
+    assert reward["text"].tolist() == ["a b", "a", ""]
+    assert reward["score"].tolist() == pytest.approx([2.5, 2.0, -3.0])

@@ -1,0 +1,90 @@
+"""Search, drawn."""
+
+import math
+
+import pandas as pd
+import pytest
+
+from nmtlab.plots import lengths_figure, sweep_figure, tree_figure
+
+TREE = pd.DataFrame(
+    [
+        (1, 1, 0, "a", -1.0, 1, False, False, True, True),
+        (1, 2, 0, "", -3.0, 1, True, False, False, False),
+        (2, 1, 1, "a <b>", -2.0, 2, False, False, True, False),
+        (2, 2, 2, "", -3.0, 1, True, False, False, False),
+        (2, 3, 1, "a c", -4.0, 2, False, True, False, True),
+        (3, 1, 1, "a <b>", -2.5, 3, True, False, True, False),
+        (3, 2, 2, "", -3.0, 1, True, False, False, False),
+    ],
+    columns=["step", "slot", "parent", "text", "log_prob", "length", "ended", "dropped", "best", "reference"],
+).assign(score=lambda tree: tree["log_prob"])  # fmt: skip
+
+
+def lines(figure, name: str) -> list[tuple]:
+    (trace,) = [trace for trace in figure.data if trace.name == name]
+    return list(zip(trace.x, trace.y, strict=True))
+
+
+def test_every_hypothesis_is_drawn_from_the_one_that_it_continues():
+    figure = tree_figure(TREE)
+    gap = (None, None)
+    assert lines(figure, "what is returned") == [
+        (0, 0.0),
+        (1, -1.0),
+        gap,
+        (1, -1.0),
+        (2, -2.0),
+        gap,
+        (2, -2.0),
+        (3, -2.5),
+        gap,
+    ]
+    assert lines(figure, "the empty translation") == [
+        (0, 0.0),
+        (1, -3.0),
+        gap,
+        (1, -3.0),
+        (2, -3.0),
+        gap,
+        (2, -3.0),
+        (3, -3.0),
+        gap,
+    ]
+    assert lines(figure, "the reference") == [(1, -1.0), (2, -4.0), gap]
+    assert lines(figure, "dropped here") == [(2, -4.0)]
+
+
+def test_the_first_steps_alone_can_be_drawn():
+    figure = tree_figure(TREE, until=1)
+    assert [trace.name for trace in figure.data] == ["what is returned", "the empty translation"]
+    assert max(x for trace in figure.data for x in trace.x if x is not None) == 1
+
+
+def test_text_is_drawn_letter_by_letter():
+    told = [text for trace in tree_figure(TREE).data for text in trace.text or ()]
+    assert any("a &lt;b&gt; ■" in text for text in told)
+    assert not any("<b>" in text for text in told)
+
+
+def test_a_sweep_has_four_panels_with_a_line_for_each_system():
+    outcomes = pd.DataFrame(
+        {
+            "name": ["one", "one", "two", "two"], "beam_size": [4, 1, 1, 4], "bleu": [30.0, 31.0, 20.0, 22.0],
+            "length_ratio": [0.9, 1.0, 1.0, 1.0], "empty": [0.1, 0.0, 0.0, 0.0], "log_prob": [-4.0, -5.0, -6.0, -5.5],
+        }
+    )  # fmt: skip
+    figure = sweep_figure(outcomes)
+    assert len(figure.data) == 8
+    assert (list(figure.data[0].x), list(figure.data[0].y)) == ([1, 4], [31.0, 30.0])
+    assert [trace.name for trace in figure.data if trace.showlegend] == ["one", "two"]
+    assert list(figure.layout.xaxis.ticktext) == ["1", "4"]
+    assert figure.layout.yaxis.title.text == "BLEU (%)"
+
+
+def test_lengths_that_are_decoded_stand_out():
+    figure = lengths_figure([math.log(0.1), math.log(0.7), math.log(0.2)], tried=[1, 2], reference=2)
+    (bars,) = figure.data
+    assert list(bars.y) == pytest.approx([0.1, 0.7, 0.2])
+    assert bars.marker.color[1] == bars.marker.color[2] != bars.marker.color[0]
+    assert figure.layout.shapes[0].x0 == 2
