@@ -50,9 +50,15 @@ LEXICON = About(
     "Lexicon",
     "What has the lexical module learned of single words, and is it right? (thesis Table 3.9)",
 )
+SEARCH = About(
+    "search",
+    "Search",
+    "What does a beam keep and drop, what would it find if it missed nothing, and is that nothing at all? (thesis 4.1, "
+    "Figure 4.1)",
+)
 TRANSLATE = About(
     "translate", "Translate", "What do the systems make of your sentence, and how sure are they of each word?"
 )
 TRAIN = About("train", "Train", "What becomes of a recipe on a corpus? Start a training, watch it, stop it.")
 
-PAGES = (TABLES, NORMS, ATTENTION, DEPTH, DYNAMICS, LEXICON, TRANSLATE, TRAIN)
+PAGES = (TABLES, NORMS, ATTENTION, DEPTH, DYNAMICS, LEXICON, SEARCH, TRANSLATE, TRAIN)

@@ -51,7 +51,6 @@ class _Level:
     next: int = 0
 
 
-@torch.inference_mode()
 def exact_search(
     model: TranslationModel,
     source: Tensor,
@@ -71,33 +70,44 @@ def exact_search(
     Raises:
         RecipeError: the score has a coverage penalty, for which there is no bound.
     """
-    if settings.coverage:
-        raise RecipeError(f"search.coverage = {settings.coverage:g}: exact search has no bound for it", "set it to 0")
-    search = _Search(model, settings, limit=source.shape[1] - 1 + settings.extra_length, start=start)
-    complete = search.run(model.start(model.encode(source)), budget)
+    search = ExactSearch(model, source, settings, start)
+    complete = search.run(budget)
     return ExactResult(search.best, search.expansions, complete)
 
 
-class _Search:
-    """A search under way: the best translation so far, and how much has been done."""
+class ExactSearch:
+    """A search that can be gone on with; arguments as of `exact_search`.
 
-    def __init__(self, model: TranslationModel, settings: SearchSettings, limit: int, start: Hypothesis | None) -> None:
-        self._model, self._settings, self._limit = model, settings, max(1, limit)
+    `best` is the best translation so far, `expansions` how many hypotheses were continued.
+    """
+
+    def __init__(
+        self, model: TranslationModel, source: Tensor, settings: SearchSettings, start: Hypothesis | None = None
+    ) -> None:
+        if settings.coverage:
+            raise RecipeError(
+                f"search.coverage = {settings.coverage:g}: exact search has no bound for it", "set it to 0"
+            )
+        self._model, self._source, self._settings = model, source, settings
+        self._limit = max(1, source.shape[1] - 1 + settings.extra_length)
+        self._levels: list[_Level] | None = None
         self.expansions, self.best = 0, None
         if start is not None and start.finished:
             self._offer(start.tokens, torch.tensor(start.log_prob, dtype=torch.float64))
 
-    def run(self, state: State, budget: int) -> bool:
-        """Search; return whether all that could be better has been tried."""
-        device = self._model.output_types.device
-        first = torch.empty(1, 0, dtype=torch.long, device=device)
-        levels = [self._continue(state, first, torch.zeros(1, device=device))]
-        while levels:
-            level = levels[-1]
+    @torch.inference_mode()
+    def run(self, budget: int) -> bool:
+        """Go on until so many hypotheses were continued in all; return whether all that could be better was tried."""
+        if self._levels is None:
+            first = torch.empty(1, 0, dtype=torch.long, device=self._source.device)
+            state = self._model.start(self._model.encode(self._source))
+            self._levels = [self._continue(state, first, torch.zeros(1, device=self._source.device))]
+        while self._levels:
+            level = self._levels[-1]
             some = slice(level.next, level.next + _ABREAST)
             promising = int((self._hope(level.log_probs[some], level.tokens.shape[1] + 1) > self._bar).sum())
             if not promising:  # nor is any after it, which is less probable
-                levels.pop()
+                self._levels.pop()
                 continue
             if self.expansions >= budget:
                 return False
@@ -105,7 +115,7 @@ class _Search:
             level.next = some.stop
             rows = level.parents[some]
             tokens = torch.cat((level.tokens[rows], level.types[some, None]), dim=1)
-            levels.append(self._continue(level.state.select(rows[None]), tokens, level.log_probs[some]))
+            self._levels.append(self._continue(level.state.select(rows[None]), tokens, level.log_probs[some]))
         return True
 
     @property

@@ -14,7 +14,7 @@ from nmtlab.errors import RecipeError
 from nmtlab.models.build import build_model
 from nmtlab.recipe import RnnSettings, SearchSettings, TransformerSettings
 from nmtlab.search.beam import beam_search
-from nmtlab.search.exact import exact_search
+from nmtlab.search.exact import ExactSearch, exact_search
 from nmtlab.search.forced import force
 from nmtlab.search.hypothesis import Hypothesis
 from nmtlab.text.vocabulary import BOS, EOS
@@ -136,3 +136,13 @@ def test_where_everything_is_too_long_there_is_none():
     settings = SearchSettings(score="log-prob", extra_length=0, allow_empty=False)
     found = exact_search(ScriptedModel(types=6), source_of((EOS,)), settings)
     assert (found.best, found.complete) == (None, True)
+
+
+def test_a_search_is_gone_on_with_where_its_budget_ended():
+    model, settings = ScriptedModel(types=7, seed=2), SearchSettings(score="log-prob", extra_length=3)
+    whole = exact_search(model, source_of(SOURCE), settings)
+    search, budget = ExactSearch(model, source_of(SOURCE), settings), 0
+    while not search.run(budget := budget + 3):
+        assert search.expansions == budget
+    assert search.best == whole.best
+    assert search.run(10_000)

@@ -1,0 +1,216 @@
+"""Search: what a beam keeps and drops, what exact search finds, and what planning the length changes (thesis 4.1)."""
+
+from collections.abc import Iterator
+
+import ipywidgets as widgets
+import pandas as pd
+import torch
+
+from nmtlab.analysis.beams import outcome
+from nmtlab.analysis.measure import answers
+from nmtlab.analysis.search_errors import error_rates, search_errors
+from nmtlab.analysis.search_tree import ended_hypotheses, first_rank_of_nothing, ranked, search_tree
+from nmtlab.dashboards.about import SEARCH
+from nmtlab.dashboards.chart import Chart
+from nmtlab.dashboards.columns import columns, row
+from nmtlab.dashboards.page import Note, Page, heading
+from nmtlab.dashboards.runs import RunChooser
+from nmtlab.dashboards.sentences import SentenceChooser
+from nmtlab.dashboards.systems import can_decode, system_of
+from nmtlab.dashboards.table import Table
+from nmtlab.dashboards.work import Work
+from nmtlab.plots import lengths_figure, sweep_figure, tree_figure
+from nmtlab.recipe import SearchSettings
+from nmtlab.runs.run import Run
+from nmtlab.search.exact import ExactSearch
+from nmtlab.translation import Translator
+from nmtlab.workspace import Workspace
+
+FIRST = ("small-tr-en.tied.s1",)
+_SCORES = [
+    ("log-probability", "log-prob"), ("average", "average"), ("length-normalised", "length-normalised"),
+    ("word reward", "word-reward"),
+]  # fmt: skip
+_BUDGET, _PORTION = 20_000, 250
+_RATES = {
+    "sentences": "sentences", "complete": "searched to the end", "errors": "missed by the beam",
+    "empty": "best is empty", "beam_empty": "beam's is empty", "length_ratio": "length of the best",
+    "beam_length_ratio": "of the beam's",
+}  # fmt: skip
+
+
+class SearchPage(Page):
+    """The tree of a sentence step by step, its translations ranked anew, and what was measured of whole texts."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.runs = RunChooser(workspace, accepts=can_decode, first=FIRST)
+        self.sentences = SentenceChooser(workspace)
+        self.beam = widgets.IntSlider(description="Beam", value=8, min=1, max=200, continuous_update=False)
+        self.step = widgets.IntSlider(description="Step", value=1, min=1, max=1, continuous_update=True)
+        self.score = widgets.Dropdown(description="Rank by", options=_SCORES)
+        self.alpha = widgets.FloatSlider(description="α", value=0.6, min=0, max=2, step=0.05)
+        self.gamma = widgets.FloatSlider(description="γ", value=0.5, min=-1, max=4, step=0.05)
+        self.exact = widgets.Button(description="Search to the end", tooltip="Exact search, under log-probability")
+        self.chart, self.lengths, self.curves = Chart(), Chart(), Chart()
+        self.hint, self.found, self.work = Note(), Note(), Work(self.guarded)
+        self.ended = Table("Translations that the beam has ended, ranked anew", height="18em")
+        self.each = Table("What each run says, by its own way of searching")
+        self.rates = Table("Measured: beams against exact search (lengths to the reference's)")
+        self.about_curves = Note()
+        self._tree = pd.DataFrame()
+        self.exact.on_click(lambda _: self._start_exact())
+        state = {
+            "runs": self.runs.table, **self.sentences.state, "beam": self.beam, "step": self.step, "score": self.score,
+            "alpha": self.alpha, "gamma": self.gamma,
+        }  # fmt: skip
+        body = [
+            columns(self.runs, self.sentences), row(self.beam, self.step, self.exact), self.hint, self.chart,
+            self.work, self.found, row(self.score, self.alpha, self.gamma), self.ended, self.each, self.lengths,
+            heading("Over whole texts"), self.about_curves, self.curves, self.rates,
+        ]  # fmt: skip
+        super().__init__(SEARCH, state, self._answer, body, self.runs.refresh)
+
+    def _answer(self, changed: set[str]) -> None:
+        runs = self.runs.chosen
+        if "runs" in changed:
+            self.sentences.offer(runs)
+            self._measured(runs)
+        elif "text" in changed:
+            self.sentences.show()
+        if not runs or not self.sentences.source:
+            self.hint.say("Pick runs that have their weights here, and a sentence.")
+            return
+        if changed & {"runs", "text", "line", "sentence", "beam"}:
+            self.work.stop()
+            self.found.say("")
+            self._search(runs)
+        if len(self._tree):
+            self.chart.show(tree_figure(self._tree, self.step.value))
+            self.ended.show(_ranked(self._tree, self._ranking()))
+
+    def _search(self, runs: list[Run]) -> None:
+        """Search with the first run that has an end, plan with the first that plans, and translate with all."""
+        source, reference = self.sentences.source, self.sentences.reference
+        runs = [run for run in runs if _pair(run) == _pair(runs[0])]
+        self.each.show(_said(runs, source))
+        planning = [run for run in runs if system_of(run).model.plans_length]
+        self.lengths.layout.display = "" if planning else "none"
+        if planning:
+            self.lengths.show(_planned(system_of(planning[0]), source, reference))
+        ending = [run for run in runs if run not in planning]
+        shown = "" if ending else "none"
+        for part in (self.chart, self.ended, self.exact):
+            part.layout.display = shown
+        self._tree = pd.DataFrame()
+        if not ending:
+            self.hint.say("A run that plans lengths has no end to search for: choose another one for a tree.")
+            return
+        system = system_of(ending[0])
+        self._tree = search_tree(system, source, self._settings(), reference)
+        self.step.max = int(self._tree["step"].max())
+        self.step.value = self.step.max
+        rank = first_rank_of_nothing(system, source)
+        empty = f"the empty translation is in beams of {rank} and more"
+        self.hint.say(f"{ending[0].name}: {source}  →  {reference or '?'}  —  {empty}.")
+
+    def _settings(self) -> SearchSettings:
+        return SearchSettings(score="log-prob", beam_size=self.beam.value)
+
+    def _ranking(self) -> SearchSettings:
+        return SearchSettings(score=self.score.value, alpha=self.alpha.value, gamma=self.gamma.value)
+
+    def _start_exact(self) -> None:
+        with self.guarded():
+            run = next(run for run in self.runs.chosen if not system_of(run).model.plans_length)
+            self.work.start("searching to the end", _BUDGET // _PORTION, self._exactly(system_of(run)))
+
+    def _exactly(self, system: Translator) -> Iterator[None]:
+        """Search in portions, and say what was found."""
+        source = torch.tensor([system.pipeline.source_ids(self.sentences.source)])
+        search = ExactSearch(system.model, source, self._settings())
+        done, budget = False, 0
+        while not done and budget < _BUDGET:
+            budget += _PORTION
+            done = search.run(budget)
+            yield
+        ended = "The best of all" if done else f"The best in {search.expansions:,} expansions, not searched to the end"
+        if search.best is None:
+            self.found.say(f"{ended}: none.")
+            return
+        text = system.pipeline.target_text(search.best.tokens) or "the empty translation"
+        self.found.say(f"{ended}: {text}  (log p {search.best.log_prob:.3f}, {search.expansions:,} expansions)")
+
+    def _measured(self, runs: list[Run]) -> None:
+        """Show what was measured of the chosen runs: sweeps of the beam, and rates of search errors."""
+        outcomes = [_named(run, answer.frame()) for run in runs for answer in answers(run, outcome)]
+        sweeps = _sweeps(pd.concat(outcomes, ignore_index=True)) if outcomes else pd.DataFrame()
+        self.curves.layout.display = "" if len(sweeps) else "none"
+        if len(sweeps):
+            self.curves.show(sweep_figure(sweeps))
+        lacking = "" if len(sweeps) else "No sweep of these runs yet: 'nmtlab beam-sweep RUN' makes one. "
+        rates = [_rates(run, answer.frame()) for run in runs for answer in answers(run, search_errors)]
+        self.rates.layout.display = "" if rates else "none"
+        if rates:
+            self.rates.show(pd.DataFrame(rates))
+        else:
+            lacking += "No exact search of a text yet: 'nmtlab search-errors RUN' does it."
+        self.about_curves.say(lacking)
+
+
+def search_page(workspace: Workspace | None = None) -> SearchPage:
+    """Return the page."""
+    return SearchPage(workspace or Workspace.find())
+
+
+def _pair(run: Run) -> tuple[str, str]:
+    return run.recipe.corpus.source, run.recipe.corpus.target
+
+
+def _ranked(tree: pd.DataFrame, search: SearchSettings) -> pd.DataFrame:
+    found = ranked(ended_hypotheses(tree), search)
+    found["text"] = found["text"].where(found["text"] != "", "(nothing)")
+    names = {"length": "tokens", "step": "ended at", "dropped_at": "dropped after", "log_prob": "log p"}
+    shown = found[["score", "log_prob", "length", "step", "dropped_at", "text"]]
+    return shown.round({"score": 3, "log_prob": 3}).rename(columns=names)
+
+
+def _said(runs: list[Run], source: str) -> pd.DataFrame:
+    rows = []
+    for run in runs:
+        system = system_of(run)
+        (translation,) = system.translate([source])
+        best, search = translation.hypotheses[0], system.settings
+        way = f"{search.lengths} lengths" if system.model.plans_length else search.score
+        rows.append(
+            {
+                "run": run.name, "beam": search.beam_size, "by": way, "log p": round(best.log_prob, 3),
+                "tokens": len(best.tokens), "translation": translation.text or "(nothing)",
+            }
+        )  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def _planned(system: Translator, source: str, reference: str | None) -> object:
+    ids = torch.tensor([system.pipeline.source_ids(source)])
+    with torch.inference_mode():
+        log_probs = system.model.length_log_probs(system.model.encode(ids))[0].tolist()
+    tried = sorted(range(len(log_probs)), key=lambda length: -log_probs[length])[: system.settings.lengths]
+    return lengths_figure(log_probs, tried, len(system.pipeline.target_ids(reference)) - 1 if reference else None)
+
+
+def _named(run: Run, outcomes: pd.DataFrame) -> pd.DataFrame:
+    """Add the name of a curve: run, score and text."""
+    row = outcomes.iloc[0]
+    numbers = {"length-normalised": f" α {row['alpha']:g}", "word-reward": f" γ {row['gamma']:g}"}
+    how = row["score"] + numbers.get(row["score"], "")
+    return outcomes.assign(name=f"{run.name}, {how}, {row['sentences']} of {row['split']}")
+
+
+def _sweeps(outcomes: pd.DataFrame) -> pd.DataFrame:
+    """Return the curves with two beams or more."""
+    return outcomes[outcomes.groupby("name")["beam_size"].transform("nunique") > 1]
+
+
+def _rates(run: Run, found: pd.DataFrame) -> dict[str, object]:
+    rates = error_rates(found).round(3)
+    return {"run": run.name, **{shown: rates[name] for name, shown in _RATES.items()}}

@@ -1,0 +1,106 @@
+"""The page Search: a tree, a ranking, exact search, planned lengths, what was measured."""
+
+import shutil
+
+import pytest
+import torch
+
+from nmtlab.analysis.beams import sweep, varied
+from nmtlab.analysis.measure import measure_by_sentence
+from nmtlab.analysis.search_errors import LOG_PROB, search_errors
+from nmtlab.analysis.search_tree import search_tree
+from nmtlab.dashboards.search import SearchPage
+from nmtlab.recipe import SearchSettings
+from nmtlab.runs.run import Run
+from nmtlab.search.exact import exact_search
+from nmtlab.systems import open_system
+from nmtlab.training.trainer import train
+from nmtlab.workspace import Workspace
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory, tiny_corpus, tiny_recipe) -> Workspace:
+    """An ordinary run, one that plans lengths, and their corpus."""
+    workspace = Workspace(tmp_path_factory.mktemp("here") / "data")
+    shutil.copytree(tiny_corpus.folder, workspace.data / "corpora" / tiny_corpus.name)
+    train("ordinary", tiny_recipe, tiny_corpus, workspace)
+    planned = {"model.plan_length": True, "model.longest_plan": 30, "search.lengths": 2}
+    train("planned", tiny_recipe.with_changes(planned), tiny_corpus, workspace)
+    return workspace
+
+
+@pytest.fixture
+def page(here) -> SearchPage:
+    page = SearchPage(here)
+    page.runs.table.choose(["ordinary"])
+    return page
+
+
+def test_the_tree_is_that_of_the_beam_and_is_drawn_as_far_as_the_step(page, here):
+    page.beam.value = 3
+    system = open_system(Run(here.runs / "ordinary"))
+    source, reference = page.sentences.source, page.sentences.reference
+    tree = search_tree(system, source, SearchSettings(score="log-prob", beam_size=3), reference)
+    assert page.step.value == page.step.max == tree["step"].max()
+    assert page.hint.value.startswith("ordinary: ")
+    page.step.value = 1
+    drawn = {x for trace in page.chart.figure.data for x in trace.x if x is not None}
+    assert drawn <= {0, 1}
+
+
+def test_translations_are_ranked_anew_without_another_search(page):
+    before = page._tree
+    page.score.value = "word-reward"
+    page.gamma.value = 3.0
+    longest = page.ended.frame.sort_values("tokens", ascending=False)["tokens"].iloc[0]
+    assert page.ended.frame["tokens"].iloc[0] == longest
+    assert page._tree is before
+    page.score.value = "log-prob"
+    assert page.ended.frame["log p"].is_monotonic_decreasing
+
+
+def test_exact_search_says_what_is_best_of_all(page, here):
+    page.exact.click()
+    system = open_system(Run(here.runs / "ordinary"))
+    source = torch.tensor([system.pipeline.source_ids(page.sentences.source)])
+    best = exact_search(system.model, source, SearchSettings(score="log-prob"), budget=20_000)
+    if best.complete:
+        assert page.found.value.startswith("The best of all: ")
+        assert f"log p {best.best.log_prob:.3f}" in page.found.value
+    page.beam.value = 4
+    assert page.found.value == ""
+
+
+def test_a_run_that_plans_lengths_shows_them_beside_the_others_tree(page):
+    page.runs.table.choose(["planned", "ordinary"])
+    assert page.each.frame["run"].tolist() == ["planned", "ordinary"]
+    assert page.each.frame["by"].tolist()[0] == "2 lengths"
+    (bars,) = page.lengths.figure.data
+    assert sum(bars.y) == pytest.approx(1.0, abs=1e-5)
+    assert page.lengths.layout.display == page.chart.layout.display == ""
+    assert page.hint.value.startswith("ordinary: ")
+    page.runs.table.choose(["planned"])
+    assert page.chart.layout.display == page.exact.layout.display == "none"
+    assert "has no end to search for" in page.hint.value
+
+
+def test_what_was_measured_of_whole_texts_is_drawn(here, tiny_corpus):
+    run = Run(here.runs / "ordinary")
+    page = SearchPage(here)
+    page.runs.table.choose(["ordinary"])
+    assert "No sweep of these runs yet" in page.about_curves.value
+    sweep(run, tiny_corpus, varied(LOG_PROB, "beam_size", [1, 2]), "dev", 4)
+    measure_by_sentence(run, search_errors, corpus=tiny_corpus, split="dev", budget=100, limit=3)
+    again = SearchPage(here)
+    again.runs.table.choose(["ordinary"])
+    assert list(again.curves.figure.data[0].x) == [1, 2]
+    assert again.rates.frame["sentences"].tolist() == [3]
+    assert again.about_curves.value == ""
+
+
+def test_an_address_keeps_sentence_beam_step_and_ranking(here):
+    query = "runs=ordinary&text=tiny+dev&line=2&beam=5&step=2&score=word-reward&alpha=0.6&gamma=1.0"
+    page = SearchPage(here)
+    page._opened(f"?{query}")
+    assert page._message.value == ""
+    assert page._browser.query == query
