@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from nmtlab.analysis.logits import logit_terms
-from nmtlab.analysis.opened import System, forced_states, opened
+from nmtlab.analysis.opened import System, forced_states, opened, said_ids
 from nmtlab.errors import CorpusError
 from nmtlab.models.interface import TranslationModel
 from nmtlab.text.batches import sorted_batches
@@ -90,7 +90,8 @@ def choices_in_batches(
     rare = pipeline.target_allowed & (pipeline.target_counts < below)
     rare[: len(SPECIALS)] = False
     source_lines, target_lines = zip(*islice(corpus.pairs(split), limit), strict=True)
-    sources, targets = pipeline.encode_source(source_lines), pipeline.encode_target(target_lines)
+    sources = pipeline.encode_source(source_lines)
+    targets = [said_ids(model, ids) for ids in pipeline.encode_target(target_lines)]
     lengths = [max(map(len, both)) for both in zip(sources, targets, strict=True)]
     for batch in sorted_batches(lengths, batch_tokens):
         states = forced_states(model, [sources[i] for i in batch], [targets[i] for i in batch])

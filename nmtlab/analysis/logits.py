@@ -15,7 +15,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from nmtlab.analysis.opened import System, forced_states, opened, type_of
+from nmtlab.analysis.opened import System, forced_states, opened, said_ids, type_of
 from nmtlab.errors import NmtlabError
 from nmtlab.models.interface import TranslationModel
 from nmtlab.search.top import top_by_id
@@ -47,7 +47,7 @@ def decompose(
     """
     translator = opened(system)
     model, pipeline = translator.model, translator.pipeline
-    ids = pipeline.target_ids(target)
+    ids = said_ids(model, pipeline.target_ids(target))
     if not 0 <= position < len(ids):
         raise NmtlabError(
             f"position {position}: the target has {len(ids) - 1} tokens", f"choose a number from 0 to {len(ids) - 1}"
@@ -59,7 +59,8 @@ def decompose(
                 f"word {word!r}: the system may not produce it", "ask for one of the training's target side"
             )
     with torch.inference_mode():
-        state = forced_states(model, [pipeline.source_ids(source)], [ids[: position + 1]])[position:]  # (1, E)
+        read = ids if model.plans_length else ids[: position + 1]
+        state = forced_states(model, [pipeline.source_ids(source)], [read])[position : position + 1]  # (1, E)
         logits = model.output(state)[0]
         wanted, *others = model.columns(torch.tensor([ids[position], *asked], device=logits.device)).tolist()
         best = top_by_id(logits, min(top, len(logits)))[1].tolist()

@@ -38,7 +38,7 @@ def word_norms(system: System) -> pd.DataFrame:
     translator = opened(system)
     model = translator.model
     with torch.inference_mode():
-        state = forced_states(model, [[UNK, EOS]], [[EOS]])  # rows and biases are the same in every state
+        state = forced_states(model, [[UNK, EOS]], [[UNK]])  # rows and biases are the same in every state
         stored = model.word_vectors()["output"].norm(dim=1)
         used, bias = (torch.full_like(stored, torch.nan) for _ in range(2))
         used[model.output_types] = model.inner_products(state)["word"].rows.norm(dim=1)

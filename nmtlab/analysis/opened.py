@@ -51,13 +51,19 @@ def type_of(side: Side, word: str) -> int:
     raise NmtlabError(f"word {word!r}: not a type of the {side.language} vocabulary", remedy)
 
 
+def said_ids(model: TranslationModel, target: list[int]) -> list[int]:
+    """Return the ids of a target that a model says: EOS, the last, is not said where lengths are planned."""
+    return target[:-1] if model.plans_length else target
+
+
 def forced_states(model: TranslationModel, source: Sequence[Sequence[int]], target: Sequence[Sequence[int]]) -> Tensor:
     """Return the decoder's states under given targets, (tokens, E), the tokens of all sentences one behind the other.
 
     Args:
         model: in evaluation mode.
         source: ids of each sentence, EOS the last.
-        target: ids of each sentence; the state of a token has read those before it.
+        target: ids of each sentence as from `said_ids`; the state of a token has read those before it and, where
+            lengths are planned, knows how many there are.
     """
     with torch.inference_mode():
         return model(Pairs.from_arrays(pad(source), pad(target), model.output_types.device))

@@ -3,7 +3,7 @@
 import pandas as pd
 import torch
 
-from nmtlab.analysis.opened import System, forced_states, opened
+from nmtlab.analysis.opened import System, forced_states, opened, said_ids
 from nmtlab.search.top import top_by_id
 from nmtlab.text.vocabulary import EOS, SPECIALS, UNK
 
@@ -18,16 +18,16 @@ def token_probabilities(system: System, source: str, target: str, top: int = 3) 
         top: how many of the likeliest tokens.
 
     Returns:
-        A row for each token, EOS the last: `position`, from 0; `piece`, as written; `unknown`, whether the system has
-        UNK there; `count` in the training text's target side; `probability`; `rank` among all tokens, from 1;
-        `likeliest`, the best `top` as text with their probabilities.
+        A row for each token, EOS the last where the system says one: `position`, from 0; `piece`, as written;
+        `unknown`, whether the system has UNK there; `count` in the training text's target side; `probability`; `rank`
+        among all tokens, from 1; `likeliest`, the best `top` as text with their probabilities.
 
     Raises:
         RunError: a phrase-based run, or one without weights.
     """
     translator = opened(system)
     model, pipeline = translator.model, translator.pipeline
-    ids = pipeline.target_ids(target)
+    ids = said_ids(model, pipeline.target_ids(target))
     with torch.inference_mode():
         logits = model.output(forced_states(model, [pipeline.source_ids(source)], [ids])).double()
         columns = model.columns(torch.tensor(ids, device=logits.device))
@@ -39,7 +39,7 @@ def token_probabilities(system: System, source: str, target: str, top: int = 3) 
     return pd.DataFrame(
         {
             "position": range(len(ids)),
-            "piece": [*pipeline.target.tokenizer.split(target), SPECIALS[EOS]],
+            "piece": [*pipeline.target.tokenizer.split(target), SPECIALS[EOS]][: len(ids)],
             "unknown": [number == UNK for number in ids],
             "count": pipeline.target_counts[ids],
             "probability": own[:, 0].tolist(),

@@ -4,9 +4,16 @@ import numpy as np
 import pytest
 import torch
 
+from nmtlab.analysis.attention import attention
+from nmtlab.analysis.choices import rare_choices
+from nmtlab.analysis.logits import decompose
+from nmtlab.analysis.norms import word_norms
+from nmtlab.analysis.tokens import token_probabilities
 from nmtlab.recipe import named_recipe
 from nmtlab.runs.run import Run
+from nmtlab.search.forced import force
 from nmtlab.systems import open_system
+from nmtlab.text.vocabulary import EOS, SPECIALS
 from nmtlab.training.trainer import train
 from nmtlab.training.validation import text_perplexity
 from nmtlab.workspace import Workspace
@@ -54,6 +61,25 @@ def test_it_goes_on_where_it_was_stopped_as_if_nothing_had_happened(planned, tin
     again = train("planned", planned.recipe, tiny_corpus, workspace, resume=True)
     assert again.metrics("train")["loss"].iloc[-1] == planned.metrics("train")["loss"].iloc[-1]
     assert again.metrics("validation")["bleu"].tolist() == planned.metrics("validation")["bleu"].tolist()
+
+
+def test_it_can_be_asked_what_other_systems_are(planned, tiny_corpus):
+    system = open_system(planned)
+    source, target = "ein Hund singt", "a dog sings"
+    ids = system.pipeline.target_ids(target)[:-1]
+    tokens = token_probabilities(system, source, target)
+    (forced,) = force(system.model, torch.tensor([system.pipeline.source_ids(source)]), torch.tensor([[*ids, EOS]]))
+    assert len(tokens) == len(ids)
+    np.testing.assert_allclose(np.log(tokens["probability"]), forced.log_probs[:-1], atol=1e-4)
+    for position in range(len(ids)):
+        terms = decompose(system, source, target, position)
+        wanted = terms[terms["wanted"]]["probability"].item()
+        assert wanted == pytest.approx(tokens["probability"][position], abs=1e-5)
+    assert word_norms(planned)["norm"].notna().all()
+    weights = attention([planned], source)
+    assert weights.groupby(["layer", "head", "target_position"])["weight"].sum().to_numpy() == pytest.approx(1.0)
+    found = rare_choices(system, tiny_corpus, "dev", below=1000, limit=3)
+    assert (found["gold"] != SPECIALS[EOS]).all()
 
 
 def test_the_named_recipe_plans_lengths():
