@@ -12,7 +12,7 @@ from nmtlab.recipe.search import SearchSettings
 from nmtlab.search.attention import word_attention
 from nmtlab.search.beam import beam_search
 from nmtlab.search.forced import Forced, force_all
-from nmtlab.search.given import Given
+from nmtlab.search.given import NOTHING, Given
 from nmtlab.search.hypothesis import Hypothesis
 from nmtlab.search.planned import planned_search
 from nmtlab.text.batches import pad, sorted_batches
@@ -25,16 +25,17 @@ lines among those that are translated; the best of each sentence first."""
 
 
 class Replacement(NamedTuple):
-    """A source word that is written for an UNK.
+    """A word that is written for an UNK.
 
     Args:
         target_position: of the UNK among the hypothesis' tokens, from 0.
-        source_position: of the word among those of `Pipeline.source_words`, from 0.
-        word: the source word as written.
+        source_position: of the word among those of `Pipeline.source_words`, from 0; None of one that a person has begun
+            the translation with.
+        word: as written.
     """
 
     target_position: int
-    source_position: int
+    source_position: int | None
     word: str
 
 
@@ -79,6 +80,7 @@ class Translator:
         n_best: int = 1,
         on_progress: Callable[[int], None] = lambda lines: None,
         search: Search | None = None,
+        prefixes: Sequence[str] | None = None,
     ) -> list[Translation]:
         """Translate lines; a blank one stays blank.
 
@@ -87,8 +89,10 @@ class Translator:
             n_best: how many translations of each to return, at most the beam size.
             on_progress: told how many more lines are done.
             search: another way of searching than the settings' beam, which then decides how many there are.
+            prefixes: how the translation of each line begins, plain text, empty where nothing is begun; only of a beam.
         """
-        search = search or self._beam(n_best)
+        begun = None if prefixes is None else [self._begun(prefix) for prefix in prefixes]
+        search = search or self._beam(n_best, begun)
         translations: list[Translation] = [Translation([""], []) for _ in lines]
         filled = [place for place, line in enumerate(lines) if line.strip()]
         ids = self.pipeline.encode_source([lines[place] for place in filled])
@@ -101,33 +105,31 @@ class Translator:
             source = torch.from_numpy(pad([ids[i] for i in batch])).to(self.model.output_types.device)
             found = search(self.model, source, [filled[i] for i in batch])
             replaced = self._replacements([lines[filled[i]] for i in batch], [ids[i] for i in batch], found)
+            if begun:
+                replaced = [
+                    [_typed(begun[filled[i]], hypothesis, copies) for hypothesis, copies in zip(*both, strict=True)]
+                    for i, *both in zip(batch, found, replaced, strict=True)
+                ]
             for i, hypotheses, replacements in zip(batch, found, replaced, strict=True):
                 translations[filled[i]] = Translation(self._texts(hypotheses, replacements), hypotheses, replacements)
             on_progress(len(batch))
         self.model.train(was_training)
         return translations
 
-    def beginning(self, prefixes: Sequence[str], n_best: int = 1) -> Search:
-        """Return a beam search for translations that begin as a person has begun them.
+    def _begun(self, prefix: str) -> list[tuple[int, str]]:
+        """Return the ids of what a person has begun, each with its piece as written."""
+        return list(zip(self.pipeline.target_ids(prefix), self.pipeline.target.tokenizer.split(prefix), strict=False))
 
-        Args:
-            prefixes: plain text for each line that will be translated, empty where nothing is begun.
-            n_best: as of `translate`.
-        """
-        begun = [row[:-1] for row in self.pipeline.encode_target(prefixes)]
-
+    def _beam(self, n_best: int, begun: list[list[tuple[int, str]]] | None) -> Search:
         def search(model: TranslationModel, source: Tensor, places: Sequence[int]) -> list[list[Hypothesis]]:
-            prefix = torch.from_numpy(pad([[*begun[place], PAD] for place in places])).to(source.device)
-            results = beam_search(model, source, self.settings, n_best, given=Given(prefix=prefix))
-            return [result.hypotheses for result in results]
-
-        return search
-
-    def _beam(self, n_best: int) -> Search:
-        def search(model: TranslationModel, source: Tensor, _: Sequence[int]) -> list[list[Hypothesis]]:
-            if model.plans_length:
+            if begun is None and model.plans_length:
                 return planned_search(model, source, self.settings, n_best)
-            return [result.hypotheses for result in beam_search(model, source, self.settings, n_best)]
+            given = NOTHING
+            if begun is not None:
+                rows = [[*(number for number, _ in begun[place]), PAD] for place in places]
+                given = Given(prefix=torch.from_numpy(pad(rows)).to(source.device))
+            results = beam_search(model, source, self.settings, n_best, given=given)
+            return [result.hypotheses for result in results]
 
         return search
 
@@ -163,3 +165,12 @@ class Translator:
             self.pipeline.target_text(hypothesis.tokens, [replacement.word for replacement in replaced])
             for hypothesis, replaced in zip(hypotheses, replacements, strict=True)
         ]
+
+
+def _typed(
+    begun: list[tuple[int, str]], hypothesis: Hypothesis, copied: tuple[Replacement, ...]
+) -> tuple[Replacement, ...]:
+    """Return what stands for the UNKs of a begun translation: at first what a person has written."""
+    pairs = zip(hypothesis.tokens, begun, strict=False)
+    typed = [Replacement(place, None, piece) for place, (token, (_, piece)) in enumerate(pairs) if token == UNK]
+    return (*typed, *(one for one in copied if one.target_position >= len(begun)))

@@ -182,3 +182,15 @@ def test_dev_bleu_is_measured_without_replacement(words, tiny_recipe):
     without = dev_bleu(system.model, words, dev, tiny_recipe.with_changes({"training.validation_beam_size": 1}))
     assert system.translate(dev.source)[0].text == dev.references[0][0]
     assert dev_bleu(system.model, words, dev, recipe) == without < 100
+
+
+def test_what_a_person_has_begun_with_stays_as_it_was_written(words):
+    torch.manual_seed(1)
+    model = build_model(RnnSettings(d_model=8), words.source_size, words.target_allowed, joint=False)
+    system = Translator(model, words, SearchSettings(beam_size=2, extra_length=2))
+    for settings in (system.settings, COPYING):
+        system.settings = settings
+        (translation,) = system.translate(["ein Hund singt"], prefixes=["the Deutsche dog"])
+        assert translation.text.startswith("The Deutsche dog")  # a sentence begins with a capital
+        assert translation.replacements[0][:2] == ((0, None, "the"), (1, None, "Deutsche"))
+        assert translation.hypotheses[0].tokens[:2] == (UNK, UNK)

@@ -1,7 +1,7 @@
 """`nmtlab translate`."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -78,14 +78,14 @@ def translate(
     else:
         system = open_system(opened, recipe.search, "last" if last else "best", recipe.machine)
     _check(opened, {"--prefix": prefix, "--samples": samples, "--groups": groups}, temperature, top_p)
-    search = None
+    more: dict[str, Any] = {}  # what a phrase-based system knows nothing of
     if prefix:
-        search = system.beginning(_prefixes(prefix, lines), n_best)
+        more["prefixes"] = _prefixes(prefix, lines)
     elif samples:
-        search = _drawn(samples, temperature, top_k, top_p, recipe.search.extra_length, seed)
+        more["search"] = _drawn(samples, temperature, top_k, top_p, recipe.search.extra_length, seed)
     elif groups:
-        search = _apart(recipe.search, groups, strength)
-    found = _with_progress(system, lines, n_best, search)
+        more["search"] = _apart(recipe.search, groups, strength)
+    found = _with_progress(system, lines, n_best, more)
     shown = [row for number, translation in enumerate(found, start=1) for row in _rows(number, translation, scores)]
     if output is None:
         for row in shown:
@@ -139,10 +139,9 @@ def _apart(settings: "SearchSettings", groups: int, strength: float) -> "Search"
     return lambda model, source, _: diverse_beam_search(model, source, settings, groups, strength)
 
 
-def _with_progress(system: "Translator", lines: list[str], n_best: int, search: "Search | None") -> "list[Translation]":
+def _with_progress(system: "Translator", lines: list[str], n_best: int, more: dict[str, Any]) -> "list[Translation]":
     from tqdm import tqdm
 
-    more = {"search": search} if search else {}  # of which a phrase-based system knows nothing
     with tqdm(total=len(lines), unit=" sentences", disable=None, leave=False) as bar:
         return system.translate(lines, n_best, on_progress=bar.update, **more)
 

@@ -8,6 +8,7 @@ import pandas as pd
 from nmtlab.analysis.attention import attention_of
 from nmtlab.analysis.tokens import token_probabilities
 from nmtlab.dashboards.about import TRANSLATE
+from nmtlab.dashboards.bend import Bend
 from nmtlab.dashboards.chart import Chart
 from nmtlab.dashboards.columns import columns, row
 from nmtlab.dashboards.page import Note, Page
@@ -39,13 +40,19 @@ class TranslatePage(Page):
         )
         self.beam = widgets.IntSlider(description="Beam", value=5, min=1, max=20, continuous_update=False)
         self.best = widgets.IntSlider(description="Best", value=3, min=1, max=10, continuous_update=False)
+        self.begun = widgets.Text(
+            description="Begin with", placeholder="how translations begin, and Enter", continuous_update=False
+        )
         self.found = Table("Translations: pick one to look into it", pick="one", height="20em")
         self.tokens, self.attention, self.hint = Chart(), Chart(), Note()
-        self.work = Work(self.guarded)
-        state = {"runs": self.runs.table, "text": self.typed, "beam": self.beam, "best": self.best, "pick": self.found}
+        self.work, self.bend = Work(self.guarded), Bend(self.guarded)
+        state = {
+            "runs": self.runs.table, "text": self.typed, "beam": self.beam, "best": self.best, "begin": self.begun,
+            "pick": self.found,
+        }  # fmt: skip
         body = [
-            columns(self.runs, widgets.VBox([self.typed, row(self.beam, self.best)])),
-            self.work, self.hint, self.found, columns(self.tokens, self.attention),
+            columns(self.runs, widgets.VBox([self.typed, row(self.beam, self.best, self.begun)])),
+            self.work, self.hint, self.found, columns(self.tokens, self.attention), self.bend,
         ]  # fmt: skip
         super().__init__(TRANSLATE, state, self._answer, body, self.runs.refresh)
 
@@ -81,7 +88,9 @@ class TranslatePage(Page):
         system = system_of(run)
         search = system.settings.model_copy(update={"beam_size": self.beam.value})
         best = min(self.best.value, self.beam.value)
-        (found,) = Translator(system.model, system.pipeline, search).translate([line], n_best=best)
+        translator = Translator(system.model, system.pipeline, search)
+        begun = self.begun.value.strip()
+        (found,) = translator.translate([line], n_best=best, prefixes=[begun] if begun else None)
         return [
             {
                 "line": number,
@@ -103,7 +112,9 @@ class TranslatePage(Page):
         source, target = self._lines()[picked["line"] - 1], picked["translation"]
         system = system_of(run)
         self.tokens.show(token_figure(token_probabilities(system, source, target)))
-        self.attention.show(attention_figure(attention_of(run.name, system, source, target)))
+        weights = attention_of(run.name, system, source, target)
+        self.attention.show(attention_figure(weights))
+        self.bend.offer(system, source, target, weights)
         self.hint.say(f"Looking into what {run.name} says of: {source}")
 
 

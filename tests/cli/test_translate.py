@@ -17,7 +17,7 @@ def test_translations_begin_as_they_are_begun(nmtlab, learned, tmp_path):
     begun.write_text("child sees\n\n\n", encoding="utf-8")
     said = nmtlab("translate", "whole", "--prefix", begun, stdin=TEXT).out.splitlines()
     system = open_system(learned)
-    expected = system.translate(LINES, search=system.beginning(["child sees", "", ""]))
+    expected = system.translate(LINES, prefixes=["child sees", "", ""])
     assert said == [translation.text for translation in expected]
     assert said[0].startswith("child sees")
     assert said[2] == system.translate(LINES)[2].text
