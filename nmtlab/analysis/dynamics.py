@@ -2,10 +2,13 @@
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
 
 import pandas as pd
 import torch
 
+from nmtlab.recipe import Recipe
 from nmtlab.runs.run import Run
 from nmtlab.training.prepare import model_for
 
@@ -106,7 +109,12 @@ def gradient_quantiles(run: Run, first: int = 1, quantiles: Sequence[float] = QU
 
 def _parameters(run: Run) -> int:
     """Return how many parameters are trained."""
-    pipeline = run.pipeline
+    return _counted(run.folder, run.recipe)
+
+
+@lru_cache(maxsize=128)  # to build a deep model takes a tenth of a second, and pages ask again and again
+def _counted(folder: Path, recipe: Recipe) -> int:
+    run = Run(folder)
     with torch.device("meta"):
-        model = model_for(run.recipe, pipeline, run.translation_table)
+        model = model_for(recipe, run.pipeline, run.translation_table)
     return sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)

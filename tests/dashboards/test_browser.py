@@ -144,7 +144,7 @@ def test_training_is_drawn_by_score_and_by_time(show, runs):
     both = [dev_curve(runs[name]) for name in ("hostile", TIED)]
     eventually(lambda: page.values(DEV), near([curve["perplexity"].tolist() for curve in both]))
     eventually(lambda: len(page.traces(GRADIENTS)), 6)
-    assert page.query == f"?runs=hostile%2C{TIED}&score=perplexity&over=minutes"
+    eventually(lambda: page.query, f"?runs=hostile%2C{TIED}&score=perplexity&over=minutes")
 
 
 def test_norms_answer_to_runs_words_points_and_lengths(show, runs, systems, packed):
