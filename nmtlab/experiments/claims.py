@@ -14,6 +14,7 @@ from typing import Literal
 import pandas as pd
 
 from nmtlab.experiments.declaration import Row, Scale, Table
+from nmtlab.experiments.length_planning import BY_LENGTH, BY_LOG_PROB, BY_REWARD, LENGTH_PLANNING, ORDINARY, PLANNED
 from nmtlab.experiments.lexical_choice import (
     EN_JA_BTEC,
     HA_EN,
@@ -265,6 +266,18 @@ CLAIMS: tuple[Claim, ...] = (
         "ScaleNorm translates at least as well as RMSNorm.",
         "thesis 3.3.4.2, Table 3.17",
         TABLE_3_17, TOKENIZED_TEST_BLEU, "ScaleNorm + fixnorm", "higher", "RMSNorm + fixnorm",
+    ),
+    *(
+        Claim(
+            f"Planning the length translates better than {way} at a beam of {measure.search.beam_size}.",
+            "thesis 4.1.2, proposed and not measured there",
+            LENGTH_PLANNING, measure, PLANNED.name, "higher", ORDINARY.name,
+        )
+        for way, measures in (
+            ("searching for the log-probability", BY_LOG_PROB), ("length normalisation", BY_LENGTH),
+            ("a reward for each word", BY_REWARD),
+        )
+        for measure in measures
     ),
 )  # fmt: skip
 

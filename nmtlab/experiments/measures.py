@@ -7,12 +7,14 @@ from typing import ClassVar, Literal
 
 from sacrebleu.metrics.base import Metric
 
+from nmtlab.analysis.beams import decoded, outcome, sweep, varied
 from nmtlab.analysis.convergence import FLOOR
 from nmtlab.analysis.lexical_choice import lexical_choice
 from nmtlab.analysis.measure import measure
 from nmtlab.analysis.radius import last_perplexity
 from nmtlab.analysis.translations import translations
 from nmtlab.evaluation import bleu_metric, default_tokenizer, paired_bootstrap, tokenized_bleu_metric
+from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.tokenizers import Words
@@ -116,7 +118,64 @@ class Finding:
         return {}
 
 
-Measure = Bleu | TrainPerplexity | Finding
+@dataclass(frozen=True)
+class Searched:
+    """An outcome of translating the test text in another way than the recipe's (`nmtlab.analysis.beams.outcome`).
+
+    A run that plans lengths is searched by its own score, with the same beam.
+
+    Args:
+        name: what is measured, and how it is searched for.
+        search: the way of searching.
+        outcome: `bleu`, `length_ratio` to the reference, or the share of `empty` translations.
+        gammas: values of the reward of a word, of which the one with the best dev BLEU is taken; empty for no tuning.
+        lower_is_better: which way it is wanted.
+    """
+
+    name: str
+    search: SearchSettings
+    outcome: Literal["bleu", "length_ratio", "empty"] = "bleu"
+    gammas: tuple[float, ...] = ()
+    lower_is_better: bool = False
+    split: ClassVar[Literal["test"]] = "test"
+    of_nothing: ClassVar[float] = 0.0
+
+    @property
+    def usable(self) -> float:
+        """Return the least value of a system whose differences mean something."""
+        return USABLE_BLEU if self.outcome == "bleu" else -math.inf
+
+    def value(self, run: Run, corpus: ParallelCorpus) -> float:
+        """Return the number, from the run's folder if it has been asked for before."""
+        found = measure(run, outcome, corpus=corpus, split=self.split, search=self._tuned(run, corpus))
+        value = float(found[self.outcome].iloc[0])
+        return 100 * value if self.outcome == "empty" else value
+
+    def significance(self, runs: Sequence[Run], baseline: Run, corpus: ParallelCorpus) -> dict[str, float]:
+        """Return p of the paired bootstrap against the baseline, by name of the run, of BLEU alone."""
+        if self.outcome != "bleu":
+            return {}
+        texts = {run.name: self._texts(run, corpus) for run in (baseline, *runs)}
+        metric = bleu_metric(default_tokenizer(corpus.target))
+        comparisons = paired_bootstrap(texts, corpus.references(self.split), metric)
+        return {comparison.system: comparison.p for comparison in comparisons if comparison.p is not None}
+
+    def _texts(self, run: Run, corpus: ParallelCorpus) -> list[str]:
+        found = measure(run, decoded, corpus=corpus, split=self.split, search=self._tuned(run, corpus))
+        return found["text"].tolist()
+
+    def _tuned(self, run: Run, corpus: ParallelCorpus) -> SearchSettings:
+        """Return the way of searching, with the reward that is best on the dev text."""
+        model = run.recipe.model
+        if model.family == "transformer" and model.plan_length:
+            return SearchSettings(score="log-prob", beam_size=self.search.beam_size, lengths=run.recipe.search.lengths)
+        if not self.gammas:
+            return self.search
+        ways = varied(self.search, "gamma", self.gammas)
+        return ways[int(sweep(run, corpus, ways, "dev")["bleu"].argmax())]
+
+
+Measure = Bleu | TrainPerplexity | Finding | Searched
 """A number in a table. Where no system of a row reaches `usable`, differences between them mean nothing. Of a training
 that diverged before it had a checkpoint, and can translate nothing, it is `of_nothing`."""
 

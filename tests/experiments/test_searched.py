@@ -1,0 +1,59 @@
+"""Outcomes of searching in another way than a run's recipe says."""
+
+from dataclasses import replace
+
+import pytest
+
+from nmtlab.analysis.beams import decoded, outcome, sweep, varied
+from nmtlab.evaluation import bleu_metric, default_tokenizer, paired_bootstrap
+from nmtlab.experiments import cells_of
+from nmtlab.experiments.measures import Searched
+from nmtlab.recipe import SearchSettings
+from nmtlab.runs.run import Run
+from nmtlab.training.trainer import train
+from nmtlab.workspace import Workspace
+
+REWARD = SearchSettings(score="word-reward", beam_size=2, extra_length=4)
+
+
+@pytest.fixture(scope="module")
+def pair(grid):
+    """Two runs of one seed, and their corpus."""
+    tied, _, fixnorm, _ = cells_of(grid.table, "tiny")
+    runs = [Run(grid.workspace.run_folder(cell.run)) for cell in (tied, fixnorm)]
+    return runs, tied.corpus.open(grid.workspace)
+
+
+def test_the_number_is_that_of_the_way_of_searching(pair):
+    (run, _), corpus = pair
+    found = outcome(run, corpus, "test", REWARD).iloc[0]
+    assert Searched("BLEU", REWARD).value(run, corpus) == found["bleu"]
+    assert Searched("length", REWARD, "length_ratio").value(run, corpus) == found["length_ratio"]
+    assert Searched("% empty", REWARD, "empty").value(run, corpus) == 100 * found["empty"]
+
+
+def test_the_reward_is_the_one_that_is_best_on_dev(pair):
+    (run, _), corpus = pair
+    gammas = (-2.0, 0.0, 1.0)
+    best = int(sweep(run, corpus, varied(REWARD, "gamma", gammas), "dev")["bleu"].argmax())
+    expected = outcome(run, corpus, "test", REWARD.model_copy(update={"gamma": gammas[best]})).iloc[0]["bleu"]
+    assert Searched("BLEU", REWARD, gammas=gammas).value(run, corpus) == expected
+
+
+def test_significance_is_of_the_texts_that_were_found(pair):
+    runs, corpus = pair
+    measure = Searched("BLEU", REWARD)
+    found = measure.significance([runs[1]], runs[0], corpus)
+    texts = {run.name: decoded(run, corpus, "test", REWARD)["text"].tolist() for run in runs}
+    metric = bleu_metric(default_tokenizer(corpus.target))
+    (_, comparison) = paired_bootstrap(texts, corpus.references("test"), metric)
+    assert found == {runs[1].name: comparison.p}
+    assert replace(measure, outcome="empty").significance([runs[1]], runs[0], corpus) == {}
+
+
+def test_a_run_that_plans_lengths_is_searched_by_its_own_score(tiny_corpus, tiny_recipe, tmp_path):
+    planned = tiny_recipe.with_changes({"model.plan_length": True, "model.longest_plan": 30, "search.lengths": 2})
+    run = train("planned", planned, tiny_corpus, Workspace(tmp_path))
+    own = SearchSettings(score="log-prob", beam_size=2, lengths=2)
+    expected = outcome(run, tiny_corpus, "test", own).iloc[0]["bleu"]
+    assert Searched("BLEU", REWARD, gammas=(0.0, 1.0)).value(run, tiny_corpus) == expected
