@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from nmtlab.analysis.checks import check_has_decoder, check_languages
+from nmtlab.analysis.search_tree import rank_of_nothing
 from nmtlab.models.interface import TranslationModel
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.measures import Row
@@ -50,9 +51,9 @@ def search_errors(
     Yields:
         A row for each sentence: `line` from 1; `source_length`, `reference_length`, in tokens without EOS, as all
         lengths here; of the beam's best `beam_score`, `beam_log_prob`, `beam_length`; the same of the best that exact
-        search found, `exact_score`, `exact_log_prob`, `exact_length`; `empty_log_prob` of the empty translation;
-        `expansions`; `complete`, whether exact search ended within its budget; `error`, whether it found a better one
-        than the beam.
+        search found, `exact_score`, `exact_log_prob`, `exact_length`; `empty_log_prob` of the empty translation, and
+        `empty_rank`, that of EOS among the first tokens, from 1: the smallest beam that it enters; `expansions`;
+        `complete`, whether exact search ended within its budget; `error`, whether it found a better one than the beam.
 
     Raises:
         CorpusError: no such split, or other languages.
@@ -83,6 +84,7 @@ def _compared(model: TranslationModel, source: Tensor, search: SearchSettings, b
         "exact_log_prob": best.log_prob,
         "exact_length": len(best.tokens),
         "empty_log_prob": force(model, source, torch.full_like(source[:, :1], EOS))[0].log_prob,
+        "empty_rank": rank_of_nothing(model, source),
         "expansions": exact.expansions,
         "complete": exact.complete,
         "error": best.tokens != beam.tokens,
@@ -96,7 +98,7 @@ def error_rates(found: pd.DataFrame) -> pd.Series:
         `sentences`; `complete`, the share of which exact search ended within its budget; of these alone, `errors`, the
         share in which the beam missed the best, `empty`, the share whose best is the empty translation, and
         `beam_empty`, the share whose beam is; `length_ratio` and `beam_length_ratio`, of the best's and the beam's
-        length to the reference's; `expansions`, their median.
+        length to the reference's; `empty_rank` and `expansions`, their medians over all.
     """
     done = found[found["complete"]]
     reference = done["reference_length"].sum()
@@ -109,6 +111,7 @@ def error_rates(found: pd.DataFrame) -> pd.Series:
             "beam_empty": (done["beam_length"] == 0).mean(),
             "length_ratio": done["exact_length"].sum() / reference,
             "beam_length_ratio": done["beam_length"].sum() / reference,
+            "empty_rank": found["empty_rank"].median(),
             "expansions": found["expansions"].median(),
         }
     )

@@ -4,8 +4,10 @@ import math
 
 import pandas as pd
 import torch
+from torch import Tensor
 
 from nmtlab.analysis.opened import System, opened
+from nmtlab.models.interface import TranslationModel
 from nmtlab.recipe import SearchSettings
 from nmtlab.search.beam import beam_search
 from nmtlab.search.hypothesis import SearchResult
@@ -115,16 +117,19 @@ def ranked(hypotheses: pd.DataFrame, search: SearchSettings) -> pd.DataFrame:
 
 
 def first_rank_of_nothing(system: System, sentence: str) -> int:
-    """Return the rank of EOS among the first tokens: the smallest beam that the empty translation enters.
+    """Return the rank of the empty translation in the first step: the smallest beam that it enters.
 
     Raises:
         RunError: as of `search_tree`.
     """
     translator = opened(system)
     source = torch.tensor([translator.pipeline.source_ids(sentence)], device=translator.model.output_types.device)
-    with torch.inference_mode():
-        state = translator.model.start(translator.model.encode(source))
-        first = torch.full_like(source[:, :1], BOS)
-        log_probs = translator.model.step(state, first).log_probs[0, 0]
-    end = log_probs[translator.model.output_types == EOS]
-    return int((log_probs > end).sum()) + 1
+    return rank_of_nothing(translator.model, source)
+
+
+@torch.inference_mode()
+def rank_of_nothing(model: TranslationModel, source: Tensor) -> int:
+    """Return the rank of EOS among the first tokens, from 1; arguments as of `exact_search`."""
+    state = model.start(model.encode(source))
+    log_probs = model.step(state, torch.full_like(source[:, :1], BOS)).log_probs[0, 0]
+    return int((log_probs > log_probs[model.output_types == EOS]).sum()) + 1

@@ -62,14 +62,16 @@ def search_errors(
     shares = {"errors": "missed by the beam", "empty": "best is empty", "beam_empty": "beam's is empty"}
     print_table(
         f"{run}, {text.name} {split}: beam {search.beam_size}, {_said(search)}",
-        ["sentences", "searched to the end", *shares.values(), "length of the best", "of the beam's"],
+        ["sentences", "searched to the end", *shares.values(), "length of the best", "of the beam's", "rank of empty"],
         [
             [f"{rates['sentences']:.0f}", f"{rates['complete']:.1%}", *(f"{rates[name]:.1%}" for name in shares)]
             + [f"{rates[name]:.3f}" for name in ("length_ratio", "beam_length_ratio")]
+            + [f"{rates['empty_rank']:,.0f}"]
         ],
         set(),
     )
     print("  lengths are to the reference's, in tokens; what was not searched to the end counts in the first two alone")
+    print("  rank of empty: the smallest beam that the empty translation enters, the median of the sentences")
     bins = by_reference_length(found)
     shown = {
         "tokens": bins["from"].map("{:g}".format) + " to " + bins["to"].map("{:g}".format),

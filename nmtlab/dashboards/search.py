@@ -35,7 +35,7 @@ _BUDGET, _PORTION = 20_000, 250
 _RATES = {
     "sentences": "sentences", "complete": "searched to the end", "errors": "missed by the beam",
     "empty": "best is empty", "beam_empty": "beam's is empty", "length_ratio": "length of the best",
-    "beam_length_ratio": "of the beam's",
+    "beam_length_ratio": "of the beam's", "empty_rank": "beam that the empty one enters (median)",
 }  # fmt: skip
 
 

@@ -16,6 +16,7 @@ from nmtlab.runs.run import Run
 from nmtlab.search.beam import beam_search
 from nmtlab.search.exact import exact_search
 from nmtlab.systems import open_system
+from nmtlab.text.vocabulary import EOS
 
 LOG_PROB = SearchSettings(score="log-prob", beam_size=2, extra_length=3)
 
@@ -42,6 +43,10 @@ def test_each_sentence_is_searched_by_beam_and_to_the_end(run, tiny_corpus):
         assert (row["complete"], row["expansions"]) == (exact.complete, exact.expansions)
         assert row["error"] == (exact.best.tokens != beam.tokens)
         assert row["source_length"] == ids.shape[1] - 1
+        for beam_size, inside in ((row["empty_rank"] - 1, False), (row["empty_rank"], True)):
+            if beam_size:
+                search = LOG_PROB.model_copy(update={"beam_size": beam_size})
+                assert (EOS in beam_search(model, ids, search, record=True)[0].tree[0].token.tolist()) == inside
         assert row["reference_length"] == len(pipeline.target_ids(target)) - 1
         if row["complete"]:
             assert row["exact_score"] >= row["empty_log_prob"] - 1e-5
@@ -70,6 +75,7 @@ FOUND = pd.DataFrame(
         "reference_length": [4, 5, 12, 14, 9], "exact_length": [4, 0, 0, 10, 9], "beam_length": [4, 5, 0, 14, 9],
         "complete": [True, True, True, True, False], "error": [False, True, False, True, True],
         "expansions": [10, 20, 30, 40, 1000],
+        "empty_rank": [3, 5, 9, 11, 100],
     }
 )  # fmt: skip
 
@@ -79,7 +85,7 @@ def test_rates_are_of_the_sentences_that_were_searched_to_the_end():
     assert rates.to_dict() == pytest.approx(
         {
             "sentences": 5, "complete": 0.8, "errors": 0.5, "empty": 0.5, "beam_empty": 0.25,
-            "length_ratio": 14 / 35, "beam_length_ratio": 23 / 35, "expansions": 30,
+            "length_ratio": 14 / 35, "beam_length_ratio": 23 / 35, "empty_rank": 9, "expansions": 30,
         }
     )  # fmt: skip
 
