@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable
+from html import escape
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -86,9 +87,9 @@ def sweep_figure(outcomes: pd.DataFrame, over: str = "beam_size") -> go.Figure:
         for name, own in outcomes.groupby("name", sort=False):
             own = own.sort_values(over)
             figure.add_scatter(
-                x=own[over], y=own[column], mode="lines+markers", name=plain(str(name)), legendgroup=str(name),
+                x=own[over], y=own[column], mode="lines+markers", name=escape(str(name)), legendgroup=str(name),
                 showlegend=not place, line=style[name],
-                hovertemplate=f"{over.replace('_', ' ')} %{{x}}: %{{y:.3f}}<extra>{plain(str(name))}</extra>", **at,
+                hovertemplate=f"{over.replace('_', ' ')} %{{x}}: %{{y:.3f}}<extra>{escape(str(name))}</extra>", **at,
             )  # fmt: skip
         figure.update_yaxes(title_text=title, **at)
     if over == "beam_size":
