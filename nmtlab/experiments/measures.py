@@ -10,8 +10,9 @@ from sacrebleu.metrics.base import Metric
 from nmtlab.analysis.beams import decoded, outcome, sweep, varied
 from nmtlab.analysis.convergence import FLOOR
 from nmtlab.analysis.lexical_choice import lexical_choice
-from nmtlab.analysis.measure import measure
+from nmtlab.analysis.measure import measure, measure_by_sentence
 from nmtlab.analysis.radius import last_perplexity
+from nmtlab.analysis.search_errors import error_rates, search_errors
 from nmtlab.analysis.translations import translations
 from nmtlab.evaluation import bleu_metric, default_tokenizer, paired_bootstrap, tokenized_bleu_metric
 from nmtlab.recipe import SearchSettings
@@ -175,7 +176,39 @@ class Searched:
         return ways[int(sweep(run, corpus, ways, "dev")["bleu"].argmax())]
 
 
-Measure = Bleu | TrainPerplexity | Finding | Searched
+@dataclass(frozen=True)
+class Missed:
+    """What exact search finds of the first sentences of the test text (`nmtlab.analysis.search_errors`).
+
+    Args:
+        name: what is measured.
+        rate: one of `error_rates`.
+        percent: whether it is a share.
+        sentences: how many.
+        lower_is_better: which way it is wanted.
+    """
+
+    name: str
+    rate: str
+    percent: bool = True
+    sentences: int = 200
+    lower_is_better: bool = True
+    split: ClassVar[Literal["test"]] = "test"
+    usable: ClassVar[float] = -math.inf
+    of_nothing: ClassVar[float] = math.nan
+
+    def value(self, run: Run, corpus: ParallelCorpus) -> float:
+        """Return the number, from the run's folder if it has been asked for before."""
+        found = measure_by_sentence(run, search_errors, corpus=corpus, split=self.split, limit=self.sentences)
+        value = float(error_rates(found)[self.rate])
+        return 100 * value if self.percent else value
+
+    def significance(self, runs: Sequence[Run], baseline: Run, corpus: ParallelCorpus) -> dict[str, float]:
+        """Return nothing: the seeds alone tell how sure it is."""
+        return {}
+
+
+Measure = Bleu | TrainPerplexity | Finding | Searched | Missed
 """A number in a table. Where no system of a row reaches `usable`, differences between them mean nothing. Of a training
 that diverged before it had a checkpoint, and can translate nothing, it is `of_nothing`."""
 
@@ -198,3 +231,8 @@ LEFT_SHIFT = Finding("left shift", lower_is_better=True)
 ALIGNMENT_ERROR = Finding("alignment error", lower_is_better=True)
 RIGHT_COPIES = Finding("right copies")
 LEXICON_PRECISION = Finding("lexicon precision")
+SEARCHED = Missed("% searched to the end", "complete", lower_is_better=False)
+SEARCH_ERRORS = Missed("% missed by beam 4", "errors")
+EMPTY_FAVOURITES = Missed("% whose best is empty", "empty")
+LENGTH_OF_BEST = Missed("length of the best", "length_ratio", percent=False, lower_is_better=False)
+EMPTY_RANK = Missed("beam the empty one enters", "empty_rank", percent=False, lower_is_better=False)

@@ -5,9 +5,11 @@ from dataclasses import replace
 import pytest
 
 from nmtlab.analysis.beams import decoded, outcome, sweep, varied
+from nmtlab.analysis.measure import measure_by_sentence
+from nmtlab.analysis.search_errors import error_rates, search_errors
 from nmtlab.evaluation import bleu_metric, default_tokenizer, paired_bootstrap
 from nmtlab.experiments import cells_of
-from nmtlab.experiments.measures import Searched
+from nmtlab.experiments.measures import Missed, Searched
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
 from nmtlab.training.trainer import train
@@ -57,3 +59,12 @@ def test_a_run_that_plans_lengths_is_searched_by_its_own_score(tiny_corpus, tiny
     own = SearchSettings(score="log-prob", beam_size=2, lengths=2)
     expected = outcome(run, tiny_corpus, "test", own).iloc[0]["bleu"]
     assert Searched("BLEU", REWARD, gammas=(0.0, 1.0)).value(run, tiny_corpus) == expected
+
+
+def test_what_exact_search_finds_is_a_number_of_a_table(pair):
+    (run, _), corpus = pair
+    measure = Missed("% missed", "errors", sentences=3)
+    rates = error_rates(measure_by_sentence(run, search_errors, corpus=corpus, split="test", limit=3))
+    assert measure.value(run, corpus) == pytest.approx(100 * rates["errors"], nan_ok=True)
+    assert replace(measure, rate="empty_rank", percent=False).value(run, corpus) == rates["empty_rank"]
+    assert measure.significance([run], run, corpus) == {}
