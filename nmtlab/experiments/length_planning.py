@@ -15,16 +15,16 @@ PLANNED_BESIDE = System("planned beside", "planned", {"model.length_gradient": F
 
 def _by(score: str, beam: int, outcome: str = "bleu", **more: object) -> Searched:
     """Return what comes of a score and a beam, `BLEU by log-prob, beam 4`."""
-    named = {"bleu": "BLEU", "length_ratio": "length", "empty": "% empty"}[outcome]
+    named = {"bleu": "BLEU", "length": "% off in length", "empty": "% empty"}[outcome]
     search = SearchSettings(score=score, beam_size=beam)
-    return Searched(f"{named} by {score}, beam {beam}", search, outcome, lower_is_better=outcome == "empty", **more)
+    return Searched(f"{named} by {score}, beam {beam}", search, outcome, lower_is_better=outcome != "bleu", **more)
 
 
 BY_LOG_PROB, BY_LENGTH, BY_REWARD = (
     tuple(_by(score, beam, gammas=gammas) for beam in (4, 12))
     for score, gammas in (("log-prob", ()), ("length-normalised", ()), ("word-reward", GAMMAS))
 )
-LENGTHS = tuple(_by("log-prob", beam, "length_ratio") for beam in (4, 12))
+LENGTHS = tuple(_by("log-prob", beam, "length") for beam in (4, 12))
 EMPTY = tuple(_by("log-prob", beam, "empty") for beam in (4, 12))
 
 # The ordinary runs are those of Table 3.13.

@@ -128,14 +128,15 @@ class Searched:
     Args:
         name: what is measured, and how it is searched for.
         search: the way of searching.
-        outcome: `bleu`, `length_ratio` to the reference, or the share of `empty` translations.
+        outcome: `bleu`; `length`, by how many percent it is off the reference's; or `empty`, the percentage of empty
+            translations.
         gammas: values of the reward of a word, of which the one with the best dev BLEU is taken; empty for no tuning.
         lower_is_better: which way it is wanted.
     """
 
     name: str
     search: SearchSettings
-    outcome: Literal["bleu", "length_ratio", "empty"] = "bleu"
+    outcome: Literal["bleu", "length", "empty"] = "bleu"
     gammas: tuple[float, ...] = ()
     lower_is_better: bool = False
     split: ClassVar[Literal["test"]] = "test"
@@ -148,9 +149,11 @@ class Searched:
 
     def value(self, run: Run, corpus: ParallelCorpus) -> float:
         """Return the number, from the run's folder if it has been asked for before."""
-        found = measure(run, outcome, corpus=corpus, split=self.split, search=self._tuned(run, corpus))
-        value = float(found[self.outcome].iloc[0])
-        return 100 * value if self.outcome == "empty" else value
+        found = measure(run, outcome, corpus=corpus, split=self.split, search=self._tuned(run, corpus)).iloc[0]
+        values = {
+            "bleu": found["bleu"], "length": 100 * abs(found["length_ratio"] - 1), "empty": 100 * found["empty"]
+        }  # fmt: skip
+        return float(values[self.outcome])
 
     def significance(self, runs: Sequence[Run], baseline: Run, corpus: ParallelCorpus) -> dict[str, float]:
         """Return p of the paired bootstrap against the baseline, by name of the run, of BLEU alone."""

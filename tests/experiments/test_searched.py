@@ -30,7 +30,8 @@ def test_the_number_is_that_of_the_way_of_searching(pair):
     (run, _), corpus = pair
     found = outcome(run, corpus, "test", REWARD).iloc[0]
     assert Searched("BLEU", REWARD).value(run, corpus) == found["bleu"]
-    assert Searched("length", REWARD, "length_ratio").value(run, corpus) == found["length_ratio"]
+    off = Searched("% off in length", REWARD, "length").value(run, corpus)
+    assert off == pytest.approx(100 * abs(found["length_ratio"] - 1))
     assert Searched("% empty", REWARD, "empty").value(run, corpus) == 100 * found["empty"]
 
 
