@@ -14,6 +14,7 @@ from typing import Literal
 import pandas as pd
 
 from nmtlab.experiments.declaration import Row, Scale, Table
+from nmtlab.experiments.empty_translations import FAVOURITES
 from nmtlab.experiments.length_planning import BY_LENGTH, BY_LOG_PROB, BY_REWARD, LENGTH_PLANNING, ORDINARY, PLANNED
 from nmtlab.experiments.lexical_choice import (
     EN_JA_BTEC,
@@ -27,6 +28,7 @@ from nmtlab.experiments.lexical_choice import (
 )
 from nmtlab.experiments.measures import (
     DEV_BLEU,
+    EMPTY_FAVOURITES,
     LEFT_SHIFT,
     LEXICON_PRECISION,
     NORM_FREQUENCY,
@@ -266,6 +268,11 @@ CLAIMS: tuple[Claim, ...] = (
         "ScaleNorm translates at least as well as RMSNorm.",
         "thesis 3.3.4.2, Table 3.17",
         TABLE_3_17, TOKENIZED_TEST_BLEU, "ScaleNorm + fixnorm", "higher", "RMSNorm + fixnorm",
+    ),
+    Claim(
+        "Of more than half of the sentences the best translation of all is the empty one.",
+        "thesis 4.1.1, of Stahlberg and Byrne (2019)",
+        FAVOURITES, EMPTY_FAVOURITES, PRE_FIX_SCALE.name, "higher", 50.0,
     ),
     *(
         Claim(
