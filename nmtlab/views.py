@@ -6,10 +6,23 @@ from typing import Literal
 import pandas as pd
 
 from nmtlab.analysis.attention import attention
+from nmtlab.analysis.beams import stored_sweeps
 from nmtlab.analysis.depth import g_by_depth, g_fits
 from nmtlab.analysis.dynamics import dev_curve, gradient_curve, spike_counts
 from nmtlab.analysis.norms import norm_bins, norm_correlations, word_norms
-from nmtlab.plots import View, attention_figure, depth_figure, dev_figure, gradient_figure, norm_figure
+from nmtlab.analysis.search_tree import ended_hypotheses, ranked, search_tree
+from nmtlab.errors import RunError
+from nmtlab.plots import (
+    View,
+    attention_figure,
+    depth_figure,
+    dev_figure,
+    gradient_figure,
+    norm_figure,
+    sweep_figure,
+    tree_figure,
+)
+from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
 
 
@@ -82,3 +95,34 @@ def depth_view(runs: Sequence[Run]) -> View:
     values = pd.concat([g_by_depth(run) for run in runs], ignore_index=True)
     fits = g_fits(values)
     return View(fits[["run", "panel", "group", "slope", "correlation"]], depth_figure(values, fits))
+
+
+def tree_view(run: Run, sentence: str, search: SearchSettings, reference: str | None = None) -> View:
+    """Show what a beam keeps and drops (Figure 4.1); its table has the translations that it has ended, best first.
+
+    Args:
+        run: neural, with weights.
+        sentence: to be translated.
+        search: how to search.
+        reference: its translation, to be followed in the beam.
+
+    Raises:
+        RunError: a phrase-based run, one without weights, or one that plans lengths.
+    """
+    tree = search_tree(run, sentence, search, reference)
+    ended = ranked(ended_hypotheses(tree), search)
+    return View(ended[["log_prob", "length", "step", "text"]], tree_figure(tree))
+
+
+def sweep_view(runs: Sequence[Run]) -> View:
+    """Show what larger beams came to, as it was measured and is kept with the runs.
+
+    Raises:
+        RunError: nothing was swept of them.
+    """
+    sweeps = stored_sweeps(runs)
+    if sweeps.empty:
+        names = ", ".join(run.name for run in runs)
+        raise RunError(f"runs {names}: no sweep of beams is kept with them", "make one with 'nmtlab beam-sweep'")
+    ordered = sweeps.sort_values(["name", "beam_size"])
+    return View(ordered[["name", "beam_size", "bleu", "length_ratio", "empty", "log_prob"]], sweep_figure(sweeps))

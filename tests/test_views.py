@@ -1,15 +1,27 @@
 """A view of runs shows what the analyses say of them."""
 
+import shutil
+
 import pandas as pd
 import pytest
 
 from nmtlab.analysis.attention import attention
+from nmtlab.analysis.beams import sweep, varied
 from nmtlab.analysis.depth import g_by_depth, g_fits
 from nmtlab.analysis.dynamics import dev_curve
 from nmtlab.analysis.norms import norm_correlations, word_norms
 from nmtlab.errors import RunError
+from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
-from nmtlab.views import attention_view, depth_view, dev_view, gradient_view, norms_view
+from nmtlab.views import (
+    attention_view,
+    depth_view,
+    dev_view,
+    gradient_view,
+    norms_view,
+    sweep_view,
+    tree_view,
+)
 
 
 @pytest.fixture(scope="module")
@@ -49,3 +61,20 @@ def test_slopes_of_g(run):
             depth_view([run])
         return
     pd.testing.assert_series_equal(depth_view([run]).frame["slope"], g_fits(g_by_depth(run))["slope"])
+
+
+def test_the_tree_of_a_sentence_comes_with_what_it_has_ended(trained):
+    view = tree_view(trained[0], "ein Hund singt", SearchSettings(score="log-prob", beam_size=3))
+    assert view.frame["log_prob"].is_monotonic_decreasing
+    assert view.figure.data
+    assert "text" in repr(view)
+
+
+def test_a_sweep_is_shown_once_it_was_made(tmp_path, trained, tiny_corpus):
+    run = Run(shutil.copytree(trained[0].folder, tmp_path / "whole"))
+    with pytest.raises(RunError, match="runs whole: no sweep of beams is kept with them"):
+        sweep_view([run])
+    sweep(run, tiny_corpus, varied(SearchSettings(score="log-prob"), "beam_size", [1, 2]), "dev", 3)
+    view = sweep_view([run])
+    assert view.frame["beam_size"].tolist() == [1, 2]
+    assert set(view.frame["name"]) == {"whole, log-prob, 3 of dev"}

@@ -6,7 +6,7 @@ from itertools import islice
 import pandas as pd
 
 from nmtlab.analysis.checks import check_has_decoder, check_languages
-from nmtlab.analysis.measure import measure
+from nmtlab.analysis.measure import answers, measure
 from nmtlab.evaluation import bleu_metric, default_tokenizer
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
@@ -112,3 +112,23 @@ def sweep(
 def varied(search: SearchSettings, field: str, values: Sequence[float]) -> list[SearchSettings]:
     """Return one way of searching with several values of a field: `varied(search, "beam_size", BEAMS)`."""
     return [SearchSettings.model_validate({**search.model_dump(), field: value}) for value in values]
+
+
+def stored_sweeps(runs: Sequence[Run]) -> pd.DataFrame:
+    """Return what was swept of some runs and is kept with them, whatever the text: its curves over the beam's size.
+
+    Returns:
+        Rows of `outcome`, with `name`, of run, score and text: of each name two beams or more.
+    """
+    found = [_named(run, answer.frame()) for run in runs for answer in answers(run, outcome)]
+    if not found:
+        return pd.DataFrame()
+    outcomes = pd.concat(found, ignore_index=True)
+    return outcomes[outcomes.groupby("name")["beam_size"].transform("nunique") > 1].reset_index(drop=True)
+
+
+def _named(run: Run, outcomes: pd.DataFrame) -> pd.DataFrame:
+    row = outcomes.iloc[0]
+    numbers = {"length-normalised": f" α {row['alpha']:g}", "word-reward": f" γ {row['gamma']:g}"}
+    how = row["score"] + numbers.get(row["score"], "")
+    return outcomes.assign(name=f"{run.name}, {how}, {row['sentences']} of {row['split']}")

@@ -6,7 +6,7 @@ import ipywidgets as widgets
 import pandas as pd
 import torch
 
-from nmtlab.analysis.beams import outcome
+from nmtlab.analysis.beams import stored_sweeps
 from nmtlab.analysis.measure import answers
 from nmtlab.analysis.search_errors import error_rates, search_errors
 from nmtlab.analysis.search_tree import ended_hypotheses, first_rank_of_nothing, ranked, search_tree
@@ -142,8 +142,7 @@ class SearchPage(Page):
 
     def _measured(self, runs: list[Run]) -> None:
         """Show what was measured of the chosen runs: sweeps of the beam, and rates of search errors."""
-        outcomes = [_named(run, answer.frame()) for run in runs for answer in answers(run, outcome)]
-        sweeps = _sweeps(pd.concat(outcomes, ignore_index=True)) if outcomes else pd.DataFrame()
+        sweeps = stored_sweeps(runs)
         self.curves.layout.display = "" if len(sweeps) else "none"
         if len(sweeps):
             self.curves.show(sweep_figure(sweeps))
@@ -196,19 +195,6 @@ def _planned(system: Translator, source: str, reference: str | None) -> object:
         log_probs = system.model.length_log_probs(system.model.encode(ids))[0].tolist()
     tried = sorted(range(len(log_probs)), key=lambda length: -log_probs[length])[: system.settings.lengths]
     return lengths_figure(log_probs, tried, len(system.pipeline.target_ids(reference)) - 1 if reference else None)
-
-
-def _named(run: Run, outcomes: pd.DataFrame) -> pd.DataFrame:
-    """Add the name of a curve: run, score and text."""
-    row = outcomes.iloc[0]
-    numbers = {"length-normalised": f" α {row['alpha']:g}", "word-reward": f" γ {row['gamma']:g}"}
-    how = row["score"] + numbers.get(row["score"], "")
-    return outcomes.assign(name=f"{run.name}, {how}, {row['sentences']} of {row['split']}")
-
-
-def _sweeps(outcomes: pd.DataFrame) -> pd.DataFrame:
-    """Return the curves with two beams or more."""
-    return outcomes[outcomes.groupby("name")["beam_size"].transform("nunique") > 1]
 
 
 def _rates(run: Run, found: pd.DataFrame) -> dict[str, object]:
