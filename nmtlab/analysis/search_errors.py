@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from nmtlab.analysis.checks import check_has_decoder, check_languages
-from nmtlab.analysis.search_tree import rank_of_nothing
+from nmtlab.analysis.search_tree import LOG_PROB, rank_of_nothing
 from nmtlab.models.interface import TranslationModel
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.measures import Row
@@ -23,9 +23,6 @@ from nmtlab.search.forced import force
 from nmtlab.systems import open_system
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.vocabulary import EOS
-
-LOG_PROB = SearchSettings(score="log-prob")
-"""The beam of 4 of thesis 3.3, and the score under which the empty translation wins."""
 
 
 def search_errors(

@@ -10,10 +10,14 @@ from nmtlab.analysis.opened import System, opened
 from nmtlab.models.interface import TranslationModel
 from nmtlab.recipe import SearchSettings
 from nmtlab.search.beam import beam_search
+from nmtlab.search.exact import exact_search
 from nmtlab.search.hypothesis import SearchResult
 from nmtlab.search.scores import hypothesis_score
 from nmtlab.text.pipeline import Pipeline
 from nmtlab.text.vocabulary import BOS, EOS, PAD
+
+LOG_PROB = SearchSettings(score="log-prob")
+"""The beam of 4 of thesis 3.3, and the score under which the empty translation wins."""
 
 _COLUMNS = [
     "step", "slot", "parent", "piece", "text", "log_prob", "score", "length", "ended", "dropped", "best", "reference",
@@ -114,6 +118,39 @@ def ranked(hypotheses: pd.DataFrame, search: SearchSettings) -> pd.DataFrame:
     length = torch.tensor(hypotheses["length"].to_numpy())
     scores = hypothesis_score(search, log_prob, length).numpy()
     return hypotheses.assign(score=scores).sort_values("score", ascending=False, kind="stable", ignore_index=True)
+
+
+def best_of_all(system: System, sentence: str, search: SearchSettings = LOG_PROB, budget: int = 20_000) -> pd.DataFrame:
+    """Return what exact search finds for one sentence.
+
+    Args:
+        system: a run with weights, or a translator.
+        sentence: to be translated.
+        search: score and limits; the beam size is that of the beam whose result is the first bound.
+        budget: most hypotheses that are continued.
+
+    Returns:
+        One row: `text`, empty for the empty translation; `log_prob`, `score`; `length` in tokens, EOS included;
+        `expansions`; `complete`, whether it is surely the best.
+
+    Raises:
+        RecipeError: the score has a coverage penalty.
+        RunError: as of `search_tree`.
+    """
+    translator = opened(system)
+    source = torch.tensor([translator.pipeline.source_ids(sentence)], device=translator.model.output_types.device)
+    beam = beam_search(translator.model, source, search)[0].hypotheses[0]
+    found = exact_search(translator.model, source, search, beam, budget)
+    best = found.best or beam
+    facts = {
+        "text": translator.pipeline.target_text(best.tokens),
+        "log_prob": best.log_prob,
+        "score": best.score,
+        "length": len(best.tokens) + best.finished,
+        "expansions": found.expansions,
+        "complete": found.complete,
+    }
+    return pd.DataFrame([facts])
 
 
 def first_rank_of_nothing(system: System, sentence: str) -> int:

@@ -5,7 +5,7 @@ import pytest
 import torch
 from learned import learned_run
 
-from nmtlab.analysis.search_tree import ended_hypotheses, first_rank_of_nothing, ranked, search_tree
+from nmtlab.analysis.search_tree import best_of_all, ended_hypotheses, first_rank_of_nothing, ranked, search_tree
 from nmtlab.recipe import SearchSettings
 from nmtlab.search.beam import beam_search
 from nmtlab.search.forced import force
@@ -81,6 +81,16 @@ def test_the_empty_translation_is_in_a_beam_from_its_rank_on(system):
             assert (EOS in first.token.tolist()) == inside
             tree = search_tree(system, SENTENCE, search)
             assert (tree[tree["step"] == 1]["ended"]).any() == inside
+
+
+def test_the_best_of_all_is_no_worse_than_the_beams(system, tree):
+    found = best_of_all(system, SENTENCE, SEARCH, budget=2000).iloc[0]
+    beam = tree[tree["best"]].iloc[-1]
+    assert found["log_prob"] >= beam["log_prob"] - 1e-5
+    assert found["score"] == pytest.approx(found["log_prob"])
+    assert found["expansions"] <= 2000
+    if found["text"] == beam["text"]:
+        assert found["length"] == beam["length"]
 
 
 TREE = pd.DataFrame(

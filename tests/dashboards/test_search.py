@@ -7,8 +7,8 @@ import torch
 
 from nmtlab.analysis.beams import sweep, varied
 from nmtlab.analysis.measure import measure_by_sentence
-from nmtlab.analysis.search_errors import LOG_PROB, search_errors
-from nmtlab.analysis.search_tree import search_tree
+from nmtlab.analysis.search_errors import search_errors
+from nmtlab.analysis.search_tree import LOG_PROB, search_tree
 from nmtlab.dashboards.search import SearchPage
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
