@@ -13,6 +13,7 @@ from nmtlab.analysis.search_tree import ended_hypotheses, first_rank_of_nothing,
 from nmtlab.dashboards.about import SEARCH
 from nmtlab.dashboards.chart import Chart
 from nmtlab.dashboards.columns import columns, row
+from nmtlab.dashboards.examples import example
 from nmtlab.dashboards.page import Note, Page, heading
 from nmtlab.dashboards.runs import RunChooser
 from nmtlab.dashboards.sentences import SentenceChooser
@@ -26,7 +27,7 @@ from nmtlab.search.exact import ExactSearch
 from nmtlab.translation import Translator
 from nmtlab.workspace import Workspace
 
-FIRST = ("small-tr-en.tied.s1",)
+FIRST = ("multi30k-de-en.small",)
 _SCORES = [
     ("log-probability", "log-prob"), ("average", "average"), ("length-normalised", "length-normalised"),
     ("word reward", "word-reward"),
@@ -77,6 +78,8 @@ class SearchPage(Page):
             self._measured(runs)
         elif "text" in changed:
             self.sentences.show()
+        if runs and not self.sentences.source:
+            self.sentences.typed.value = example(runs[0])
         if not runs or not self.sentences.source:
             self.hint.say("Pick runs that have their weights here, and a sentence.")
             return

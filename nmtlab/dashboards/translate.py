@@ -11,6 +11,7 @@ from nmtlab.dashboards.about import TRANSLATE
 from nmtlab.dashboards.bend import Bend
 from nmtlab.dashboards.chart import Chart
 from nmtlab.dashboards.columns import columns, row
+from nmtlab.dashboards.examples import example
 from nmtlab.dashboards.page import Note, Page
 from nmtlab.dashboards.runs import RunChooser
 from nmtlab.dashboards.sentences import MOST_LETTERS
@@ -24,7 +25,6 @@ from nmtlab.workspace import Workspace
 
 FIRST = ("small-tr-en.tied.s1", "small-tr-en.fixnorm-lex.s1")
 _MOST_LINES = 100
-_EXAMPLES = {"tr": "Tom dün bana bir kitap verdi ."}
 
 
 class TranslatePage(Page):
@@ -62,7 +62,7 @@ class TranslatePage(Page):
             self.hint.say("There is no run with its weights here: train one on the page Train.")
             return
         if not self.typed.value.strip():
-            self.typed.value = _example(runs[0])
+            self.typed.value = example(runs[0])
         lines = self._lines()
         if not lines:
             self.hint.say("Type a sentence to be translated.")
@@ -126,10 +126,3 @@ def translate_page(workspace: Workspace | None = None) -> TranslatePage:
 def _by_place(rows: list[dict[str, object]]) -> pd.DataFrame:
     keys = [f"{row['run']}/{row['line']}/{row['place']}" for row in rows]
     return pd.DataFrame(rows, index=keys).sort_values(["line", "place"], kind="stable")
-
-
-def _example(run: Run) -> str:
-    sentences = run.sentences
-    if sentences:
-        return next(iter(sentences.lines("dev", sentences.source)))
-    return _EXAMPLES.get(run.recipe.corpus.source, "")

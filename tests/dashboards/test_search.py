@@ -1,6 +1,7 @@
 """The page Search: a tree, a ranking, exact search, planned lengths, what was measured."""
 
 import shutil
+from pathlib import Path
 
 import pytest
 import torch
@@ -16,6 +17,8 @@ from nmtlab.search.exact import exact_search
 from nmtlab.systems import open_system
 from nmtlab.training.trainer import train
 from nmtlab.workspace import Workspace
+
+GALLERY = Path(__file__).parents[2] / "data/gallery"
 
 
 @pytest.fixture(scope="module")
@@ -104,3 +107,14 @@ def test_an_address_keeps_sentence_beam_step_and_ranking(here):
     page._opened(f"?{query}")
     assert page._message.value == ""
     assert page._browser.query == query
+
+
+def test_a_run_without_its_text_has_an_example(tmp_path):
+    workspace = Workspace(tmp_path)
+    shutil.copytree(GALLERY / "multi30k-de-en.small", workspace.gallery / "multi30k-de-en.small")
+    page = SearchPage(workspace)
+    assert page.runs.table.value == ("multi30k-de-en.small",)
+    assert page.sentences.source.startswith("Drei Kinder")
+    assert page.ended.frame["text"].str.startswith("Three children").all()
+    assert page.rates.frame["sentences"].tolist() == [500]
+    assert len(page.curves.figure.data) == 8  # by log-probability and length-normalised
