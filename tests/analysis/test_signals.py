@@ -45,7 +45,8 @@ def test_a_row_for_each_normalisation_in_order(run, tiny_corpus):
 def test_before_the_first_norm_are_the_embedded_words(run, tiny_corpus):
     pairs = pairs_of(run, tiny_corpus, 7)
     model = start(run)
-    embedded = model._embed(model.source_embedding, pairs.source, 0)[pairs.source != PAD]
+    where = torch.arange(pairs.source.shape[1])
+    embedded = model._embed(model.source_embedding, pairs.source, 0, where)[pairs.source != PAD]
     first = signals(run, tiny_corpus, at="start", sentences=7).iloc[0]
     assert first["activation"] == pytest.approx(embedded.norm(dim=1).mean().item(), rel=1e-5)
 
