@@ -87,8 +87,9 @@ class SearchPage(Page):
             self.work.stop()
             self.found.say("")
             self._search(runs)
-        if len(self._tree):
+        if len(self._tree) and changed - {"score", "alpha", "gamma"}:
             self.chart.show(tree_figure(self._tree, self.step.value))
+        if len(self._tree) and changed - {"step"}:
             self.ended.show(_ranked(self._tree, self._ranking()))
 
     def _search(self, runs: list[Run]) -> None:

@@ -14,12 +14,14 @@ from nmtlab.analysis.lexicon import system_translations, table_translations
 from nmtlab.analysis.logits import decompose, with_radius
 from nmtlab.analysis.neighbours import neighbours
 from nmtlab.analysis.norms import word_norms
+from nmtlab.analysis.search_tree import best_of_all, ended_hypotheses, ranked, search_tree
 from nmtlab.analysis.sentences import sentences, texts
 from nmtlab.analysis.tokens import token_probabilities
 from nmtlab.dashboards.about import PAGES
 from nmtlab.experiments import find_table, summary
 from nmtlab.experiments.claims import measured_claims, overall
 from nmtlab.experiments.stored import RESULTS, read_cells
+from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run, open_run
 from nmtlab.systems import open_system
 from nmtlab.translation import Translator
@@ -29,6 +31,7 @@ NORMS, LOGITS = "Length of word vectors", "What makes a word win"
 ATTENTION, TOKENS = "Attention: where each system looks", "How sure the system is"
 SENTENCES, TRANSLATIONS, WORDS = "Sentences: pick one", "Translations: pick one", "Words of the source"
 CLAIMS, JOBS = "Claims of the thesis", "Trainings started here"
+TREE, ENDED = "What the beam keeps and drops", "Translations that the beam has ended"
 TABLE = "Test BLEU of all models"
 DEPTH, DEV, GRADIENTS = "Learned g", "Dev ", "Global gradient norm"
 
@@ -254,6 +257,28 @@ def test_a_lexicon_answers_to_a_search_and_a_word(show, runs, systems):
     eventually(lambda: page.values("Translations of"), drawn(word))
     assert page.values("Translations of", "x")[0] == learned.loc[learned["source"] == word, "target"].tolist()
     eventually(lambda: page.query, f"?runs={LEX}&word={word}")
+
+
+def test_a_search_is_drawn_step_by_step_and_ranked_anew(show, systems):
+    page = show("search", f"?runs={TIED}&sentence=Tom+öldü+.&beam=3")
+    search = SearchSettings(score="log-prob", beam_size=3)
+    tree = search_tree(systems[TIED], "Tom öldü .", search)
+    best = tree[tree["best"]]
+
+    def ends() -> list[int]:
+        return [xs[-2] for xs in page.values(TREE, "x", name="what is returned")]  # before the last gap
+
+    eventually(ends, [int(best["step"].max())])
+    ended = ended_hypotheses(tree)
+    eventually(lambda: page.column(ENDED, "text"), ranked(ended, search)["text"].tolist())
+    page.slide("Step", "Home")
+    eventually(ends, [1])
+    page.choose("Rank by", "word reward")
+    reward = SearchSettings(score="word-reward", gamma=0.5)
+    eventually(lambda: page.column(ENDED, "text"), ranked(ended, reward)["text"].tolist())
+    page.press("Search to the end")
+    found = best_of_all(systems[TIED], "Tom öldü .", search).iloc[0]
+    eventually(lambda: f"(log p {found['log_prob']:.3f}" in page.notes, True)
 
 
 def test_text_is_translated_as_it_is_asked_for(show, systems):
