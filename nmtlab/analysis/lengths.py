@@ -1,0 +1,104 @@
+"""How well does a system plan the length of a translation? (thesis 4.1)"""
+
+from itertools import islice
+
+import numpy as np
+import pandas as pd
+import torch
+
+from nmtlab.analysis.checks import check_languages
+from nmtlab.analysis.opened import opened
+from nmtlab.errors import RunError
+from nmtlab.runs.run import Run
+from nmtlab.text.batches import pad, sorted_batches
+from nmtlab.text.corpus import ParallelCorpus
+
+_BATCH_TOKENS = 4096
+
+
+def planned_lengths(run: Run, corpus: ParallelCorpus, split: str = "test", limit: int | None = None) -> pd.DataFrame:
+    """Compare the planned lengths of a text with those of its references.
+
+    Args:
+        run: one that plans lengths, with weights.
+        corpus: in its languages.
+        split: train, dev or test.
+        limit: take only so many sentences, the first; all if not given.
+
+    Returns:
+        A row for each: `line` from 1; `reference_length`, in tokens; `likeliest` length and its `probability`;
+        `expected`, the mean; `reference_probability`, and `reference_rank` among all lengths, from 1: how many lengths
+        have to be decoded for it to be among them (missing if it is longer than can be planned).
+
+    Raises:
+        CorpusError: no such split, or other languages.
+        RunError: the run plans no lengths, or has no weights.
+    """
+    check_languages(run, corpus)
+    translator = opened(run)
+    model, pipeline = translator.model, translator.pipeline
+    if not model.plans_length:
+        raise RunError(f"run {run.name!r}: it plans no lengths", "choose one of the recipe 'planned'")
+    pairs = list(islice(corpus.pairs(split), limit))
+    sources = pipeline.encode_source([source for source, _ in pairs])
+    reference = np.array([len(ids) - 1 for ids in pipeline.encode_target([target for _, target in pairs])])
+    share = np.empty((len(pairs), 0))
+    for batch in sorted_batches([len(ids) for ids in sources], _BATCH_TOKENS):
+        source = torch.from_numpy(pad([sources[i] for i in batch])).to(model.output_types.device)
+        with torch.inference_mode():
+            found = model.length_log_probs(model.encode(source)).double().exp().cpu().numpy()
+        share = share if share.size else np.empty((len(pairs), found.shape[1]))
+        share[batch] = found
+    within = reference < share.shape[1]
+    own = share[np.arange(len(pairs)), np.minimum(reference, share.shape[1] - 1)]
+    rank = 1 + (share > own[:, None]).sum(1)
+    return pd.DataFrame(
+        {
+            "line": np.arange(1, len(pairs) + 1),
+            "reference_length": reference,
+            "likeliest": share.argmax(1),
+            "probability": share.max(1),
+            "expected": share @ np.arange(share.shape[1]),
+            "reference_probability": np.where(within, own, 0.0),
+            "reference_rank": pd.Series(rank, dtype="Int64").where(within),
+        }
+    )
+
+
+def length_errors(found: pd.DataFrame, lengths: tuple[int, ...] = (1, 5, 10)) -> pd.Series:
+    """Sum up the rows of `planned_lengths`.
+
+    Returns:
+        `sentences`; `error`, the mean distance of the likeliest length from the reference's, in tokens; `bias`, the
+        same with its sign; `nll`, the mean negative log-probability of the reference's length, in nats; and for each
+        number of lengths that may be decoded, `among K`, the share of references whose length is among them.
+    """
+    distance = found["likeliest"] - found["reference_length"]
+    among = {f"among {k}": (found["reference_rank"] <= k).fillna(False).mean() for k in lengths}
+    return pd.Series(
+        {
+            "sentences": len(found),
+            "error": distance.abs().mean(),
+            "bias": distance.mean(),
+            "nll": -np.log(found["reference_probability"].clip(lower=1e-12)).mean(),
+            **among,
+        }
+    )
+
+
+def length_calibration(found: pd.DataFrame, bins: int = 5) -> pd.DataFrame:
+    """Return how often the likeliest length is right, by how sure the system is of it.
+
+    Args:
+        found: rows of `planned_lengths`.
+        bins: of as many sentences each, at most.
+
+    Returns:
+        A row for each bin: `sentences`; `probability`, the mean that the system gives; `right`, the share that is.
+    """
+    place = pd.qcut(found["probability"].rank(method="first"), min(bins, len(found)), labels=False)
+    right = found["likeliest"] == found["reference_length"]
+    grouped = found.assign(right=right).groupby(place)
+    return pd.DataFrame(
+        {"sentences": grouped.size(), "probability": grouped["probability"].mean(), "right": grouped["right"].mean()}
+    ).reset_index(drop=True)

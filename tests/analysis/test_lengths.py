@@ -1,0 +1,70 @@
+"""Planned lengths beside those of the references."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from nmtlab.analysis.lengths import length_calibration, length_errors, planned_lengths
+from nmtlab.errors import RunError
+from nmtlab.runs.run import Run
+from nmtlab.systems import open_system
+from nmtlab.training.trainer import train
+from nmtlab.workspace import Workspace
+
+
+@pytest.fixture(scope="module")
+def planned(tiny_corpus, tiny_recipe, tmp_path_factory) -> Run:
+    recipe = tiny_recipe.with_changes({"model.plan_length": True, "model.longest_plan": 12})
+    return train("planned", recipe, tiny_corpus, Workspace(tmp_path_factory.mktemp("planned")))
+
+
+def test_each_sentence_has_what_the_model_says_of_its_length(planned, tiny_corpus):
+    found = planned_lengths(planned, tiny_corpus, "dev", limit=5)
+    system = open_system(planned)
+    pairs = list(tiny_corpus.pairs("dev"))[:5]
+    for row, (source, target) in zip(found.itertuples(), pairs, strict=True):
+        ids = torch.tensor([system.pipeline.source_ids(source)])
+        with torch.inference_mode():
+            p = system.model.length_log_probs(system.model.encode(ids))[0].double().exp().numpy()
+        length = len(system.pipeline.target_ids(target)) - 1
+        assert (row.reference_length, row.likeliest) == (length, p.argmax())
+        assert row.probability == pytest.approx(p.max(), abs=1e-5)
+        assert row.expected == pytest.approx((p * np.arange(len(p))).sum(), abs=1e-4)
+        if length < len(p):
+            assert row.reference_probability == pytest.approx(p[length], abs=1e-5)
+            assert row.reference_rank == 1 + (p > p[length]).sum()
+        else:
+            assert (row.reference_probability, row.reference_rank) == (0.0, pd.NA)
+
+
+FOUND = pd.DataFrame(
+    {
+        "reference_length": [5, 7, 9, 300], "likeliest": [5, 9, 8, 20], "probability": [0.5, 0.2, 0.3, 0.1],
+        "reference_probability": [0.5, 0.1, 0.25, 0.0],
+        "reference_rank": pd.array([1, 6, 2, None], dtype="Int64"),
+    }
+)  # fmt: skip
+
+
+def test_errors_are_summed_up():
+    errors = length_errors(FOUND[:3], lengths=(1, 5))
+    assert errors.to_dict() == pytest.approx(
+        {
+            "sentences": 3, "error": 1.0, "bias": 1 / 3, "nll": -np.log([0.5, 0.1, 0.25]).mean(),
+            "among 1": 1 / 3, "among 5": 2 / 3,
+        }
+    )  # fmt: skip
+    assert length_errors(FOUND)["among 10"] == 0.75  # what cannot be planned is never among them
+
+
+def test_calibration_is_by_how_sure_the_system_is():
+    bins = length_calibration(FOUND, bins=2)
+    assert bins.to_dict("list") == {
+        "sentences": [2, 2], "probability": pytest.approx([0.15, 0.4]), "right": [0.0, 0.5],
+    }  # fmt: skip
+
+
+def test_a_run_that_plans_none_is_refused(trained, tiny_corpus):
+    with pytest.raises(RunError, match="it plans no lengths; choose one of the recipe 'planned'"):
+        planned_lengths(trained[0], tiny_corpus)
