@@ -9,11 +9,10 @@ from nmtlab.analysis.checks import check_has_decoder, check_languages
 from nmtlab.analysis.measure import answers, measure
 from nmtlab.evaluation import bleu_metric, default_tokenizer
 from nmtlab.recipe import SearchSettings
+from nmtlab.recipe.machine import MachineSettings
 from nmtlab.runs.run import Run
 from nmtlab.systems import open_system
 from nmtlab.text.corpus import ParallelCorpus
-
-BEAMS = (1, 2, 4, 8, 12, 16, 32, 64, 100, 200)
 
 
 def decoded(
@@ -23,6 +22,7 @@ def decoded(
     search: SearchSettings | None = None,
     limit: int | None = None,
     on_progress: Callable[[int], None] = lambda sentences: None,
+    machine: MachineSettings | None = None,
 ) -> pd.DataFrame:
     """Translate the first sentences of a text.
 
@@ -33,6 +33,7 @@ def decoded(
         search: how to search; the recipe's own settings if not given.
         limit: so many sentences; all if not given.
         on_progress: told how many more sentences are done.
+        machine: where to compute; the recipe's own settings if not given.
 
     Returns:
         A row for each: `line` from 1; `text`; `length`, in tokens without EOS; `log_prob`; `score`; `finished`, whether
@@ -45,7 +46,7 @@ def decoded(
     check_languages(run, corpus)
     check_has_decoder(run)
     lines = [source for source, _ in islice(corpus.pairs(split), limit)]
-    found = open_system(run, search).translate(lines, on_progress=on_progress)
+    found = open_system(run, search, machine=machine).translate(lines, on_progress=on_progress)
     rows = [
         (line, one.text, len(best.tokens), best.log_prob, best.score, best.finished)
         for line, one in enumerate(found, start=1)
@@ -61,6 +62,7 @@ def outcome(
     search: SearchSettings | None = None,
     limit: int | None = None,
     on_progress: Callable[[int], None] = lambda sentences: None,
+    machine: MachineSettings | None = None,
 ) -> pd.DataFrame:
     """Sum up what one way of searching comes to; arguments as of `decoded`, which is asked and kept.
 
@@ -70,12 +72,12 @@ def outcome(
         share that did not end; `log_prob`, the mean.
     """
     search = search or run.recipe.search
-    found = measure(run, decoded, corpus=corpus, split=split, search=search, limit=limit, on_progress=on_progress)
+    asked = {"corpus": corpus, "split": split, "search": search, "limit": limit, "machine": machine}
+    found = measure(run, decoded, on_progress=on_progress, **asked)
     references = [[target for _, target in islice(corpus.pairs(split), limit)]]
     bleu = bleu_metric(default_tokenizer(corpus.target)).corpus_score(found["text"].tolist(), references)
-    asked = {name: getattr(search, name) for name in ("beam_size", "score", "alpha", "gamma", "coverage")}
     row = {
-        **asked,
+        **{name: getattr(search, name) for name in ("beam_size", "score", "alpha", "gamma", "coverage")},
         "split": split,
         "sentences": len(found),
         "bleu": bleu.score,
@@ -94,23 +96,24 @@ def sweep(
     split: str = "test",
     limit: int | None = None,
     on_progress: Callable[[int], None] = lambda sentences: None,
+    machine: MachineSettings | None = None,
 ) -> pd.DataFrame:
     """Translate a text with one way of searching after the other; what was asked before is read from the run.
 
     Args:
-        run, corpus, split, limit: as of `decoded`.
+        run, corpus, split, limit, machine: as of `decoded`.
         searches: ways of searching.
         on_progress: told how many more sentences are done.
 
     Returns:
         A row of `outcome` for each.
     """
-    asked = {"corpus": corpus, "split": split, "limit": limit, "on_progress": on_progress}
+    asked = {"corpus": corpus, "split": split, "limit": limit, "machine": machine, "on_progress": on_progress}
     return pd.concat([measure(run, outcome, search=search, **asked) for search in searches], ignore_index=True)
 
 
 def varied(search: SearchSettings, field: str, values: Sequence[float]) -> list[SearchSettings]:
-    """Return one way of searching with several values of a field: `varied(search, "beam_size", BEAMS)`."""
+    """Return one way of searching with several values of a field: `varied(search, "beam_size", [1, 4, 100])`."""
     return [SearchSettings.model_validate({**search.model_dump(), field: value}) for value in values]
 
 

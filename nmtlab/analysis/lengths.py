@@ -7,13 +7,38 @@ import pandas as pd
 import torch
 
 from nmtlab.analysis.checks import check_languages
-from nmtlab.analysis.opened import opened
+from nmtlab.analysis.opened import System, opened
 from nmtlab.errors import RunError
 from nmtlab.runs.run import Run
 from nmtlab.text.batches import pad, sorted_batches
 from nmtlab.text.corpus import ParallelCorpus
 
 _BATCH_TOKENS = 4096
+_REMEDY = "choose one of the recipe 'planned'"
+
+
+def length_plan(system: System, source: str) -> pd.DataFrame:
+    """Return how long a system plans the translation of a sentence to be.
+
+    Args:
+        system: a run or translator that plans lengths.
+        source: the sentence.
+
+    Returns:
+        A row for each length from 0: `length`; `probability`; `tried`, whether it is one of those that are decoded.
+
+    Raises:
+        RunError: it plans no lengths, or has no weights.
+    """
+    translator = opened(system)
+    if not translator.model.plans_length:
+        raise RunError("this system plans no lengths", _REMEDY)
+    ids = torch.tensor([translator.pipeline.source_ids(source)], device=translator.model.output_types.device)
+    with torch.inference_mode():
+        log_probs = translator.model.length_log_probs(translator.model.encode(ids))[0]
+    found = pd.DataFrame({"length": range(len(log_probs)), "probability": log_probs.exp().tolist()})
+    tried = found["probability"].nlargest(translator.settings.lengths).index
+    return found.assign(tried=found.index.isin(tried))
 
 
 def planned_lengths(run: Run, corpus: ParallelCorpus, split: str = "test", limit: int | None = None) -> pd.DataFrame:
@@ -38,7 +63,7 @@ def planned_lengths(run: Run, corpus: ParallelCorpus, split: str = "test", limit
     translator = opened(run)
     model, pipeline = translator.model, translator.pipeline
     if not model.plans_length:
-        raise RunError(f"run {run.name!r}: it plans no lengths", "choose one of the recipe 'planned'")
+        raise RunError(f"run {run.name!r}: it plans no lengths", _REMEDY)
     pairs = list(islice(corpus.pairs(split), limit))
     sources = pipeline.encode_source([source for source, _ in pairs])
     reference = np.array([len(ids) - 1 for ids in pipeline.encode_target([target for _, target in pairs])])

@@ -15,6 +15,7 @@ from nmtlab.analysis.checks import check_has_decoder, check_languages
 from nmtlab.analysis.search_tree import LOG_PROB, rank_of_nothing
 from nmtlab.models.interface import TranslationModel
 from nmtlab.recipe import SearchSettings
+from nmtlab.recipe.machine import MachineSettings
 from nmtlab.runs.measures import Row
 from nmtlab.runs.run import Run
 from nmtlab.search.beam import beam_search
@@ -32,6 +33,7 @@ def search_errors(
     search: SearchSettings = LOG_PROB,
     budget: int = 20_000,
     limit: int | None = None,
+    machine: MachineSettings | None = None,
     start: int = 0,
 ) -> Iterator[list[Row]]:
     """Yield, sentence by sentence, what a beam finds and what exact search does.
@@ -43,6 +45,7 @@ def search_errors(
         search: beam size, score and limits.
         budget: most hypotheses that exact search continues for a sentence.
         limit: take only so many sentences, the first; all if not given.
+        machine: where to compute; the recipe's own settings if not given.
         start: the first of them that is wanted, from 0.
 
     Yields:
@@ -59,7 +62,7 @@ def search_errors(
     """
     check_languages(run, corpus)
     check_has_decoder(run)
-    system = open_system(run, search)
+    system = open_system(run, search, machine=machine)
     pairs = list(islice(corpus.pairs(split), start, limit))
     sources = system.pipeline.encode_source([source for source, _ in pairs])
     targets = system.pipeline.encode_target([target for _, target in pairs])

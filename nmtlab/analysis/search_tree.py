@@ -1,6 +1,7 @@
 """What a beam keeps and drops, step by step, and what an ended hypothesis cuts off (thesis Figure 4.1)."""
 
 import math
+from collections.abc import Iterator
 
 import pandas as pd
 import torch
@@ -10,7 +11,7 @@ from nmtlab.analysis.opened import System, opened
 from nmtlab.models.interface import TranslationModel
 from nmtlab.recipe import SearchSettings
 from nmtlab.search.beam import beam_search
-from nmtlab.search.exact import exact_search
+from nmtlab.search.exact import ExactSearch
 from nmtlab.search.hypothesis import SearchResult
 from nmtlab.search.scores import hypothesis_score
 from nmtlab.text.pipeline import Pipeline
@@ -137,20 +138,35 @@ def best_of_all(system: System, sentence: str, search: SearchSettings = LOG_PROB
         RecipeError: the score has a coverage penalty.
         RunError: as of `search_tree`.
     """
+    (found,) = best_so_far(system, sentence, search, budget, portion=budget)
+    return found
+
+
+def best_so_far(
+    system: System, sentence: str, search: SearchSettings = LOG_PROB, budget: int = 20_000, portion: int = 250
+) -> Iterator[pd.DataFrame]:
+    """Yield `best_of_all` as it is after each portion of the search, until it is complete or the budget is spent.
+
+    Args:
+        system, sentence, search, budget: as of `best_of_all`.
+        portion: how many hypotheses are continued between two answers.
+    """
     translator = opened(system)
     source = torch.tensor([translator.pipeline.source_ids(sentence)], device=translator.model.output_types.device)
     beam = beam_search(translator.model, source, search)[0].hypotheses[0]
-    found = exact_search(translator.model, source, search, beam, budget)
-    best = found.best or beam
-    facts = {
-        "text": translator.pipeline.target_text(best.tokens),
-        "log_prob": best.log_prob,
-        "score": best.score,
-        "length": len(best.tokens) + best.finished,
-        "expansions": found.expansions,
-        "complete": found.complete,
-    }
-    return pd.DataFrame([facts])
+    exact, complete = ExactSearch(translator.model, source, search, beam), False
+    while not complete and exact.expansions < budget:
+        complete = exact.run(min(exact.expansions + portion, budget))
+        best = exact.best or beam
+        facts = {
+            "text": translator.pipeline.target_text(best.tokens),
+            "log_prob": best.log_prob,
+            "score": best.score,
+            "length": len(best.tokens) + best.finished,
+            "expansions": exact.expansions,
+            "complete": complete,
+        }
+        yield pd.DataFrame([facts])
 
 
 def first_rank_of_nothing(system: System, sentence: str) -> int:

@@ -11,7 +11,7 @@ from nmtlab.cli.options import Beam, Set, Source, Split, Target, Threads, open_c
 if TYPE_CHECKING:
     import pandas as pd
 
-    from nmtlab.recipe import SearchSettings
+    from nmtlab.recipe import MachineSettings, SearchSettings
     from nmtlab.runs.run import Run
     from nmtlab.text.corpus import ParallelCorpus
 
@@ -52,11 +52,12 @@ def search_errors(
     from nmtlab.analysis.search_errors import search_errors as errors
     from nmtlab.cli.tables import print_table
 
-    opened, text, search = _asked(run, corpus, source, target, set_, threads, beam, score)
+    opened, text, search, machine = _asked(run, corpus, source, target, set_, threads, beam, score)
     with tqdm(total=min(limit or text.count(split), text.count(split)), unit=" sentences", disable=None) as bar:
         found = measure_by_sentence(
-            opened, errors, bar.update, corpus=text, split=split, search=search, budget=budget, limit=limit
-        )
+            opened, errors, bar.update, corpus=text, split=split, search=search, budget=budget, limit=limit,
+            machine=machine,
+        )  # fmt: skip
     _write(found, csv)
     rates = error_rates(found)
     shares = {"errors": "missed by the beam", "empty": "best is empty", "beam_empty": "beam's is empty"}
@@ -109,12 +110,12 @@ def beam_sweep(
     from nmtlab.analysis.beams import sweep, varied
     from nmtlab.cli.tables import print_table
 
-    opened, text, search = _asked(run, corpus, source, target, set_, threads, beam, score)
+    opened, text, search, machine = _asked(run, corpus, source, target, set_, threads, beam, score)
     field, values = _swept(beams, alphas, gammas)
     searches = varied(search, field, values)
     total = len(searches) * min(limit or text.count(split), text.count(split))
     with tqdm(total=total, unit=" sentences", disable=None, leave=False) as bar:
-        found = sweep(opened, text, searches, split, limit, bar.update)
+        found = sweep(opened, text, searches, split, limit, bar.update, machine)
     _write(found, csv)
     shown = {
         field.replace("beam_size", "beam"): found[field].map("{:g}".format),
@@ -147,10 +148,8 @@ def _swept(beams: str, alphas: str, gammas: str) -> tuple[str, list[float]]:
 def _asked(
     run: str, corpus: str, source: str, target: str, set_: list[str] | None, threads: int | None, beam: int | None,
     score: str,
-) -> "tuple[Run, ParallelCorpus, SearchSettings]":  # fmt: skip
-    """Return the run, the text and the way of searching that are asked for."""
-    import torch
-
+) -> "tuple[Run, ParallelCorpus, SearchSettings, MachineSettings]":  # fmt: skip
+    """Return the run, the text, the way of searching and the machine that are asked for."""
     from nmtlab.runs.run import open_run
     from nmtlab.workspace import Workspace
 
@@ -159,9 +158,7 @@ def _asked(
     own = opened.recipe.corpus
     text = open_corpus(workspace, corpus or own.name, source or own.source, target or own.target)
     recipe = run_recipe(opened.recipe, [f"search.score={score}", *(set_ or [])], threads, beam)
-    if threads:
-        torch.set_num_threads(threads)
-    return opened, text, recipe.search
+    return opened, text, recipe.search, recipe.machine
 
 
 def _rows(columns: "dict[str, pd.Series]") -> list[list[str]]:

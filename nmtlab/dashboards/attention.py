@@ -16,7 +16,7 @@ from nmtlab.dashboards.columns import columns, row
 from nmtlab.dashboards.page import Note, Page, heading
 from nmtlab.dashboards.runs import RunChooser
 from nmtlab.dashboards.sentences import SentenceChooser
-from nmtlab.dashboards.systems import can_decode, system_of
+from nmtlab.dashboards.systems import can_decode, of_one_pair, system_of
 from nmtlab.dashboards.table import Table
 from nmtlab.dashboards.work import Work
 from nmtlab.errors import CorpusError
@@ -74,7 +74,7 @@ class AttentionPage(Page):
             self.hint.say("Pick runs that have their weights here, and a sentence.")
             return
         target = self.sentences.reference if self.said.value == "reference" else None
-        runs = [run for run in runs if _pair(run) == _pair(runs[0])]
+        runs = of_one_pair(runs)
         weights = _weights(runs, source, target)
         self._offer_heads(weights)
         links, whose = self._links(runs[0])
@@ -131,10 +131,6 @@ class AttentionPage(Page):
 def attention_page(workspace: Workspace | None = None) -> AttentionPage:
     """Return the page."""
     return AttentionPage(workspace or Workspace.find())
-
-
-def _pair(run: Run) -> tuple[str, str]:
-    return run.recipe.corpus.source, run.recipe.corpus.target
 
 
 def _weights(runs: list[Run], source: str, target: str | None) -> pd.DataFrame:

@@ -4,12 +4,18 @@ from collections.abc import Iterator
 
 import ipywidgets as widgets
 import pandas as pd
-import torch
 
 from nmtlab.analysis.beams import stored_sweeps
+from nmtlab.analysis.lengths import length_plan
 from nmtlab.analysis.measure import answers
 from nmtlab.analysis.search_errors import error_rates, search_errors
-from nmtlab.analysis.search_tree import ended_hypotheses, first_rank_of_nothing, ranked, search_tree
+from nmtlab.analysis.search_tree import (
+    best_so_far,
+    ended_hypotheses,
+    first_rank_of_nothing,
+    ranked,
+    search_tree,
+)
 from nmtlab.dashboards.about import SEARCH
 from nmtlab.dashboards.chart import Chart
 from nmtlab.dashboards.columns import columns, row
@@ -17,13 +23,12 @@ from nmtlab.dashboards.examples import example
 from nmtlab.dashboards.page import Note, Page, heading
 from nmtlab.dashboards.runs import RunChooser
 from nmtlab.dashboards.sentences import SentenceChooser
-from nmtlab.dashboards.systems import can_decode, system_of
+from nmtlab.dashboards.systems import can_decode, of_one_pair, system_of
 from nmtlab.dashboards.table import Table
 from nmtlab.dashboards.work import Work
 from nmtlab.plots import lengths_figure, sweep_figure, tree_figure
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
-from nmtlab.search.exact import ExactSearch
 from nmtlab.translation import Translator
 from nmtlab.workspace import Workspace
 
@@ -58,7 +63,7 @@ class SearchPage(Page):
         self.each = Table("What each run says, by its own way of searching")
         self.rates = Table("Measured: beams against exact search (lengths to the reference's)")
         self.about_curves = Note()
-        self._tree = pd.DataFrame()
+        self._tree, self._system = pd.DataFrame(), None
         self.exact.on_click(lambda _: self._start_exact())
         state = {
             "runs": self.runs.table, **self.sentences.state, "beam": self.beam, "step": self.step, "score": self.score,
@@ -95,25 +100,26 @@ class SearchPage(Page):
     def _search(self, runs: list[Run]) -> None:
         """Search with the first run that has an end, plan with the first that plans, and translate with all."""
         source, reference = self.sentences.source, self.sentences.reference
-        runs = [run for run in runs if _pair(run) == _pair(runs[0])]
+        runs = of_one_pair(runs)
         self.each.show(_said(runs, source))
         planning = [run for run in runs if system_of(run).model.plans_length]
         self.lengths.layout.display = "" if planning else "none"
         if planning:
-            self.lengths.show(_planned(system_of(planning[0]), source, reference))
+            system = system_of(planning[0])
+            tokens = len(system.pipeline.target_ids(reference)) - 1 if reference else None
+            self.lengths.show(lengths_figure(length_plan(system, source), tokens))
         ending = [run for run in runs if run not in planning]
         shown = "" if ending else "none"
         for part in (self.chart, self.ended, self.exact):
             part.layout.display = shown
-        self._tree = pd.DataFrame()
-        if not ending:
+        self._tree, self._system = pd.DataFrame(), system_of(ending[0]) if ending else None
+        if self._system is None:
             self.hint.say("A run that plans lengths has no end to search for: choose another one for a tree.")
             return
-        system = system_of(ending[0])
-        self._tree = search_tree(system, source, self._settings(), reference)
+        self._tree = search_tree(self._system, source, self._settings(), reference)
         self.step.max = int(self._tree["step"].max())
         self.step.value = self.step.max
-        rank = first_rank_of_nothing(system, source)
+        rank = first_rank_of_nothing(self._system, source)
         empty = f"the empty translation is in beams of {rank} and more"
         self.hint.say(f"{ending[0].name}: {source}  →  {reference or '?'}  —  {empty}.")
 
@@ -124,25 +130,17 @@ class SearchPage(Page):
         return SearchSettings(score=self.score.value, alpha=self.alpha.value, gamma=self.gamma.value)
 
     def _start_exact(self) -> None:
-        with self.guarded():
-            run = next(run for run in self.runs.chosen if not system_of(run).model.plans_length)
-            self.work.start("searching to the end", _BUDGET // _PORTION, self._exactly(system_of(run)))
+        if self._system is not None:
+            self.work.start("searching to the end", _BUDGET // _PORTION, self._exactly(self._system))
 
     def _exactly(self, system: Translator) -> Iterator[None]:
-        """Search in portions, and say what was found."""
-        source = torch.tensor([system.pipeline.source_ids(self.sentences.source)])
-        search = ExactSearch(system.model, source, self._settings())
-        done, budget = False, 0
-        while not done and budget < _BUDGET:
-            budget += _PORTION
-            done = search.run(budget)
+        """Search in portions, and say after each what was found so far."""
+        for found in best_so_far(system, self.sentences.source, self._settings(), _BUDGET, _PORTION):
+            best = found.iloc[0]
+            ended = "The best of all" if best["complete"] else "The best so far, not searched to the end"
+            text = best["text"] or "the empty translation"
+            self.found.say(f"{ended}: {text}  (log p {best['log_prob']:.3f}, {best['expansions']:,} expansions)")
             yield
-        ended = "The best of all" if done else f"The best in {search.expansions:,} expansions, not searched to the end"
-        if search.best is None:
-            self.found.say(f"{ended}: none.")
-            return
-        text = system.pipeline.target_text(search.best.tokens) or "the empty translation"
-        self.found.say(f"{ended}: {text}  (log p {search.best.log_prob:.3f}, {search.expansions:,} expansions)")
 
     def _measured(self, runs: list[Run]) -> None:
         """Show what was measured of the chosen runs: sweeps of the beam, and rates of search errors."""
@@ -163,10 +161,6 @@ class SearchPage(Page):
 def search_page(workspace: Workspace | None = None) -> SearchPage:
     """Return the page."""
     return SearchPage(workspace or Workspace.find())
-
-
-def _pair(run: Run) -> tuple[str, str]:
-    return run.recipe.corpus.source, run.recipe.corpus.target
 
 
 def _ranked(tree: pd.DataFrame, search: SearchSettings) -> pd.DataFrame:
@@ -191,14 +185,6 @@ def _said(runs: list[Run], source: str) -> pd.DataFrame:
             }
         )  # fmt: skip
     return pd.DataFrame(rows)
-
-
-def _planned(system: Translator, source: str, reference: str | None) -> object:
-    ids = torch.tensor([system.pipeline.source_ids(source)])
-    with torch.inference_mode():
-        log_probs = system.model.length_log_probs(system.model.encode(ids))[0].tolist()
-    tried = sorted(range(len(log_probs)), key=lambda length: -log_probs[length])[: system.settings.lengths]
-    return lengths_figure(log_probs, tried, len(system.pipeline.target_ids(reference)) - 1 if reference else None)
 
 
 def _rates(run: Run, found: pd.DataFrame) -> dict[str, object]:

@@ -29,6 +29,15 @@ def can_decode(run: Run) -> bool:
     return is_neural(run) and run.has_weights()
 
 
+def of_one_pair(runs: list[Run]) -> list[Run]:
+    """Return the runs that translate between the languages of the first."""
+    return [run for run in runs if _pair(run) == _pair(runs[0])]
+
+
+def _pair(run: Run) -> tuple[str, str]:
+    return run.recipe.corpus.source, run.recipe.corpus.target
+
+
 @lru_cache(maxsize=_MOST)
 def _open(folder: Path, step: int | None) -> Translator:
     return opened(Run(folder))

@@ -1,7 +1,5 @@
 """Search, drawn: the tree of one sentence (thesis Figure 4.1), and what larger beams come to."""
 
-import math
-from collections.abc import Iterable
 from html import escape
 
 import pandas as pd
@@ -10,6 +8,7 @@ from plotly.subplots import make_subplots
 
 from nmtlab.plots.theme import COLOURS, FAINT, dressed, plain, styles
 
+_NEGLIGIBLE = 0.001
 _BEST, _EMPTY, _REFERENCE = COLOURS[0], COLOURS[1], COLOURS[2]
 
 
@@ -100,25 +99,23 @@ def sweep_figure(outcomes: pd.DataFrame, over: str = "beam_size") -> go.Figure:
     return dressed(figure, "What becomes of translations as the search changes", 640)
 
 
-def lengths_figure(log_probs: Iterable[float], tried: Iterable[int], reference: int | None = None) -> go.Figure:
+def lengths_figure(plan: pd.DataFrame, reference: int | None = None) -> go.Figure:
     """Draw the planned length of one sentence.
 
     Args:
-        log_probs: of the lengths from 0.
-        tried: lengths that were decoded.
+        plan: rows of `analysis.lengths.length_plan`.
         reference: length of the reference, in tokens.
     """
-    share = pd.Series(list(log_probs)).map(math.exp)
-    marked = set(tried)
     figure = go.Figure(
         go.Bar(
-            x=share.index, y=share, marker_color=[COLOURS[0] if length in marked else FAINT for length in share.index],
+            x=plan["length"], y=plan["probability"],
+            marker_color=[COLOURS[0] if tried else FAINT for tried in plan["tried"]],
             hovertemplate="%{x} tokens: %{y:.3f}<extra></extra>",
         )
     )  # fmt: skip
     if reference is not None:
         figure.add_vline(x=reference, line={"color": _REFERENCE, "dash": "dash"}, annotation_text="reference")
-    likely = share[share > 0.001].index
+    likely = plan.loc[plan["probability"] > _NEGLIGIBLE, "length"]
     figure.update_xaxes(title_text="tokens", range=[-0.5, (likely.max() if len(likely) else 10) + 2.5])
     figure.update_yaxes(title_text="p(length | source)", rangemode="tozero")
     return dressed(figure, "How long the translation is planned to be (blue: decoded)", 380)

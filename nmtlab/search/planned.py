@@ -3,6 +3,7 @@
 Shapes: R rows, each a sentence with one of its lengths, K slots.
 """
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -56,13 +57,16 @@ def planned_search(
 
 
 def _lengths(model: TranslationModel, memory: object, words: Tensor, settings: SearchSettings) -> tuple[Tensor, Tensor]:
-    """Return log-probabilities and lengths, (B, k) each, of the most probable lengths that are allowed."""
+    """Return log-probabilities and lengths, (B, k) each, of the most probable lengths.
+
+    Where fewer are allowed, the rest have no probability and length 0: no other sentence has fewer for it.
+    """
     log_probs = model.length_log_probs(memory)
     classes = torch.arange(log_probs.shape[1], device=log_probs.device)
     limit = (words + settings.extra_length).clamp_min(1)
     refused = (classes > limit[:, None]) | ((classes == 0) & (not settings.allow_empty))
-    k = min(settings.lengths, int((~refused).sum(1).min()))
-    return top_by_id(log_probs.masked_fill(refused, -torch.inf), k)
+    best, length = top_by_id(log_probs.masked_fill(refused, -torch.inf), min(settings.lengths, len(classes)))
+    return best, torch.where(best > -torch.inf, length, 0)
 
 
 def _without_complete(rows: _Rows, state: State, found: list[list[Hypothesis]]) -> tuple[_Rows, State]:
@@ -71,7 +75,8 @@ def _without_complete(rows: _Rows, state: State, found: list[list[Hypothesis]]) 
     complete = rows.length == steps
     for row in complete.nonzero().flatten().tolist():
         own = zip(rows.tokens[row].tolist(), rows.log_prob[row].tolist(), strict=True)
-        found[int(rows.sentence[row])] += [Hypothesis(tuple(tokens), p, p, finished=True) for tokens, p in own]
+        possible = [Hypothesis(tuple(tokens), p, p, finished=True) for tokens, p in own if p > -math.inf]
+        found[int(rows.sentence[row])] += possible
     if not complete.any():
         return rows, state
     kept = (~complete).nonzero().flatten()

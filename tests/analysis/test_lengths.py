@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 import torch
 
-from nmtlab.analysis.lengths import length_calibration, length_errors, planned_lengths
+from nmtlab.analysis.lengths import length_calibration, length_errors, length_plan, planned_lengths
 from nmtlab.errors import RunError
 from nmtlab.runs.run import Run
 from nmtlab.systems import open_system
@@ -68,3 +68,16 @@ def test_calibration_is_by_how_sure_the_system_is():
 def test_a_run_that_plans_none_is_refused(trained, tiny_corpus):
     with pytest.raises(RunError, match="it plans no lengths; choose one of the recipe 'planned'"):
         planned_lengths(trained[0], tiny_corpus)
+
+
+def test_the_plan_of_a_sentence_has_every_length_and_those_that_are_decoded(planned):
+    system = open_system(planned)
+    plan = length_plan(system, "ein Hund singt")
+    assert plan["probability"].sum() == pytest.approx(1.0, abs=1e-5)
+    assert plan["tried"].sum() == system.settings.lengths
+    assert plan.loc[plan["tried"], "probability"].min() >= plan.loc[~plan["tried"], "probability"].max()
+
+
+def test_an_ordinary_system_has_no_plan(trained):
+    with pytest.raises(RunError, match="plans no lengths"):
+        length_plan(trained[0], "ein Hund singt")

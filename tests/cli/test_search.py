@@ -63,3 +63,13 @@ def test_what_cannot_be_done_is_said_in_a_line(nmtlab, data, tiny_corpus, argume
     assert found.code == 2
     assert said in found.err
     assert len(found.err.strip().splitlines()) == 1
+
+
+def test_threads_are_those_that_are_asked_for_whatever_the_recipe_says(nmtlab, data, tiny_corpus, monkeypatch):
+    seen = []
+    monkeypatch.setattr("torch.set_num_threads", seen.append)
+    for command in ("search-errors", "beam-sweep"):
+        more = ["--beams", "1"] if command == "beam-sweep" else ["--budget", "50"]
+        asked = ["--corpus", tiny_corpus.folder, "--split", "dev", "--limit", "1", "--threads", "3"]
+        assert nmtlab(command, "whole", *asked, *more).code == 0
+        assert seen.pop() == 3

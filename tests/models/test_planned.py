@@ -123,7 +123,7 @@ def test_the_best_of_the_most_probable_lengths_is_found_as_by_brute_force(seed, 
     for result, sentence in zip(results, sentences, strict=True):
         source = torch.tensor([sentence])
         of_length = model.length_log_probs(model.encode(source))[0, : len(sentence) + 2]  # words + 2
-        tried = of_length.topk(min(lengths, 4)).indices.tolist()  # as many as the shortest sentence of the batch has
+        tried = of_length.topk(min(lengths, len(of_length))).indices.tolist()  # whatever the other sentence has
         every = [y for n in tried for y in itertools.product(range(2 + 1, TYPES), repeat=n)]
         scores = {}
         for y in every:

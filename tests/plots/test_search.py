@@ -1,7 +1,5 @@
 """Search, drawn."""
 
-import math
-
 import pandas as pd
 import pytest
 
@@ -83,7 +81,8 @@ def test_a_sweep_has_four_panels_with_a_line_for_each_system():
 
 
 def test_lengths_that_are_decoded_stand_out():
-    figure = lengths_figure([math.log(0.1), math.log(0.7), math.log(0.2)], tried=[1, 2], reference=2)
+    plan = pd.DataFrame({"length": [0, 1, 2], "probability": [0.1, 0.7, 0.2], "tried": [False, True, True]})
+    figure = lengths_figure(plan, reference=2)
     (bars,) = figure.data
     assert list(bars.y) == pytest.approx([0.1, 0.7, 0.2])
     assert bars.marker.color[1] == bars.marker.color[2] != bars.marker.color[0]
