@@ -1,4 +1,4 @@
-"""How does the learned g of ScaleNorm go with depth? (thesis Figures 3.6 and 3.7)"""
+"""How does the learned g of ScaleNorm go with depth? (thesis 3.3.4.2, Figures 3.6 and 3.7)"""
 
 import numpy as np
 import pandas as pd
@@ -59,3 +59,26 @@ def g_fits(values: pd.DataFrame) -> pd.DataFrame:
             correlation = own["g"].corr(own["depth"]) if own["g"].nunique() > 1 else float("nan")
             rows.append((*names, len(own), slope, intercept, correlation))
     return pd.DataFrame(rows, columns=["run", "panel", "group", "layers", "slope", "intercept", "correlation"])
+
+
+def g_trends(run: Run) -> dict[str, float]:
+    """Return what the thesis says of g in numbers, at a run's best evaluation.
+
+    Returns:
+        `slope, SIDE PANEL`: g's growth in a layer, of the sublayers on the own side, NaN where there is one layer;
+        `g, late decoder`: the mean of the sublayers on the own side in the upper half of the decoder; `g, output`: that
+        of the norm behind the decoder's last layer.
+
+    Raises:
+        RunError: as `g_by_depth`.
+    """
+    values = g_by_depth(run)
+    slopes = g_fits(values).set_index(["group", "panel"])["slope"]
+    own = [(side, panel) for side in ("encoder", "decoder") for panel in ("attention", "feed-forward")]
+    decoder = values[values["group"] == "decoder"]
+    output = values[(values["group"] == "final") & (values["side"] == "decoder")]
+    return {
+        **{f"slope, {side} {panel}": float(slopes.get((side, panel), np.nan)) for side, panel in own},
+        "g, late decoder": float(decoder.loc[decoder["depth"] > decoder["depth"].max() / 2, "g"].mean()),
+        "g, output": float(output["g"].mean()),
+    }

@@ -29,9 +29,12 @@ from nmtlab.experiments.lexical_choice import (
 from nmtlab.experiments.measures import (
     DEV_BLEU,
     EMPTY_FAVOURITES,
+    G_SLOPES,
+    LATE_G,
     LEFT_SHIFT,
     LEXICON_PRECISION,
     NORM_FREQUENCY,
+    OUTPUT_G,
     RARE_RECALL,
     RIGHT_COPIES,
     TEST_BLEU,
@@ -40,6 +43,7 @@ from nmtlab.experiments.measures import (
     Measure,
 )
 from nmtlab.experiments.normalisation import (
+    FIGURE_3_7,
     POST_LAYER,
     PRE_FIX_LAYER,
     PRE_FIX_SCALE,
@@ -263,6 +267,24 @@ CLAIMS: tuple[Claim, ...] = (
         "Without warm-up, PreNorm learns with six layers, and PostNorm fails.",
         "thesis 3.3.3.4, Table 3.15",
         TABLE_3_15, DEV_BLEU, "PreNorm, 6 layers", "higher", "PostNorm, 6 layers",
+    ),
+    *(
+        Claim(
+            f"g grows with depth in the {measure.name.removeprefix('slope, ')} sublayers.",
+            "thesis 3.3.4.2, Figure 3.6",
+            FIGURE_3_7, measure, "with label smoothing", "higher", 0.0,
+        )
+        for measure in G_SLOPES
+    ),
+    Claim(
+        "Without label smoothing g is lower in the later layers of the decoder.",
+        "thesis 3.3.4.2, Figure 3.7",
+        FIGURE_3_7, LATE_G, "without label smoothing", "lower", "with label smoothing",
+    ),
+    Claim(
+        "Without label smoothing g is higher at the output layer.",
+        "thesis 3.3.4.2, Figure 3.7",
+        FIGURE_3_7, OUTPUT_G, "without label smoothing", "higher", "with label smoothing",
     ),
     Claim(
         "ScaleNorm translates at least as well as RMSNorm.",

@@ -9,6 +9,7 @@ from sacrebleu.metrics.base import Metric
 
 from nmtlab.analysis.beams import decoded, outcome, sweep, varied
 from nmtlab.analysis.convergence import FLOOR
+from nmtlab.analysis.depth import g_trends
 from nmtlab.analysis.lexical_choice import lexical_choice
 from nmtlab.analysis.measure import measure, measure_by_sentence
 from nmtlab.analysis.radius import last_perplexity
@@ -211,7 +212,31 @@ class Missed:
         return {}
 
 
-Measure = Bleu | TrainPerplexity | Finding | Searched | Missed
+@dataclass(frozen=True)
+class GTrend:
+    """How the learned g of ScaleNorm goes with depth (`nmtlab.analysis.depth.g_trends`).
+
+    Args:
+        name: of the quantity there.
+        lower_is_better: which way the thesis sees it go.
+    """
+
+    name: str
+    lower_is_better: bool = False
+    split: ClassVar[None] = None
+    usable: ClassVar[float] = -math.inf
+    of_nothing: ClassVar[float] = math.nan
+
+    def value(self, run: Run, corpus: ParallelCorpus) -> float:
+        """Return the number."""
+        return g_trends(run)[self.name]
+
+    def significance(self, runs: Sequence[Run], baseline: Run, corpus: ParallelCorpus) -> dict[str, float]:
+        """Return nothing: there are no sentences to draw from."""
+        return {}
+
+
+Measure = Bleu | TrainPerplexity | Finding | Searched | Missed | GTrend
 """A number in a table. Where no system of a row reaches `usable`, differences between them mean nothing. Of a training
 that diverged before it had a checkpoint, and can translate nothing, it is `of_nothing`."""
 
@@ -239,3 +264,9 @@ SEARCH_ERRORS = Missed("% missed by beam 4", "errors")
 EMPTY_FAVOURITES = Missed("% whose best is empty", "empty")
 LENGTH_OF_BEST = Missed("length of the best", "length_ratio", percent=False, lower_is_better=False)
 EMPTY_RANK = Missed("beam the empty one enters", "empty_rank", percent=False, lower_is_better=False)
+
+G_SLOPES = tuple(
+    GTrend(f"slope, {side} {panel}") for side in ("encoder", "decoder") for panel in ("attention", "feed-forward")
+)
+LATE_G = GTrend("g, late decoder", lower_is_better=True)
+OUTPUT_G = GTrend("g, output")

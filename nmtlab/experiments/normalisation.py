@@ -7,7 +7,7 @@ talks. Multi30k and a controlled language stand for the larger ones.
 from nmtlab.experiments.corpora import Brought, Joined
 from nmtlab.experiments.declaration import NOT_PUBLISHED, Changes, Scale, Setup, System, Table, language_pair
 from nmtlab.experiments.lexical_choice import SMALL_QAA, TINY_QAA
-from nmtlab.experiments.measures import DEV_BLEU, TOKENIZED_TEST_BLEU
+from nmtlab.experiments.measures import DEV_BLEU, G_SLOPES, LATE_G, OUTPUT_G, TOKENIZED_TEST_BLEU
 
 SMALL_GL = Joined("small-gl-en", "gl", "en", ("libreoffice-gl-en",), train=10000)
 SMALL_SK = Joined("small-sk-en", "sk", "en", ("libreoffice-sk-en",))
@@ -174,7 +174,7 @@ FIGURE_3_7 = Table(
         System("with label smoothing", PRE_FIX_SCALE.recipe, _deep(6)),
         System("without label smoothing", PRE_FIX_SCALE.recipe, {"training.label_smoothing": 0.0, **_deep(6)}),
     ),
-    measures=(DEV_BLEU,),
+    measures=(DEV_BLEU, *G_SLOPES, LATE_G, OUTPUT_G),
     baseline="with label smoothing",
     changes=DEEP_SIZES,
     published=False,

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 from learned import learned_run
 
-from nmtlab.analysis.depth import GROUPS, g_by_depth, g_fits
+from nmtlab.analysis.depth import GROUPS, g_by_depth, g_fits, g_trends
 from nmtlab.errors import RunError
 
 
@@ -43,6 +43,27 @@ def test_the_line_is_that_of_least_squares_by_hand():
     assert fits.loc["encoder", "correlation"] == pytest.approx(5 / (2 * 14) ** 0.5)
     assert fits.loc["decoder", "slope"] == pytest.approx(0)
     assert pd.isna(fits.loc["decoder", "correlation"])
+
+
+def test_trends_are_slopes_and_the_g_of_the_upper_decoder_and_the_output(run):
+    found, values = (
+        g_trends(run),
+        run.g_values().query(f"step == {run.best_step}").set_index(["side", "kind", "depth"])["g"],
+    )
+    for side in ("encoder", "decoder"):
+        for panel in ("attention", "feed-forward"):
+            rise = values[side, panel, 2] - values[side, panel, 1]  # two layers: the line goes through both
+            assert found[f"slope, {side} {panel}"] == pytest.approx(rise)
+    upper = [values["decoder", kind, 2] for kind in ("attention", "feed-forward")]
+    assert found["g, late decoder"] == pytest.approx(sum(upper) / 2)
+    assert found["g, output"] == values["decoder"]["final"].item()
+
+
+def test_one_layer_has_no_slope(tiny_corpus, tiny_recipe, tmp_path):
+    one = {"model.norm": "scale", "model.placement": "pre", "model.encoder_layers": 1, "model.decoder_layers": 1}
+    found = g_trends(learned_run(tmp_path, tiny_corpus, tiny_recipe.with_changes(one)))
+    assert pd.isna(found["slope, encoder attention"])
+    assert found["g, late decoder"] > 0
 
 
 def test_a_run_without_scalenorm_is_refused(tiny_corpus, tiny_recipe, tmp_path):
