@@ -1,4 +1,4 @@
-"""The seeds' figures, of runs: an analysis, and the plot of what it finds."""
+"""The seeds' figures, of runs, and their tables, as measured: an analysis, and the plot of what it finds."""
 
 from collections.abc import Collection, Sequence
 from typing import Literal
@@ -11,7 +11,11 @@ from nmtlab.analysis.depth import g_by_depth, g_fits
 from nmtlab.analysis.dynamics import dev_curve, gradient_curve, spike_counts
 from nmtlab.analysis.norms import norm_bins, norm_correlations, word_norms
 from nmtlab.analysis.search_tree import ended_hypotheses, ranked, search_tree
-from nmtlab.errors import RunError
+from nmtlab.analysis.signals import stored_signals
+from nmtlab.errors import NmtlabError, RunError
+from nmtlab.experiments import Scale, find_table, summary
+from nmtlab.experiments.stored import RESULTS, read_cells
+from nmtlab.experiments.trainability import read_map
 from nmtlab.plots import (
     View,
     attention_figure,
@@ -19,7 +23,10 @@ from nmtlab.plots import (
     dev_figure,
     gradient_figure,
     norm_figure,
+    signals_figure,
     sweep_figure,
+    table_figure,
+    trainability_figure,
     tree_figure,
 )
 from nmtlab.recipe import SearchSettings
@@ -126,3 +133,62 @@ def sweep_view(runs: Sequence[Run]) -> View:
         raise RunError(f"runs {names}: no sweep of beams is kept with them", "make one with 'nmtlab beam-sweep'")
     ordered = sweeps.sort_values(["name", "beam_size"])
     return View(ordered[["name", "beam_size", "bleu", "length_ratio", "empty", "log_prob"]], sweep_figure(sweeps))
+
+
+def signals_view(runs: Sequence[Run]) -> View:
+    """Show what comes into each normalisation, as it was measured and is kept with the runs.
+
+    Its table has the sizes before the first norm of each side, and before the last.
+
+    Raises:
+        RunError: nothing was measured of them.
+    """
+    found = stored_signals(runs)
+    if found.empty:
+        names = ", ".join(run.name for run in runs)
+        raise RunError(f"runs {names}: no signals are kept with them", "measure them on the page Training dynamics")
+    ends = found.groupby(["run", "at", "side"], sort=False)[["activation", "gradient"]].agg(["first", "last"])
+    ends.columns = [f"{when} {what}" for what, when in ends.columns]
+    return View(ends.reset_index(), signals_figure(found))
+
+
+def table_view(name: str, scale: Scale = "small", measure: str = "") -> View:
+    """Show a table of the seeds as it was measured, in `data/results`, beside what was published.
+
+    Args:
+        name: of the table, `table-3.15`.
+        scale: at which it was run.
+        measure: one of the table's, by name; its first if not given.
+
+    Raises:
+        NmtlabError: no such table; it was not measured at this scale, or without this measure.
+    """
+    table, path = find_table(name), RESULTS / f"{name}.{scale}.csv"
+    remedy = f"'nmtlab reproduce {name} --scale {scale} --save' does it"
+    if not path.is_file():
+        raise NmtlabError(f"{name} was not measured at the scale {scale}", remedy)
+    cells, wanted = read_cells(path), measure or table.measures[0].name
+    lines = summary(cells[cells["metric"] == wanted], table)
+    if lines.empty:
+        raise NmtlabError(f"{path}: {wanted!r} was not measured", f"it has {', '.join(cells['metric'].unique())}")
+    shown = ["row", "column", "seeds", "mean", "margin", "published"]
+    begun = lines[lines["row"].isin(lines.loc[lines["seeds"] > 0, "row"])]
+    return View(begun[shown], table_figure(lines, table.title, baseline=table.baseline))
+
+
+def trainability_view(training: str = "") -> View:
+    """Show a map of which Transformers learn, from `data/results`; its table has the shares by depth.
+
+    Args:
+        training: what the points of the map have in common; that of the file's first map if not given.
+
+    Raises:
+        NmtlabError: there is no such map.
+    """
+    maps = read_map(RESULTS / "trainability.csv")
+    own = maps[maps["training"] == (training or maps["training"].head(1).squeeze())]
+    if own.empty:
+        raise NmtlabError(f"no map of {training or 'trainability'} in {RESULTS}", "'nmtlab trainability' makes one")
+    alive = own.assign(alive=own["verdict"] == "alive").pivot_table("alive", ["placement", "init", "layers"], "rate")
+    alive.columns = [f"{rate:g}" for rate in alive.columns]
+    return View(alive.reset_index(), trainability_figure(own))

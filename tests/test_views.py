@@ -9,8 +9,13 @@ from nmtlab.analysis.attention import attention
 from nmtlab.analysis.beams import sweep, varied
 from nmtlab.analysis.depth import g_by_depth, g_fits
 from nmtlab.analysis.dynamics import dev_curve
+from nmtlab.analysis.measure import measure
 from nmtlab.analysis.norms import norm_correlations, word_norms
-from nmtlab.errors import RunError
+from nmtlab.analysis.signals import signals
+from nmtlab.errors import NmtlabError, RunError
+from nmtlab.experiments import find_table, summary
+from nmtlab.experiments.stored import RESULTS, read_cells
+from nmtlab.experiments.trainability import Outcome, Point, read_map, with_outcome
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
 from nmtlab.views import (
@@ -19,7 +24,10 @@ from nmtlab.views import (
     dev_view,
     gradient_view,
     norms_view,
+    signals_view,
     sweep_view,
+    table_view,
+    trainability_view,
     tree_view,
 )
 
@@ -78,3 +86,53 @@ def test_a_sweep_is_shown_once_it_was_made(tmp_path, trained, tiny_corpus):
     view = sweep_view([run])
     assert view.frame["beam_size"].tolist() == [1, 2]
     assert set(view.frame["name"]) == {"whole, log-prob, 3 of dev"}
+
+
+def test_signals_that_are_kept_from_the_first_norm_to_the_last(run, tiny_corpus, tmp_path):
+    copy = Run(shutil.copytree(run.folder, tmp_path / run.name))
+    with pytest.raises(RunError, match="no signals are kept"):
+        signals_view([copy])
+    found = measure(copy, signals, corpus=tiny_corpus, at="start")
+    shown = signals_view([copy]).frame.set_index("side")
+    for side, own in found.groupby("side"):
+        assert shown.loc[side, "first gradient"] == own["gradient"].iloc[0]
+        assert shown.loc[side, "last activation"] == own["activation"].iloc[-1]
+
+
+def test_a_table_is_shown_as_it_was_measured():
+    cells, table = read_cells(RESULTS / "table-3.8.small.csv"), find_table("table-3.8")
+    for measure_ in ("", "dev BLEU"):
+        view = table_view("table-3.8", measure=measure_)
+        lines = summary(cells[cells["metric"] == (measure_ or table.measures[0].name)], table)
+        wanted = lines[lines["seeds"] > 0]
+        assert list(view.frame["mean"]) == list(wanted["mean"])
+        assert list(view.frame["published"]) == list(wanted["published"])
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (("table-9.9",), "table-9.9"),
+        (("table-3.8", "tiny"), "not measured at the scale tiny.*--save"),
+        (("table-3.8", "small", "chrF"), "'chrF' was not measured.*dev BLEU"),
+    ],
+)
+def test_a_table_that_was_not_measured_is_refused(asked, said):
+    with pytest.raises(NmtlabError, match=said):
+        table_view(*asked)
+
+
+def test_a_map_of_trainability_with_its_shares(tmp_path, monkeypatch):
+    monkeypatch.setattr("nmtlab.views.RESULTS", tmp_path)
+    with pytest.raises(NmtlabError, match="no map"):
+        trainability_view()
+    kept = read_map(tmp_path / "none")
+    for seed, verdict in ((1, "alive"), (2, "dead")):
+        outcome = Outcome(Point("pre", "small", 2, 0.001, seed), verdict, 10, 3.0, 5.0, 1.0)
+        kept = with_outcome(kept, outcome, "a map", {"commit": "c", "machine": "m"})
+    kept.to_csv(tmp_path / "trainability.csv", index=False)
+    assert trainability_view().frame.to_dict("records") == [
+        {"placement": "pre", "init": "small", "layers": 2, "0.001": 0.5}
+    ]
+    with pytest.raises(NmtlabError, match="no map of another"):
+        trainability_view("another")

@@ -1,6 +1,6 @@
 """How large are activations and gradients before each normalisation? Why PostNorm fails with depth (thesis 3.3.2.1)."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from typing import Literal
@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from nmtlab.analysis.checks import check_languages
+from nmtlab.analysis.measure import answers
 from nmtlab.errors import RunError
 from nmtlab.models.build import load_weights
 from nmtlab.models.interface import Pairs, TranslationModel
@@ -62,6 +63,14 @@ def signals(
         place = (sublayer.side, sublayer.kind, sublayer.depth, places[sublayer.side])
         rows.append((run.name, at, *place, activation, gradient))
     return pd.DataFrame(rows, columns=_COLUMNS)
+
+
+def stored_signals(runs: Sequence[Run]) -> pd.DataFrame:
+    """Return the rows of `signals` that are kept with some runs, whatever the text, those of the start first."""
+    found = [answer.frame() for run in runs for answer in answers(run, signals)]
+    if not found:
+        return pd.DataFrame(columns=_COLUMNS)
+    return pd.concat(found, ignore_index=True).sort_values("at", ascending=False, kind="stable", ignore_index=True)
 
 
 def _model(run: Run, at: When) -> TranslationModel:

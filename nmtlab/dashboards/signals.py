@@ -4,11 +4,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 
 import ipywidgets as widgets
-import pandas as pd
 
 from nmtlab.analysis.measure import answers, measure
 from nmtlab.analysis.sentences import Text, texts
-from nmtlab.analysis.signals import signals
+from nmtlab.analysis.signals import signals, stored_signals
 from nmtlab.dashboards.chart import Chart
 from nmtlab.dashboards.page import Note
 from nmtlab.dashboards.work import Work
@@ -40,10 +39,10 @@ class Signals(widgets.VBox):
         self._draw()
 
     def _draw(self) -> None:
-        found = [answer.frame() for run in self._runs for answer in answers(run, signals)]
-        self._chart.layout.display = "" if found else "none"
-        if found:
-            self._chart.show(signals_figure(pd.concat(found, ignore_index=True).sort_values("at", ascending=False)))
+        found = stored_signals(self._runs)
+        self._chart.layout.display = "" if len(found) else "none"
+        if len(found):
+            self._chart.show(signals_figure(found))
         lacking = [run for run in self._runs if not answers(run, signals)]
         self._button.layout.display = "" if any(self._text(run) for run in lacking) else "none"
         self._note.say(f"Not measured: {', '.join(run.name for run in lacking)}." if lacking else "")
