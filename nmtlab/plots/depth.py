@@ -4,7 +4,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from nmtlab.plots.theme import dressed, plain, styles
+from nmtlab.plots.theme import BELOW, dressed, plain, styles
 
 _SYMBOLS = {"encoder": "circle", "decoder": "square", "decoder-encoder": "diamond", "final": "star"}
 _DASHES = {"encoder": "solid", "decoder": "dash", "decoder-encoder": "dot", "final": "solid"}
@@ -40,7 +40,7 @@ def depth_figure(values: pd.DataFrame, fits: pd.DataFrame) -> go.Figure:
             )  # fmt: skip
     figure.update_xaxes(title_text="depth (layers)", dtick=1)
     figure.update_yaxes(title_text="g", col=1)
-    figure.update_layout(legend={"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "x": 0})
+    figure.update_layout(legend=BELOW)
     return dressed(figure, "Learned g of ScaleNorm against depth", 460)
 
 

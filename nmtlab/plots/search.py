@@ -6,7 +6,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from nmtlab.plots.theme import COLOURS, FAINT, dressed, plain, styles
+from nmtlab.plots.theme import BELOW, COLOURS, FAINT, dressed, plain, styles
 
 _NEGLIGIBLE = 0.001
 _BEST, _EMPTY, _REFERENCE = COLOURS[0], COLOURS[1], COLOURS[2]
@@ -41,7 +41,7 @@ def tree_figure(tree: pd.DataFrame, until: int | None = None) -> go.Figure:
         )  # fmt: skip
     figure.update_xaxes(title_text="tokens so far", rangemode="tozero", dtick=1 if shown["step"].max() <= 30 else None)
     figure.update_yaxes(title_text="log-probability so far")
-    figure.update_layout(legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0})
+    figure.update_layout(legend=BELOW, margin_b=110)
     return dressed(figure, "What the beam keeps and drops", 520)
 
 
@@ -67,7 +67,7 @@ def _lines(own: pd.DataFrame, places: dict[tuple[int, int], float], name: str, c
 
 
 _CURVES = {
-    "bleu": "BLEU (%)", "length_ratio": "length, to the reference's", "empty": "empty translations (share)",
+    "bleu": "BLEU (%)", "length_ratio": "length (to the reference's)", "empty": "empty translations (share)",
     "log_prob": "mean log-probability",
 }  # fmt: skip
 
@@ -79,9 +79,12 @@ def sweep_figure(outcomes: pd.DataFrame, over: str = "beam_size") -> go.Figure:
         outcomes: rows of `analysis.beams.sweep`, with `name`, a line for each.
         over: `beam_size`, on a logarithmic axis, `alpha` or `gamma`.
     """
-    figure = make_subplots(rows=2, cols=2, shared_xaxes=True, horizontal_spacing=0.1, vertical_spacing=0.08)
+    titles = list(_CURVES.values())
+    figure = make_subplots(
+        rows=2, cols=2, subplot_titles=titles, shared_xaxes=True, horizontal_spacing=0.1, vertical_spacing=0.1
+    )
     style = styles(outcomes["name"])
-    for place, (column, title) in enumerate(_CURVES.items()):
+    for place, column in enumerate(_CURVES):
         at = {"row": place // 2 + 1, "col": place % 2 + 1}
         for name, own in outcomes.groupby("name", sort=False):
             own = own.sort_values(over)
@@ -90,13 +93,12 @@ def sweep_figure(outcomes: pd.DataFrame, over: str = "beam_size") -> go.Figure:
                 showlegend=not place, line=style[name],
                 hovertemplate=f"{over.replace('_', ' ')} %{{x}}: %{{y:.3f}}<extra>{escape(str(name))}</extra>", **at,
             )  # fmt: skip
-        figure.update_yaxes(title_text=title, **at)
     if over == "beam_size":
         sizes = sorted(outcomes["beam_size"].unique())
         figure.update_xaxes(type="log", tickvals=sizes, ticktext=[f"{size:g}" for size in sizes])
     figure.update_xaxes(title_text=over.replace("_", " "), row=2)
-    figure.update_layout(legend={"orientation": "h", "y": -0.12, "yanchor": "top", "x": 0})
-    return dressed(figure, "What becomes of translations as the search changes", 640)
+    figure.update_layout(legend=BELOW)
+    return dressed(figure, "What larger beams come to" if over == "beam_size" else f"What {over} comes to", 640)
 
 
 def lengths_figure(plan: pd.DataFrame, reference: int | None = None) -> go.Figure:

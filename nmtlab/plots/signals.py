@@ -4,7 +4,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from nmtlab.plots.theme import dressed, plain, styles
+from nmtlab.plots.theme import BELOW, dressed, plain, styles
 
 _SIDES = ("encoder", "decoder")
 _QUANTITIES = {"activation": "length of the vectors", "gradient": "length of their gradient"}
@@ -40,5 +40,5 @@ def signals_figure(signals: pd.DataFrame) -> go.Figure:
     figure.update_xaxes(title_text="normalisation, from the words up", row=2)
     for row, title in enumerate(_QUANTITIES.values(), start=1):
         figure.update_yaxes(type="log", dtick="D2", row=row).update_yaxes(title_text=title, row=row, col=1)
-    figure.update_layout(legend={"orientation": "h", "y": -0.15, "yanchor": "top", "x": 0})
+    figure.update_layout(legend=BELOW)
     return dressed(figure, "What comes into each normalisation, forwards and backwards", 640)

@@ -8,13 +8,13 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from nmtlab.plots.theme import COLOURS, FAINT, dressed
+from nmtlab.plots.theme import BELOW, COLOURS, FAINT, dressed
 
 Shown = Literal["value", "difference"]
 
 _MOST_ACROSS = 4
-_LINE, _BETWEEN = 26, 100
-"""Pixels of a system's line, and between the panels above each other."""
+_LINE, _BETWEEN, _BELOW = 26, 80, 110
+"""Pixels of a system's line, between the panels above each other, and below them, for axis and legend."""
 
 _MEASURED = {"value": ("mean", "margin"), "difference": ("difference", "difference_margin")}
 
@@ -38,9 +38,11 @@ def table_figure(lines: pd.DataFrame, title: str, show: Shown = "value", baselin
     across = max(1, min(len(pairs), _MOST_ACROSS))
     down = max(1, math.ceil(len(pairs) / across))
     inside = down * (_LINE * len(systems) + _BETWEEN) - _BETWEEN
+    metric = escape(lines["metric"].iloc[0]) if len(lines) else ""
     figure = make_subplots(
         rows=down, cols=across, subplot_titles=[escape(pair) for pair in pairs], shared_yaxes=True,
         horizontal_spacing=0.03, vertical_spacing=_BETWEEN / max(inside, _BETWEEN * down),
+        x_title=metric if show == "value" else f"{metric}, more than {escape(baseline)}",
     )  # fmt: skip
     named: set[str] = set()
     for place, pair in enumerate(pairs):
@@ -56,13 +58,10 @@ def table_figure(lines: pd.DataFrame, title: str, show: Shown = "value", baselin
             if len(trace.x):
                 named.add(trace.name)
                 figure.add_trace(trace, row=place // across + 1, col=place % across + 1)
-    metric = escape(lines["metric"].iloc[0]) if len(lines) else ""
-    axis = metric if show == "value" else f"{metric}, more than {escape(baseline)}"
-    figure.update_xaxes(zeroline=True, zerolinecolor=FAINT, zerolinewidth=1, title_text=axis)
+    figure.update_xaxes(zeroline=True, zerolinecolor=FAINT, zerolinewidth=1)
     figure.update_yaxes(categoryorder="array", categoryarray=[escape(name) for name in systems[::-1]])
-    figure.update_layout(legend={"orientation": "h", "y": 1.0, "yref": "container", "yanchor": "top", "x": 1})
-    figure.update_layout(legend_xanchor="right")
-    return dressed(figure, escape(title), inside + 150)
+    figure.update_layout(legend=BELOW, margin_b=_BELOW)
+    return dressed(figure, escape(title), inside + 70 + _BELOW)
 
 
 def _measured(own: pd.DataFrame, show: Shown, said: str) -> go.Scatter:

@@ -16,6 +16,9 @@ SHADES = "Blues"
 FAINT = "#8a8a8a"
 """Of what was published, or is only a help to the eye."""
 
+BELOW = {"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "x": 0}
+"""A legend at the foot of a figure, where it meets no title however narrow the page is."""
+
 FONT = "system-ui, 'Noto Sans', 'Noto Sans Arabic', 'Noto Sans Tamil', 'Noto Sans CJK JP', sans-serif"
 
 _AXIS = {
