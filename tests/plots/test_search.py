@@ -77,7 +77,7 @@ def test_a_sweep_has_four_panels_with_a_line_for_each_system():
     assert (list(figure.data[0].x), list(figure.data[0].y)) == ([1, 4], [31.0, 30.0])
     assert [trace.name for trace in figure.data if trace.showlegend] == ["one", "two"]
     assert list(figure.layout.xaxis.ticktext) == ["1", "4"]
-    assert [note.text for note in figure.layout.annotations][0] == "BLEU (%)"
+    assert figure.layout.annotations[0].text == "BLEU (%)"
     assert figure.layout.title.text == "What larger beams come to"
     assert sweep_figure(outcomes.assign(alpha=[0.2, 0.4, 0.2, 0.4]), "alpha").layout.title.text == "What alpha comes to"
 
