@@ -30,6 +30,7 @@ from nmtlab.experiments.measures import (
     DEV_BLEU,
     EMPTY_FAVOURITES,
     G_SLOPES,
+    GRADIENT_LEFT,
     LATE_G,
     LEFT_SHIFT,
     LEXICON_PRECISION,
@@ -44,6 +45,7 @@ from nmtlab.experiments.measures import (
 )
 from nmtlab.experiments.normalisation import (
     FIGURE_3_7,
+    GRADIENTS,
     POST_LAYER,
     PRE_FIX_LAYER,
     PRE_FIX_SCALE,
@@ -267,6 +269,21 @@ CLAIMS: tuple[Claim, ...] = (
         "Without warm-up, PreNorm learns with six layers, and PostNorm fails.",
         "thesis 3.3.3.4, Table 3.15",
         TABLE_3_15, DEV_BLEU, "PreNorm, 6 layers", "higher", "PostNorm, 6 layers",
+    ),
+    Claim(
+        "Without warm-up, PostNorm translates the worse the deeper it is.",
+        "thesis 3.3.3.4, Table 3.15",
+        TABLE_3_15, DEV_BLEU, "PostNorm, 6 layers", "lower", "PostNorm, 4 layers",
+    ),
+    Claim(
+        "With Xavier's initial weights PostNorm's gradient shrinks on its way down the encoder, against PreNorm's.",
+        "thesis 3.3.2.1, conjectured",
+        GRADIENTS, GRADIENT_LEFT, "Xavier PostNorm 8k", "lower", "Xavier PreNorm 8k",
+    ),
+    Claim(
+        "Without warm-up PostNorm's gradient shrinks on its way down the encoder, against PreNorm's.",
+        "thesis 3.3.2.1, conjectured",
+        GRADIENTS, GRADIENT_LEFT, "PostNorm, 6 layers", "lower", "PreNorm, 6 layers",
     ),
     *(
         Claim(

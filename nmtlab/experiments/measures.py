@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+import numpy as np
 from sacrebleu.metrics.base import Metric
 
 from nmtlab.analysis.beams import decoded, outcome, sweep, varied
@@ -14,6 +15,7 @@ from nmtlab.analysis.lexical_choice import lexical_choice
 from nmtlab.analysis.measure import measure, measure_by_sentence
 from nmtlab.analysis.radius import last_perplexity
 from nmtlab.analysis.search_errors import error_rates, search_errors
+from nmtlab.analysis.signals import signals
 from nmtlab.analysis.translations import translations
 from nmtlab.evaluation import bleu_metric, default_tokenizer, paired_bootstrap, tokenized_bleu_metric
 from nmtlab.recipe import SearchSettings
@@ -236,7 +238,31 @@ class GTrend:
         return {}
 
 
-Measure = Bleu | TrainPerplexity | Finding | Searched | Missed | GTrend
+@dataclass(frozen=True)
+class GradientLeft:
+    """What is left of a Transformer's gradient when it has come down through the encoder, at the best checkpoint.
+
+    In powers of ten: that before the first normalisation to that before the last (`nmtlab.analysis.signals`).
+    """
+
+    name: str = "gradient left (log10)"
+    split: ClassVar[Literal["dev"]] = "dev"
+    lower_is_better: ClassVar[bool] = False
+    usable: ClassVar[float] = -math.inf
+    of_nothing: ClassVar[float] = math.nan
+
+    def value(self, run: Run, corpus: ParallelCorpus) -> float:
+        """Return the number, from the run's folder if it has been asked for before; -inf if nothing is left."""
+        found = measure(run, signals, corpus=corpus, split=self.split)
+        gradients = found.loc[found["side"] == "encoder", "gradient"]
+        return float(np.log10(gradients.iloc[0] / gradients.iloc[-1]))
+
+    def significance(self, runs: Sequence[Run], baseline: Run, corpus: ParallelCorpus) -> dict[str, float]:
+        """Return nothing: the seeds alone tell how sure it is."""
+        return {}
+
+
+Measure = Bleu | TrainPerplexity | Finding | Searched | Missed | GTrend | GradientLeft
 """A number in a table. Where no system of a row reaches `usable`, differences between them mean nothing. Of a training
 that diverged before it had a checkpoint, and can translate nothing, it is `of_nothing`."""
 
@@ -264,6 +290,7 @@ SEARCH_ERRORS = Missed("% missed by beam 4", "errors")
 EMPTY_FAVOURITES = Missed("% whose best is empty", "empty")
 LENGTH_OF_BEST = Missed("length of the best", "length_ratio", percent=False, lower_is_better=False)
 EMPTY_RANK = Missed("beam the empty one enters", "empty_rank", percent=False, lower_is_better=False)
+GRADIENT_LEFT = GradientLeft()
 
 G_SLOPES = tuple(
     GTrend(f"slope, {side} {panel}") for side in ("encoder", "decoder") for panel in ("attention", "feed-forward")

@@ -7,7 +7,14 @@ talks. Multi30k and a controlled language stand for the larger ones.
 from nmtlab.experiments.corpora import Brought, Joined
 from nmtlab.experiments.declaration import NOT_PUBLISHED, Changes, Scale, Setup, System, Table, language_pair
 from nmtlab.experiments.lexical_choice import SMALL_QAA, TINY_QAA
-from nmtlab.experiments.measures import DEV_BLEU, G_SLOPES, LATE_G, OUTPUT_G, TOKENIZED_TEST_BLEU
+from nmtlab.experiments.measures import (
+    DEV_BLEU,
+    G_SLOPES,
+    GRADIENT_LEFT,
+    LATE_G,
+    OUTPUT_G,
+    TOKENIZED_TEST_BLEU,
+)
 
 SMALL_GL = Joined("small-gl-en", "gl", "en", ("libreoffice-gl-en",), train=10000)
 SMALL_SK = Joined("small-sk-en", "sk", "en", ("libreoffice-sk-en",))
@@ -163,6 +170,17 @@ TABLE_3_17 = Table(
     measures=(TOKENIZED_TEST_BLEU,),
     baseline="ScaleNorm + fixnorm",
     changes=SIZES,
+)
+
+# The runs of two tables, asked whether the thesis is right in why PostNorm fails (3.3.2.1).
+GRADIENTS = Table(
+    name="gradients",
+    title="What is left of the gradient at the encoder's first layer",
+    rows=DEEP_PAIRS,
+    systems=(*TABLE_3_15.systems, *(system for system in TABLE_3_12.systems if system.name.endswith(" 8k"))),
+    measures=(GRADIENT_LEFT,),
+    changes=DEEP_SIZES,
+    published=False,
 )
 
 # The runs of Figure 3.6, with label smoothing, and of 3.7, which has them without.
