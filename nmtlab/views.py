@@ -13,7 +13,7 @@ from nmtlab.analysis.norms import norm_bins, norm_correlations, word_norms
 from nmtlab.analysis.search_tree import ended_hypotheses, ranked, search_tree
 from nmtlab.analysis.signals import stored_signals
 from nmtlab.errors import NmtlabError, RunError
-from nmtlab.experiments import Scale, find_table, summary
+from nmtlab.experiments import Scale, find_table, summary, with_published
 from nmtlab.experiments.stored import RESULTS, read_cells
 from nmtlab.experiments.trainability import read_map
 from nmtlab.plots import (
@@ -168,9 +168,10 @@ def table_view(name: str, scale: Scale = "small", measure: str = "") -> View:
     if not path.is_file():
         raise NmtlabError(f"{name} was not measured at the scale {scale}", remedy)
     cells, wanted = read_cells(path), measure or table.measures[0].name
-    lines = summary(cells[cells["metric"] == wanted], table)
-    if lines.empty:
+    own = cells[cells["metric"] == wanted]
+    if own.empty:
         raise NmtlabError(f"{path}: {wanted!r} was not measured", f"it has {', '.join(cells['metric'].unique())}")
+    lines = with_published(summary(own, table), table)
     shown = ["row", "column", "seeds", "mean", "margin", "published"]
     begun = lines[lines["row"].isin(lines.loc[lines["seeds"] > 0, "row"])]
     return View(begun[shown], table_figure(lines, table.title, baseline=table.baseline))

@@ -11,7 +11,7 @@ from nmtlab.dashboards.columns import row
 from nmtlab.dashboards.page import Note, Page, heading
 from nmtlab.dashboards.table import Table
 from nmtlab.dashboards.trainings import Trainings
-from nmtlab.experiments import published, summary
+from nmtlab.experiments import published, summary, with_published
 from nmtlab.experiments.claims import CLAIMS, measured_claims, overall
 from nmtlab.experiments.stored import RESULTS, Stored, read_cells, stored_tables
 from nmtlab.plots import table_figure
@@ -80,12 +80,13 @@ class TablesPage(Page):
 
     def _sum_up(self, stored: Stored) -> None:
         own = self._cells[self._cells["metric"] == self.measure.value]
-        self._summary = summary(own, stored.table)
+        self._summary = with_published(summary(own, stored.table), stored.table)
         begun = self._summary.groupby("row")["seeds"].transform("sum") > 0
         self.lines.show(_lines(self._summary[begun], stored.table.baseline))
         if not self.lines.chosen:
             self.lines.choose(list(self.lines.frame.index[:1]))
-        self.hint.say(_told(stored, self._summary.loc[~begun, "row"].unique()))
+        begun_not = self._summary.loc[~begun & (self._summary["missing"] > 0), "row"]
+        self.hint.say(_told(stored, begun_not.unique()))
 
     def _offer(self, stored: Stored) -> None:
         own = self._cells[self._cells["metric"] == self.measure.value]

@@ -13,7 +13,7 @@ from nmtlab.experiments.grid import run_grid
 from nmtlab.experiments.published import published
 from nmtlab.experiments.ray_engine import on_ray
 from nmtlab.experiments.results import results
-from nmtlab.experiments.summary import summary
+from nmtlab.experiments.summary import summary, with_published
 from nmtlab.experiments.tables import TABLES, find_table
 
 __all__ = [
@@ -37,4 +37,5 @@ __all__ = [
     "run_cell",
     "run_grid",
     "summary",
+    "with_published",
 ]

@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 import pandas as pd
 
 from nmtlab.experiments.declaration import Table
+from nmtlab.experiments.published import published
 
 Verdict = Literal["better", "worse", "undecided"]
 
@@ -84,6 +85,31 @@ def summary(results: pd.DataFrame, table: Table) -> pd.DataFrame:
                 line["verdict"] = verdict(differences, usable and whole, lower)
             lines.append(line)
     return pd.DataFrame(lines, columns=_COLUMNS)
+
+
+def with_published(lines: pd.DataFrame, table: Table) -> pd.DataFrame:
+    """Return lines of a summary with those that are published alone, of pairs which are not run at its scale.
+
+    Args:
+        lines: of `summary`.
+        table: its declaration.
+
+    Returns:
+        The lines, in the table's order of pairs; those that are published alone have no seeds, none missing, and no
+        numbers of their own.
+    """
+    told = published(table.name)
+    alone = told[told["metric"].isin(lines["metric"]) & ~told["row"].isin(lines["row"])]
+    names = {"value": "published", "difference": "published_difference", "mark": "published_mark"}
+    added = alone[["row", "column", "metric", *names]].rename(columns=names)
+    added = added.assign(seeds=0, significant=0, diverged=0, missing=0, verdict="").reindex(columns=_COLUMNS)
+    if added.empty:
+        return lines
+    order = [row.name for row in table.rows]
+    kinds = lines.select_dtypes("number").dtypes
+    return pd.concat([lines, added.astype(kinds)], ignore_index=True).sort_values(
+        "row", key=lambda row: row.map(order.index), kind="stable", ignore_index=True
+    )
 
 
 _COLUMNS = [

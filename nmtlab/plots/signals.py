@@ -9,6 +9,8 @@ from nmtlab.plots.theme import BELOW, dressed, plain, styles
 _SIDES = ("encoder", "decoder")
 _QUANTITIES = {"activation": "length of the vectors", "gradient": "length of their gradient"}
 _DASHES = {"start": "dot", "best": "solid"}
+_DECADES = 1000
+"""Where sizes are this far apart, powers of ten are all that has a label."""
 _FACTS = "before %{customdata[0]}, layer %{customdata[1]}: %{y:.3g}"
 _WHEN = {"start": "at the start", "best": "at the best"}
 
@@ -38,7 +40,12 @@ def signals_figure(signals: pd.DataFrame) -> go.Figure:
                 )  # fmt: skip
                 named.add(name)
     figure.update_xaxes(title_text="normalisation, from the words up", row=2)
-    for row, title in enumerate(_QUANTITIES.values(), start=1):
-        figure.update_yaxes(type="log", dtick="D2", row=row).update_yaxes(title_text=title, row=row, col=1)
+    figure.update_yaxes(type="log", exponentformat="power")
+    for row, (quantity, title) in enumerate(_QUANTITIES.items(), start=1):
+        figure.update_yaxes(title_text=title, row=row, col=1)
+        for column, side in enumerate(_SIDES, start=1):
+            sizes = signals.loc[signals["side"] == side, quantity]
+            wide = sizes.max() > _DECADES * sizes.min()
+            figure.update_yaxes(dtick=1 if wide else "D2", row=row, col=column)
     figure.update_layout(legend=BELOW)
     return dressed(figure, "What comes into each normalisation, forwards and backwards", 640)

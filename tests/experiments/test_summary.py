@@ -7,9 +7,11 @@ import pandas as pd
 import pytest
 from little_table import little_table
 
-from nmtlab.experiments import summary
+from nmtlab.experiments import find_table, summary, with_published
 from nmtlab.experiments.measures import DEV_BLEU, TRAIN_PERPLEXITY
+from nmtlab.experiments.published import published
 from nmtlab.experiments.results import COLUMNS
+from nmtlab.experiments.stored import RESULTS, read_cells
 from nmtlab.experiments.summary import interval, verdict
 
 
@@ -127,3 +129,22 @@ def test_a_table_without_baseline_has_no_verdicts(tmp_path, tiny_recipe):
     found = table_of(tmp_path, tiny_recipe, cells("tied", [1.0, 2.0]) + cells("fixnorm", [3.0, 4.0]), baseline="")
     assert set(found["verdict"]) == {""}
     assert found["difference"].isna().all()
+
+
+def test_what_is_published_of_a_pair_that_is_not_run_stands_beside_the_rest():
+    table = find_table("table-3.15")
+    lines = summary(read_cells(RESULTS / "table-3.15.small.csv"), table)
+    found = with_published(lines, table)
+    told = published("table-3.15")
+    added = found[found["row"] == "en-vi"]
+    assert "en-vi" not in set(lines["row"])
+    assert added["published"].tolist() == told["value"].tolist()
+    assert added["mean"].isna().all()
+    assert (added[["seeds", "missing", "diverged"]] == 0).all(axis=None)
+    assert list(dict.fromkeys(found["row"])) == [row.name for row in table.rows]
+    pd.testing.assert_frame_equal(found[found["row"] != "en-vi"].reset_index(drop=True), lines)
+
+
+def test_where_every_published_pair_is_run_nothing_is_added():
+    lines = summary(read_cells(RESULTS / "table-3.15.small.csv"), find_table("table-3.15"))
+    assert with_published(lines, find_table("lexical-choice")) is lines
