@@ -48,9 +48,10 @@ class ProgressBar:
         if self.bar is None:
             return
         best = f"{self.best:.1f}" if self.best > -math.inf else "-"
+        used = "" if event.utilisation is None else f" {event.utilisation:.0%} MFU"
         self.bar.set_description_str(f"{self.label} ", refresh=False)
         self.bar.set_postfix_str(
-            f"loss {event.loss:.2f} ppl {event.perplexity:.1f} {event.tokens_per_second:,.0f} tok/s "
+            f"loss {event.loss:.2f} ppl {event.perplexity:.1f} {event.tokens_per_second:,.0f} tok/s{used} "
             f"grad {event.gradient_norm:.2f} lr {event.rate:.0e} BLEU {best} {_clock(event.seconds_left)} left",
             refresh=False,
         )

@@ -149,7 +149,7 @@ def signals_view(runs: Sequence[Run]) -> View:
         raise RunError(f"runs {names}: no signals are kept with them", "measure them on the page Training dynamics")
     ends = found.groupby(["run", "at", "side"], sort=False)[["activation", "gradient"]].agg(["first", "last"])
     ends.columns = [f"{when} {what}" for what, when in ends.columns]
-    return View(ends.reset_index(), signals_figure(found))
+    return View(ends.reset_index(), signals_figure(found), digits=5)
 
 
 def table_view(name: str, scale: Scale = "small", measure: str = "") -> View:

@@ -23,7 +23,10 @@ class Prepared:
 
 @dataclass(frozen=True)
 class Progress:
-    """Some updates further; means over the updates since the last such event."""
+    """Some updates further; means over the updates since the last such event.
+
+    `utilisation` is the share of the GPU's arithmetic that is used, None where its peak is not known.
+    """
 
     step: int
     updates: int
@@ -34,6 +37,7 @@ class Progress:
     rate: float
     seconds: float
     seconds_left: float
+    utilisation: float | None = None
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,7 @@ from nmtlab.training.parallel import Group
 from nmtlab.training.prepare import learned_table, model_for, needs_table, step_seed
 from nmtlab.training.probes import embedding_norms, g_values
 from nmtlab.training.schedules import Schedule
+from nmtlab.training.utilisation import peak_operations, update_operations
 from nmtlab.training.validation import dev_bleu, text_perplexity
 from nmtlab.workspace import Workspace
 
@@ -130,8 +131,9 @@ class Trainer:
         self.epoch_batches = self.batches.count(0)
         self.seconds_before = 0.0
         self.started = time.perf_counter()
-        self.recent: list[tuple[Tensor, Tensor, Tensor, int]] = []
+        self.recent: list[tuple[Tensor, Tensor, Tensor, Batch]] = []
         self.recent_since = self.started
+        self.peak = peak_operations(device, recipe.machine)
 
     @property
     def updates(self) -> int:
@@ -233,7 +235,7 @@ class Trainer:
             parameters["lr"] = self.schedule.rate(self.step)
         self.optimiser.step()
         self.optimiser.zero_grad(set_to_none=True)
-        self.recent.append((loss.detach(), nll.detach(), norm, batch.target_tokens))
+        self.recent.append((loss.detach(), nll.detach(), norm, batch))
 
     def _precision(self) -> AbstractContextManager:
         if self.recipe.machine.precision == "fp32":
@@ -248,7 +250,7 @@ class Trainer:
             torch.stack([torch.stack((loss, nll)) for loss, nll, _, _ in self.recent]).double().sum(0)
         )
         norms = [norm.item() for _, _, norm, _ in self.recent]
-        tokens = sum(tokens for *_, tokens in self.recent)
+        tokens = sum(batch.target_tokens for *_, batch in self.recent)
         now = time.perf_counter()
         first = self.step - len(norms) + 1
         progress = Progress(
@@ -261,6 +263,7 @@ class Trainer:
             rate=self.schedule.rate(self.step),
             seconds=self.seconds,
             seconds_left=self._seconds_left(),
+            utilisation=self._utilisation(now - self.recent_since),
         )
         self.recent, self.recent_since = [], now
         finite = math.isfinite(progress.loss) and all(map(math.isfinite, norms))
@@ -269,7 +272,16 @@ class Trainer:
         on_event(progress)
         return finite
 
+    def _utilisation(self, seconds: float) -> float | None:
+        """Return the share of the GPUs' arithmetic that the updates since the last report have used."""
+        if self.peak is None:
+            return None
+        sizes = ((batch.source_tokens, batch.target_tokens) for *_, batch in self.recent)
+        operations = sum(update_operations(self.model, *both) for both in sizes)
+        return operations / (seconds * self.peak * self.group.size)
+
     def _log(self, progress: Progress, norms: dict[int, float]) -> None:
+        known = {} if progress.utilisation is None else {"utilisation": round(progress.utilisation, 4)}
         self.run.log(
             "train",
             progress.step,
@@ -279,6 +291,7 @@ class Trainer:
             rate=progress.rate,
             tokens_per_second=round(progress.tokens_per_second, 1),
             seconds=round(progress.seconds, 3),
+            **known,
         )
         self.run.log_gradient_norms(norms)
 
