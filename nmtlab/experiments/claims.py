@@ -275,15 +275,17 @@ CLAIMS: tuple[Claim, ...] = (
         "thesis 3.3.3.4, Table 3.15",
         TABLE_3_15, DEV_BLEU, "PostNorm, 6 layers", "lower", "PostNorm, 4 layers",
     ),
-    Claim(
-        "With Xavier's initial weights PostNorm's gradient shrinks on its way down the encoder, against PreNorm's.",
-        "thesis 3.3.2.1, conjectured",
-        GRADIENTS, GRADIENT_LEFT, "Xavier PostNorm 8k", "lower", "Xavier PreNorm 8k",
-    ),
-    Claim(
-        "Without warm-up PostNorm's gradient shrinks on its way down the encoder, against PreNorm's.",
-        "thesis 3.3.2.1, conjectured",
-        GRADIENTS, GRADIENT_LEFT, "PostNorm, 6 layers", "lower", "PreNorm, 6 layers",
+    *(
+        Claim(
+            f"{when} PostNorm's gradient shrinks on its way down the {measure.side}, against PreNorm's.",
+            "thesis 3.3.2.1, conjectured",
+            GRADIENTS, measure, post, "lower", pre,
+        )
+        for when, post, pre in (
+            ("With Xavier's initial weights", "Xavier PostNorm 8k", "Xavier PreNorm 8k"),
+            ("Without warm-up", "PostNorm, 6 layers", "PreNorm, 6 layers"),
+        )
+        for measure in GRADIENT_LEFT
     ),
     *(
         Claim(

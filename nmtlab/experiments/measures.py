@@ -240,21 +240,29 @@ class GTrend:
 
 @dataclass(frozen=True)
 class GradientLeft:
-    """What is left of a Transformer's gradient when it has come down through the encoder, at the best checkpoint.
+    """What is left of a Transformer's gradient when it has come down through one side, at the best checkpoint.
 
     In powers of ten: that before the first normalisation to that before the last (`nmtlab.analysis.signals`).
+
+    Args:
+        side: encoder or decoder.
     """
 
-    name: str = "gradient left (log10)"
+    side: Literal["encoder", "decoder"]
     split: ClassVar[Literal["dev"]] = "dev"
     lower_is_better: ClassVar[bool] = False
     usable: ClassVar[float] = -math.inf
     of_nothing: ClassVar[float] = math.nan
 
+    @property
+    def name(self) -> str:
+        """Name of the number in a table."""
+        return f"left in the {self.side} (log10)"
+
     def value(self, run: Run, corpus: ParallelCorpus) -> float:
         """Return the number, from the run's folder if it has been asked for before; -inf if nothing is left."""
         found = measure(run, signals, corpus=corpus, split=self.split)
-        gradients = found.loc[found["side"] == "encoder", "gradient"]
+        gradients = found.loc[found["side"] == self.side, "gradient"]
         return float(np.log10(gradients.iloc[0] / gradients.iloc[-1]))
 
     def significance(self, runs: Sequence[Run], baseline: Run, corpus: ParallelCorpus) -> dict[str, float]:
@@ -290,7 +298,7 @@ SEARCH_ERRORS = Missed("% missed by beam 4", "errors")
 EMPTY_FAVOURITES = Missed("% whose best is empty", "empty")
 LENGTH_OF_BEST = Missed("length of the best", "length_ratio", percent=False, lower_is_better=False)
 EMPTY_RANK = Missed("beam the empty one enters", "empty_rank", percent=False, lower_is_better=False)
-GRADIENT_LEFT = GradientLeft()
+GRADIENT_LEFT = (GradientLeft("encoder"), GradientLeft("decoder"))
 
 G_SLOPES = tuple(
     GTrend(f"slope, {side} {panel}") for side in ("encoder", "decoder") for panel in ("attention", "feed-forward")

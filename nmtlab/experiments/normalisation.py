@@ -175,10 +175,10 @@ TABLE_3_17 = Table(
 # The runs of two tables, asked whether the thesis is right in why PostNorm fails (3.3.2.1).
 GRADIENTS = Table(
     name="gradients",
-    title="What is left of the gradient at the encoder's first layer",
+    title="What is left of the gradient at the first layer of each side",
     rows=DEEP_PAIRS,
     systems=(*TABLE_3_15.systems, *(system for system in TABLE_3_12.systems if system.name.endswith(" 8k"))),
-    measures=(GRADIENT_LEFT,),
+    measures=GRADIENT_LEFT,
     changes=DEEP_SIZES,
     published=False,
 )

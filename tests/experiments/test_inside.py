@@ -23,8 +23,10 @@ def test_trends_of_g_are_those_of_the_analysis(run, tiny_corpus):
     assert LATE_G.significance([run], run, tiny_corpus) == {}
 
 
-def test_what_is_left_of_the_gradient_is_the_encoders_first_to_its_last(run, tiny_corpus):
-    gradients = signals(run, tiny_corpus).query("side == 'encoder'").set_index("place")["gradient"]
-    left = GRADIENT_LEFT.value(run, tiny_corpus)
-    assert left == pytest.approx(math.log10(gradients[1] / gradients[gradients.index.max()]))
-    assert GRADIENT_LEFT.significance([run], run, tiny_corpus) == {}
+def test_what_is_left_of_the_gradient_is_the_first_norms_to_the_last_ones_of_a_side(run, tiny_corpus):
+    found = signals(run, tiny_corpus)
+    for left in GRADIENT_LEFT:
+        gradients = found[found["side"] == left.side].set_index("place")["gradient"]
+        expected = math.log10(gradients[1] / gradients[gradients.index.max()])
+        assert left.value(run, tiny_corpus) == pytest.approx(expected)
+        assert left.significance([run], run, tiny_corpus) == {}
