@@ -155,6 +155,8 @@ def signals_view(runs: Sequence[Run]) -> View:
 def table_view(name: str, scale: Scale = "small", measure: str = "") -> View:
     """Show a table of the seeds as it was measured, in `data/results`, beside what was published.
 
+    Where it has a baseline the figure has differences to that, and its table as well.
+
     Args:
         name: of the table, `table-3.15`.
         scale: at which it was run.
@@ -172,9 +174,11 @@ def table_view(name: str, scale: Scale = "small", measure: str = "") -> View:
     if own.empty:
         raise NmtlabError(f"{path}: {wanted!r} was not measured", f"it has {', '.join(cells['metric'].unique())}")
     lines = with_published(summary(own, table), table)
-    shown = ["row", "column", "seeds", "mean", "margin", "published"]
+    compared = ["difference", "difference_margin", "verdict"] if table.baseline else []
+    shown = ["row", "column", "seeds", "mean", "margin", *compared, "published"]
     begun = lines[lines["row"].isin(lines.loc[lines["seeds"] > 0, "row"])]
-    return View(begun[shown], table_figure(lines, table.title, baseline=table.baseline))
+    figure = table_figure(lines, table.title, "difference" if table.baseline else "value", table.baseline)
+    return View(begun[shown], figure)
 
 
 def trainability_view(training: str = "") -> View:

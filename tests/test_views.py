@@ -107,6 +107,15 @@ def test_a_table_is_shown_as_it_was_measured():
         wanted = lines[lines["seeds"] > 0]
         assert list(view.frame["mean"]) == list(wanted["mean"])
         assert list(view.frame["published"]) == list(wanted["published"])
+        assert "difference" not in view.frame  # it has no baseline
+
+
+def test_a_table_with_a_baseline_is_shown_by_its_differences():
+    view = table_view("table-3.6")
+    lines = summary(read_cells(RESULTS / "table-3.6.small.csv"), find_table("table-3.6"))
+    wanted = lines[lines["row"].isin(view.frame["row"])]
+    pd.testing.assert_series_equal(view.frame["difference"], wanted["difference"], check_index=False)
+    assert "test BLEU, more than tied" in [note.text for note in view.figure.layout.annotations]
 
 
 @pytest.mark.parametrize(
