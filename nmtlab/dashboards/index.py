@@ -10,7 +10,7 @@ from nmtlab.dashboards.links import links_to
 from nmtlab.dashboards.page import Note, Page, heading, html
 from nmtlab.dashboards.runs import RunChooser
 from nmtlab.dashboards.table import Table
-from nmtlab.experiments.claims import measured_claims, not_measured, overall
+from nmtlab.experiments.judged import measured_claims, not_measured, overall
 from nmtlab.runs.run import list_runs
 from nmtlab.workspace import Workspace
 

@@ -12,7 +12,8 @@ from nmtlab.dashboards.page import Note, Page, heading
 from nmtlab.dashboards.table import Table
 from nmtlab.dashboards.trainings import Trainings
 from nmtlab.experiments import published, summary, with_published
-from nmtlab.experiments.claims import CLAIMS, measured_claims, overall
+from nmtlab.experiments.claims import CLAIMS
+from nmtlab.experiments.judged import measured_claims, overall
 from nmtlab.experiments.stored import RESULTS, Stored, read_cells, stored_tables
 from nmtlab.plots import table_figure
 from nmtlab.workspace import Workspace

@@ -19,7 +19,7 @@ from nmtlab.analysis.sentences import sentences, texts
 from nmtlab.analysis.tokens import token_probabilities
 from nmtlab.dashboards.about import PAGES
 from nmtlab.experiments import find_table, summary
-from nmtlab.experiments.claims import measured_claims, overall
+from nmtlab.experiments.judged import measured_claims, overall
 from nmtlab.experiments.stored import RESULTS, read_cells
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run, open_run

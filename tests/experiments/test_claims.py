@@ -8,7 +8,8 @@ import pytest
 
 from nmtlab.errors import NmtlabError
 from nmtlab.experiments import TABLES
-from nmtlab.experiments.claims import CLAIMS, COLUMNS, RESULTS, Claim, measured_claims, not_measured, overall
+from nmtlab.experiments.claims import CLAIMS, Claim
+from nmtlab.experiments.judged import COLUMNS, RESULTS, measured_claims, not_measured, overall
 from nmtlab.experiments.lexical_choice import HU_EN, LEXICAL_CHOICE, TABLE_3_6
 from nmtlab.experiments.measures import LEFT_SHIFT, TEST_BLEU
 from nmtlab.experiments.results import COLUMNS as RESULT_COLUMNS

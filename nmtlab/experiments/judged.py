@@ -1,0 +1,109 @@
+"""Were the claims of the seeds seen again? They are judged by the measured tables in `data/results`.
+
+found = measured_claims()
+print(overall(found), [claim.text for claim in not_measured(found)])
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+import pandas as pd
+
+from nmtlab.experiments.claims import CLAIMS, Claim
+from nmtlab.experiments.stored import RESULTS, read_cells
+from nmtlab.experiments.summary import interval, verdict
+
+Judgement = Literal["confirmed", "refuted", "undecided"]
+
+COLUMNS = ["claim", "source", "pair", "metric", "seeds", "effect", "margin", "verdict", "runs", "evidence"]
+
+ENOUGH_SEEDS = 3
+"""With fewer nothing is decided: the interval of two rests on a single difference."""
+
+_JUDGEMENT: dict[str, Judgement] = {"better": "confirmed", "worse": "refuted", "undecided": "undecided"}
+
+
+def measured_claims(folder: Path = RESULTS, claims: Sequence[Claim] = CLAIMS) -> pd.DataFrame:
+    """Judge claims by what was measured.
+
+    Every interval stands for itself: where nothing differs, one in twenty leaves out zero nevertheless. What has no
+    seeds is taken as exact.
+
+    Args:
+        folder: with the cells of tables, as `nmtlab reproduce --save` writes them; a table that is not there is
+            passed over.
+        claims: what is judged.
+
+    Returns:
+        A line for each claim and pair of which there is something to compare, in the order of declaration: `claim`,
+        `source`; `pair`, a row of the table; `metric`; `seeds`, that were compared; `effect`, the mean of the
+        differences seed by seed, and its `margin` (95 % of Student's t; NaN of one seed); `verdict`, `confirmed` or
+        `refuted` if the interval leaves out zero, else `undecided`, as also with fewer than three seeds, with a cell
+        that is missing or diverged without a value, or where no system of the pair is good enough for differences to
+        mean something; `runs`, a list of names; `evidence`, the name of the file.
+
+    Raises:
+        NmtlabError: a file is damaged.
+    """
+    there = {name for name in (claim.evidence for claim in claims) if (folder / name).is_file()}
+    cells = {name: read_cells(folder / name) for name in there}
+    lines = [line for claim in claims if claim.evidence in there for line in _judged(claim, cells[claim.evidence])]
+    return pd.DataFrame(lines, columns=COLUMNS)
+
+
+def overall(measured: pd.DataFrame) -> pd.DataFrame:
+    """Return a line a claim of `measured_claims`: `claim`, `source`, and `found`, of which pairs what was found."""
+    lines = []
+    for (claim, source), own in measured.groupby(["claim", "source"], sort=False):
+        pairs = own.groupby("verdict")["pair"].agg(", ".join)
+        found = [f"{kind}: {pairs[kind]}" for kind in _JUDGEMENT.values() if kind in pairs]
+        lines.append({"claim": claim, "source": source, "found": "; ".join(found)})
+    return pd.DataFrame(lines, columns=["claim", "source", "found"])
+
+
+def not_measured(measured: pd.DataFrame, claims: Sequence[Claim] = CLAIMS) -> list[Claim]:
+    """Return the claims that have no line in `measured_claims`."""
+    return [claim for claim in claims if claim.text not in set(measured["claim"])]
+
+
+def _judged(claim: Claim, cells: pd.DataFrame) -> list[dict[str, object]]:
+    but = [row.name for row in claim.but]
+    cells = cells[(cells["metric"] == claim.measure.name) & ~cells["row"].isin(but)]
+    if claim.absolute:
+        cells = cells.assign(value=cells["value"].abs())
+    lines = (_line(claim, row, own) for row, own in cells.groupby("row", sort=False))
+    return [line for line in lines if line["seeds"]]
+
+
+def _line(claim: Claim, row: str, cells: pd.DataFrame) -> dict[str, object]:
+    compared = cells[cells["column"].isin([claim.system, claim.than])]
+    known = compared["value"].notna()
+    differences = _differences(compared, claim.system, claim.than)
+    effect, margin = interval(differences)
+    usable = (cells["value"] >= claim.measure.usable).any() and known.all() and len(differences) >= ENOUGH_SEEDS
+    return {
+        "claim": claim.text,
+        "source": claim.source,
+        "pair": row,
+        "metric": claim.measure.name,
+        "seeds": len(differences),
+        "effect": effect,
+        "margin": margin,
+        "verdict": _JUDGEMENT[verdict(differences, bool(usable), claim.expects == "lower")],
+        "runs": compared.loc[known, "run"].tolist(),
+        "evidence": claim.evidence,
+    }
+
+
+def _differences(cells: pd.DataFrame, system: str, than: str | float) -> list[float]:
+    """Return system minus other of each seed that both have; what has no seeds stands for each."""
+    one = _by_seed(cells, system)
+    other = _by_seed(cells, than) if isinstance(than, str) else than
+    return pd.Series(one - other, dtype=float).dropna().tolist()
+
+
+def _by_seed(cells: pd.DataFrame, system: str) -> pd.Series | float:
+    """Return the values of a system by seed, the one value of a system without seeds."""
+    values = cells[cells["column"] == system].set_index("seed")["value"]
+    return values.iloc[0] if len(values) and values.index.isna().all() else values
