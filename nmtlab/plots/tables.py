@@ -58,9 +58,7 @@ def table_figure(lines: pd.DataFrame, title: str, show: Shown = "value", baselin
             if len(trace.x):
                 named.add(trace.name)
                 figure.add_trace(trace, row=place // across + 1, col=place % across + 1)
-    figure.update_xaxes(zeroline=True, zerolinecolor=FAINT, zerolinewidth=1)
-    if show == "value":
-        figure.update_xaxes(rangemode="tozero")
+    figure.update_xaxes(zeroline=True, zerolinecolor=FAINT, zerolinewidth=1, rangemode="tozero")
     figure.update_yaxes(categoryorder="array", categoryarray=[escape(name) for name in systems[::-1]])
     figure.update_layout(legend=BELOW, margin_b=_BELOW)
     return dressed(figure, escape(title), inside + 70 + _BELOW)
