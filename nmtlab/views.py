@@ -14,7 +14,7 @@ from nmtlab.analysis.search_tree import ended_hypotheses, ranked, search_tree
 from nmtlab.analysis.signals import stored_signals
 from nmtlab.errors import NmtlabError, RunError
 from nmtlab.experiments import Scale, find_table, summary, with_published
-from nmtlab.experiments.stored import RESULTS, read_cells
+from nmtlab.experiments.stored import RESULTS, read_cells, stored_tables
 from nmtlab.experiments.trainability import read_map
 from nmtlab.plots import (
     View,
@@ -31,6 +31,7 @@ from nmtlab.plots import (
 )
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
+from nmtlab.workspace import Workspace
 
 
 def norms_view(runs: Sequence[Run], bin_size: int = 256, points: bool = True) -> View:
@@ -153,7 +154,7 @@ def signals_view(runs: Sequence[Run]) -> View:
 
 
 def table_view(name: str, scale: Scale = "small", measure: str = "") -> View:
-    """Show a table of the seeds as it was measured, in `data/results`, beside what was published.
+    """Show a table of the seeds as it was measured and saved, beside what was published.
 
     Where it has a baseline the figure has differences to that, and its table as well.
 
@@ -165,14 +166,17 @@ def table_view(name: str, scale: Scale = "small", measure: str = "") -> View:
     Raises:
         NmtlabError: no such table; it was not measured at this scale, or without this measure.
     """
-    table, path = find_table(name), RESULTS / f"{name}.{scale}.csv"
-    remedy = f"'nmtlab reproduce {name} --scale {scale} --save' does it"
-    if not path.is_file():
+    table, folders = find_table(name), (Workspace.find().data / "results", RESULTS)
+    stored = next((one for one in stored_tables(folders) if one.name == f"{name}.{scale}"), None)
+    if stored is None:
+        remedy = f"'nmtlab reproduce {name} --scale {scale} --save' does it"
         raise NmtlabError(f"{name} was not measured at the scale {scale}", remedy)
-    cells, wanted = read_cells(path), measure or table.measures[0].name
+    cells, wanted = read_cells(stored.path), measure or table.measures[0].name
     own = cells[cells["metric"] == wanted]
     if own.empty:
-        raise NmtlabError(f"{path}: {wanted!r} was not measured", f"it has {', '.join(cells['metric'].unique())}")
+        raise NmtlabError(
+            f"{stored.path}: {wanted!r} was not measured", f"it has {', '.join(cells['metric'].unique())}"
+        )
     lines = with_published(summary(own, table), table)
     compared = ["difference", "difference_margin", "verdict"] if table.baseline else []
     shown = ["row", "column", "seeds", "mean", "margin", *compared, "published"]

@@ -110,6 +110,16 @@ def test_a_table_is_shown_as_it_was_measured():
         assert "difference" not in view.frame  # it has no baseline
 
 
+def test_a_table_that_was_saved_in_the_workspace_comes_first(tmp_path, monkeypatch):
+    monkeypatch.setenv("NMTLAB_DATA", str(tmp_path))
+    (tmp_path / "results").mkdir()
+    cells = read_cells(RESULTS / "table-3.8.small.csv")
+    cells.assign(value=cells["value"] + 1).to_csv(tmp_path / "results/table-3.8.small.csv", index=False)
+    lines = summary(cells[cells["metric"] == "dev BLEU"], find_table("table-3.8"))
+    wanted = lines.loc[lines["seeds"] > 0, "mean"] + 1
+    assert table_view("table-3.8", measure="dev BLEU").frame["mean"].tolist() == pytest.approx(wanted.tolist())
+
+
 def test_a_table_with_a_baseline_is_shown_by_its_differences():
     view = table_view("table-3.6")
     lines = summary(read_cells(RESULTS / "table-3.6.small.csv"), find_table("table-3.6"))

@@ -10,6 +10,7 @@ from nmtlab.analysis.checks import check_languages
 from nmtlab.analysis.opened import System, opened
 from nmtlab.errors import RunError
 from nmtlab.runs.run import Run
+from nmtlab.search.planned import lengths_to_try
 from nmtlab.text.batches import pad, sorted_batches
 from nmtlab.text.corpus import ParallelCorpus
 
@@ -33,12 +34,15 @@ def length_plan(system: System, source: str) -> pd.DataFrame:
     translator = opened(system)
     if not translator.model.plans_length:
         raise RunError("this system plans no lengths", _REMEDY)
-    ids = torch.tensor([translator.pipeline.source_ids(source)], device=translator.model.output_types.device)
+    model = translator.model
+    ids = torch.tensor([translator.pipeline.source_ids(source)], device=model.output_types.device)
     with torch.inference_mode():
-        log_probs = translator.model.length_log_probs(translator.model.encode(ids))[0]
-    found = pd.DataFrame({"length": range(len(log_probs)), "probability": log_probs.exp().tolist()})
-    tried = found["probability"].nlargest(translator.settings.lengths).index
-    return found.assign(tried=found.index.isin(tried))
+        memory = model.encode(ids)
+        share = model.length_log_probs(memory)[0].exp()
+        words = torch.tensor([ids.shape[1] - 1], device=ids.device)
+        log_probs, lengths = lengths_to_try(model, memory, words, translator.settings)
+    found = pd.DataFrame({"length": range(len(share)), "probability": share.tolist()})
+    return found.assign(tried=found["length"].isin(lengths[log_probs > -torch.inf].tolist()))
 
 
 def planned_lengths(run: Run, corpus: ParallelCorpus, split: str = "test", limit: int | None = None) -> pd.DataFrame:

@@ -75,8 +75,19 @@ class Bleu:
         return [" ".join(words.split(line)) for line in lines]
 
 
+class _OfSeedsAlone:
+    """A number without sentences to draw from: the seeds alone tell how sure it is, and any system is good enough."""
+
+    usable: ClassVar[float] = -math.inf
+    of_nothing: ClassVar[float] = math.nan
+
+    def significance(self, runs: Sequence[Run], baseline: Run, corpus: ParallelCorpus) -> dict[str, float]:
+        """Return nothing."""
+        return {}
+
+
 @dataclass(frozen=True)
-class TrainPerplexity:
+class TrainPerplexity(_OfSeedsAlone):
     """Perplexity of the training text in the last pass, dropout on, as it was logged while training.
 
     Strictly, of what was logged after the last evaluation but one, which in the RNN recipes is a pass.
@@ -85,20 +96,14 @@ class TrainPerplexity:
     name: str = "train perplexity"
     split: ClassVar[None] = None
     lower_is_better: ClassVar[bool] = True
-    usable: ClassVar[float] = -math.inf
-    of_nothing: ClassVar[float] = math.nan
 
     def value(self, run: Run, corpus: ParallelCorpus) -> float:
         """Return the perplexity per target token, without label smoothing."""
         return last_perplexity(run)
 
-    def significance(self, runs: Sequence[Run], baseline: Run, corpus: ParallelCorpus) -> dict[str, float]:
-        """Return nothing: there are no sentences to draw from."""
-        return {}
-
 
 @dataclass(frozen=True)
-class Finding:
+class Finding(_OfSeedsAlone):
     """A number of `nmtlab.analysis.lexical_choice`, of the test text; NaN of a run that has none.
 
     Args:
@@ -109,17 +114,11 @@ class Finding:
     name: str
     lower_is_better: bool = False
     split: ClassVar[Literal["test"]] = "test"
-    usable: ClassVar[float] = -math.inf
-    of_nothing: ClassVar[float] = math.nan
 
     def value(self, run: Run, corpus: ParallelCorpus) -> float:
         """Return the number, from the run's folder if it has been asked for before."""
         found = measure(run, lexical_choice, corpus=corpus)
         return dict(zip(found["quantity"], found["value"], strict=True)).get(self.name, math.nan)
-
-    def significance(self, runs: Sequence[Run], baseline: Run, corpus: ParallelCorpus) -> dict[str, float]:
-        """Return nothing: the seeds alone tell how sure it is."""
-        return {}
 
 
 @dataclass(frozen=True)
@@ -183,7 +182,7 @@ class Searched:
 
 
 @dataclass(frozen=True)
-class Missed:
+class Missed(_OfSeedsAlone):
     """What exact search finds of the first sentences of the test text (`nmtlab.analysis.search_errors`).
 
     Args:
@@ -200,8 +199,6 @@ class Missed:
     sentences: int = 200
     lower_is_better: bool = True
     split: ClassVar[Literal["test"]] = "test"
-    usable: ClassVar[float] = -math.inf
-    of_nothing: ClassVar[float] = math.nan
 
     def value(self, run: Run, corpus: ParallelCorpus) -> float:
         """Return the number, from the run's folder if it has been asked for before."""
@@ -209,13 +206,9 @@ class Missed:
         value = float(error_rates(found)[self.rate])
         return 100 * value if self.percent else value
 
-    def significance(self, runs: Sequence[Run], baseline: Run, corpus: ParallelCorpus) -> dict[str, float]:
-        """Return nothing: the seeds alone tell how sure it is."""
-        return {}
-
 
 @dataclass(frozen=True)
-class GTrend:
+class GTrend(_OfSeedsAlone):
     """How the learned g of ScaleNorm goes with depth (`nmtlab.analysis.depth.g_trends`).
 
     Args:
@@ -226,20 +219,14 @@ class GTrend:
     name: str
     lower_is_better: bool = False
     split: ClassVar[None] = None
-    usable: ClassVar[float] = -math.inf
-    of_nothing: ClassVar[float] = math.nan
 
     def value(self, run: Run, corpus: ParallelCorpus) -> float:
         """Return the number."""
         return g_trends(run)[self.name]
 
-    def significance(self, runs: Sequence[Run], baseline: Run, corpus: ParallelCorpus) -> dict[str, float]:
-        """Return nothing: there are no sentences to draw from."""
-        return {}
-
 
 @dataclass(frozen=True)
-class GradientLeft:
+class GradientLeft(_OfSeedsAlone):
     """What is left of a Transformer's gradient when it has come down through one side, at the best checkpoint.
 
     In powers of ten: that before the first normalisation to that before the last (`nmtlab.analysis.signals`).
@@ -251,8 +238,6 @@ class GradientLeft:
     side: Literal["encoder", "decoder"]
     split: ClassVar[Literal["dev"]] = "dev"
     lower_is_better: ClassVar[bool] = False
-    usable: ClassVar[float] = -math.inf
-    of_nothing: ClassVar[float] = math.nan
 
     @property
     def name(self) -> str:
@@ -264,10 +249,6 @@ class GradientLeft:
         found = measure(run, signals, corpus=corpus, split=self.split)
         gradients = found.loc[found["side"] == self.side, "gradient"]
         return float(np.log10(gradients.iloc[0] / gradients.iloc[-1]))
-
-    def significance(self, runs: Sequence[Run], baseline: Run, corpus: ParallelCorpus) -> dict[str, float]:
-        """Return nothing: the seeds alone tell how sure it is."""
-        return {}
 
 
 Measure = Bleu | TrainPerplexity | Finding | Searched | Missed | GTrend | GradientLeft

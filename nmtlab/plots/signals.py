@@ -9,8 +9,8 @@ from nmtlab.plots.theme import BELOW, dressed, plain, styles
 _SIDES = ("encoder", "decoder")
 _QUANTITIES = {"activation": "length of the vectors", "gradient": "length of their gradient"}
 _DASHES = {"start": "dot", "best": "solid"}
-_DECADES = 1000
-"""Where sizes are this far apart, powers of ten are all that has a label."""
+_FAR_APART = 1000
+"""Where the largest size is so many times the smallest, powers of ten are all that has a label."""
 _FACTS = "before %{customdata[0]}, layer %{customdata[1]}: %{y:.3g}"
 _WHEN = {"start": "at the start", "best": "at the best"}
 
@@ -45,7 +45,7 @@ def signals_figure(signals: pd.DataFrame) -> go.Figure:
         figure.update_yaxes(title_text=title, row=row, col=1)
         for column, side in enumerate(_SIDES, start=1):
             sizes = signals.loc[signals["side"] == side, quantity]
-            wide = sizes.max() > _DECADES * sizes.min()
+            wide = sizes.max() > _FAR_APART * sizes.min()
             figure.update_yaxes(dtick=1 if wide else "D2", row=row, col=column)
     figure.update_layout(legend=BELOW)
     return dressed(figure, "What comes into each normalisation, forwards and backwards", 640)

@@ -13,7 +13,7 @@ from nmtlab.plots.theme import BELOW, COLOURS, FAINT, dressed
 Shown = Literal["value", "difference"]
 
 _MOST_ACROSS = 4
-_LINE, _BETWEEN, _BELOW = 26, 80, 110
+_LINE, _BETWEEN, _FOOT = 26, 80, 110
 """Pixels of a system's line, between the panels above each other, and below them, for axis and legend."""
 
 _MEASURED = {"value": ("mean", "margin"), "difference": ("difference", "difference_margin")}
@@ -60,8 +60,8 @@ def table_figure(lines: pd.DataFrame, title: str, show: Shown = "value", baselin
                 figure.add_trace(trace, row=place // across + 1, col=place % across + 1)
     figure.update_xaxes(zeroline=True, zerolinecolor=FAINT, zerolinewidth=1, rangemode="tozero")
     figure.update_yaxes(categoryorder="array", categoryarray=[escape(name) for name in systems[::-1]])
-    figure.update_layout(legend=BELOW, margin_b=_BELOW)
-    return dressed(figure, escape(title), inside + 70 + _BELOW)
+    figure.update_layout(legend=BELOW, margin_b=_FOOT)
+    return dressed(figure, escape(title), inside + 70 + _FOOT)
 
 
 def _measured(own: pd.DataFrame, show: Shown, said: str) -> go.Scatter:

@@ -44,7 +44,7 @@ def planned_search(
         The hypotheses of each sentence, best first; their `log_prob` and `score` are of length and tokens together.
     """
     memory = model.encode(source)
-    log_prob, length = _lengths(model, memory, (source != PAD).sum(1) - 1, settings)
+    log_prob, length = lengths_to_try(model, memory, (source != PAD).sum(1) - 1, settings)
     found: list[list[Hypothesis]] = [[] for _ in source]
     sentence = torch.arange(len(source), device=source.device).repeat_interleave(length.shape[1])
     tokens = torch.empty(len(sentence), 1, 0, dtype=torch.long, device=source.device)
@@ -56,10 +56,18 @@ def planned_search(
         rows, state = _advance(model, rows, state, settings.beam_size)
 
 
-def _lengths(model: TranslationModel, memory: object, words: Tensor, settings: SearchSettings) -> tuple[Tensor, Tensor]:
-    """Return log-probabilities and lengths, (B, k) each, of the most probable lengths.
+def lengths_to_try(
+    model: TranslationModel, memory: object, words: Tensor, settings: SearchSettings
+) -> tuple[Tensor, Tensor]:
+    """Return log-probabilities and lengths, (B, k) each, of the most probable lengths that are allowed.
 
     Where fewer are allowed, the rest have no probability and length 0: no other sentence has fewer for it.
+
+    Args:
+        model: one that plans lengths.
+        memory: of B source sentences.
+        words: how many each of them has, (B,).
+        settings: number of lengths, the most that are allowed, and whether none is.
     """
     log_probs = model.length_log_probs(memory)
     classes = torch.arange(log_probs.shape[1], device=log_probs.device)

@@ -10,9 +10,11 @@ import torch
 from nmtlab.device import choose_device
 from nmtlab.errors import RecipeError
 from nmtlab.models.build import build_model
+from nmtlab.models.interface import TranslationModel
 from nmtlab.recipe import Recipe
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.statistics import statistics
+from nmtlab.training.utilisation import update_operations
 
 _EFFICIENCY = 0.4
 """Share of the machine's matrix-product speed that a training step reaches (measured: 0.3 to 0.55)."""
@@ -57,14 +59,14 @@ def plan(recipe: Recipe, corpus: ParallelCorpus) -> Plan:
     tokens_per_word = 1.0 if text.segmentation == "word" else 1.35
     copies = 2 if text.unk_copy_below else 1
     tokens = int(train["tokens"].sum() * tokens_per_word + 2 * pairs) * copies
-    parameters, layer_parameters = _parameters(recipe, *types)
+    model = _model(recipe, *types)
+    parameters = sum(parameter.numel() for parameter in model.parameters())
     padded = 2 * settings.batch_tokens
     if settings.batch_sentences:
         padded = min(padded, settings.batch_sentences * tokens / (copies * pairs * _FILLED))
     updates = (settings.validate_every or math.ceil(tokens / (padded * _FILLED))) * settings.max_evaluations
-    # Six operations a weight and token: two forwards, four backwards; the output layer sees target tokens only.
-    operations = 6 * (layer_parameters * padded / 2 + types[1] * recipe.model.d_model * padded / 2)
-    seconds = updates * operations / (_matrix_speed(recipe) * _EFFICIENCY) * (1 + _VALIDATION_SHARE)
+    operations = updates * update_operations(model, padded / 2, padded / 2)
+    seconds = operations / (_matrix_speed(recipe) * _EFFICIENCY) * (1 + _VALIDATION_SHARE)
     inner = recipe.model.d_ff if recipe.model.family == "transformer" else 4 * recipe.model.d_model
     activations = 4 * padded * (30 * recipe.model.d_model + types[1] / 2 + 4 * inner)
     return Plan(
@@ -79,12 +81,10 @@ def plan(recipe: Recipe, corpus: ParallelCorpus) -> Plan:
     )
 
 
-def _parameters(recipe: Recipe, source_types: int, target_types: int) -> tuple[int, int]:
-    """Return the number of parameters: all, and those that are not embeddings."""
+def _model(recipe: Recipe, source_types: int, target_types: int) -> TranslationModel:
+    """Return a model without its weights."""
     with torch.device("meta"):
-        model = build_model(recipe.model, source_types, np.ones(target_types, dtype=bool), recipe.text.joint)
-    sizes = {name: parameter.numel() for name, parameter in model.named_parameters()}
-    return sum(sizes.values()), sum(size for name, size in sizes.items() if "embedding" not in name)
+        return build_model(recipe.model, source_types, np.ones(target_types, dtype=bool), recipe.text.joint)
 
 
 def _matrix_speed(recipe: Recipe) -> float:

@@ -11,14 +11,14 @@ _PEAKS = {"H200": 989e12, "H100 PCIe": 756e12, "H100": 989e12, "A100": 312e12, "
 _OF_THE_SOURCE = ("cross_attention.key.weight", "cross_attention.value.weight")
 
 
-def update_operations(model: TranslationModel, source_tokens: int, target_tokens: int) -> float:
+def update_operations(model: TranslationModel, source_tokens: float, target_tokens: float) -> float:
     """Return the operations of an update: six a weight and token, two of them forwards and four backwards.
 
     What attention multiplies without weights is left out: one or two in a hundred at the lengths of sentences.
 
     Args:
         model: to be trained.
-        source_tokens, target_tokens: of the batch, padding left out.
+        source_tokens, target_tokens: of the batch.
     """
     products = len(model.output_types) * model.target_embedding.weight.shape[1] * target_tokens
     for name, weight in model.named_parameters():

@@ -7,6 +7,7 @@ import torch
 
 from nmtlab.analysis.lengths import length_calibration, length_errors, length_plan, planned_lengths
 from nmtlab.errors import RunError
+from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
 from nmtlab.systems import open_system
 from nmtlab.training.trainer import train
@@ -76,6 +77,14 @@ def test_the_plan_of_a_sentence_has_every_length_and_those_that_are_decoded(plan
     assert plan["probability"].sum() == pytest.approx(1.0, abs=1e-5)
     assert plan["tried"].sum() == system.settings.lengths
     assert plan.loc[plan["tried"], "probability"].min() >= plan.loc[~plan["tried"], "probability"].max()
+
+
+def test_a_length_that_may_not_be_is_not_tried(planned):
+    search = SearchSettings(score="log-prob", lengths=13, extra_length=2, allow_empty=False)
+    system = open_system(planned, search)
+    plan = length_plan(system, "ein Hund singt")
+    words = len(system.pipeline.source_ids("ein Hund singt")) - 1
+    assert plan.loc[plan["tried"], "length"].tolist() == list(range(1, min(words + 2, 12) + 1))
 
 
 def test_an_ordinary_system_has_no_plan(trained):
