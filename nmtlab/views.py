@@ -15,7 +15,7 @@ from nmtlab.analysis.signals import stored_signals
 from nmtlab.errors import NmtlabError, RunError
 from nmtlab.experiments import Scale, find_table, summary, with_published
 from nmtlab.experiments.stored import RESULTS, read_cells, stored_tables
-from nmtlab.experiments.trainability import read_map
+from nmtlab.experiments.trainability import map_path, read_map
 from nmtlab.plots import (
     View,
     attention_figure,
@@ -148,7 +148,7 @@ def signals_view(runs: Sequence[Run]) -> View:
     if found.empty:
         names = ", ".join(run.name for run in runs)
         raise RunError(f"runs {names}: no signals are kept with them", "measure them on the page Training dynamics")
-    ends = found.groupby(["run", "at", "side"], sort=False)[["activation", "gradient"]].agg(["first", "last"])
+    ends = found.groupby(["run", "update", "side"], sort=False)[["activation", "gradient"]].agg(["first", "last"])
     ends.columns = [f"{when} {what}" for what, when in ends.columns]
     return View(ends.reset_index(), signals_figure(found), digits=5)
 
@@ -194,10 +194,11 @@ def trainability_view(training: str = "") -> View:
     Raises:
         NmtlabError: there is no such map.
     """
-    maps = read_map(RESULTS / "trainability.csv")
+    path = map_path(Workspace.find())
+    maps = read_map(path)
     own = maps[maps["training"] == (training or maps["training"].head(1).squeeze())]
     if own.empty:
-        raise NmtlabError(f"no map of {training or 'trainability'} in {RESULTS}", "'nmtlab trainability' makes one")
+        raise NmtlabError(f"no map of {training or 'trainability'} in {path}", "'nmtlab trainability' makes one")
     alive = own.assign(alive=own["verdict"] == "alive").pivot_table("alive", ["placement", "init", "layers"], "rate")
     alive.columns = [f"{rate:g}" for rate in alive.columns]
     return View(alive.reset_index(), trainability_figure(own))

@@ -92,7 +92,7 @@ def test_signals_that_are_kept_from_the_first_norm_to_the_last(run, tiny_corpus,
     copy = Run(shutil.copytree(run.folder, tmp_path / run.name))
     with pytest.raises(RunError, match="no signals are kept"):
         signals_view([copy])
-    found = measure(copy, signals, corpus=tiny_corpus, at="start")
+    found = measure(copy, signals, corpus=tiny_corpus)
     shown = signals_view([copy]).frame.set_index("side")
     for side, own in found.groupby("side"):
         assert shown.loc[side, "first gradient"] == own["gradient"].iloc[0]
@@ -142,7 +142,7 @@ def test_a_table_that_was_not_measured_is_refused(asked, said):
 
 
 def test_a_map_of_trainability_with_its_shares(tmp_path, monkeypatch):
-    monkeypatch.setattr("nmtlab.views.RESULTS", tmp_path)
+    monkeypatch.setattr("nmtlab.experiments.trainability.RESULTS", tmp_path)
     with pytest.raises(NmtlabError, match="no map"):
         trainability_view()
     kept = read_map(tmp_path / "none")

@@ -1,9 +1,8 @@
 """How large are activations and gradients before each normalisation? Why PostNorm fails with depth (thesis 3.3.2.1)."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
-from typing import Literal
 
 import pandas as pd
 import torch
@@ -14,6 +13,7 @@ from nmtlab.analysis.measure import answers
 from nmtlab.errors import RunError
 from nmtlab.models.build import load_weights
 from nmtlab.models.interface import Pairs, TranslationModel
+from nmtlab.runs.measures import Measure
 from nmtlab.runs.run import Run
 from nmtlab.text.batches import pad
 from nmtlab.text.corpus import ParallelCorpus
@@ -21,35 +21,31 @@ from nmtlab.text.vocabulary import PAD
 from nmtlab.training.losses import Objective
 from nmtlab.training.prepare import model_for
 
-When = Literal["start", "best"]
-
-_COLUMNS = ["run", "at", "side", "kind", "depth", "place", "activation", "gradient"]
+_COLUMNS = ["run", "update", "side", "kind", "depth", "place", "activation", "gradient"]
 
 
-def signals(
-    run: Run, corpus: ParallelCorpus, split: str = "dev", at: When = "best", sentences: int = 64
-) -> pd.DataFrame:
+def signals(run: Run, corpus: ParallelCorpus, split: str = "dev", update: int = 0, sentences: int = 64) -> pd.DataFrame:
     """Return the size of what comes into each normalisation, forwards and backwards, without dropout.
 
     Args:
         run: a Transformer's.
         corpus: of the run's languages.
         split: train, dev or test.
-        at: `start`, with the weights that the training began with, or `best`, with those of the best checkpoint.
+        update: of the best checkpoint or the last, or 0 for the weights that the training began with.
         sentences: of the split that are looked at, the first, at least 1.
 
     Returns:
-        A row for each normalisation, in the order of the data: `run`, `at`; `side`, encoder or decoder; `kind`:
+        A row for each normalisation, in the order of the data: `run`, `update`; `side`, encoder or decoder; `kind`:
         attention, cross-attention, feed-forward or final; `depth`, the layer from 1; `place`, from 1 on a side;
         `activation`, the mean length of the vectors that come in; `gradient`, the mean length of the loss's gradient by
         them, along the residual path as well, the loss being summed over the target's tokens.
 
     Raises:
         CorpusError: no such split, or other languages.
-        RunError: the run is no Transformer's; its weights are asked for and are not here.
+        RunError: the run is no Transformer's; the weights of that update are not here.
     """
     check_languages(run, corpus)
-    model = _model(run, at)
+    model = _model(run, update)
     pairs = _pairs(run, list(islice(corpus.pairs(split), sentences)))
     inside = {"encoder": pairs.source != PAD, "decoder": pairs.target != PAD}
     rows, places = [], {"encoder": 0, "decoder": 0}
@@ -61,27 +57,42 @@ def signals(
         places[sublayer.side] += 1
         activation, gradient = (_mean_length(x, inside[sublayer.side]) for x in (came_in, came_in.grad))
         place = (sublayer.side, sublayer.kind, sublayer.depth, places[sublayer.side])
-        rows.append((run.name, at, *place, activation, gradient))
+        rows.append((run.name, update, *place, activation, gradient))
     return pd.DataFrame(rows, columns=_COLUMNS)
 
 
 def stored_signals(runs: Sequence[Run]) -> pd.DataFrame:
-    """Return the rows of `signals` that are kept with some runs, whatever the text, those of the start first."""
-    found = [answer.frame() for run in runs for answer in answers(run, signals)]
+    """Return the rows of `signals` that are kept with some runs, of one text for each update, the earliest first."""
+    found = [answer.frame() for run in runs for answer in measured_updates(run).values()]
     if not found:
         return pd.DataFrame(columns=_COLUMNS)
-    return pd.concat(found, ignore_index=True).sort_values("at", ascending=False, kind="stable", ignore_index=True)
+    return pd.concat(found, ignore_index=True).sort_values("update", kind="stable", ignore_index=True)
 
 
-def _model(run: Run, at: When) -> TranslationModel:
+def measured_updates(run: Run) -> dict[int, Measure]:
+    """Return the answers that are kept with a run by update, one where several texts were looked at."""
+    return {answer.question.arguments["update"]: answer for answer in answers(run, signals)}
+
+
+def _model(run: Run, update: int) -> TranslationModel:
     if run.recipe.model.family != "transformer":
         raise RunError(f"run {run.name!r}: not a Transformer, which alone has these norms", "choose one that is")
     torch.manual_seed(run.recipe.training.seed)
     model = model_for(run.recipe, run.pipeline)
-    if at == "best":
-        weights, _ = run.weights("best")
-        load_weights(model, weights)
+    if update:
+        load_weights(model, _weights(run, update))
     return model.eval()
+
+
+def _weights(run: Run, update: int) -> Mapping[str, Tensor]:
+    run.check_model()
+    if update == run.best_step:
+        return run.weights("best")[0]
+    if update == run.last_step and run.has_weights("last"):
+        return run.weights("last")[0]
+    raise RunError(
+        f"run {run.name!r}: the weights of update {update} are not here", f"ask for update 0 or {run.best_step}"
+    )
 
 
 def _pairs(run: Run, lines: list[tuple[str, str]]) -> Pairs:

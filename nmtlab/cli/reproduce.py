@@ -18,8 +18,8 @@ def reproduce(
         str,
         typer.Argument(
             help="table-3.4, table-3.6, table-3.8 or table-3.10 of the thesis, or lexical-choice, which says why; on "
-            "normalisation table-3.12, table-3.13, table-3.14, table-3.15, table-3.17 or figure-3.7, or gradients, "
-            "which says why; on search favourites, ambiguity or length-planning."
+            "normalisation table-3.12, table-3.13, table-3.14, table-3.15, table-3.17, figure-3.5 or figure-3.7, or "
+            "gradients, which says why; on search favourites, ambiguity or length-planning."
         ),
     ],
     scale: Annotated[
@@ -44,7 +44,11 @@ def reproduce(
         ),
     ] = "local",
     save: Annotated[
-        bool, typer.Option("--save", help="Also write the cells and the printed table into data/results.")
+        bool,
+        typer.Option(
+            "--save",
+            help="Also write the cells and the printed table into data/results; what is there of other pairs is kept.",
+        ),
     ] = False,
 ) -> None:
     """Run a table of the thesis as a grid of trainings, and print what is measured beside what was published.
@@ -54,13 +58,15 @@ def reproduce(
     says.
     """
     from nmtlab.experiments import cells_of, find_table, in_processes, on_ray, one_by_one, results, run_grid, summary
+    from nmtlab.experiments.comparisons import comparisons
     from nmtlab.workspace import Workspace
 
     workspace = Workspace.find()
     declared = find_table(table)
-    cells = cells_of(declared.only(pair) if pair else declared, scale)
+    wanted = declared.only(pair) if pair else declared
+    cells = cells_of(wanted, scale)
     if plan:
-        _print_plan(declared, scale, cells, workspace)
+        _print_plan(wanted, scale, cells, workspace)
         return
 
     from nmtlab.cli.grid_bar import GridBar
@@ -69,10 +75,10 @@ def reproduce(
     local = one_by_one if workers == 1 else in_processes(workers)
     problems = run_grid(cells, workspace, on_ray(workers) if engine == "ray" else local, bar, should_stop)
     bar.close()
-    measured = results(declared, scale, workspace)
-    _print_table(declared, scale, summary(measured, declared), bar.left_out)
+    measured = results(wanted, scale, workspace)
+    _print_table(wanted, scale, summary(measured, wanted), bar.left_out)
     if save:
-        _save(declared, scale, measured, bar.left_out, workspace)
+        _save(declared, scale, measured, comparisons(wanted, scale, workspace), bar.left_out, workspace)
     for problem in problems:
         print(f"failed: {problem.problem}")
     if should_stop():
@@ -125,7 +131,7 @@ def _print_table(table: "Table", scale: "Scale", lines: "pd.DataFrame", left_out
     rows = [
         [line.row, line.column, *([line.metric] if several else []), _measured(line)]
         + ([_difference(line), _p(line), line.verdict] if table.baseline else [])
-        + [line.published, *([line.published_difference + line.published_mark] if table.baseline else [])]
+        + [_published(line), *([_published_difference(line)] if table.baseline else [])]
         for line in lines.itertuples()
     ]
     if not table.published:
@@ -140,6 +146,8 @@ def _print_table(table: "Table", scale: "Scale", lines: "pd.DataFrame", left_out
         text = "" if scale == "thesis" else "; on other text, so that differences can be compared, not scores"
         there = sources + text if sources else "nothing is here (data/published comes with the checkout)"
         print(f"  published: {there}")
+        if lines["published_mark"].any():
+            print(f"  marks beside what was published: {table.marks}")
     _print_reasons(table, scale, left_out)
 
 
@@ -182,6 +190,14 @@ def _measured(line: object) -> str:
     return ", ".join(said)
 
 
+def _published(line: object) -> str:
+    return line.published + ("" if line.published_difference else line.published_mark)
+
+
+def _published_difference(line: object) -> str:
+    return line.published_difference + (line.published_mark if line.published_difference else "")
+
+
 def _difference(line: object) -> str:
     from nmtlab.experiments.summary import SIGNIFICANT
 
@@ -204,19 +220,36 @@ def _number(value: float, form: str) -> str:
 
 
 def _save(
-    table: "Table", scale: "Scale", measured: "pd.DataFrame", left_out: Mapping[str, str], workspace: "Workspace"
-) -> None:
+    table: "Table", scale: "Scale", measured: "pd.DataFrame", drawn: "pd.DataFrame", left_out: Mapping[str, str],
+    workspace: "Workspace",
+) -> None:  # fmt: skip
     import io
     from contextlib import redirect_stdout
 
+    import pandas as pd
+
     from nmtlab.experiments import summary
+    from nmtlab.experiments.comparisons import read_comparisons
+    from nmtlab.experiments.results import with_kept
+    from nmtlab.experiments.stored import read_cells
     from nmtlab.files import write_text
 
+    cells, text, bootstrap = (
+        workspace.data / "results" / f"{table.name}.{scale}.{ending}" for ending in ("csv", "txt", "bootstrap.csv")
+    )
+    whole = with_kept(measured, read_cells(cells), table) if cells.exists() else measured
+    drawn = pd.concat([drawn, read_comparisons(bootstrap)], ignore_index=True)
     printed = io.StringIO()
     with redirect_stdout(printed):
         print(f"nmtlab reproduce {table.name} --scale {scale}\n")
-        _print_table(table, scale, summary(measured, table), left_out)
-    for ending, text in (("csv", measured.to_csv(index=False)), ("txt", printed.getvalue())):
-        path = workspace.data / "results" / f"{table.name}.{scale}.{ending}"
-        write_text(path, text)
+        without = {row: why for row, why in left_out.items() if row not in set(whole["row"])}
+        _print_table(table, scale, summary(whole, table), without)
+    write_text(cells, whole.to_csv(index=False))
+    write_text(text, "".join(f"{line.rstrip()}\n" for line in printed.getvalue().splitlines()))
+    written = [cells, text]
+    if len(drawn):
+        once = drawn.drop_duplicates(["row", "metric", "system", "than", "seed"])
+        write_text(bootstrap, once.to_csv(index=False))
+        written.append(bootstrap)
+    for path in written:
         print(f"written to {path}")

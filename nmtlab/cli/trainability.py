@@ -18,9 +18,13 @@ def trainability(
     rates: Annotated[str, typer.Option(help="Learning rates, without warm-up.")] = "3e-4,1e-3,3e-3,1e-2,3e-2",
     seeds: Annotated[int, typer.Option(min=1, help="Trainings of each point.")] = 3,
     updates: Annotated[int, typer.Option(min=10, help="Updates of each training.")] = 200,
-    to: Annotated[Path, typer.Option(help="File of the map; what it has already is not trained again.")] = Path(
-        "data/results/trainability.csv"
-    ),
+    to: Annotated[
+        Path | None,
+        typer.Option(
+            help="File of the map; what it has already is not trained again. [default: data/results/trainability.csv "
+            "of the workspace]"
+        ),
+    ] = None,
     source: Source = "",
     target: Target = "",
     set_: Set = None,
@@ -35,7 +39,8 @@ def trainability(
     import torch
     from tqdm import tqdm
 
-    from nmtlab.experiments.trainability import left_to_train, points, read_map, with_outcome
+    from nmtlab.device import choose_device
+    from nmtlab.experiments.trainability import MAP, left_to_train, points, read_map, with_outcome
     from nmtlab.experiments.trainability import trainability as outcomes
     from nmtlab.files import replacing
     from nmtlab.recipe import find_recipe
@@ -43,18 +48,19 @@ def trainability(
     from nmtlab.workspace import Workspace
 
     workspace = Workspace.find()
+    to = to or workspace.data / "results" / MAP
     text = open_corpus(workspace, corpus, source, target)
     settings = changed(find_recipe(recipe), set_, threads)
     torch.set_num_threads(threads)
-    training = ", ".join([recipe, *(set_ or []), f"{updates} updates on {text.name}"])
-    maker = made_by(environment(text.checksum(), torch.device("cpu")))
+    training = ", ".join([recipe, *(set_ or []), f"{updates} updates on {text.name} {text.checksum()[:8]}"])
+    maker = made_by(environment(text.checksum(), choose_device(settings.machine)))
     kept = read_map(to)
     wanted = points(numbers(layers, int, "--layers", 1), numbers(rates, float, "--rates", 1e-9), range(1, seeds + 1))
     left = left_to_train(wanted, training, kept)
     to.parent.mkdir(parents=True, exist_ok=True)
     with tqdm(total=len(wanted), initial=len(wanted) - len(left), unit=" trainings", disable=None, leave=False) as bar:
         for outcome in outcomes(left, settings, text, workspace, updates):
-            kept = with_outcome(kept, outcome, training, maker)
+            kept = with_outcome(read_map(to), outcome, training, maker)  # another process may have added some
             with replacing(to) as temporary:
                 kept.to_csv(temporary, index=False)
             bar.update()

@@ -37,7 +37,7 @@ class DynamicsPage(Page):
         self.verdicts = Table(f"Did they converge? Alive is one that has reached dev BLEU {FLOOR:g}")
         self.gradients, self.spikes = Chart(), Table("Gradient norm by quarter of the training")
         self.quantiles = Table("Quantiles of the gradient norm, by √parameters so that systems compare, × 1,000")
-        self.signals, self.maps = Signals(workspace, self.guarded), Maps()
+        self.signals, self.maps = Signals(workspace, self.guarded), Maps(workspace)
         state = {"runs": self.runs.table, "score": self.score, "over": self.over, "training": self.maps.training}
         body = [
             self.runs, row(self.score, self.over), self.live, self.dev, self.gradients,

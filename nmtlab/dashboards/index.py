@@ -42,7 +42,8 @@ def index_page(workspace: Workspace | None = None) -> Page:
         heading("What has been found so far"),
         Note(
             more + "Confirmed or refuted: the 95 % interval over at least three seeds leaves out zero. Effects are in "
-            "points of the measure. Evidence: the files in data/results, with their commands beside them."
+            "points of the measure; p is the paired bootstrap's, of the median seed. Evidence: the files in data/results, "
+            "with their commands beside them."
         ),
         claims, numbers, look, heading("Runs that can be looked at"), runs, look_at_runs,
     ]  # fmt: skip
@@ -66,5 +67,10 @@ def _look(found: pd.DataFrame, workspace: Workspace) -> str:
 
 
 def _numbers(own: pd.DataFrame) -> pd.DataFrame:
-    shown = own[["pair", "metric", "seeds", "effect", "margin", "verdict", "evidence"]].round(3)
-    return shown.assign(runs=[", ".join(names) for names in own["runs"]]).reset_index(drop=True)
+    names = ["pair", "metric", "seeds", "effect", "margin", "p", "significant", "verdict", "evidence"]
+    shown = own[names].round(3).rename(columns={"significant": "seeds with p < 0.01"})
+    return (
+        shown.dropna(axis="columns", how="all")
+        .assign(runs=[", ".join(names) for names in own["runs"]])
+        .reset_index(drop=True)
+    )

@@ -5,9 +5,9 @@ from contextlib import AbstractContextManager
 
 import ipywidgets as widgets
 
-from nmtlab.analysis.measure import answers, measure
+from nmtlab.analysis.measure import measure
 from nmtlab.analysis.sentences import Text, texts
-from nmtlab.analysis.signals import signals, stored_signals
+from nmtlab.analysis.signals import measured_updates, signals, stored_signals
 from nmtlab.dashboards.chart import Chart
 from nmtlab.dashboards.page import Note
 from nmtlab.dashboards.work import Work
@@ -43,7 +43,7 @@ class Signals(widgets.VBox):
         self._chart.layout.display = "" if len(found) else "none"
         if len(found):
             self._chart.show(signals_figure(found))
-        lacking = [run for run in self._runs if not answers(run, signals)]
+        lacking = [run for run in self._runs if _lacking(run)]
         self._button.layout.display = "" if any(self._text(run) for run in lacking) else "none"
         self._note.say(f"Not measured: {', '.join(run.name for run in lacking)}." if lacking else "")
 
@@ -53,12 +53,21 @@ class Signals(widgets.VBox):
         return next((text for text in own if text.split == "dev"), None)
 
     def _start(self) -> None:
-        wanted = [(run, text) for run in self._runs if not answers(run, signals) and (text := self._text(run))]
-        self._work.start("looking into the norms", 2 * len(wanted), self._measure(wanted), waits=True)
+        wanted = [(run, text, update) for run in self._runs if (text := self._text(run)) for update in _lacking(run)]
+        self._work.start("looking into the norms", len(wanted), self._measure(wanted), waits=True)
 
-    def _measure(self, wanted: Sequence[tuple[Run, Text]]) -> Iterator[None]:
-        for run, text in wanted:
-            for at in ("best", "start"):
-                measure(run, signals, corpus=text.corpus, split=text.split, at=at)
-                yield
+    def _measure(self, wanted: Sequence[tuple[Run, Text, int]]) -> Iterator[None]:
+        for run, text, update in wanted:
+            measure(run, signals, corpus=text.corpus, split=text.split, update=update)
+            yield
         self._draw()
+
+
+def _lacking(run: Run) -> list[int]:
+    """Return the updates that were not measured, of the start and the latest checkpoint that is here."""
+    latest = run.last_step if run.has_weights("last") else run.best_step
+    wanted = [0] if latest is None else [0, latest]
+    measured = measured_updates(run)
+    if not run.has_weights() and measured:
+        return []
+    return [update for update in wanted if update not in measured]

@@ -132,6 +132,8 @@ def _told(stored: Stored, not_begun: list[str]) -> str:
     if sources := list(published(table.name)["source"].unique()):
         other = "" if stored.scale == "thesis" else " It is of other text, so that differences compare, not scores."
         parts.append(f"Published: {'; '.join(sources)}.{other}")
+        if published(table.name)["mark"].any():
+            parts.append(f"Marks beside what was published: {table.marks}.")
     if table.baseline:
         parts.append(
             "Verdict: undecided where the interval of the difference covers zero, or no system of the pair is usable."

@@ -92,6 +92,7 @@ class Table:
         left_out: (row, system) -> why that cell is not run at any scale.
         seeds: scale -> seeds of each cell.
         published: whether it was printed anywhere.
+        marks: what the marks beside the published numbers say.
     """
 
     name: str
@@ -105,6 +106,7 @@ class Table:
     left_out: Mapping[tuple[str, str], str] = field(default_factory=dict)
     seeds: Mapping[Scale, tuple[int, ...]] = field(default_factory=lambda: SEEDS)
     published: bool = True
+    marks: str = "† not significant"
 
     def only(self, names: Iterable[str]) -> "Table":
         """Return the table with some of its rows.

@@ -8,6 +8,7 @@ being made.
 import multiprocessing
 import signal
 import threading
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection, wait
@@ -123,4 +124,7 @@ def made(cell: Cell, workspace: Workspace, on_event: OnGridEvent, should_stop: C
         run = run_cell(cell, workspace, lambda event: on_event(Told(cell, event)), should_stop)
     except NmtlabError as error:
         return Left(cell, "failed", str(error))
+    except Exception as error:  # the other cells are not to be lost with it
+        traceback.print_exc()
+        return Left(cell, "failed", f"run {cell.run!r}: {type(error).__name__}: {error}")
     return Left(cell, run.status)

@@ -6,20 +6,21 @@ print(overall(found), [claim.text for claim in not_measured(found)])
 
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import median_high
 from typing import Literal
 
 import pandas as pd
 
 from nmtlab.experiments.claims import CLAIMS, Claim
+from nmtlab.experiments.comparisons import ps_of, read_comparisons
 from nmtlab.experiments.stored import RESULTS, read_cells
-from nmtlab.experiments.summary import interval, verdict
+from nmtlab.experiments.summary import SIGNIFICANT, interval, verdict
 
 Judgement = Literal["confirmed", "refuted", "undecided"]
 
-COLUMNS = ["claim", "source", "pair", "metric", "seeds", "effect", "margin", "verdict", "runs", "evidence"]
-
-ENOUGH_SEEDS = 3
-"""With fewer nothing is decided: the interval of two rests on a single difference."""
+COLUMNS = [
+    "claim", "source", "pair", "metric", "seeds", "effect", "margin", "p", "significant", "verdict", "runs", "evidence",
+]  # fmt: skip
 
 _JUDGEMENT: dict[str, Judgement] = {"better": "confirmed", "worse": "refuted", "undecided": "undecided"}
 
@@ -38,18 +39,26 @@ def measured_claims(folder: Path = RESULTS, claims: Sequence[Claim] = CLAIMS) ->
     Returns:
         A line for each claim and pair of which there is something to compare, in the order of declaration: `claim`,
         `source`; `pair`, a row of the table; `metric`; `seeds`, that were compared; `effect`, the mean of the
-        differences seed by seed, and its `margin` (95 % of Student's t; NaN of one seed); `verdict`, `confirmed` or
-        `refuted` if the interval leaves out zero, else `undecided`, as also with fewer than three seeds, with a cell
-        that is missing or diverged without a value, or where no system of the pair is good enough for differences to
-        mean something; `runs`, a list of names; `evidence`, the name of the file.
+        differences seed by seed, and its `margin` (95 % of Student's t; NaN of one seed); `p` of the paired bootstrap,
+        that of the median seed, and `significant`, of how many seeds it is below 0.01, missing where there are no
+        sentences to draw from; `verdict`, `confirmed` or `refuted` if the interval leaves out zero, or minus the
+        claim's tolerance, else `undecided`, as also with fewer than three seeds, with a cell that is missing or
+        diverged without a value, or where no system of the pair is good enough for differences to mean something;
+        `runs`, a list of names; `evidence`, the name of the file.
 
     Raises:
         NmtlabError: a file is damaged.
     """
     there = {name for name in (claim.evidence for claim in claims) if (folder / name).is_file()}
     cells = {name: read_cells(folder / name) for name in there}
-    lines = [line for claim in claims if claim.evidence in there for line in _judged(claim, cells[claim.evidence])]
-    return pd.DataFrame(lines, columns=COLUMNS)
+    drawn = {claim.bootstrap: read_comparisons(folder / claim.bootstrap) for claim in claims}
+    lines = [
+        line
+        for claim in claims
+        if claim.evidence in there
+        for line in _judged(claim, cells[claim.evidence], drawn[claim.bootstrap])
+    ]
+    return pd.DataFrame(lines, columns=COLUMNS).astype({"p": float, "significant": "Int64"})
 
 
 def overall(measured: pd.DataFrame) -> pd.DataFrame:
@@ -67,12 +76,13 @@ def not_measured(measured: pd.DataFrame, claims: Sequence[Claim] = CLAIMS) -> li
     return [claim for claim in claims if claim.text not in set(measured["claim"])]
 
 
-def _judged(claim: Claim, cells: pd.DataFrame) -> list[dict[str, object]]:
+def _judged(claim: Claim, cells: pd.DataFrame, drawn: pd.DataFrame) -> list[dict[str, object]]:
     but = [row.name for row in claim.but]
     cells = cells[(cells["metric"] == claim.measure.name) & ~cells["row"].isin(but)]
     if claim.absolute:
         cells = cells.assign(value=cells["value"].abs())
-    lines = (_line(claim, row, own) for row, own in cells.groupby("row", sort=False))
+    ps = ps_of(claim, drawn)
+    lines = (_line(claim, row, own) | _significance(ps.get(row, [])) for row, own in cells.groupby("row", sort=False))
     return [line for line in lines if line["seeds"]]
 
 
@@ -81,7 +91,8 @@ def _line(claim: Claim, row: str, cells: pd.DataFrame) -> dict[str, object]:
     known = compared["value"].notna()
     differences = _differences(compared, claim.system, claim.than)
     effect, margin = interval(differences)
-    usable = (cells["value"] >= claim.measure.usable).any() and known.all() and len(differences) >= ENOUGH_SEEDS
+    usable = (cells["value"] >= claim.measure.usable).any() and known.all()
+    forgiven = claim.tolerance if claim.expects == "higher" else -claim.tolerance
     return {
         "claim": claim.text,
         "source": claim.source,
@@ -90,10 +101,16 @@ def _line(claim: Claim, row: str, cells: pd.DataFrame) -> dict[str, object]:
         "seeds": len(differences),
         "effect": effect,
         "margin": margin,
-        "verdict": _JUDGEMENT[verdict(differences, bool(usable), claim.expects == "lower")],
+        "verdict": _JUDGEMENT[verdict([d + forgiven for d in differences], bool(usable), claim.expects == "lower")],
         "runs": compared.loc[known, "run"].tolist(),
         "evidence": claim.evidence,
     }
+
+
+def _significance(ps: Sequence[float]) -> dict[str, object]:
+    if not ps:
+        return {"p": None, "significant": None}
+    return {"p": median_high(ps), "significant": sum(p < SIGNIFICANT for p in ps)}
 
 
 def _differences(cells: pd.DataFrame, system: str, than: str | float) -> list[float]:

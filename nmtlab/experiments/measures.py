@@ -9,8 +9,9 @@ import numpy as np
 from sacrebleu.metrics.base import Metric
 
 from nmtlab.analysis.beams import decoded, outcome, sweep, varied
-from nmtlab.analysis.convergence import FLOOR
+from nmtlab.analysis.convergence import FLOOR, convergence
 from nmtlab.analysis.depth import g_trends
+from nmtlab.analysis.dynamics import gradient_curve, gradient_quantiles, spike_counts
 from nmtlab.analysis.lexical_choice import lexical_choice
 from nmtlab.analysis.measure import measure, measure_by_sentence
 from nmtlab.analysis.radius import last_perplexity
@@ -227,7 +228,7 @@ class GTrend(_OfSeedsAlone):
 
 @dataclass(frozen=True)
 class GradientLeft(_OfSeedsAlone):
-    """What is left of a Transformer's gradient when it has come down through one side, at the best checkpoint.
+    """What is left of a Transformer's gradient when it has come down through one side, at the end of training.
 
     In powers of ten: that before the first normalisation to that before the last (`nmtlab.analysis.signals`).
 
@@ -246,12 +247,51 @@ class GradientLeft(_OfSeedsAlone):
 
     def value(self, run: Run, corpus: ParallelCorpus) -> float:
         """Return the number, from the run's folder if it has been asked for before; -inf if nothing is left."""
-        found = measure(run, signals, corpus=corpus, split=self.split)
+        found = measure(run, signals, corpus=corpus, split=self.split, update=run.last_step)
         gradients = found.loc[found["side"] == self.side, "gradient"]
         return float(np.log10(gradients.iloc[0] / gradients.iloc[-1]))
 
 
-Measure = Bleu | TrainPerplexity | Finding | Searched | Missed | GTrend | GradientLeft
+@dataclass(frozen=True)
+class GradientNorm(_OfSeedsAlone):
+    """How large the gradient is after the warm-up, and how often it leaps (`nmtlab.analysis.dynamics`; Figure 3.5).
+
+    Args:
+        name: what is measured.
+        quantity: `norm`, the median; `component`, the same by the root of the number of parameters; `spikes` in a
+            thousand updates of the last quarter.
+        lower_is_better: which way the thesis wants it.
+    """
+
+    name: str
+    quantity: Literal["norm", "component", "spikes"]
+    lower_is_better: bool = True
+    split: ClassVar[None] = None
+
+    def value(self, run: Run, corpus: ParallelCorpus) -> float:
+        """Return the number."""
+        if self.quantity == "spikes":
+            return float(spike_counts(gradient_curve(run))["per_thousand"].iloc[-1])
+        found = gradient_quantiles(run, first=run.recipe.training.warmup + 1, quantiles=[0.5])
+        return float(found[self.quantity].iloc[0])
+
+
+@dataclass(frozen=True)
+class Alive(_OfSeedsAlone):
+    """Whether a training came alive (`nmtlab.analysis.convergence`): 1 or 0, NaN where it was too early to tell."""
+
+    name: str = "alive"
+    split: ClassVar[None] = None
+    lower_is_better: ClassVar[bool] = False
+    of_nothing: ClassVar[float] = 0.0
+
+    def value(self, run: Run, corpus: ParallelCorpus) -> float:
+        """Return the number."""
+        told = {"alive": 1.0, "too early": math.nan}
+        return told.get(convergence([run])["verdict"].iloc[0], 0.0)
+
+
+Measure = Bleu | TrainPerplexity | Finding | Searched | Missed | GTrend | GradientLeft | GradientNorm | Alive
 """A number in a table. Where no system of a row reaches `usable`, differences between them mean nothing. Of a training
 that diverged before it had a checkpoint, and can translate nothing, it is `of_nothing`."""
 
@@ -279,6 +319,10 @@ SEARCH_ERRORS = Missed("% missed by beam 4", "errors")
 EMPTY_FAVOURITES = Missed("% whose best is empty", "empty")
 LENGTH_OF_BEST = Missed("length of the best", "length_ratio", percent=False, lower_is_better=False)
 EMPTY_RANK = Missed("beam the empty one enters", "empty_rank", percent=False, lower_is_better=False)
+ALIVE = Alive()
+GRADIENT_NORM = GradientNorm("gradient norm", "norm")
+GRADIENT_COMPONENT = GradientNorm("gradient norm / √parameters", "component")
+GRADIENT_SPIKES = GradientNorm("spikes in 1,000 updates", "spikes")
 GRADIENT_LEFT = (GradientLeft("encoder"), GradientLeft("decoder"))
 
 G_SLOPES = tuple(

@@ -110,12 +110,16 @@ def _make(
 ) -> None:
     board = ray.remote(_Board).options(num_cpus=0).remote()
     task = ray.remote(_work).options(num_cpus=1)
-    working = {task.remote(cell, workspace, board): cell for cell in cells}
-    stopping = False
-    while working:
+    waiting, working, stopping = list(cells), {}, False
+    while waiting or working:
         if should_stop() and not stopping:
             stopping = True
+            waiting.clear()
             ray.get(board.stop.remote())
+        # A task that waits for the board lends its core to the next: so many are begun, not more.
+        while waiting and len(working) < max(1, int(ray.cluster_resources().get("CPU", 1))):
+            cell = waiting.pop(0)
+            working[task.remote(cell, workspace, board)] = cell
         ended, _ = ray.wait(list(working), timeout=_LOOK_EVERY)
         for event in ray.get(board.heard.remote()):
             on_event(event)

@@ -66,6 +66,28 @@ def results(table: Table, scale: Scale, workspace: Workspace) -> pd.DataFrame:
     return pd.DataFrame(lines, columns=COLUMNS).astype(NUMBERS)
 
 
+def with_kept(measured: pd.DataFrame, kept: pd.DataFrame, table: Table) -> pd.DataFrame:
+    """Return the cells of a table with those that were measured before and are not here now.
+
+    Args:
+        measured: of `results`.
+        kept: the same of another time or machine; cells that the table has no more are left out.
+        table: its declaration.
+    """
+    orders = {
+        "row": [row.name for row in table.rows],
+        "metric": [measure.name for measure in table.measures],
+        "column": [system.name for system in table.systems],
+    }
+    cells = pd.concat([own[own["status"] != NOT_RUN] for own in (measured, kept)] + [measured], ignore_index=True)
+    cells = cells.drop_duplicates(["row", "column", "metric", "seed"])
+    for name, order in orders.items():
+        cells = cells[cells[name].isin(order)]
+    places = [cells[name].map(order.index) for name, order in orders.items()]
+    ordered = pd.concat([*places, cells["seed"]], axis=1).sort_values([*orders, "seed"], kind="stable").index
+    return cells.loc[ordered].reset_index(drop=True)
+
+
 def _printed(table: str) -> dict[tuple[str, str, str], dict[str, str]]:
     """Return what was published, by row, column and metric."""
     return {

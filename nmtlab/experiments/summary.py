@@ -15,6 +15,9 @@ Verdict = Literal["better", "worse", "undecided"]
 SIGNIFICANT = 0.01
 """Level of the bootstrap in thesis 3.2."""
 
+ENOUGH_SEEDS = 3
+"""With fewer nothing is decided: the interval of two rests on a single difference."""
+
 # The 97.5th percentile of Student's t with 1 to 30 degrees of freedom, from the printed tables.
 _T = (
     12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
@@ -30,11 +33,11 @@ class Interval(NamedTuple):
 
 
 def interval(values: Sequence[float]) -> Interval:
-    """Return mean and 95 % interval by Student's t; with a single value there is no interval."""
+    """Return mean and 95 % interval by Student's t; there is none of a single value, or with one that is infinite."""
     if not values:
         return Interval(math.nan, math.nan)
-    if len(values) < 2:
-        return Interval(values[0], math.nan)
+    if len(values) < 2 or not all(map(math.isfinite, values)):
+        return Interval(fmean(values), math.nan)
     return Interval(fmean(values), _T[min(len(values) - 1, len(_T)) - 1] * stdev(values) / math.sqrt(len(values)))
 
 
@@ -47,10 +50,11 @@ def verdict(differences: Sequence[float], usable: bool, lower_is_better: bool = 
         lower_is_better: of the measure.
 
     Returns:
-        `undecided` if the 95 % interval of the mean difference covers zero, or if there is no interval.
+        `undecided` if the 95 % interval of the mean difference covers zero, or there is none, or of fewer than
+        `ENOUGH_SEEDS`.
     """
     mean, margin = interval(differences)
-    if not usable or not abs(mean) > margin:
+    if not usable or len(differences) < ENOUGH_SEEDS or not abs(mean) > margin:
         return "undecided"
     return "better" if (mean < 0) == lower_is_better else "worse"
 
@@ -67,7 +71,8 @@ def summary(results: pd.DataFrame, table: Table) -> pd.DataFrame:
         a value; `mean` and `margin` (95 % of Student's t); `difference` to the baseline and its `difference_margin`,
         over the seeds that both have; `p` of the paired bootstrap, that of the median seed; `significant`, of how many
         seeds p is below 0.01; `verdict`, empty of the baseline itself; `diverged`, of how many seeds training did;
-        `missing`, how many are not finished; and `published`, `published_difference`, `published_mark` as printed.
+        `missing`, how many are not finished; `published` and `published_mark` as printed, and `published_difference`,
+        worked out from these where it was not.
     """
     measures = {measure.name: measure for measure in table.measures}
     lines = []
@@ -84,7 +89,7 @@ def summary(results: pd.DataFrame, table: Table) -> pd.DataFrame:
                 whole = own["value"].notna().all() and baseline["value"].notna().all()
                 line["verdict"] = verdict(differences, usable and whole, lower)
             lines.append(line)
-    return pd.DataFrame(lines, columns=_COLUMNS)
+    return _published_compared(pd.DataFrame(lines, columns=_COLUMNS), table.baseline)
 
 
 def with_published(lines: pd.DataFrame, table: Table) -> pd.DataFrame:
@@ -107,9 +112,26 @@ def with_published(lines: pd.DataFrame, table: Table) -> pd.DataFrame:
         return lines
     order = [row.name for row in table.rows]
     kinds = lines.select_dtypes("number").dtypes
-    return pd.concat([lines, added.astype(kinds)], ignore_index=True).sort_values(
+    whole = pd.concat([lines, added.astype(kinds)], ignore_index=True).sort_values(
         "row", key=lambda row: row.map(order.index), kind="stable", ignore_index=True
     )
+    return _published_compared(whole, table.baseline)
+
+
+def _published_compared(lines: pd.DataFrame, baseline: str) -> pd.DataFrame:
+    """Work out the published differences that were not printed, where both values are numbers."""
+    printed = lines[lines["column"] == baseline].set_index(["row", "metric"])["published"]
+    differences = []
+    for line in lines.itertuples():
+        base = printed.get((line.row, line.metric), "")
+        known = line.column != baseline and _is_number(line.published) and _is_number(base)
+        worked_out = f"{float(line.published) - float(base):+.2f}" if known else ""
+        differences.append(line.published_difference or worked_out)
+    return lines.assign(published_difference=differences)
+
+
+def _is_number(printed: str) -> bool:
+    return printed.replace(".", "", 1).isdigit()
 
 
 _COLUMNS = [

@@ -16,6 +16,7 @@ import torch
 
 from nmtlab.device import choose_device
 from nmtlab.errors import NmtlabError
+from nmtlab.experiments.stored import RESULTS
 from nmtlab.models.interface import Pairs
 from nmtlab.recipe import Recipe
 from nmtlab.text.batches import Batch, Batches
@@ -150,10 +151,18 @@ def _endless(encoded: EncodedCorpus, batch_tokens: int, seed: int) -> Iterator[B
         yield from batches.epoch(epoch)
 
 
+MAP = "trainability.csv"
+
 COLUMNS = [
     "training", "placement", "init", "layers", "rate", "seed", "verdict", "updates", "loss", "unigram",
     "first_gradient", "commit", "machine",
 ]  # fmt: skip
+
+
+def map_path(workspace: Workspace) -> Path:
+    """Return the file of the maps that are looked at: the workspace's, or the checkout's if it has none."""
+    own = workspace.data / "results" / MAP
+    return own if own.exists() else RESULTS / MAP
 
 
 def read_map(path: Path) -> pd.DataFrame:

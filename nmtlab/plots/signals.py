@@ -8,32 +8,32 @@ from nmtlab.plots.theme import BELOW, dressed, plain, styles
 
 _SIDES = ("encoder", "decoder")
 _QUANTITIES = {"activation": "length of the vectors", "gradient": "length of their gradient"}
-_DASHES = {"start": "dot", "best": "solid"}
 _FAR_APART = 1000
 """Where the largest size is so many times the smallest, powers of ten are all that has a label."""
 _FACTS = "before %{customdata[0]}, layer %{customdata[1]}: %{y:.3g}"
-_WHEN = {"start": "at the start", "best": "at the best"}
 
 
 def signals_figure(signals: pd.DataFrame) -> go.Figure:
     """Draw sizes over the places of norms: a panel for each side and quantity, a colour a run, dotted at the start.
 
     Args:
-        signals: rows of `analysis.signals.signals`, of one run or several, at the start, the best checkpoint or both.
+        signals: rows of `analysis.signals.signals`, of one run or several, at one update or several.
     """
     figure = make_subplots(
         rows=2, cols=2, subplot_titles=["encoder", "decoder"], shared_xaxes=True, horizontal_spacing=0.08,
         vertical_spacing=0.08,
     )  # fmt: skip
     style, named = styles(signals["run"]), set()
-    for (run, at), own in signals.groupby(["run", "at"], sort=False):
-        name = f"{plain(str(run))}, {_WHEN[at]}"
+    for (run, update), own in signals.groupby(["run", "update"], sort=False):
+        when = f"update {update:,}" if update else "at the start"
+        name = f"{plain(str(run))}, {when}"
+        line = {"color": style[run]["color"], "dash": "solid" if update else "dot"}
         for row, quantity in enumerate(_QUANTITIES, start=1):
             for column, side in enumerate(_SIDES, start=1):
                 some = own[own["side"] == side]
                 figure.add_scatter(
                     x=some["place"], y=some[quantity], mode="lines+markers", name=name, legendgroup=name,
-                    showlegend=name not in named, line={"color": style[run]["color"], "dash": _DASHES[at]},
+                    showlegend=name not in named, line=line,
                     customdata=some[["kind", "depth"]],
                     hovertemplate=_FACTS + "<extra>" + name + "</extra>",
                     row=row, col=column,

@@ -121,6 +121,14 @@ class Run:
         return load_facts(self._checkpoint("best"))["step"] if self.has_weights() else None
 
     @property
+    def last_step(self) -> int | None:
+        """Step of the last checkpoint, which a packed run has no more; None if there was none."""
+        if self.packed:
+            end = self.metrics("end")
+            return int(end["step"].iloc[-1]) if len(end) else None
+        return load_facts(self._checkpoint("last"))["step"] if self.has_weights("last") else None
+
+    @property
     def sentences(self) -> ParallelCorpus | None:
         """The dev sentences that were packed with the run, if any: a corpus with nothing but dev."""
         folder, languages = self.folder / "sentences", self.recipe.corpus

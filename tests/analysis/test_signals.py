@@ -47,7 +47,7 @@ def test_before_the_first_norm_are_the_embedded_words(run, tiny_corpus):
     model = start(run)
     where = torch.arange(pairs.source.shape[1])
     embedded = model._embed(model.source_embedding, pairs.source, 0, where)[pairs.source != PAD]
-    first = signals(run, tiny_corpus, at="start", sentences=7).iloc[0]
+    first = signals(run, tiny_corpus, sentences=7).iloc[0]
     assert first["activation"] == pytest.approx(embedded.norm(dim=1).mean().item(), rel=1e-5)
 
 
@@ -61,7 +61,7 @@ def test_the_gradient_before_the_closing_norm_is_that_of_the_output_layer_alone(
     smoothing = run.recipe.training.label_smoothing
     loss, _ = cross_entropy(model.output(model.decoder_norm(x)).float(), gold, smoothing)
     loss.backward()
-    last = signals(run, tiny_corpus, at="start", sentences=7).iloc[-1]
+    last = signals(run, tiny_corpus, sentences=7).iloc[-1]
     assert (last["side"], last["kind"]) == ("decoder", "final")
     assert last["gradient"] == pytest.approx(x.grad.norm(dim=1).mean().item(), rel=1e-4)
 
@@ -77,14 +77,22 @@ def test_the_gradient_before_the_first_norm_has_every_way_the_words_take_in_it(r
     monkeypatch.setattr(model, "_embed", as_leaf)
     Objective(model, run.recipe.training.label_smoothing)(pairs)[0].backward()
     gradient = leaves[0].grad[pairs.source != PAD]
-    first = signals(run, tiny_corpus, at="start", sentences=7).iloc[0]
+    first = signals(run, tiny_corpus, sentences=7).iloc[0]
     assert first["gradient"] == pytest.approx(gradient.norm(dim=1).mean().item(), rel=1e-4)
 
 
-def test_start_and_best_are_not_the_same_weights(run, tiny_corpus):
-    begun, best = (signals(run, tiny_corpus, at=at) for at in ("start", "best"))
-    assert not np.allclose(begun["gradient"], best["gradient"], rtol=0.01)
-    assert (set(begun["at"]), set(best["at"])) == ({"start"}, {"best"})
+def test_the_start_the_best_checkpoint_and_the_last_have_other_weights(run, tiny_corpus):
+    assert 0 < run.best_step < run.last_step
+    found = [signals(run, tiny_corpus, update=update) for update in (0, run.best_step, run.last_step)]
+    begun, best, last = (own["gradient"].to_numpy() for own in found)
+    assert not np.allclose(begun, best, rtol=0.01)
+    assert not np.allclose(best, last, rtol=0.001)
+    assert [set(own["update"]) for own in found] == [{0}, {run.best_step}, {run.last_step}]
+
+
+def test_weights_that_are_not_kept_are_named_with_those_that_are(run, tiny_corpus):
+    with pytest.raises(RunError, match=f"update 7 are not here.*ask for update 0 or {run.best_step}"):
+        signals(run, tiny_corpus, update=7)
 
 
 def test_padding_does_not_count(run, tiny_corpus):

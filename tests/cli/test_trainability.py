@@ -7,15 +7,17 @@ SMALL = ("--recipe", "transformer-tiny", "--layers", "1", "--rates", "1e-3,1e-2"
 WIDTH = ("--set", "model.d_model=16", "--set", "text.vocabulary_size=60")
 
 
-def test_a_map_is_drawn_and_gone_on_with(nmtlab, data):
-    said = nmtlab("trainability", "tiny", *SMALL, *WIDTH, "--to", "map.csv")
+def test_a_map_is_drawn_and_gone_on_with(nmtlab, data, tiny_corpus):
+    path, text = data / "results/trainability.csv", tiny_corpus.checksum()[:8]
+    said = nmtlab("trainability", "tiny", *SMALL, *WIDTH)
     assert (said.code, said.err) == (0, "")
-    kept = pd.read_csv("map.csv")
+    kept = pd.read_csv(path)
     assert len(kept) == 2 * 2 * 2
-    assert set(kept["training"]) == {"transformer-tiny, model.d_model=16, text.vocabulary_size=60, 10 updates on tiny"}
+    told = f"transformer-tiny, model.d_model=16, text.vocabulary_size=60, 10 updates on tiny {text}"
+    assert set(kept["training"]) == {told}
     assert set(kept["verdict"]) <= {"alive", "dead", "diverged"}
-    again = nmtlab("trainability", "tiny", *SMALL, *WIDTH, "--seeds", 2, "--to", "map.csv")
-    both = pd.read_csv("map.csv")
+    again = nmtlab("trainability", "tiny", *SMALL, *WIDTH, "--seeds", 2)
+    both = pd.read_csv(path)
     assert both.iloc[:8].equals(kept)
     assert len(both) == 16
     assert " of 2" in again.out

@@ -7,10 +7,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from nmtlab.analysis.measure import answers
+from nmtlab.analysis.measure import answers, measure
 from nmtlab.analysis.signals import signals
 from nmtlab.dashboards.signals import Signals
 from nmtlab.runs.run import Run, open_run
+from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.workspace import Workspace
 
 GALLERY = Path(__file__).parents[2] / "data/gallery"
@@ -33,7 +34,7 @@ def test_what_was_measured_is_drawn_at_once(deep):
     part, run = Signals(deep, nullcontext), open_run(DEEP, deep)
     part.show([run])
     stored = pd.concat([answer.frame() for answer in answers(run, signals)])
-    own = stored[(stored["side"] == "encoder") & (stored["at"] == "start")]
+    own = stored[(stored["side"] == "encoder") & (stored["update"] == 0)]
     assert drawn(part)[f"{DEEP}, at the start"] == own["gradient"].tolist()
     assert len(drawn(part)) == 2
     assert (part._button.layout.display, part._note.value) == ("none", "")
@@ -45,9 +46,20 @@ def test_what_was_not_is_measured_on_a_click_where_text_and_weights_are_here(hos
     assert (part._chart.layout.display, part._note.value) == ("none", "Not measured: hostile.")
     assert part._button.layout.display == ""
     part._button.click()
-    assert {answer.question.arguments["at"] for answer in answers(run, signals)} == {"start", "best"}
-    assert set(drawn(part)) == {"hostile, at the start", "hostile, at the best"}
+    assert {answer.question.arguments["update"] for answer in answers(run, signals)} == {0, run.last_step}
+    assert set(drawn(part)) == {"hostile, at the start", f"hostile, update {run.last_step:,}"}
     assert (part._button.layout.display, part._note.value) == ("none", "")
+    shutil.rmtree(run.folder / "measures")
+
+
+def test_what_was_measured_in_part_can_be_completed(hostile):
+    part, run = Signals(hostile, nullcontext), open_run("hostile", hostile)
+    corpus = ParallelCorpus.open(hostile.corpus_folder("hostile"), "de", "en")
+    measure(run, signals, corpus=corpus, update=run.last_step)
+    part.show([run])
+    assert part._button.layout.display == ""
+    part._button.click()
+    assert len(drawn(part)) == 2
     shutil.rmtree(run.folder / "measures")
 
 

@@ -1,5 +1,6 @@
 """Claims of the seeds judged by tables of numbers: worked out by hand, and those of the checkout computed again."""
 
+import dataclasses
 import math
 from pathlib import Path
 
@@ -141,6 +142,32 @@ def test_pairs_of_which_it_is_not_claimed_or_with_nothing_to_compare_are_left_ou
     assert judged(tmp_path, claim, lines).index.tolist() == ["tu-en"]
 
 
+def test_what_is_as_good_may_be_a_little_worse(tmp_path):
+    as_good = dataclasses.replace(BETTER, tolerance=0.5)
+    for values, said in (
+        ([9.8, 11.9, 13.7], "confirmed"),  # -0.2 ± 0.25
+        ([10.0, 12.0, 14.0], "confirmed"),
+        ([9.4, 11.5, 13.3], "undecided"),  # -0.6 ± 0.25
+        ([9.0, 11.1, 12.9], "refuted"),  # -1.0 ± 0.25
+    ):
+        found = judged(tmp_path, as_good, cells("tied", [10.0, 12.0, 14.0]) + cells("fixnorm", values)).loc["tu-en"]
+        assert found["verdict"] == said
+        assert found["effect"] == pytest.approx(sum(values) / 3 - 12)
+    lower = dataclasses.replace(as_good, expects="lower")
+    lines = cells("tied", [10.0, 12.0, 14.0]) + cells("fixnorm", [10.2, 12.1, 14.3])
+    assert judged(tmp_path, lower, lines).loc["tu-en", "verdict"] == "confirmed"
+
+
+def test_the_bootstrap_stands_beside_the_interval_where_there_is_one(tmp_path):
+    lines = cells("tied", [10.0, 12.0, 14.0]) + cells("fixnorm", [11.0, 13.2, 15.1])
+    without = judged(tmp_path, BETTER, lines).loc["tu-en"]
+    assert without[["p", "significant"]].isna().all()
+    drawn = "".join(f"tu-en,test BLEU,fixnorm,tied,{seed},{p}\n" for seed, p in ((1, 0.004), (2, 0.03), (3, 0.001)))
+    (tmp_path / BETTER.bootstrap).write_text(f"row,metric,system,than,seed,p\n{drawn}")
+    found = judged(tmp_path, BETTER, lines).loc["tu-en"]
+    assert (found["p"], found["significant"], found["verdict"]) == (0.004, 2, "confirmed")
+
+
 def test_claims_whose_table_is_not_there_are_named(tmp_path):
     nothing = measured_claims(tmp_path / "nowhere", [BETTER, LEFT])
     assert (list(nothing), len(nothing), len(overall(nothing))) == (COLUMNS, 0, 0)
@@ -204,7 +231,7 @@ def test_a_declared_claim_can_be_measured_in_its_table(claim):
 
 def test_no_claim_is_declared_twice():
     assert len({claim.text for claim in CLAIMS}) == len(CLAIMS)
-    compared = {(c.table.name, c.measure.name, c.system, c.than) for c in CLAIMS}
+    compared = {(c.table.name, c.measure.name, c.system, c.than, tuple(r.name for r in c.but)) for c in CLAIMS}
     assert len(compared) == len(CLAIMS)
 
 
@@ -218,7 +245,7 @@ def test_a_claim_about_a_printed_table_holds_of_the_printed_numbers(claim):
     values = own.pivot(index="row", columns="column", values="value")[[claim.system, claim.than]].astype(str)
     values = values.replace("fails?", "0", regex=True).astype(float).dropna()  # what fails translates nothing
     difference = (values[claim.system] - values[claim.than]).mean()
-    assert difference > 0 if claim.expects == "higher" else difference < 0
+    assert difference > -claim.tolerance if claim.expects == "higher" else difference < claim.tolerance
 
 
 def test_what_is_said_of_the_measured_tables_is_what_pandas_finds_in_them():
@@ -243,7 +270,8 @@ def test_what_is_said_of_the_measured_tables_is_what_pandas_finds_in_them():
         bleu = line.metric.endswith("BLEU")
         whole = len(differences) == len(grid) == 3 and (not bleu or table["value"].max() >= 5)
         margin = T[3] * differences.sem()
-        low, high = (line.effect - margin, line.effect + margin) if whole else (-1, 1)
+        effect = line.effect + (claim.tolerance if claim.expects == "higher" else -claim.tolerance)
+        low, high = (effect - margin, effect + margin) if whole else (-1, 1)
         holds, fails = (low > 0, high < 0) if claim.expects == "higher" else (high < 0, low > 0)
         assert line.verdict == ("confirmed" if holds else "refuted" if fails else "undecided")
         if whole:

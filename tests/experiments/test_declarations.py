@@ -137,6 +137,19 @@ def test_warm_ups_and_depths_are_those_of_tables_3_12_and_3_15():
         assert {cell.recipe.training.schedule for cell in deep} == {"no-warmup"}
 
 
+@pytest.mark.parametrize(
+    ("name", "column", "scales"),
+    [("table-3.14", "NoWarmup", SCALES), ("table-3.15", "PreNorm, 6 layers", ("small", "thesis"))],
+)
+def test_a_constant_rate_is_to_the_peak_of_the_warm_up_as_in_the_thesis(name, column, scales):
+    for scale in scales:
+        for cell in cells_of(find_table(name), scale):
+            settings = cell.recipe.training
+            peak = settings.rate_scale / (cell.recipe.model.d_model * settings.warmup) ** 0.5
+            if cell.column == column:
+                assert settings.constant_rate / peak == pytest.approx(3e-4 * (512 * 8000) ** 0.5, rel=0.06)
+
+
 def test_a_system_may_differ_otherwise_at_each_scale():
     rates = {
         scale: {cell.column: cell.recipe.training.rate_scale for cell in cells_of(find_table("table-3.14"), scale)}

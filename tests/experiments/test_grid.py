@@ -8,6 +8,7 @@ from little_table import little_table
 
 from nmtlab.errors import CorpusError
 from nmtlab.experiments import Row, Setup, cells_of, in_processes, results, run_grid
+from nmtlab.experiments import cells as cells_module
 from nmtlab.experiments.corpora import Brought
 from nmtlab.experiments.engines import _start
 from nmtlab.experiments.events import Counted, Left, NoText, Told
@@ -83,6 +84,22 @@ def test_a_cell_with_a_problem_does_not_keep_the_others_from_being_made(tiny_rec
     assert dict(results(table, "tiny", space)[["column", "status"]].to_numpy()) == {
         "fixnorm": "not run", "tied": "finished",
     }  # fmt: skip
+
+
+def test_a_cell_with_a_problem_that_nobody_thought_of_does_not_either(tiny_recipe, space, tmp_path, monkeypatch, capfd):
+    table = little_table(tmp_path, tiny_recipe, seeds=(1,))
+    train = cells_module.train
+
+    def break_down(name: str, *arguments, **named):
+        if "norm-layer" in name:
+            raise MemoryError("no room")
+        return train(name, *arguments, **named)
+
+    monkeypatch.setattr(cells_module, "train", break_down)
+    (problem,) = run_grid(cells_of(table, "tiny")[::-1], space)
+    assert problem.problem == f"run {problem.cell.run!r}: MemoryError: no room"
+    assert "break_down" in capfd.readouterr().err  # the whole story, for who mends it
+    assert results(table, "tiny", space)["status"].tolist() == ["finished", "not run"]
 
 
 def test_processes_come_to_the_same_results_and_a_killed_one_is_gone_on_with_as_if_nothing_had_happened(grid, space):

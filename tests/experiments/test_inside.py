@@ -24,7 +24,7 @@ def test_trends_of_g_are_those_of_the_analysis(run, tiny_corpus):
 
 
 def test_what_is_left_of_the_gradient_is_the_first_norms_to_the_last_ones_of_a_side(run, tiny_corpus):
-    found = signals(run, tiny_corpus)
+    found = signals(run, tiny_corpus, update=run.last_step)
     for left in GRADIENT_LEFT:
         gradients = found[found["side"] == left.side].set_index("place")["gradient"]
         expected = math.log10(gradients[1] / gradients[gradients.index.max()])

@@ -53,9 +53,11 @@ def test_a_stopped_grid_on_ray_is_gone_on_with(grid, space):
     run_grid(cells, space, on_ray(1), told.append, lambda: any(isinstance(event, Told) for event in told))
     assert {(event.status, event.problem) for event in told if isinstance(event, Left)} == {("stopped", "")}
     again = []
-    run_grid(cells[:1], space, on_ray(1), again.append)
+    run_grid(cells[:2], space, on_ray(1), again.append)
     (counted,) = [event for event in again if isinstance(event, Counted)]
-    assert counted.pending == (cells[0],)
+    assert counted.pending == tuple(cells[:2])
+    own = [event.cell for event in again if isinstance(event, Told | Left)]
+    assert own == sorted(own, key=cells.index)  # one core: one at a time, though a task that waits lends its own
     assert losses(Run(space.run_folder(cells[0].run))) == losses(Run(grid.workspace.run_folder(cells[0].run)))
 
 

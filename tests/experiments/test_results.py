@@ -5,6 +5,7 @@ import json
 import math
 import shutil
 
+import pandas as pd
 import pytest
 import sacrebleu
 
@@ -12,7 +13,7 @@ from nmtlab.analysis.translations import translations
 from nmtlab.experiments import cells_of, plan_grid, results, run_grid, summary
 from nmtlab.experiments.estimate import expected_seconds, seconds_left
 from nmtlab.experiments.measures import DEV_BLEU, TEST_BLEU, TRAIN_PERPLEXITY
-from nmtlab.experiments.results import COLUMNS
+from nmtlab.experiments.results import COLUMNS, with_kept
 from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.tokenizers import Words
@@ -31,6 +32,20 @@ def test_a_line_for_each_cell_and_measure_with_where_it_comes_from(grid):
         assert line.commit.rstrip("+") == run.environment["code"].get("commit", "")[:12]
         assert line.machine.startswith(run.environment["machine"].get("gpu", run.environment["machine"]["processor"]))
     assert (found["recipe"] == ["little", "little", "little.norm-layer", "little.norm-layer"]).all()
+
+
+def test_what_was_measured_elsewhere_is_kept_beside_what_is_here(grid):
+    there = results(grid.table, "tiny", grid.workspace)
+    nowhere = there.assign(status="not run", value=float("nan"), run="", commit="")
+    other = there.assign(row="hu-en", value=7.0)
+    kept = pd.concat([nowhere.assign(status="finished", value=1.0), other, there.assign(column="gone")])
+    pd.testing.assert_frame_equal(with_kept(there, kept, grid.table).query("row == 'ha-en'"), there)
+    mixed = with_kept(nowhere, pd.concat([there[:2], other]), grid.table)
+    assert mixed[["row", "column", "seed"]].to_numpy().tolist() == [
+        [row, column, seed] for row in ("ha-en", "hu-en") for column in ("tied", "fixnorm") for seed in (1, 2)
+    ]
+    assert mixed["status"].tolist() == ["finished"] * 2 + ["not run"] * 2 + ["finished"] * 4
+    assert mixed["value"][:2].tolist() == there["value"][:2].tolist()
 
 
 def test_what_was_published_stands_beside_it(grid):

@@ -28,6 +28,12 @@ def test_one_value_has_no_interval_and_none_has_no_mean():
     assert math.isnan(interval([]).mean)
 
 
+def test_with_an_infinite_value_there_is_no_interval():
+    mean, margin = interval([-math.inf, 1.0, 2.0])
+    assert mean == -math.inf
+    assert math.isnan(margin)
+
+
 @pytest.mark.parametrize("size", [2, 3, 5, 11, 31])
 def test_the_interval_holds_the_mean_19_times_in_20(size):
     draw = random.Random(size)
@@ -44,6 +50,8 @@ def test_the_interval_holds_the_mean_19_times_in_20(size):
         ([1.0, -0.2, 1.1], "undecided"),  # 0.63 ± 1.80
         ([0.0, 0.0, 0.0], "undecided"),
         ([2.0], "undecided"),  # one seed has no interval
+        ([8.0, 8.1], "undecided"),  # 8.05 ± 0.64, of two seeds alone
+        ([-math.inf, -math.inf, -1.0], "undecided"),
         ([], "undecided"),
     ],
 )
@@ -115,13 +123,13 @@ def test_a_cell_that_is_missing_or_diverged_without_a_score_leaves_the_system_un
 
 
 def test_measures_are_kept_apart_and_perplexity_is_better_when_lower(tmp_path, tiny_recipe):
-    lines = cells("tied", [10.0, 12.0]) + cells("tied", [4.0, 4.2], "train perplexity")
-    lines += cells("fixnorm", [10.1, 12.1]) + cells("fixnorm", [3.0, 3.21], "train perplexity")
+    lines = cells("tied", [10.0, 12.0, 14.0]) + cells("tied", [4.0, 4.2, 4.4], "train perplexity")
+    lines += cells("fixnorm", [10.1, 12.1, 14.1]) + cells("fixnorm", [3.0, 3.21, 3.39], "train perplexity")
     frame = pd.DataFrame(lines, columns=COLUMNS).astype({"seed": "Int64", "value": float, "p": float})
     found = summary(frame, little_table(tmp_path, tiny_recipe, measures=(DEV_BLEU, TRAIN_PERPLEXITY)))
     assert len(found) == 4
     fixnorm = found[(found["column"] == "fixnorm") & (found["metric"] == "train perplexity")].iloc[0]
-    assert fixnorm["difference"] == pytest.approx(-0.995)
+    assert fixnorm["difference"] == pytest.approx(-1)
     assert fixnorm["verdict"] == "better"
 
 
@@ -143,6 +151,16 @@ def test_what_is_published_of_a_pair_that_is_not_run_stands_beside_the_rest():
     assert (added[["seeds", "missing", "diverged"]] == 0).all(axis=None)
     assert list(dict.fromkeys(found["row"])) == [row.name for row in table.rows]
     pd.testing.assert_frame_equal(found[found["row"] != "en-vi"].reset_index(drop=True), lines)
+
+
+def test_published_differences_that_were_not_printed_are_worked_out():
+    found = summary(read_cells(RESULTS / "table-3.13.small.csv"), find_table("table-3.13"))
+    found = with_published(found, find_table("table-3.13")).set_index(["row", "column"])["published_difference"]
+    assert found["sk-en", "PreNorm + fixnorm + ScaleNorm"] == "+0.88"  # 30.25 - 29.37
+    assert found["sk-en", "PostNorm + LayerNorm"] == ""
+    assert found["de-en", "PreNorm + LayerNorm"] == ""
+    printed = summary(read_cells(RESULTS / "table-3.6.small.csv"), find_table("table-3.6"))
+    assert set(printed["published_difference"]) <= {"", *published("table-3.6")["difference"]}
 
 
 def test_where_every_published_pair_is_run_nothing_is_added():

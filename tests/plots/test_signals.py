@@ -6,12 +6,12 @@ from nmtlab.plots import signals_figure
 
 SIGNALS = pd.DataFrame(
     [
-        ("<b>deep</b>", at, side, kind, 1, place, size * place, size / place)
-        for at, size in (("start", 10.0), ("best", 40.0))
+        ("<b>deep</b>", update, side, kind, 1, place, size * place, size / place)
+        for update, size in ((0, 10.0), (1200, 40.0))
         for side, kinds in (("encoder", ("attention", "feed-forward")), ("decoder", ("attention", "cross-attention")))
         for place, kind in enumerate(kinds, start=1)
     ],
-    columns=["run", "at", "side", "kind", "depth", "place", "activation", "gradient"],
+    columns=["run", "update", "side", "kind", "depth", "place", "activation", "gradient"],
 )
 
 
