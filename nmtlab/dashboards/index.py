@@ -42,8 +42,7 @@ def index_page(workspace: Workspace | None = None) -> Page:
         heading("What has been found so far"),
         Note(
             more + "Confirmed or refuted: the 95 % interval over at least three seeds leaves out zero. Effects are in "
-            "points of the measure; p is the paired bootstrap's, of the median seed. Evidence: the files in data/results, "
-            "with their commands beside them."
+            "points of the measure; p is the paired bootstrap's, of the median seed. Evidence: files in data/results."
         ),
         claims, numbers, look, heading("Runs that can be looked at"), runs, look_at_runs,
     ]  # fmt: skip

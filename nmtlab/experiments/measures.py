@@ -11,7 +11,7 @@ from sacrebleu.metrics.base import Metric
 from nmtlab.analysis.beams import decoded, outcome, sweep, varied
 from nmtlab.analysis.convergence import FLOOR, convergence
 from nmtlab.analysis.depth import g_trends
-from nmtlab.analysis.dynamics import gradient_curve, gradient_quantiles, spike_counts
+from nmtlab.analysis.dynamics import gradient_curve, gradient_quantiles
 from nmtlab.analysis.lexical_choice import lexical_choice
 from nmtlab.analysis.measure import measure, measure_by_sentence
 from nmtlab.analysis.radius import last_perplexity
@@ -254,26 +254,28 @@ class GradientLeft(_OfSeedsAlone):
 
 @dataclass(frozen=True)
 class GradientNorm(_OfSeedsAlone):
-    """How large the gradient is after the warm-up, and how often it leaps (`nmtlab.analysis.dynamics`; Figure 3.5).
+    """How large the gradient is after the warm-up, and how noisy in the end (`nmtlab.analysis.dynamics`; Figure 3.5).
 
     Args:
         name: what is measured.
-        quantity: `norm`, the median; `component`, the same by the root of the number of parameters; `spikes` in a
-            thousand updates of the last quarter.
+        quantity: `norm`, the median; `component`, a thousand times that by the root of the number of parameters;
+            `noise`, of the last quarter of the updates the 99th percentile of the norm by the median around it.
         lower_is_better: which way the thesis wants it.
     """
 
     name: str
-    quantity: Literal["norm", "component", "spikes"]
+    quantity: Literal["norm", "component", "noise"]
     lower_is_better: bool = True
     split: ClassVar[None] = None
 
     def value(self, run: Run, corpus: ParallelCorpus) -> float:
         """Return the number."""
-        if self.quantity == "spikes":
-            return float(spike_counts(gradient_curve(run))["per_thousand"].iloc[-1])
+        if self.quantity == "noise":
+            curve = gradient_curve(run)
+            late = curve.iloc[-len(curve) // 4 :]
+            return float((late["norm"] / late["median"]).quantile(0.99))
         found = gradient_quantiles(run, first=run.recipe.training.warmup + 1, quantiles=[0.5])
-        return float(found[self.quantity].iloc[0])
+        return float(found[self.quantity].iloc[0]) * (1000 if self.quantity == "component" else 1)
 
 
 @dataclass(frozen=True)
@@ -321,8 +323,8 @@ LENGTH_OF_BEST = Missed("length of the best", "length_ratio", percent=False, low
 EMPTY_RANK = Missed("beam the empty one enters", "empty_rank", percent=False, lower_is_better=False)
 ALIVE = Alive()
 GRADIENT_NORM = GradientNorm("gradient norm", "norm")
-GRADIENT_COMPONENT = GradientNorm("gradient norm / √parameters", "component")
-GRADIENT_SPIKES = GradientNorm("spikes in 1,000 updates", "spikes")
+GRADIENT_COMPONENT = GradientNorm("1,000 × gradient norm / √parameters", "component")
+GRADIENT_NOISE = GradientNorm("gradient norm, 99th percentile / median", "noise")
 GRADIENT_LEFT = (GradientLeft("encoder"), GradientLeft("decoder"))
 
 G_SLOPES = tuple(

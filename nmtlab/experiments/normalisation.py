@@ -13,8 +13,8 @@ from nmtlab.experiments.measures import (
     G_SLOPES,
     GRADIENT_COMPONENT,
     GRADIENT_LEFT,
+    GRADIENT_NOISE,
     GRADIENT_NORM,
-    GRADIENT_SPIKES,
     LATE_G,
     OUTPUT_G,
     TOKENIZED_TEST_BLEU,
@@ -185,10 +185,10 @@ TABLE_3_17 = Table(
 # The runs of Table 3.13, asked for what Figure 3.5 draws.
 FIGURE_3_5 = Table(
     name="figure-3.5",
-    title="How large the gradient is, and how often it leaps",
+    title="How large the gradient is, and how noisy towards the end",
     rows=ALL_PAIRS,
     systems=TABLE_3_13.systems,
-    measures=(GRADIENT_NORM, GRADIENT_COMPONENT, GRADIENT_SPIKES),
+    measures=(GRADIENT_NORM, GRADIENT_COMPONENT, GRADIENT_NOISE),
     baseline=POST_LAYER.name,
     changes=SIZES,
     published=False,

@@ -79,8 +79,9 @@ def with_kept(measured: pd.DataFrame, kept: pd.DataFrame, table: Table) -> pd.Da
         "metric": [measure.name for measure in table.measures],
         "column": [system.name for system in table.systems],
     }
-    cells = pd.concat([own[own["status"] != NOT_RUN] for own in (measured, kept)] + [measured], ignore_index=True)
-    cells = cells.drop_duplicates(["row", "column", "metric", "seed"])
+    run = [own[own["status"] != NOT_RUN] for own in (measured, kept)]
+    cells = pd.concat([*run, measured, kept], ignore_index=True)
+    cells = cells.drop_duplicates(["row", "column", "metric", "seed"])  # the first of each stays
     for name, order in orders.items():
         cells = cells[cells[name].isin(order)]
     places = [cells[name].map(order.index) for name, order in orders.items()]

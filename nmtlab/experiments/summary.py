@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from statistics import fmean, median_high, stdev
 from typing import Literal, NamedTuple
 
@@ -125,7 +126,7 @@ def _published_compared(lines: pd.DataFrame, baseline: str) -> pd.DataFrame:
     for line in lines.itertuples():
         base = printed.get((line.row, line.metric), "")
         known = line.column != baseline and _is_number(line.published) and _is_number(base)
-        worked_out = f"{float(line.published) - float(base):+.2f}" if known else ""
+        worked_out = f"{Decimal(line.published) - Decimal(base):+}" if known else ""
         differences.append(line.published_difference or worked_out)
     return lines.assign(published_difference=differences)
 

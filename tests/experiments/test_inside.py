@@ -2,11 +2,22 @@
 
 import math
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from nmtlab.analysis.depth import g_trends
 from nmtlab.analysis.signals import signals
-from nmtlab.experiments.measures import G_SLOPES, GRADIENT_LEFT, LATE_G, OUTPUT_G
+from nmtlab.experiments.measures import (
+    ALIVE,
+    G_SLOPES,
+    GRADIENT_COMPONENT,
+    GRADIENT_LEFT,
+    GRADIENT_NOISE,
+    GRADIENT_NORM,
+    LATE_G,
+    OUTPUT_G,
+)
 from nmtlab.training.trainer import train
 from nmtlab.workspace import Workspace
 
@@ -21,6 +32,26 @@ def test_trends_of_g_are_those_of_the_analysis(run, tiny_corpus):
     found = g_trends(run)
     assert {trend.name: trend.value(run, tiny_corpus) for trend in (*G_SLOPES, LATE_G, OUTPUT_G)} == found
     assert LATE_G.significance([run], run, tiny_corpus) == {}
+
+
+def test_the_size_and_the_noise_of_the_gradient_are_those_of_its_log(run, tiny_corpus):
+    logged = run.gradient_norms()
+    norms = logged["norm"].to_numpy()
+    after = np.sort(norms[run.recipe.training.warmup :])
+    median = GRADIENT_NORM.value(run, tiny_corpus)
+    assert median == after[(len(after) - 1) // 2]
+    parameters = sum(weights.numel() for weights in run.weights()[0].values())
+    assert GRADIENT_COMPONENT.value(run, tiny_corpus) == pytest.approx(1000 * median / math.sqrt(parameters), rel=0.01)
+    around = [np.median(norms[max(0, at - 50) : at + 51]) for at in range(len(norms))]
+    late = (norms / around)[-len(norms) // 4 :]
+    assert GRADIENT_NOISE.value(run, tiny_corpus) == pytest.approx(np.quantile(late, 0.99))
+
+
+@pytest.mark.parametrize(("verdict", "value"), [("alive", 1), ("plateaued", 0), ("diverged", 0), ("too early", None)])
+def test_alive_is_what_convergence_says(run, tiny_corpus, monkeypatch, verdict, value):
+    monkeypatch.setattr("nmtlab.experiments.measures.convergence", lambda runs: pd.DataFrame({"verdict": [verdict]}))
+    found = ALIVE.value(run, tiny_corpus)
+    assert math.isnan(found) if value is None else found == value
 
 
 def test_what_is_left_of_the_gradient_is_the_first_norms_to_the_last_ones_of_a_side(run, tiny_corpus):
