@@ -88,12 +88,13 @@ def open_ensemble(
     search: SearchSettings | None = None,
     mean: Mean = "arithmetic",
     machine: MachineSettings | None = None,
+    which: Which = "best",
 ) -> Translator:
     """Return a translator with the weights of several runs.
 
     Args:
         runs: neural, with the same vocabularies; the first one's settings count where none are given.
-        search, machine: as of `open_system`.
+        search, machine, which: as of `open_system`.
         mean: of the probabilities of the next token, arithmetic or geometric.
 
     Raises:
@@ -108,7 +109,7 @@ def open_ensemble(
                 f"runs {first.name!r} and {run.name!r}: not the same vocabularies",
                 "train both on the same corpus with the same text settings",
             )
-    systems = [open_system(run, search, machine=machine or first.recipe.machine) for run in runs]
+    systems = [open_system(run, search, which, machine or first.recipe.machine) for run in runs]
     return Translator(
         Ensemble([system.model for system in systems], mean), first.pipeline, search or first.recipe.search
     )

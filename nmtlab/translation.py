@@ -81,6 +81,7 @@ class Translator:
         on_progress: Callable[[int], None] = lambda lines: None,
         search: Search | None = None,
         prefixes: Sequence[str] | None = None,
+        abreast: int | None = None,
     ) -> list[Translation]:
         """Translate lines; a blank one stays blank.
 
@@ -90,6 +91,7 @@ class Translator:
             on_progress: told how many more lines are done.
             search: another way of searching than the settings' beam, which then decides how many there are.
             prefixes: how the translation of each line begins, plain text, empty where nothing is begun; only of a beam.
+            abreast: how many hypotheses of a line `search` keeps at once; the beam size if not given.
         """
         begun = None if prefixes is None else [self._begun(prefix) for prefix in prefixes]
         search = search or self._beam(n_best, begun)
@@ -99,7 +101,7 @@ class Translator:
         on_progress(len(lines) - len(filled))
         was_training = self.model.training
         self.model.eval()
-        abreast = self.settings.beam_size * (self.settings.lengths if self.model.plans_length else 1)
+        abreast = abreast or self.settings.beam_size * (self.settings.lengths if self.model.plans_length else 1)
         budget = max(1, self.settings.batch_tokens // abreast)
         for batch in sorted_batches([len(row) for row in ids], budget):
             source = torch.from_numpy(pad([ids[i] for i in batch])).to(self.model.output_types.device)

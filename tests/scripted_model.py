@@ -47,6 +47,7 @@ class ScriptedModel:
         return ScriptedState([[()] for _ in memory], memory)
 
     columns, predicted, plans_length = TranslationModel.columns, TranslationModel.predicted, False
+    attendable = TranslationModel.attendable
 
     def step(self, state: ScriptedState, token: Tensor, record: bool = False, attention: Tensor | None = None) -> Step:
         self.steps += 1

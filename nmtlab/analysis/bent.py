@@ -46,7 +46,7 @@ def decode_again(
         weight: that this token gets in every layer and head, 0 to 1; the others share the rest as they did.
 
     Raises:
-        NmtlabError: there is no such position.
+        NmtlabError: there is no such position, or it cannot be attended to.
         RunError: a phrase-based run, one without weights, or one that plans lengths.
     """
     translator = opened(system)
@@ -58,6 +58,8 @@ def decode_again(
         if not 0 <= place < ids.shape[1]:
             last = ids.shape[1] - 1
             raise NmtlabError(f"{name} {place}: there are {last} tokens", f"choose a number from 0 to {last}")
+    if not model.attendable(source_ids)[0, source_position]:
+        raise NmtlabError(f"source position {source_position}: this system never looks at the end", "choose a word")
     (forced,) = force(model, source_ids, target_ids)
     moved = torch.from_numpy(_moved(forced.attention[:, :, position], source_position, weight)).to(device)
     attention = moved.new_full((moved.shape[0], 1, position + 1, *moved.shape[1:]), torch.nan)

@@ -16,6 +16,18 @@ def check_languages(run: Run, corpus: ParallelCorpus) -> None:
         )
 
 
+def plans_length(run: Run) -> bool:
+    """Return whether a run plans lengths: then it is searched by p(length) · p, whatever score is asked for."""
+    model = run.recipe.model
+    return model.family == "transformer" and model.plan_length
+
+
+def check_has_end(run: Run) -> None:
+    """Raise `RunError` if a run plans lengths: its translations have no end that could be searched for."""
+    if plans_length(run):
+        raise RunError(f"run {run.name!r}: it plans lengths and has no end to search for", "choose one that does not")
+
+
 def check_has_decoder(run: Run) -> None:
     """Raise `RunError` if a run is a phrase-based system, which has no attention, logits or embeddings to look at."""
     if run.recipe.model.family == "phrase":

@@ -4,6 +4,7 @@ rows = measure_by_sentence(run, search_errors, corpus=corpus, limit=500)
 print(error_rates(rows))
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
@@ -11,7 +12,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from nmtlab.analysis.checks import check_has_decoder, check_languages
+from nmtlab.analysis.checks import check_has_decoder, check_has_end, check_languages
 from nmtlab.analysis.search_tree import LOG_PROB, rank_of_nothing
 from nmtlab.models.interface import TranslationModel
 from nmtlab.recipe import SearchSettings
@@ -57,11 +58,12 @@ def search_errors(
 
     Raises:
         CorpusError: no such split, or other languages.
-        RunError: a phrase-based run, or one without weights.
+        RunError: a phrase-based run, one that plans lengths, or one without weights.
         RecipeError: the score has a coverage penalty.
     """
     check_languages(run, corpus)
     check_has_decoder(run)
+    check_has_end(run)
     system = open_system(run, search, machine=machine)
     pairs = list(islice(corpus.pairs(split), start, limit))
     sources = system.pipeline.encode_source([source for source, _ in pairs])
@@ -98,10 +100,11 @@ def error_rates(found: pd.DataFrame) -> pd.Series:
         `sentences`; `complete`, the share of which exact search ended within its budget; of these alone, `errors`, the
         share in which the beam missed the best, `empty`, the share whose best is the empty translation, and
         `beam_empty`, the share whose beam is; `length_ratio` and `beam_length_ratio`, of the best's and the beam's
-        length to the reference's; `empty_rank` and `expansions`, their medians over all.
+        length to the reference's; `empty_rank` and `expansions`, their medians over all. Where there are none of them
+        it is NaN.
     """
     done = found[found["complete"]]
-    reference = done["reference_length"].sum()
+    reference = float(done["reference_length"].sum()) or math.nan
     return pd.Series(
         {
             "sentences": len(found),
@@ -117,22 +120,22 @@ def error_rates(found: pd.DataFrame) -> pd.Series:
     )
 
 
-def by_reference_length(found: pd.DataFrame, edges: Sequence[int] = (0, 5, 10, 15, 20, 30, 1000)) -> pd.DataFrame:
+def by_reference_length(found: pd.DataFrame, edges: Sequence[float] = (0, 6, 11, 16, 21, 31, math.inf)) -> pd.DataFrame:
     """Return how the best's length and the share of empty ones go with the reference's length.
 
     Args:
         found: rows of `search_errors`; those whose exact search did not end are left out.
-        edges: of the bins, ascending; a bin has the lengths above its lower edge, up to its upper one.
+        edges: of the bins, ascending; a bin has the lengths from its lower edge on, below its upper one.
 
     Returns:
-        A row for each bin that has a sentence: `from`, `to`; `sentences`; `reference_length`, `exact_length`,
-        `beam_length`, their means; `empty`, the share whose best is empty.
+        A row for each bin that has a sentence: `from`, `to`, its shortest and longest length; `sentences`;
+        `reference_length`, `exact_length`, `beam_length`, their means; `empty`, the share whose best is empty.
     """
     done = found[found["complete"]].assign(empty=lambda rows: rows["exact_length"] == 0)
-    bins = pd.cut(done["reference_length"], list(edges))
+    bins = pd.cut(done["reference_length"], list(edges), right=False)
     grouped = done.groupby(bins, observed=True)
     means = grouped[["reference_length", "exact_length", "beam_length", "empty"]].mean()
     edges_of = pd.DataFrame(
-        {"from": [one.left + 1 for one in means.index], "to": [one.right for one in means.index]}, index=means.index
+        {"from": [one.left for one in means.index], "to": [one.right - 1 for one in means.index]}, index=means.index
     )
     return edges_of.assign(sentences=grouped.size()).join(means).reset_index(drop=True)

@@ -19,8 +19,11 @@ RunName = Annotated[str, typer.Argument(help="Name of a run.")]
 CorpusName = Annotated[str, typer.Option(help="Corpus to translate. [default: the run's own]")]
 Limit = Annotated[int | None, typer.Option(min=1, help="Sentences, the first. [default: all]")]
 Score = Annotated[
-    Literal["log-prob", "average", "length-normalised", "word-reward"],
-    typer.Option(help="What is searched for; alpha, gamma and coverage by --set search.alpha=..."),
+    Literal["log-prob", "average", "length-normalised", "word-reward"] | None,
+    typer.Option(
+        help="What is searched for; alpha, gamma and coverage by --set search.alpha=... [default: log-prob]",
+        show_default=False,
+    ),
 ]
 Csv = Annotated[Path | None, typer.Option("--csv", help="Also write the numbers behind it into this file.")]
 
@@ -30,7 +33,7 @@ def search_errors(
     corpus: CorpusName = "",
     split: Split = "test",
     limit: Limit = None,
-    score: Score = "log-prob",
+    score: Score = None,
     budget: Annotated[
         int, typer.Option(min=1, help="Most hypotheses that exact search continues, a sentence.")
     ] = 20000,
@@ -45,8 +48,10 @@ def search_errors(
 
     Each sentence's answer is kept with the run: after Ctrl-C the same command goes on.
     """
+    import pandas as pd
     from tqdm import tqdm
 
+    from nmtlab.analysis.beams import described
     from nmtlab.analysis.measure import measure_by_sentence
     from nmtlab.analysis.search_errors import by_reference_length, error_rates
     from nmtlab.analysis.search_errors import search_errors as errors
@@ -60,9 +65,12 @@ def search_errors(
         )  # fmt: skip
     _write(found, csv)
     rates = error_rates(found)
+    if not rates["complete"]:
+        print(f"none of {len(found)} sentences was searched to the end within {budget:,} hypotheses: raise --budget")
+        return
     shares = {"errors": "missed by the beam", "empty": "best is empty", "beam_empty": "beam's is empty"}
     print_table(
-        f"{run}, {text.name} {split}: beam {search.beam_size}, {_said(search)}",
+        f"{run}, {text.name} {split}: beam {search.beam_size}, {described(opened, search)}",
         ["sentences", "searched to the end", *shares.values(), "length of the best", "of the beam's", "rank of empty"],
         [
             [f"{rates['sentences']:.0f}", f"{rates['complete']:.1%}", *(f"{rates[name]:.1%}" for name in shares)]
@@ -74,8 +82,9 @@ def search_errors(
     print("  lengths are to the reference's, in tokens; what was not searched to the end counts in the first two alone")
     print("  rank of empty: the smallest beam that the empty translation enters, the median of the sentences")
     bins = by_reference_length(found)
+    ends = zip(bins["from"], bins["to"], strict=True)
     shown = {
-        "tokens": bins["from"].map("{:g}".format) + " to " + bins["to"].map("{:g}".format),
+        "tokens": pd.Series([f"{one:g} to {to:g}" if to < math.inf else f"{one:g} or more" for one, to in ends]),
         "sentences": bins["sentences"].map("{:,}".format),
         "best": bins["exact_length"].map("{:.1f}".format),
         "beam's": bins["beam_length"].map("{:.1f}".format),
@@ -89,10 +98,13 @@ def beam_sweep(
     corpus: CorpusName = "",
     split: Split = "test",
     limit: Limit = None,
-    score: Score = "log-prob",
-    beams: Annotated[str, typer.Option(help="Beam sizes.")] = "1,2,4,8,12,16,32,64,100,200",
+    score: Score = None,
+    beams: Annotated[str, typer.Option(help="Beam sizes. [default: 1,2,4,8,12,16,32,64,100,200]")] = "",
     alphas: Annotated[str, typer.Option(help="Values of alpha, with one beam instead.")] = "",
     gammas: Annotated[str, typer.Option(help="Values of gamma, with one beam instead.")] = "",
+    lengths: Annotated[
+        str, typer.Option(help="How many lengths are tried, with one beam instead, of a run that plans them.")
+    ] = "",
     beam: Beam = None,
     source: Source = "",
     target: Target = "",
@@ -105,20 +117,28 @@ def beam_sweep(
     With --split dev and --gammas or --alphas, the reward of a word or the strength of length normalisation is tuned.
     What was found is kept with the run: after Ctrl-C the same command goes on with the next value.
     """
+    import pandas as pd
     from tqdm import tqdm
 
-    from nmtlab.analysis.beams import sweep, varied
+    from nmtlab.analysis.beams import described, sweep, varied
+    from nmtlab.analysis.checks import plans_length
     from nmtlab.cli.tables import print_table
+    from nmtlab.errors import NmtlabError
 
-    opened, text, search, machine = _asked(run, corpus, source, target, set_, threads, beam, score)
-    field, values = _swept(beams, alphas, gammas)
+    field, values = _swept({"--beams": beams, "--alphas": alphas, "--gammas": gammas, "--lengths": lengths}, beam)
+    needed = {"alpha": "length-normalised", "gamma": "word-reward"}.get(field)
+    if needed and score not in (None, needed):
+        raise NmtlabError(f"--{field}s: the score {score} has none", f"leave --score out, or give {needed}")
+    opened, text, search, machine = _asked(run, corpus, source, target, set_, threads, beam, needed or score)
+    if field == "lengths" and not plans_length(opened):
+        raise NmtlabError(f"--lengths: run {run!r} plans none", "choose one of the recipe 'planned'")
     searches = varied(search, field, values)
     total = len(searches) * min(limit or text.count(split), text.count(split))
     with tqdm(total=total, unit=" sentences", disable=None, leave=False) as bar:
         found = sweep(opened, text, searches, split, limit, bar.update, machine)
     _write(found, csv)
     shown = {
-        field.replace("beam_size", "beam"): found[field].map("{:g}".format),
+        field.replace("beam_size", "beam"): pd.Series([f"{value:g}" for value in values]),
         "BLEU": found["bleu"].map("{:.2f}".format),
         "length": found["length_ratio"].map("{:.3f}".format),
         "empty": found["empty"].map("{:.1%}".format),
@@ -126,48 +146,53 @@ def beam_sweep(
         "log p": found["log_prob"].map("{:.2f}".format),
     }
     sentences = found["sentences"].iloc[0]
-    how = search.score if field != "beam_size" else _said(search)
+    how = described(opened, search) if field == "beam_size" else f"beam {search.beam_size}, {needed or 'planned'}"
     print_table(f"{run}, {text.name} {split}, {sentences:,} sentences, {how}", list(shown), _rows(shown), set(shown))
     print("  length is to the reference's, in words")
 
 
-def _swept(beams: str, alphas: str, gammas: str) -> tuple[str, list[float]]:
+def _swept(options: dict[str, str], beam: int | None) -> tuple[str, list[float]]:
     """Return which field is varied, and its values."""
     from nmtlab.cli.options import numbers
     from nmtlab.errors import NmtlabError
 
-    if alphas and gammas:
-        raise NmtlabError("--alphas and --gammas: one at a time", "leave one out")
-    if alphas:
-        return "alpha", numbers(alphas, float, "--alphas", least=0)
-    if gammas:
-        return "gamma", numbers(gammas, float, "--gammas", least=-math.inf)
-    return "beam_size", numbers(beams, int, "--beams", least=1)
+    given = [option for option, values in options.items() if values]
+    if len(given) > 1:
+        raise NmtlabError(f"{given[0]} and {given[1]}: one at a time", "leave one out")
+    if given == ["--beams"] and beam:
+        raise NmtlabError("--beams and --beam: which is it?", "leave one out")
+    option = given[0] if given else "--beams"
+    field, kind, least = {
+        "--beams": ("beam_size", int, 1), "--alphas": ("alpha", float, 0), "--gammas": ("gamma", float, -math.inf),
+        "--lengths": ("lengths", int, 1),
+    }[option]  # fmt: skip
+    return field, numbers(options[option] or "1,2,4,8,12,16,32,64,100,200", kind, option, least=least)
 
 
 def _asked(
     run: str, corpus: str, source: str, target: str, set_: list[str] | None, threads: int | None, beam: int | None,
-    score: str,
+    score: str | None,
 ) -> "tuple[Run, ParallelCorpus, SearchSettings, MachineSettings]":  # fmt: skip
     """Return the run, the text, the way of searching and the machine that are asked for."""
+    from nmtlab.analysis.checks import plans_length
+    from nmtlab.errors import NmtlabError
     from nmtlab.runs.run import open_run
     from nmtlab.workspace import Workspace
 
     workspace = Workspace.find()
     opened = open_run(run, workspace)
+    if score and plans_length(opened):
+        raise NmtlabError(
+            f"run {run!r} plans lengths: it is searched by p(length) times p alone", "leave the score out"
+        )
     own = opened.recipe.corpus
     text = open_corpus(workspace, corpus or own.name, source or own.source, target or own.target)
-    recipe = run_recipe(opened.recipe, [f"search.score={score}", *(set_ or [])], threads, beam)
+    recipe = run_recipe(opened.recipe, [f"search.score={score or 'log-prob'}", *(set_ or [])], threads, beam)
     return opened, text, recipe.search, recipe.machine
 
 
 def _rows(columns: "dict[str, pd.Series]") -> list[list[str]]:
     return [list(row) for row in zip(*columns.values(), strict=True)]
-
-
-def _said(search: "SearchSettings") -> str:
-    parts = {"length-normalised": f", alpha {search.alpha:g}", "word-reward": f", gamma {search.gamma:g}"}
-    return search.score + parts.get(search.score, "") + (f", coverage {search.coverage:g}" if search.coverage else "")
 
 
 def _write(found: "pd.DataFrame", csv: Path | None) -> None:

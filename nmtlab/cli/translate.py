@@ -8,15 +8,13 @@ import typer
 from nmtlab.cli.options import Beam, Set, Threads, read_text, run_recipe
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping
 
-    from torch import Tensor
-
-    from nmtlab.models.interface import TranslationModel
     from nmtlab.recipe import SearchSettings
     from nmtlab.runs.run import Run
-    from nmtlab.search.hypothesis import Hypothesis
     from nmtlab.translation import Search, Translation, Translator
+
+_SCORES = tuple(f"search.{name}=" for name in ("score", "alpha", "gamma", "coverage"))
 
 
 def translate(
@@ -40,20 +38,25 @@ def translate(
         ),
     ] = None,
     mean: Annotated[
-        Literal["arithmetic", "geometric"], typer.Option(help="Of the probabilities of an ensemble's runs.")
-    ] = "arithmetic",
+        Literal["arithmetic", "geometric"] | None,
+        typer.Option(help="Of the probabilities of an ensemble's runs. [default: arithmetic]", show_default=False),
+    ] = None,
     prefix: Annotated[
         Path | None, typer.Option(help="How translations begin: a line of this file for each of the text.")
     ] = None,
     samples: Annotated[int, typer.Option(min=0, help="Draw so many translations of each, instead of searching.")] = 0,
-    temperature: Annotated[float, typer.Option(help="Of what is drawn from.")] = 1.0,
-    top_k: Annotated[int, typer.Option(min=0, help="Draw from the k most probable types alone; 0: from all.")] = 0,
-    top_p: Annotated[float, typer.Option(help="Draw from the fewest types that have so much probability.")] = 1.0,
-    seed: Annotated[int, typer.Option(min=0, help="Of what is drawn.")] = 1,
+    temperature: Annotated[float | None, typer.Option(help="Of what is drawn from. [default: 1]")] = None,
+    top_k: Annotated[
+        int | None, typer.Option(min=1, help="Draw from the k most probable types alone. [default: from all]")
+    ] = None,
+    top_p: Annotated[
+        float | None, typer.Option(help="Draw from the fewest types that have so much probability. [default: from all]")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Of what is drawn. [default: 1]")] = None,
     groups: Annotated[
         int, typer.Option(min=0, help="Search with so many beams that are kept apart, and show the best of each.")
     ] = 0,
-    strength: Annotated[float, typer.Option(min=0, help="How much they are kept apart.")] = 0.5,
+    strength: Annotated[float | None, typer.Option(min=0, help="How much they are kept apart. [default: 0.5]")] = None,
     last: Annotated[bool, typer.Option("--last", help="Use the last checkpoint instead of the best.")] = False,
     set_: Set = None,
     threads: Threads = None,
@@ -64,27 +67,35 @@ def translate(
     from nmtlab.systems import open_ensemble, open_system
     from nmtlab.workspace import Workspace
 
+    drawing = {"--temperature": temperature, "--top-k": top_k, "--top-p": top_p, "--seed": seed}
+    _check_belongs(samples > 0, "--samples", drawing)
+    _check_belongs(groups > 0, "--groups", {"--strength": strength})
+    _check_belongs(bool(with_), "--with", {"--mean": mean})
     workspace = Workspace.find()
     opened = open_run(run, workspace)
     recipe = run_recipe(opened.recipe, set_, threads, beam)
+    ways = {"--prefix": prefix, "--samples": samples, "--groups": groups}
+    _check(opened, ways, n_best, set_ or [], drawing)
     if n_best > recipe.search.beam_size:
         raise RecipeError(
             f"--n-best {n_best} is more than the beam size {recipe.search.beam_size}", f"add --beam {n_best} or more"
         )
-    lines = read_text(input)
+    lines, which = read_text(input), "last" if last else "best"
     if with_:
         others = [open_run(name, workspace) for name in with_]
-        system = open_ensemble([opened, *others], recipe.search, mean, recipe.machine)
+        system = open_ensemble([opened, *others], recipe.search, mean or "arithmetic", recipe.machine, which)
     else:
-        system = open_system(opened, recipe.search, "last" if last else "best", recipe.machine)
-    _check(opened, {"--prefix": prefix, "--samples": samples, "--groups": groups}, temperature, top_p)
+        system = open_system(opened, recipe.search, which, recipe.machine)
     more: dict[str, Any] = {}  # what a phrase-based system knows nothing of
     if prefix:
         more["prefixes"] = _prefixes(prefix, lines)
     elif samples:
-        more["search"] = _drawn(samples, temperature, top_k, top_p, recipe.search.extra_length, seed)
+        drawn = _drawn(
+            recipe.search, samples, temperature or 1.0, top_k or 0, top_p or 1.0, 1 if seed is None else seed
+        )
+        more |= {"search": drawn, "abreast": samples}
     elif groups:
-        more["search"] = _apart(recipe.search, groups, strength)
+        more["search"] = _apart(recipe.search, groups, 0.5 if strength is None else strength)
     found = _with_progress(system, lines, n_best, more)
     shown = [row for number, translation in enumerate(found, start=1) for row in _rows(number, translation, scores)]
     if output is None:
@@ -96,8 +107,20 @@ def translate(
         write_lines(output, shown)
 
 
-def _check(run: "Run", ways: "dict[str, object]", temperature: float, top_p: float) -> None:
-    """Refuse ways of searching that exclude each other or that a phrase-based run has not, and numbers out of range."""
+def _check_belongs(asked: bool, way: str, options: "Mapping[str, object]") -> None:
+    """Refuse options of a way of translating that is not asked for."""
+    from nmtlab.errors import NmtlabError
+
+    for option, value in options.items():
+        if value is not None and not asked:
+            raise NmtlabError(f"{option}: belongs to {way}", f"add {way}, or leave it out")
+
+
+def _check(
+    run: "Run", ways: "Mapping[str, object]", n_best: int, changes: list[str], drawing: "Mapping[str, float | None]"
+) -> None:
+    """Refuse ways of searching that exclude each other, or that a run has not, and numbers out of range."""
+    from nmtlab.analysis.checks import plans_length
     from nmtlab.errors import NmtlabError, RunError
 
     asked = [option for option, value in ways.items() if value]
@@ -105,6 +128,12 @@ def _check(run: "Run", ways: "dict[str, object]", temperature: float, top_p: flo
         raise NmtlabError(f"{asked[0]} and {asked[1]}: one way of searching excludes the other", "leave one out")
     if asked and run.recipe.model.family == "phrase":
         raise RunError(f"{asked[0]}: run {run.name!r} is phrase-based", "choose a transformer or an rnn")
+    if asked in (["--samples"], ["--groups"]) and n_best > 1:
+        raise NmtlabError(f"--n-best and {asked[0]}: that says how many there are", "leave --n-best out")
+    scores = [change for change in changes if change.startswith(_SCORES)]
+    if scores and plans_length(run):
+        raise NmtlabError(f"--set {scores[0]}: run {run.name!r} is searched by p(length) times p", "leave it out")
+    temperature, top_p = (1.0 if drawing[name] is None else drawing[name] for name in ("--temperature", "--top-p"))
     if temperature <= 0:
         raise NmtlabError(f"--temperature {temperature:g}: not above 0", "give 1 for the model's own distribution")
     if not 0 < top_p <= 1:
@@ -123,14 +152,15 @@ def _prefixes(path: Path, lines: list[str]) -> list[str]:
     return begun
 
 
-def _drawn(samples: int, temperature: float, top_k: int, top_p: float, extra_length: int, seed: int) -> "Search":
+def _drawn(
+    settings: "SearchSettings", samples: int, temperature: float, top_k: int, top_p: float, seed: int
+) -> "Search":
     from nmtlab.search.sampling import sample
 
-    def search(model: "TranslationModel", source: "Tensor", places: "Sequence[int]") -> "list[list[Hypothesis]]":
-        # the first line's place makes batches differ, whose draws would be the same ones otherwise
-        return sample(model, source, samples, temperature, top_k, top_p, extra_length, seed + places[0])
-
-    return search
+    more, empty = settings.extra_length, settings.allow_empty
+    return lambda model, source, places: sample(
+        model, source, samples, temperature, top_k, top_p, more, empty, seed, places
+    )
 
 
 def _apart(settings: "SearchSettings", groups: int, strength: float) -> "Search":

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import ipywidgets as widgets
 import pandas as pd
 
-from nmtlab.analysis.beams import stored_sweeps
+from nmtlab.analysis.beams import described, stored_sweeps, text_of, way_of
 from nmtlab.analysis.lengths import length_plan
 from nmtlab.analysis.measure import answers
 from nmtlab.analysis.search_errors import error_rates, search_errors
@@ -28,6 +28,7 @@ from nmtlab.dashboards.table import Table
 from nmtlab.dashboards.work import Work
 from nmtlab.plots import lengths_figure, sweep_figure, tree_figure
 from nmtlab.recipe import SearchSettings
+from nmtlab.runs.measures import Measure
 from nmtlab.runs.run import Run
 from nmtlab.translation import Translator
 from nmtlab.workspace import Workspace
@@ -51,7 +52,7 @@ class SearchPage(Page):
     def __init__(self, workspace: Workspace) -> None:
         self.runs = RunChooser(workspace, accepts=can_decode, first=FIRST)
         self.sentences = SentenceChooser(workspace)
-        self.beam = widgets.IntSlider(description="Beam", value=8, min=1, max=200, continuous_update=False)
+        self.beam = widgets.IntSlider(description="Beam", value=8, min=1, max=500, continuous_update=False)
         self.step = widgets.IntSlider(description="Step", value=1, min=1, max=1, continuous_update=True)
         self.score = widgets.Dropdown(description="Rank by", options=_SCORES)
         self.alpha = widgets.FloatSlider(description="α", value=0.6, min=0, max=2, step=0.05)
@@ -149,7 +150,7 @@ class SearchPage(Page):
         if len(sweeps):
             self.curves.show(sweep_figure(sweeps))
         lacking = "" if len(sweeps) else "No sweep of these runs yet: 'nmtlab beam-sweep RUN' makes one. "
-        rates = [_rates(run, answer.frame()) for run in runs for answer in answers(run, search_errors)]
+        rates = [_rates(run, answer) for run in runs for answer in answers(run, search_errors)]
         self.rates.layout.display = "" if rates else "none"
         if rates:
             self.rates.show(pd.DataFrame(rates))
@@ -177,16 +178,18 @@ def _said(runs: list[Run], source: str) -> pd.DataFrame:
         system = system_of(run)
         (translation,) = system.translate([source])
         best, search = translation.hypotheses[0], system.settings
-        way = f"{search.lengths} lengths" if system.model.plans_length else search.score
         rows.append(
             {
-                "run": run.name, "beam": search.beam_size, "by": way, "log p": round(best.log_prob, 3),
-                "tokens": len(best.tokens), "translation": translation.text or "(nothing)",
+                "run": run.name, "beam": search.beam_size, "by": described(run, search),
+                "log p": round(best.log_prob, 3), "tokens": len(best.tokens),
+                "translation": translation.text or "(nothing)",
             }
         )  # fmt: skip
     return pd.DataFrame(rows)
 
 
-def _rates(run: Run, found: pd.DataFrame) -> dict[str, object]:
-    rates = error_rates(found).round(3)
-    return {"run": run.name, **{shown: rates[name] for name, shown in _RATES.items()}}
+def _rates(run: Run, answer: Measure) -> dict[str, object]:
+    rates = error_rates(answer.frame()).round(3)
+    beam = answer.question.arguments["search"]["beam_size"]
+    asked = {"run": run.name, "text": text_of(answer), "beam": beam, "by": way_of(run, answer)}
+    return {**asked, **{shown: rates[name] for name, shown in _RATES.items()}}

@@ -38,7 +38,7 @@ class TranslatePage(Page):
             rows=5,
             layout={"width": "100%"},
         )
-        self.beam = widgets.IntSlider(description="Beam", value=5, min=1, max=20, continuous_update=False)
+        self.beam = widgets.IntSlider(description="Beam", value=5, min=1, max=500, continuous_update=False)
         self.best = widgets.IntSlider(description="Best", value=3, min=1, max=10, continuous_update=False)
         self.begun = widgets.Text(
             description="Begin with", placeholder="how translations begin, and Enter", continuous_update=False

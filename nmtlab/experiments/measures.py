@@ -9,6 +9,7 @@ import numpy as np
 from sacrebleu.metrics.base import Metric
 
 from nmtlab.analysis.beams import decoded, outcome, sweep, varied
+from nmtlab.analysis.checks import plans_length
 from nmtlab.analysis.convergence import FLOOR, convergence
 from nmtlab.analysis.depth import g_trends
 from nmtlab.analysis.dynamics import gradient_curve, gradient_quantiles
@@ -173,8 +174,7 @@ class Searched:
 
     def _tuned(self, run: Run, corpus: ParallelCorpus) -> SearchSettings:
         """Return the way of searching, with the reward that is best on the dev text."""
-        model = run.recipe.model
-        if model.family == "transformer" and model.plan_length:
+        if plans_length(run):
             return SearchSettings(score="log-prob", beam_size=self.search.beam_size, lengths=run.recipe.search.lengths)
         if not self.gammas:
             return self.search

@@ -101,6 +101,10 @@ class TranslationModel(nn.Module, ABC):
         unknown = torch.searchsorted(self.output_types, torch.full_like(types, UNK))
         return torch.where(self.output_types[column] == types, column, unknown)
 
+    def attendable(self, source: Tensor) -> Tensor:
+        """Return which tokens of source, (B, S) ids padded with PAD, can be attended to: bool."""
+        return source != PAD
+
     @abstractmethod
     def encode(self, source: Tensor) -> Any:
         """Return the memory of source, (B, S) ids padded with PAD."""

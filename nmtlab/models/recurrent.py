@@ -41,8 +41,7 @@ class Encoder(nn.Module):
 
     def forward(self, source: Tensor) -> tuple["Memory", list[CellState]]:
         """Return the memory of source, (B, S) ids, and every layer's last state, those that read backwards first."""
-        words = source.masked_fill(source == EOS, PAD)
-        words[:, 0] = source[:, 0]  # a blank sentence keeps its EOS: there must be something to attend to
+        words = _without_end(source)
         padding = words == PAD
         lengths = (~padding).sum(1)
         places = torch.arange(source.shape[1], device=source.device).expand_as(source)
@@ -57,6 +56,13 @@ class Encoder(nn.Module):
             outputs, states = outputs + more, states + more_states
         mask = torch.zeros_like(padding, dtype=outputs.dtype).masked_fill_(padding, -math.inf).unsqueeze(1)
         return Memory(outputs, outputs, mask, embedded, words), states
+
+
+def _without_end(source: Tensor) -> Tensor:
+    """Return source, (B, S) ids, with padding in the place of EOS."""
+    words = source.masked_fill(source == EOS, PAD)
+    words[:, 0] = source[:, 0]  # a blank sentence keeps its EOS: there must be something to attend to
+    return words
 
 
 @dataclass(frozen=True)
@@ -145,6 +151,9 @@ class RecurrentModel(TranslationModel):
         self.radius = radius
         self.fix_hidden = fix_hidden
         self.lexical = lexical
+
+    def attendable(self, source: Tensor) -> Tensor:
+        return _without_end(source) != PAD
 
     def encode(self, source: Tensor) -> tuple[Memory, list[CellState]]:
         return self.encoder(source)

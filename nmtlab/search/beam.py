@@ -59,9 +59,9 @@ def beam_search(
     """
     results: list[SearchResult | None] = [None] * source.shape[0]
     trees: list[list[TreeStep]] = [[] for _ in results]
-    source_mask = source != PAD
+    source_mask = model.attendable(source)
     state = model.start(model.encode(source))
-    beam = _first(source_mask, settings, given)
+    beam = _first(source != PAD, settings, given)
     while True:
         before = beam
         parents, beam, state, seen = _advance(model, before, state, source_mask, settings, given, record)

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -11,7 +12,7 @@ from nmtlab.search.beam import beam_search
 from nmtlab.search.forced import force
 from nmtlab.search.given import Given
 from nmtlab.search.hypothesis import Hypothesis, SearchResult
-from nmtlab.search.scores import hypothesis_score
+from nmtlab.search.scores import coverage_penalty, hypothesis_score
 from nmtlab.text.batches import pad
 from nmtlab.text.vocabulary import EOS, PAD
 
@@ -36,27 +37,26 @@ def diverse_beam_search(
         The best of each group, in the order of the groups, for each sentence; their log-probabilities and scores are
         the model's own.
     """
-    penalty = torch.zeros(len(source), 0, len(model.output_types), device=source.device)
+    said = torch.empty(len(source), 0, 0, dtype=torch.long, device=source.device)
     found: list[list[Hypothesis]] = [[] for _ in source]
     for _ in range(groups):
-        results = beam_search(model, source, settings, record=True, given=Given(penalty=penalty))
+        results = beam_search(model, source, settings, record=True, given=Given(said=said, strength=strength))
         for hypotheses, result in zip(found, results, strict=True):
             hypotheses.append(result.hypotheses[0])
-        penalty = _with_choices(penalty, model, results, strength)
+        said = _with_choices(said, results, settings.beam_size)
     return [_rescored(model, row[row != PAD], settings, own) for row, own in zip(source, found, strict=True)]
 
 
-def _with_choices(penalty: Tensor, model: TranslationModel, results: list[SearchResult], strength: float) -> Tensor:
-    """Return the penalty, (B, T, C), with what a group has chosen at each step added."""
-    steps = max(penalty.shape[1], *(len(result.tree) for result in results))
-    longer = penalty.new_zeros(penalty.shape[0], steps, penalty.shape[2])
-    longer[:, : penalty.shape[1]] = penalty
-    for sentence, result in enumerate(results):
+def _with_choices(said: Tensor, results: list[SearchResult], slots: int) -> Tensor:
+    """Return what was said at each step, (B, T, n), with what another group's slots have chosen there."""
+    before = said.shape[1:]
+    steps = max(before[0], *(len(result.tree) for result in results))
+    longer = np.full((len(results), steps, before[1] + slots), PAD)
+    longer[:, : before[0], : before[1]] = said.cpu().numpy()
+    for own, result in zip(longer, results, strict=True):
         for place, step in enumerate(result.tree):
-            token = torch.from_numpy(step.token[step.token != PAD]).to(penalty.device)
-            columns = model.columns(token)
-            longer[sentence, place].index_add_(0, columns, torch.full_like(columns, 1, dtype=longer.dtype) * strength)
-    return longer
+            own[place, before[1] : before[1] + len(step.token)] = step.token
+    return torch.from_numpy(longer).to(said.device)
 
 
 def _rescored(
@@ -65,10 +65,13 @@ def _rescored(
     """Return hypotheses of one sentence, (S,), with what the model itself says of them."""
     target = torch.from_numpy(pad([(*h.tokens, EOS) for h in hypotheses])).to(source.device)
     forced = force(model, source.expand(len(hypotheses), -1), target)
+    mask = model.attendable(source[None])[0].cpu()
     rescored = []
     for hypothesis, own in zip(hypotheses, forced, strict=True):
         length = len(hypothesis.tokens) + hypothesis.finished
         log_prob = torch.tensor(own.log_probs[:length].sum(), dtype=torch.float64)
-        score = hypothesis_score(settings, log_prob, torch.tensor(length)).item()
+        attended = torch.from_numpy(own.attention[-1, :, :length].mean(0).sum(0))
+        penalty = coverage_penalty(attended, mask)
+        score = hypothesis_score(settings, log_prob, torch.tensor(length), penalty).item()
         rescored.append(replace(hypothesis, log_prob=log_prob.item(), score=score, attention=None))
     return rescored

@@ -57,6 +57,10 @@ class Ensemble:
         """Return the output columns of types; see `TranslationModel.columns`."""
         return self.models[0].columns(types)
 
+    def attendable(self, source: Tensor) -> Tensor:
+        """Return which tokens of the source all models can attend to; see `TranslationModel.attendable`."""
+        return torch.stack([model.attendable(source) for model in self.models]).all(0)
+
     def encode(self, source: Tensor) -> list[Any]:
         """Return each model's memory."""
         return [model.encode(source) for model in self.models]

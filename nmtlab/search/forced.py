@@ -18,7 +18,8 @@ class Forced:
 
     Args:
         log_probs: (|y|,) log-probability of each token; a type that may not be produced is scored as UNK. Of a model
-            that plans lengths, EOS has the log-probability of the length.
+            that plans lengths, EOS has the log-probability of the length; a longer one than it can plan counts as the
+            longest.
         attention: (layers, heads, |y|, S) weights on the source while each token was predicted; S counts the source's
             tokens, EOS included.
     """

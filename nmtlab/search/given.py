@@ -18,14 +18,16 @@ class Given:
         prefix: (sentences, P) ids that translations begin with, padded, without EOS; a type that may not be produced
             counts as UNK.
         attention: weights on the source that take the place of the model's own in the first T steps where they are not
-            NaN; broadcastable to (layers, sentences, T, heads, S).
-        penalty: (sentences, T, C) what is taken off the log-probabilities of the first T steps, so that the search goes
-            elsewhere.
+            NaN; (layers, sentences, T, heads, S), of layers and heads also 1 that stands for all.
+        said: (sentences, T, n) types, padded, from whose log-probabilities something is taken off in the first T steps,
+            as often as they stand there, so that the search goes elsewhere.
+        strength: how much that is.
     """
 
     prefix: Tensor | None = None
     attention: Tensor | None = None
-    penalty: Tensor | None = None
+    said: Tensor | None = None
+    strength: float = 0.0
 
     def shortest(self) -> Tensor | int:
         """Return the fewest tokens of a translation, EOS included, (sentences, 1)."""
@@ -38,9 +40,12 @@ class Given:
         return self.attention[:, sentence, step].unsqueeze(2)
 
     def adjusted(self, model: TranslationModel, log_probs: Tensor, sentence: Tensor, step: int) -> Tensor:
-        """Return log-probabilities, (B, K, C), less the penalty, and -inf for what does not go on with the prefix."""
-        if self.penalty is not None and step < self.penalty.shape[1]:
-            log_probs = log_probs - self.penalty[sentence, step].unsqueeze(1)
+        """Return log-probabilities, (B, K, C), less where it was said, -inf for what does not go on with the prefix."""
+        if self.said is not None and step < self.said.shape[1]:
+            said = self.said[sentence, step]  # (B, n)
+            less = torch.where(said == PAD, 0.0, self.strength).to(log_probs.dtype)
+            penalty = log_probs.new_zeros(len(said), log_probs.shape[-1]).scatter_add_(1, model.columns(said), less)
+            log_probs = log_probs - penalty.unsqueeze(1)
         if self.prefix is None or step >= self.prefix.shape[1]:
             return log_probs
         token = self.prefix[sentence, step]

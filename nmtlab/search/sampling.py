@@ -4,7 +4,9 @@ Shapes: B sentences, K samples a sentence, C output columns.
 """
 
 import math
+from collections.abc import Sequence
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -22,9 +24,11 @@ def sample(
     top_k: int = 0,
     top_p: float = 1.0,
     extra_length: int = 50,
+    allow_empty: bool = True,
     seed: int = 1,
+    places: Sequence[int] | None = None,
 ) -> list[list[Hypothesis]]:
-    """Draw translations of a batch.
+    """Draw translations of a batch; what is drawn of a sentence does not depend on the others.
 
     Args:
         model: in evaluation mode.
@@ -35,14 +39,16 @@ def sample(
         top_p: draw from the fewest types whose probabilities sum up to it, above 0 to 1 (nucleus sampling; Holtzman et
             al. 2020).
         extra_length: a translation may be so much longer than the source.
+        allow_empty: whether the empty translation may be drawn.
         seed: of what is drawn.
+        places: of the sentences in their text, which make their draws differ; 0, 1, 2 and so on if not given.
 
     Returns:
         The samples of each sentence in the order of drawing; `log_prob` and `score` are the model's log p of a sample,
         whatever it was drawn from.
     """
-    generator = torch.Generator(source.device).manual_seed(seed)
     sentences = len(source)
+    generators = [np.random.default_rng([seed, place]) for place in places or range(sentences)]
     state = model.start(model.encode(source))
     state = state.select(torch.arange(sentences, device=source.device)[:, None].expand(-1, samples))
     limit = ((source != PAD).sum(1) - 1 + extra_length).clamp_min(1)
@@ -51,8 +57,9 @@ def sample(
     drawn: list[Tensor] = []
     while open_.any():
         log_probs, state, _ = model.step(state, last)
-        head = _head(log_probs / temperature, top_k, top_p)
-        columns = torch.multinomial(head.exp().flatten(0, 1), 1, generator=generator).view(sentences, samples)
+        allowed = log_probs if drawn or allow_empty else log_probs.masked_fill(model.output_types == EOS, -math.inf)
+        shares = torch.from_numpy(np.stack([generator.random(samples) for generator in generators]))
+        columns = _columns(_head(allowed / temperature, top_k, top_p), shares.to(source.device))
         log_prob = log_prob + log_probs.gather(-1, columns.unsqueeze(-1)).squeeze(-1) * open_
         last = torch.where(open_, model.output_types[columns], PAD)
         drawn.append(last)
@@ -62,6 +69,12 @@ def sample(
         [_hypothesis(row, value) for row, value in zip(rows, values, strict=True)]
         for rows, values in zip(tokens.tolist(), log_prob.tolist(), strict=True)
     ]
+
+
+def _columns(log_probs: Tensor, shares: Tensor) -> Tensor:
+    """Return the columns, (B, K), up to which distributions, (B, K, C), sum up to shares, (B, K), from 0 to below 1."""
+    summed = log_probs.double().exp().cumsum(-1)
+    return torch.searchsorted(summed, (shares * summed[..., -1]).unsqueeze(-1), right=True).squeeze(-1)
 
 
 def _head(scores: Tensor, top_k: int, top_p: float) -> Tensor:

@@ -5,7 +5,9 @@ import pandas as pd
 import pytest
 import torch
 
+from nmtlab.analysis.beams import described, outcome
 from nmtlab.analysis.lengths import length_calibration, length_errors, length_plan, planned_lengths
+from nmtlab.analysis.search_errors import search_errors
 from nmtlab.errors import RunError
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
@@ -37,6 +39,14 @@ def test_each_sentence_has_what_the_model_says_of_its_length(planned, tiny_corpu
             assert row.reference_rank == 1 + (p > p[length]).sum()
         else:
             assert (row.reference_probability, row.reference_rank) == (0.0, pd.NA)
+
+
+def test_exact_search_is_refused_as_there_is_no_end_and_the_score_is_named(planned, tiny_corpus):
+    with pytest.raises(RunError, match="plans lengths and has no end to search for"):
+        next(search_errors(planned, tiny_corpus, "dev"))
+    asked = SearchSettings(beam_size=2, score="average", lengths=3)
+    assert outcome(planned, tiny_corpus, "dev", asked, 2).iloc[0]["score"] == "planned"
+    assert described(planned, asked) == "planned, 3 lengths"
 
 
 FOUND = pd.DataFrame(

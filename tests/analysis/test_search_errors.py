@@ -1,12 +1,14 @@
 """What a beam misses, sentence by sentence and summed up."""
 
 import itertools
+import math
+import shutil
 
 import pandas as pd
 import pytest
 import torch
 
-from nmtlab.analysis.beams import decoded, sweep, varied
+from nmtlab.analysis.beams import decoded, outcome, stored_sweeps, sweep, varied
 from nmtlab.analysis.measure import answers, measure_by_sentence
 from nmtlab.analysis.search_errors import by_reference_length, error_rates, search_errors
 from nmtlab.errors import RunError
@@ -16,6 +18,7 @@ from nmtlab.runs.run import Run
 from nmtlab.search.beam import beam_search
 from nmtlab.search.exact import exact_search
 from nmtlab.systems import open_system
+from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.vocabulary import EOS
 
 LOG_PROB = SearchSettings(score="log-prob", beam_size=2, extra_length=3)
@@ -24,8 +27,6 @@ LOG_PROB = SearchSettings(score="log-prob", beam_size=2, extra_length=3)
 @pytest.fixture
 def run(trained, tmp_path) -> Run:
     """A run of its own, so that no answer is there yet."""
-    import shutil
-
     return Run(shutil.copytree(trained[0].folder, tmp_path / "whole"))
 
 
@@ -90,8 +91,20 @@ def test_rates_are_of_the_sentences_that_were_searched_to_the_end():
     )  # fmt: skip
 
 
+def test_where_none_was_there_are_no_rates():
+    rates = error_rates(FOUND.assign(complete=False))
+    assert rates["complete"] == 0
+    assert rates[["errors", "empty", "length_ratio", "beam_length_ratio"]].isna().all()
+    assert by_reference_length(FOUND.assign(complete=False)).empty
+
+
+def test_no_length_falls_out_of_the_bins():
+    bins = by_reference_length(FOUND.assign(complete=True, reference_length=[0, 5, 6, 31, 4000]))
+    assert bins[["from", "to", "sentences"]].to_numpy().tolist() == [[0, 5, 2], [6, 10, 1], [31, math.inf, 2]]
+
+
 def test_lengths_go_by_that_of_the_reference():
-    bins = by_reference_length(FOUND, edges=(0, 5, 10, 20))
+    bins = by_reference_length(FOUND, edges=(1, 6, 11, 21))
     assert bins.to_dict("list") == {
         "from": [1, 11], "to": [5, 20], "sentences": [2, 2], "reference_length": [4.5, 13.0],
         "exact_length": [2.0, 5.0], "beam_length": [4.5, 7.0], "empty": [0.5, 0.5],
@@ -116,6 +129,46 @@ def test_a_sweep_has_a_row_for_each_beam_and_keeps_what_it_found(run, tiny_corpu
     again = []
     pd.testing.assert_frame_equal(sweep(run, tiny_corpus, searches, "dev", 5, again.append), found)
     assert again == []
+
+
+@pytest.fixture
+def ragged(tmp_path, tiny_corpus) -> ParallelCorpus:
+    """A corpus whose third test sentence is blank, and whose translations have a second reference."""
+    lines = {code: list(tiny_corpus.lines("test", code))[:4] for code in ("de", "en")}
+    lines["de"][2] = ""
+    others = [f"look : {line}" for line in lines["en"]]
+    for name, own in (("test.de", lines["de"]), ("test.en", lines["en"]), ("test.en.1", others)):
+        (tmp_path / name).write_text("".join(f"{line}\n" for line in own), encoding="utf-8")
+    for split in ("train", "dev"):
+        for code in ("de", "en"):
+            shutil.copy(tiny_corpus.folder / f"{split}.{code}", tmp_path)
+    return ParallelCorpus.open(tmp_path, "de", "en")
+
+
+def test_a_blank_sentence_keeps_its_line_and_every_reference_counts(run, ragged):
+    found = decoded(run, ragged, "test", LOG_PROB)
+    assert found["line"].tolist() == [1, 2, 3, 4]
+    assert (found.loc[2, "text"], found.loc[2, "length"], bool(found.loc[2, "finished"])) == ("", 0, True)
+    assert found["log_prob"].isna().tolist() == [False, False, True, False]
+    row = outcome(run, ragged, "test", LOG_PROB).iloc[0]
+    bleu = bleu_metric(default_tokenizer("en")).corpus_score(found["text"].tolist(), ragged.references("test"))
+    assert len(ragged.references("test")) == 2
+    assert row["bleu"] == pytest.approx(bleu.score)
+    assert (row["sentences"], row["empty"]) == (4, (found["length"] == 0).sum() / 3 - 1 / 3)
+
+
+def test_curves_that_are_searched_otherwise_have_other_names(run, tiny_corpus):
+    ways = [LOG_PROB, *(LOG_PROB.model_copy(update=own) for own in ({"coverage": 0.2}, {"allow_empty": False}))]
+    for search in ways:
+        sweep(run, tiny_corpus, varied(search, "beam_size", [1, 2]), "dev", 3)
+    sweep(run, tiny_corpus, varied(LOG_PROB, "beam_size", [1, 2]), "test", 3)
+    names = [name.removeprefix(f"{run.name}, ") for name in sorted(set(stored_sweeps([run])["name"]))]
+    assert names == [
+        "log-prob, coverage 0.2, up to 3 tokens more, the first 3 of tiny dev",
+        "log-prob, up to 3 tokens more, never empty, the first 3 of tiny dev",
+        "log-prob, up to 3 tokens more, the first 3 of tiny dev",
+        "log-prob, up to 3 tokens more, the first 3 of tiny test",
+    ]
 
 
 def test_a_phrase_based_system_has_nothing_to_search_through(tmp_path, tiny_corpus):

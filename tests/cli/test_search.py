@@ -20,13 +20,21 @@ def test_what_a_beam_misses_is_printed_and_written(nmtlab, data, tiny_corpus, tm
     assert list((data / "runs/whole/measures").glob("search_errors.search_errors-*.parquet"))
 
 
+def test_where_nothing_was_searched_to_the_end_that_is_said(nmtlab, data, tiny_corpus):
+    asked = ["--corpus", tiny_corpus.folder, "--split", "dev", "--limit", "2", "--budget", "1"]
+    for _ in range(2):
+        said = nmtlab("search-errors", "whole", *asked)
+        assert (said.code, said.err) == (0, "")
+        assert "none of 2 sentences was searched to the end within 1 hypotheses: raise --budget" in said.out
+
+
 def test_a_sweep_is_printed_with_a_line_a_beam(nmtlab, data, tiny_corpus, tmp_path):
     said = nmtlab(
         "beam-sweep", "whole", "--corpus", tiny_corpus.folder, "--split", "dev", "--limit", "4", "--beams", "1,2",
         "--score", "word-reward", "--set", "search.gamma=0.5", "--csv", tmp_path / "sweep.csv",
     )  # fmt: skip
     assert said.code == 0
-    assert "dev, 4 sentences, word-reward, gamma 0.5" in " ".join(said.out.split())
+    assert "dev, 4 sentences, word-reward, γ 0.5" in " ".join(said.out.split())
     found = pd.read_csv(tmp_path / "sweep.csv")
     assert found["beam_size"].tolist() == [1, 2]
     assert set(found["gamma"]) == {0.5}
@@ -35,9 +43,10 @@ def test_a_sweep_is_printed_with_a_line_a_beam(nmtlab, data, tiny_corpus, tmp_pa
 def test_the_reward_of_a_word_is_swept_with_one_beam(nmtlab, data, tiny_corpus, tmp_path):
     said = nmtlab(
         "beam-sweep", "whole", "--corpus", tiny_corpus.folder, "--split", "dev", "--limit", "4", "--beam", "3",
-        "--score", "word-reward", "--gammas=-0.5,0,2", "--csv", tmp_path / "sweep.csv",
+        "--gammas=-0.5,0,2", "--csv", tmp_path / "sweep.csv",
     )  # fmt: skip
     assert said.code == 0
+    assert "beam 3, word-reward" in said.out
     found = pd.read_csv(tmp_path / "sweep.csv")
     assert found["gamma"].tolist() == [-0.5, 0.0, 2.0]
     assert set(found["beam_size"]) == {3}
@@ -55,6 +64,10 @@ def test_the_reward_of_a_word_is_swept_with_one_beam(nmtlab, data, tiny_corpus, 
         (["beam-sweep", "whole", "--beams", "1,x"], "--beams 1,x"),
         (["beam-sweep", "whole", "--beams", "0,2"], "--beams 0,2: 0 is among them"),
         (["beam-sweep", "whole", "--alphas", "1", "--gammas", "1"], "--alphas and --gammas: one at a time"),
+        (["beam-sweep", "whole", "--beams", "1", "--gammas", "1"], "--beams and --gammas: one at a time"),
+        (["beam-sweep", "whole", "--beams", "1", "--beam", "1"], "--beams and --beam: which is it?"),
+        (["beam-sweep", "whole", "--score", "average", "--gammas", "1"], "--gammas: the score average has none"),
+        (["beam-sweep", "whole", "--lengths", "1,2"], "--lengths: run 'whole' plans none"),
         (["beam-sweep", "whole", "--set", "training.seed=2"], "training.seed=2: the run is trained already"),
     ],
 )

@@ -35,6 +35,13 @@ def test_samples_are_drawn_and_the_seed_decides_which(nmtlab):
     assert nmtlab("translate", "whole", "--samples", 1, "--top-k", 1, stdin=TEXT).out == greedy
 
 
+def test_neither_batches_nor_the_beam_change_what_is_drawn(nmtlab):
+    def drawn(*more: object) -> str:
+        return nmtlab("translate", "whole", "--samples", 4, "--scores", *more, stdin=TEXT).out
+
+    assert drawn("--set", "search.batch_tokens=4") == drawn() == drawn("--beam", 7)
+
+
 def test_groups_of_a_beam_say_different_things_and_the_first_is_the_beams(nmtlab):
     best = nmtlab("translate", "whole", stdin=TEXT).out.splitlines()
     apart = nmtlab("translate", "whole", "--groups", 2, "--strength", 100, stdin=TEXT).out.splitlines()
@@ -59,6 +66,11 @@ def test_an_ensemble_translates_with_all_its_runs(nmtlab, data, learned, mean):
         (["--samples", "2", "--temperature", "0"], "--temperature 0: not above 0"),
         (["--samples", "2", "--top-p", "1.5"], "--top-p 1.5: not above 0 and up to 1"),
         (["--with", "nobody"], "nobody"),
+        (["--top-k", "3"], "--top-k: belongs to --samples; add --samples, or leave it out"),
+        (["--seed", "3"], "--seed: belongs to --samples"),
+        (["--strength", "1"], "--strength: belongs to --groups"),
+        (["--mean", "geometric"], "--mean: belongs to --with"),
+        (["--samples", "2", "--n-best", "2"], "--n-best and --samples: that says how many there are"),
     ],
 )
 def test_what_cannot_be_done_is_said_in_a_line(nmtlab, options, said):

@@ -77,7 +77,7 @@ def test_exact_search_says_what_is_best_of_all(page, here):
 def test_a_run_that_plans_lengths_shows_them_beside_the_others_tree(page):
     page.runs.table.choose(["planned", "ordinary"])
     assert page.each.frame["run"].tolist() == ["planned", "ordinary"]
-    assert page.each.frame["by"].tolist()[0] == "2 lengths"
+    assert page.each.frame["by"].tolist()[0] == "planned, 2 lengths"
     (bars,) = page.lengths.figure.data
     assert sum(bars.y) == pytest.approx(1.0, abs=1e-5)
     assert page.lengths.layout.display == page.chart.layout.display == ""

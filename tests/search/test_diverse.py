@@ -9,6 +9,7 @@ from nmtlab.recipe import SearchSettings, TransformerSettings
 from nmtlab.search.beam import beam_search
 from nmtlab.search.diverse import diverse_beam_search
 from nmtlab.search.forced import force
+from nmtlab.search.given import Given
 from nmtlab.text.vocabulary import BOS, EOS, PAD
 
 SOURCE = torch.tensor([[4, 5, EOS], [5, EOS, PAD]])
@@ -46,3 +47,21 @@ def test_log_probabilities_and_scores_are_the_models_own(model):
             (own,) = force(model, source[source != PAD][None], target)
             assert hypothesis.log_prob == pytest.approx(own.log_prob)
             assert hypothesis.score == pytest.approx(own.log_prob / ((5 + length) / 6) ** 0.6)
+
+
+def test_one_group_has_the_scores_of_an_ordinary_beam_coverage_and_all(model):
+    settings = SETTINGS.model_copy(update={"coverage": 0.7})
+    plain = [result.hypotheses[0] for result in beam_search(model, SOURCE, settings)]
+    found = [one for (one,) in diverse_beam_search(model, SOURCE, settings, 1)]
+    assert [one.tokens for one in found] == [one.tokens for one in plain]
+    assert [one.score for one in found] == pytest.approx([one.score for one in plain])
+
+
+def test_what_is_said_costs_at_each_step_as_often_as_it_was_said(model):
+    said = torch.tensor([[[5, 5, PAD]], [[6, 3, 6]]])
+    given, log_probs = Given(said=said, strength=0.25), torch.zeros(2, 2, len(model.output_types), dtype=torch.double)
+    found = given.adjusted(model, log_probs, torch.tensor([1, 0]), 0)
+    for row, costs in ((0, {6: 0.5, 3: 0.25}), (1, {5: 0.5})):
+        for type_, value in zip(model.output_types.tolist(), found[row, 1].tolist(), strict=True):
+            assert value == -costs.get(type_, 0.0)
+    assert (given.adjusted(model, log_probs, torch.tensor([1, 0]), 1) == 0).all()

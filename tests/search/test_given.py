@@ -86,6 +86,19 @@ def test_attention_is_imposed_on_the_steps_that_are_chosen_and_on_no_other(name)
         assert not (bent.tree[2].attention == np.array([0.0, 1.0, 0.0])).all(axis=-1).any()
 
 
+def test_coverage_is_of_the_words_that_a_model_can_look_at():
+    """An RNN never looks at EOS, a Transformer does (SPEC 3)."""
+    settings = SearchSettings(score="log-prob", coverage=1.0, beam_size=2, extra_length=4)
+    for name in MODELS:
+        model = model_of(name)
+        (result,) = beam_search(model, SOURCE[:1], settings, record=True)
+        best = result.hypotheses[0]
+        attended = best.attention[-1].mean(0).sum(0)
+        seen = attended[: 2 if name != "transformer" else 3]
+        penalty = np.log(np.clip(seen, 1e-3, 1)).sum()
+        assert best.score == pytest.approx(best.log_prob + penalty, abs=1e-6)
+
+
 def test_each_sentence_of_a_batch_has_its_own_attention():
     model, settings = model_of("transformer"), SearchSettings(score="log-prob", beam_size=2, extra_length=3)
     attention = torch.full((1, 2, 3, 1, 3), math.nan)

@@ -79,6 +79,22 @@ def test_a_seed_is_a_draw_and_another_is_another():
     assert first != other
 
 
+def test_what_is_drawn_of_a_sentence_does_not_depend_on_its_batch():
+    source = torch.tensor([[4, 4, EOS], [4, EOS, PAD], [3, EOS, PAD]])
+    whole = sample(MODEL, source, samples=20, seed=5, places=[7, 8, 9])
+    alone = [
+        sample(MODEL, row[row != PAD][None], samples=20, seed=5, places=[7 + i])[0] for i, row in enumerate(source)
+    ]
+    assert whole == alone
+    assert sample(MODEL, source[1:2, :2], samples=20, seed=5, places=[3])[0] != alone[1]
+
+
+def test_the_empty_translation_is_drawn_where_it_may_be():
+    drawn, without = (sample(MODEL, SOURCE, samples=500, allow_empty=empty)[0] for empty in (True, False))
+    assert any(h.tokens == () for h in drawn)
+    assert all(h.tokens for h in without)
+
+
 def test_a_sample_ends_at_the_limit_of_its_own_sentence():
     source = torch.tensor([[4, 4, 4, EOS], [4, EOS, PAD, PAD]])
     long, short = sample(ScriptedModel(types=30), source, samples=200, extra_length=1)
