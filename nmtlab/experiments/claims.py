@@ -5,7 +5,16 @@ from typing import Literal
 
 from nmtlab.experiments.declaration import Row, Scale, Table
 from nmtlab.experiments.empty_translations import FAVOURITES
-from nmtlab.experiments.length_planning import BY_LENGTH, BY_LOG_PROB, BY_REWARD, LENGTH_PLANNING, ORDINARY, PLANNED
+from nmtlab.experiments.length_planning import (
+    BY_LENGTH,
+    BY_LOG_PROB,
+    BY_REWARD,
+    LENGTH_PLANNING,
+    ORDINARY,
+    PLANNED,
+    RISE,
+    UNSEEN_LENGTHS,
+)
 from nmtlab.experiments.lexical_choice import (
     EN_JA_BTEC,
     HA_EN,
@@ -378,5 +387,10 @@ CLAIMS: tuple[Claim, ...] = (
             ("a reward for each word", BY_REWARD),
         )
         for measure in measures
+    ),
+    Claim(
+        "Positions that count down carry over to lengths never seen in training, as well as those that count up.",
+        "thesis 4.1.2, hoped for",
+        UNSEEN_LENGTHS, RISE, PLANNED.name, "lower", ORDINARY.name,
     ),
 )  # fmt: skip

@@ -13,6 +13,7 @@ from nmtlab.analysis.checks import plans_length
 from nmtlab.analysis.convergence import FLOOR, convergence
 from nmtlab.analysis.depth import g_trends
 from nmtlab.analysis.dynamics import gradient_curve, gradient_quantiles
+from nmtlab.analysis.lengths import length_errors, losses_by_seen, planned_lengths, reference_losses
 from nmtlab.analysis.lexical_choice import lexical_choice
 from nmtlab.analysis.measure import measure, measure_by_sentence
 from nmtlab.analysis.radius import last_perplexity
@@ -132,9 +133,10 @@ class Searched:
     Args:
         name: what is measured, and how it is searched for.
         search: the way of searching.
-        outcome: `bleu`; `length`, by how many percent it is off the reference's; or `empty`, the percentage of empty
+        outcome: `bleu`; `length`, the ratio to the reference's, in words; or `empty`, the percentage of empty
             translations.
         gammas: values of the reward of a word, of which the one with the best dev BLEU is taken; empty for no tuning.
+        limit: so many sentences, the first; all if not given.
         lower_is_better: which way it is wanted.
     """
 
@@ -142,6 +144,7 @@ class Searched:
     search: SearchSettings
     outcome: Literal["bleu", "length", "empty"] = "bleu"
     gammas: tuple[float, ...] = ()
+    limit: int | None = None
     lower_is_better: bool = False
     split: ClassVar[Literal["test"]] = "test"
     of_nothing: ClassVar[float] = 0.0
@@ -153,10 +156,9 @@ class Searched:
 
     def value(self, run: Run, corpus: ParallelCorpus) -> float:
         """Return the number, from the run's folder if it has been asked for before."""
-        found = measure(run, outcome, corpus=corpus, split=self.split, search=self._tuned(run, corpus)).iloc[0]
-        values = {
-            "bleu": found["bleu"], "length": 100 * abs(found["length_ratio"] - 1), "empty": 100 * found["empty"]
-        }  # fmt: skip
+        asked = {"corpus": corpus, "split": self.split, "search": self._tuned(run, corpus), "limit": self.limit}
+        found = measure(run, outcome, **asked).iloc[0]
+        values = {"bleu": found["bleu"], "length": found["length_ratio"], "empty": 100 * found["empty"]}
         return float(values[self.outcome])
 
     def significance(self, runs: Sequence[Run], baseline: Run, corpus: ParallelCorpus) -> dict[str, float]:
@@ -165,12 +167,13 @@ class Searched:
             return {}
         texts = {run.name: self._texts(run, corpus) for run in (baseline, *runs)}
         metric = bleu_metric(default_tokenizer(corpus.target))
-        comparisons = paired_bootstrap(texts, corpus.references(self.split), metric)
+        references = [lines[: self.limit] for lines in corpus.references(self.split)]
+        comparisons = paired_bootstrap(texts, references, metric)
         return {comparison.system: comparison.p for comparison in comparisons if comparison.p is not None}
 
     def _texts(self, run: Run, corpus: ParallelCorpus) -> list[str]:
-        found = measure(run, decoded, corpus=corpus, split=self.split, search=self._tuned(run, corpus))
-        return found["text"].tolist()
+        asked = {"corpus": corpus, "split": self.split, "search": self._tuned(run, corpus), "limit": self.limit}
+        return measure(run, decoded, **asked)["text"].tolist()
 
     def _tuned(self, run: Run, corpus: ParallelCorpus) -> SearchSettings:
         """Return the way of searching, with the reward that is best on the dev text."""
@@ -206,6 +209,48 @@ class Missed(_OfSeedsAlone):
         found = measure_by_sentence(run, search_errors, corpus=corpus, split=self.split, limit=self.sentences)
         value = float(error_rates(found)[self.rate])
         return 100 * value if self.percent else value
+
+
+@dataclass(frozen=True)
+class PlannedLength(_OfSeedsAlone):
+    """How well the length of the test text's translations is planned (`nmtlab.analysis.lengths`).
+
+    Args:
+        name: what is measured.
+        quantity: one of `length_errors`.
+        lower_is_better: which way it is wanted.
+    """
+
+    name: str
+    quantity: str
+    lower_is_better: bool = True
+    split: ClassVar[Literal["test"]] = "test"
+
+    def value(self, run: Run, corpus: ParallelCorpus) -> float:
+        """Return the number, from the run's folder if it has been asked for before; NaN of a run that plans none."""
+        if not plans_length(run):
+            return math.nan
+        return float(length_errors(measure(run, planned_lengths, corpus=corpus, split=self.split))[self.quantity])
+
+
+@dataclass(frozen=True)
+class LengthLoss(_OfSeedsAlone):
+    """The loss of the test text's references by whether such a length was seen in training, in nats a token.
+
+    Args:
+        name: what is measured.
+        quantity: `seen`; `unseen`; or `rise`, from seen to unseen.
+    """
+
+    name: str
+    quantity: Literal["seen", "unseen", "rise"]
+    lower_is_better: ClassVar[bool] = True
+    split: ClassVar[Literal["test"]] = "test"
+
+    def value(self, run: Run, corpus: ParallelCorpus) -> float:
+        """Return the number, from the run's folder if it has been asked for before."""
+        losses = losses_by_seen(measure(run, reference_losses, corpus=corpus))
+        return losses["unseen"] - losses["seen"] if self.quantity == "rise" else losses[self.quantity]
 
 
 @dataclass(frozen=True)
@@ -293,7 +338,10 @@ class Alive(_OfSeedsAlone):
         return told.get(convergence([run])["verdict"].iloc[0], 0.0)
 
 
-Measure = Bleu | TrainPerplexity | Finding | Searched | Missed | GTrend | GradientLeft | GradientNorm | Alive
+Measure = (
+    Bleu | TrainPerplexity | Finding | Searched | Missed | PlannedLength | LengthLoss | GTrend | GradientLeft
+    | GradientNorm | Alive
+)  # fmt: skip
 """A number in a table. Where no system of a row reaches `usable`, differences between them mean nothing. Of a training
 that diverged before it had a checkpoint, and can translate nothing, it is `of_nothing`."""
 

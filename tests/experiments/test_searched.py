@@ -1,15 +1,17 @@
 """Outcomes of searching in another way than a run's recipe says."""
 
+import math
 from dataclasses import replace
 
 import pytest
 
 from nmtlab.analysis.beams import decoded, outcome, sweep, varied
+from nmtlab.analysis.lengths import length_errors, losses_by_seen, planned_lengths, reference_losses
 from nmtlab.analysis.measure import measure_by_sentence
 from nmtlab.analysis.search_errors import error_rates, search_errors
 from nmtlab.evaluation import bleu_metric, default_tokenizer, paired_bootstrap
 from nmtlab.experiments import cells_of
-from nmtlab.experiments.measures import Missed, Searched
+from nmtlab.experiments.measures import LengthLoss, Missed, PlannedLength, Searched
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
 from nmtlab.training.trainer import train
@@ -30,8 +32,9 @@ def test_the_number_is_that_of_the_way_of_searching(pair):
     (run, _), corpus = pair
     found = outcome(run, corpus, "test", REWARD).iloc[0]
     assert Searched("BLEU", REWARD).value(run, corpus) == found["bleu"]
-    off = Searched("% off in length", REWARD, "length").value(run, corpus)
-    assert off == pytest.approx(100 * abs(found["length_ratio"] - 1))
+    assert Searched("length", REWARD, "length").value(run, corpus) == found["length_ratio"]
+    few = outcome(run, corpus, "test", REWARD, 3).iloc[0]
+    assert Searched("BLEU", REWARD, limit=3).value(run, corpus) == few["bleu"]
     assert Searched("% empty", REWARD, "empty").value(run, corpus) == 100 * found["empty"]
 
 
@@ -52,6 +55,11 @@ def test_significance_is_of_the_texts_that_were_found(pair):
     (_, comparison) = paired_bootstrap(texts, corpus.references("test"), metric)
     assert found == {runs[1].name: comparison.p}
     assert replace(measure, outcome="empty").significance([runs[1]], runs[0], corpus) == {}
+    few = replace(measure, limit=4).significance([runs[1]], runs[0], corpus)
+    (_, comparison) = paired_bootstrap(
+        {name: lines[:4] for name, lines in texts.items()}, [lines[:4] for lines in corpus.references("test")], metric
+    )
+    assert few == {runs[1].name: comparison.p}
 
 
 def test_a_run_that_plans_lengths_is_searched_by_its_own_score(tiny_corpus, tiny_recipe, tmp_path):
@@ -60,6 +68,17 @@ def test_a_run_that_plans_lengths_is_searched_by_its_own_score(tiny_corpus, tiny
     own = SearchSettings(score="log-prob", beam_size=2, lengths=2)
     expected = outcome(run, tiny_corpus, "test", own).iloc[0]["bleu"]
     assert Searched("BLEU", REWARD, gammas=(0.0, 1.0)).value(run, tiny_corpus) == expected
+    errors = length_errors(planned_lengths(run, tiny_corpus))
+    assert PlannedLength("off", "error").value(run, tiny_corpus) == errors["error"]
+
+
+def test_an_ordinary_run_has_no_length_model_and_a_loss_of_its_references(pair):
+    (run, _), corpus = pair
+    assert math.isnan(PlannedLength("off", "error").value(run, corpus))
+    losses = losses_by_seen(reference_losses(run, corpus))
+    assert LengthLoss("seen", "seen").value(run, corpus) == losses["seen"]
+    rise = LengthLoss("rise", "rise").value(run, corpus)
+    assert rise == pytest.approx(losses["unseen"] - losses["seen"], nan_ok=True)
 
 
 def test_what_exact_search_finds_is_a_number_of_a_table(pair):
