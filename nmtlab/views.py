@@ -7,7 +7,7 @@ import pandas as pd
 
 from nmtlab.analysis.attention import attention
 from nmtlab.analysis.beams import stored_sweeps
-from nmtlab.analysis.depth import g_by_depth, g_fits
+from nmtlab.analysis.depth import g_by_depth, g_fits, g_slopes
 from nmtlab.analysis.dynamics import dev_curve, gradient_curve, spike_counts
 from nmtlab.analysis.norms import norm_bins, norm_correlations, word_norms
 from nmtlab.analysis.search_tree import ended_hypotheses, ranked, search_tree
@@ -24,6 +24,7 @@ from nmtlab.plots import (
     gradient_figure,
     norm_figure,
     signals_figure,
+    slopes_figure,
     sweep_figure,
     table_figure,
     trainability_figure,
@@ -103,6 +104,19 @@ def depth_view(runs: Sequence[Run]) -> View:
     values = pd.concat([g_by_depth(run) for run in runs], ignore_index=True)
     fits = g_fits(values)
     return View(fits[["run", "panel", "group", "slope", "correlation"]], depth_figure(values, fits))
+
+
+def slopes_view(runs: Sequence[Run]) -> View:
+    """Show the slope of g over depth while runs were trained; its table has the first evaluation and the last.
+
+    Raises:
+        RunError: as `depth_view`.
+    """
+    slopes = pd.concat([g_slopes(run) for run in runs], ignore_index=True)
+    ends = slopes.groupby("run")["step"].agg(["min", "max"])
+    at_ends = slopes["step"].isin(ends["min"]) | (slopes["step"] == slopes["run"].map(ends["max"]))
+    table = slopes[at_ends].pivot(index=["run", "panel", "group"], columns="step", values="slope").reset_index()
+    return View(table.rename(columns=str), slopes_figure(slopes))
 
 
 def tree_view(run: Run, sentence: str, search: SearchSettings, reference: str | None = None) -> View:

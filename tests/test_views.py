@@ -1,13 +1,14 @@
 """A view of runs shows what the analyses say of them."""
 
 import shutil
+from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from nmtlab.analysis.attention import attention
 from nmtlab.analysis.beams import sweep, varied
-from nmtlab.analysis.depth import g_by_depth, g_fits
+from nmtlab.analysis.depth import g_by_depth, g_fits, g_slopes
 from nmtlab.analysis.dynamics import dev_curve
 from nmtlab.analysis.measure import measure
 from nmtlab.analysis.norms import norm_correlations, word_norms
@@ -25,6 +26,7 @@ from nmtlab.views import (
     gradient_view,
     norms_view,
     signals_view,
+    slopes_view,
     sweep_view,
     table_view,
     trainability_view,
@@ -63,12 +65,16 @@ def test_spikes_by_quarter(run):
     assert gradient_view([run]).frame["updates"].sum() == len(run.gradient_norms())
 
 
-def test_slopes_of_g(run):
-    if run.g_values().empty:
-        with pytest.raises(RunError, match="no values of g"):
-            depth_view([run])
-        return
+def test_slopes_of_g():
+    gallery = Path(__file__).parents[1] / "data/gallery"
+    with pytest.raises(RunError, match="no values of g"):
+        depth_view([Run(gallery / "deep-de-en.pre-layernorm")])
+    run = Run(gallery / "deep-de-en.pre-scalenorm")
     pd.testing.assert_series_equal(depth_view([run]).frame["slope"], g_fits(g_by_depth(run))["slope"])
+    slopes, table = g_slopes(run), slopes_view([run]).frame
+    for step in (slopes["step"].min(), slopes["step"].max()):
+        own = slopes[slopes["step"] == step].sort_values(["panel", "group"])
+        assert table.sort_values(["panel", "group"])[str(step)].tolist() == own["slope"].tolist()
 
 
 def test_the_tree_of_a_sentence_comes_with_what_it_has_ended(trained):

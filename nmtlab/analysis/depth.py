@@ -9,8 +9,12 @@ from nmtlab.runs.run import Run
 GROUPS = ("encoder", "decoder", "decoder-encoder", "final")
 
 
-def g_by_depth(run: Run) -> pd.DataFrame:
-    """Return g of each sublayer at a run's best evaluation, else at its last.
+def g_by_depth(run: Run, step: int | None = None) -> pd.DataFrame:
+    """Return g of each sublayer at an evaluation.
+
+    Args:
+        run: with ScaleNorm.
+        step: of the evaluation; that of the best, else of the last, if not given.
 
     Returns:
         A row for each ScaleNorm: `run`; `step`, of the evaluation; `panel`, attention or feed-forward, as in Figure
@@ -21,12 +25,9 @@ def g_by_depth(run: Run) -> pd.DataFrame:
     Raises:
         RunError: the run has no ScaleNorm, or was never evaluated.
     """
-    logged = run.g_values()
-    if logged.empty:
-        raise RunError(
-            f"run {run.name!r}: no values of g", "choose one with ScaleNorm that was evaluated at least once"
-        )
-    step = run.best_step if run.best_step in set(logged["step"]) else logged["step"].max()
+    logged = _logged(run)
+    if step is None:
+        step = run.best_step if run.best_step in set(logged["step"]) else logged["step"].max()
     values = logged[logged["step"] == step]
     final, crossed = values["kind"] == "final", values["kind"] == "cross-attention"
     return pd.DataFrame(
@@ -40,6 +41,28 @@ def g_by_depth(run: Run) -> pd.DataFrame:
             "g": values["g"],
         }
     ).reset_index(drop=True)
+
+
+def _logged(run: Run) -> pd.DataFrame:
+    logged = run.g_values()
+    if logged.empty:
+        raise RunError(
+            f"run {run.name!r}: no values of g", "choose one with ScaleNorm that was evaluated at least once"
+        )
+    return logged
+
+
+def g_slopes(run: Run) -> pd.DataFrame:
+    """Return how the slope of g over depth went while a run was trained.
+
+    Returns:
+        A row of `g_fits` for each evaluation and group, with its `step`.
+
+    Raises:
+        RunError: as `g_by_depth`.
+    """
+    steps = sorted(_logged(run)["step"].unique())
+    return pd.concat([g_fits(g_by_depth(run, step)).assign(step=int(step)) for step in steps], ignore_index=True)
 
 
 def g_fits(values: pd.DataFrame) -> pd.DataFrame:

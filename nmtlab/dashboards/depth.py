@@ -6,7 +6,7 @@ from nmtlab.dashboards.page import Note, Page
 from nmtlab.dashboards.runs import RunChooser
 from nmtlab.dashboards.table import Table
 from nmtlab.runs.run import Run
-from nmtlab.views import depth_view
+from nmtlab.views import depth_view, slopes_view
 from nmtlab.workspace import Workspace
 
 FIRST = ("deep-de-en.pre-scalenorm", "deep-de-en.post-scalenorm")
@@ -15,7 +15,7 @@ FIRST = ("deep-de-en.pre-scalenorm", "deep-de-en.post-scalenorm")
 def depth_page(workspace: Workspace | None = None) -> Page:
     """Return the page: learned g of each sublayer against its depth, several runs together."""
     runs = RunChooser(workspace or Workspace.find(), accepts=_has_g, first=FIRST)
-    chart, slopes = Chart(), Table("Slopes of g, in a layer, and its correlation with depth")
+    chart, while_training, slopes = Chart(), Chart(), Table("Slopes of g, in a layer, and its correlation with depth")
     hint = Note()
 
     def update(_: set[str]) -> None:
@@ -24,10 +24,11 @@ def depth_page(workspace: Workspace | None = None) -> Page:
             return
         view = depth_view(runs.chosen)
         chart.show(view.figure)
+        while_training.show(slopes_view(runs.chosen).figure)
         slopes.show(view.frame.round(3))
         hint.say("g at each run's best evaluation. A slope above 0: g grows with depth, as the thesis found.")
 
-    return Page(DEPTH, {"runs": runs.table}, update, [runs, chart, hint, slopes], runs.refresh)
+    return Page(DEPTH, {"runs": runs.table}, update, [runs, chart, hint, slopes, while_training], runs.refresh)
 
 
 def _has_g(run: Run) -> bool:

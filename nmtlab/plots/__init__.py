@@ -1,7 +1,7 @@
 """The seeds' figures: tables of `nmtlab.analysis` in, plotly figures out."""
 
 from nmtlab.plots.attention import attention_figure
-from nmtlab.plots.depth import depth_figure
+from nmtlab.plots.depth import depth_figure, slopes_figure
 from nmtlab.plots.dynamics import dev_figure, gradient_figure
 from nmtlab.plots.lexicon import lexicon_figure
 from nmtlab.plots.logits import logit_figure
@@ -24,6 +24,7 @@ __all__ = [
     "logit_figure",
     "norm_figure",
     "signals_figure",
+    "slopes_figure",
     "sweep_figure",
     "table_figure",
     "token_figure",

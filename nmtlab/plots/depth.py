@@ -4,7 +4,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from nmtlab.plots.theme import BELOW, dressed, plain, styles
+from nmtlab.plots.theme import BELOW, FAINT, dressed, plain, styles
 
 _SYMBOLS = {"encoder": "circle", "decoder": "square", "decoder-encoder": "diamond", "final": "star"}
 _DASHES = {"encoder": "solid", "decoder": "dash", "decoder-encoder": "dot", "final": "solid"}
@@ -42,6 +42,30 @@ def depth_figure(values: pd.DataFrame, fits: pd.DataFrame) -> go.Figure:
     figure.update_yaxes(title_text="g", col=1)
     figure.update_layout(legend=BELOW)
     return dressed(figure, "Learned g of ScaleNorm against depth", 460)
+
+
+def slopes_figure(slopes: pd.DataFrame) -> go.Figure:
+    """Draw the slope of g over depth at each evaluation: a colour a run, a kind of line a group.
+
+    Args:
+        slopes: rows of `depth.g_slopes`, of one run or several.
+    """
+    titles = [f"{panel} sublayers" for panel in _PANELS]
+    figure = make_subplots(cols=2, subplot_titles=titles, shared_yaxes=True, horizontal_spacing=0.05)
+    style, named = styles(slopes["run"]), set()
+    for (run, group, panel), own in slopes.groupby(["run", "group", "panel"], sort=False):
+        name = f"{plain(str(run))}: {group}"
+        figure.add_scatter(
+            x=own["step"], y=own["slope"], mode="lines", name=name, legendgroup=name, showlegend=name not in named,
+            line={"color": style[run]["color"], "dash": _DASHES[group]}, row=1, col=_PANELS.index(panel) + 1,
+            hovertemplate="update %{x:,}: %{y:+.3f} a layer<extra>" + name + "</extra>",
+        )  # fmt: skip
+        named.add(name)
+    figure.add_hline(0, line={"color": FAINT, "width": 1})
+    figure.update_xaxes(title_text="updates", rangemode="tozero")
+    figure.update_yaxes(title_text="slope of g, in a layer", col=1)
+    figure.update_layout(legend=BELOW)
+    return dressed(figure, "Does g grow with depth? Its slope while training", 460)
 
 
 def _of(fits: pd.DataFrame, run: str, panel: str, group: str) -> pd.DataFrame:

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 from learned import learned_run
 
-from nmtlab.analysis.depth import GROUPS, g_by_depth, g_fits, g_trends
+from nmtlab.analysis.depth import GROUPS, g_by_depth, g_fits, g_slopes, g_trends
 from nmtlab.errors import RunError
 
 
@@ -20,6 +20,16 @@ def test_each_scalenorm_has_the_value_that_was_logged_at_the_best_evaluation(run
     logged = run.g_values().query(f"step == {run.best_step}")
     assert list(values["g"]) == list(logged["g"])
     assert set(values["step"]) == {run.best_step}
+
+
+def test_slopes_are_those_of_each_evaluation(run):
+    found = g_slopes(run)
+    steps = sorted(set(run.g_values()["step"]))
+    assert len(steps) > 1
+    for step in steps:
+        own = found[found["step"] == step].drop(columns="step").reset_index(drop=True)
+        pd.testing.assert_frame_equal(own, g_fits(g_by_depth(run, step)))
+    assert g_by_depth(run, steps[0])["g"].tolist() == run.g_values().query("step == @steps[0]")["g"].tolist()
 
 
 def test_panels_and_groups_are_those_of_figure_3_6(run):

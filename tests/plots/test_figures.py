@@ -9,7 +9,7 @@ import pytest
 from nmtlab.analysis.attention import attention
 from nmtlab.analysis.dynamics import dev_curve, gradient_curve
 from nmtlab.analysis.norms import norm_bins, word_norms
-from nmtlab.plots import View, attention_figure, depth_figure, dev_figure, gradient_figure, norm_figure
+from nmtlab.plots import View, attention_figure, depth_figure, dev_figure, gradient_figure, norm_figure, slopes_figure
 from nmtlab.plots.theme import COLOURS, plain, styles
 
 HOSTILE = "<script>alert(1)</script>"
@@ -94,6 +94,22 @@ def test_g_is_drawn_in_two_panels_with_its_lines():
     ]  # fmt: skip
     (line,) = traces(figure, "lines")
     assert list(line.y) == [1.75, 3.25]
+
+
+def test_slopes_of_g_are_drawn_over_updates_a_line_a_group():
+    slopes = pd.DataFrame(
+        [
+            ("a", panel, "encoder", step, slope)
+            for panel in ("attention", "feed-forward")
+            for step, slope in ((100, -0.1), (200, 0.2))
+        ],
+        columns=["run", "panel", "group", "step", "slope"],
+    )
+    figure = slopes_figure(slopes)
+    assert_dressed(figure)
+    assert [(list(t.x), list(t.y), t.xaxis, t.showlegend) for t in figure.data] == [
+        ([100, 200], [-0.1, 0.2], "x", True), ([100, 200], [-0.1, 0.2], "x2", False),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("score", "unit"), [("bleu", "%"), ("perplexity", "per token")])
