@@ -99,8 +99,9 @@ def ended_hypotheses(tree: pd.DataFrame) -> pd.DataFrame:
         (missing if it never did), in the order of their ending.
     """
     ended = tree[tree["ended"]]
-    grouped = ended.groupby(["text", "length"], sort=False)
-    found = grouped.agg(log_prob=("log_prob", "first"), step=("step", "min"), last=("step", "max")).reset_index()
+    # the same text in other pieces is another translation, of another probability
+    grouped = ended.groupby(["text", "length", "log_prob"], sort=False)["step"]
+    found = grouped.agg(step="min", last="max").reset_index()
     found["dropped_at"] = found["last"].where(found["last"] < tree["step"].max()).astype("Int64")
     return found[["text", "log_prob", "length", "step", "dropped_at"]]
 

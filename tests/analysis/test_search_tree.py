@@ -111,6 +111,12 @@ def test_ended_translations_are_listed_once_with_when_they_lost_their_slot():
     assert found["log_prob"].tolist() == [-5.0, -2.0, -3.5]
 
 
+def test_the_same_text_in_other_pieces_is_another_translation():
+    other = TREE.iloc[[3]].assign(log_prob=-4.0, step=3)
+    found = ended_hypotheses(pd.concat([TREE, other], ignore_index=True))
+    assert found[["text", "log_prob"]].to_numpy().tolist() == [["", -5.0], ["a", -2.0], ["a b", -3.5], ["a", -4.0]]
+
+
 def test_they_are_ranked_by_any_score_without_another_search():
     found = ended_hypotheses(TREE)
     assert ranked(found, SearchSettings(score="log-prob"))["text"].tolist() == ["a", "a b", ""]
