@@ -33,7 +33,7 @@ class PointingModel(nn.Module):
         weights: for each source and step the weights on its tokens.
     """
 
-    columns, plans_length = TranslationModel.columns, False
+    columns, attendable, plans_length = TranslationModel.columns, TranslationModel.attendable, False
 
     def __init__(
         self,
