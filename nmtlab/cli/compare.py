@@ -12,7 +12,7 @@ def compare(
     systems: Annotated[
         list[str], typer.Argument(help="Runs, or text files of translations made elsewhere; the first is the baseline.")
     ],
-    corpus: Annotated[str, typer.Option(help="Corpus to compare on. [default: the first run's own]")] = "",
+    corpus: Annotated[str, typer.Option(help="Corpus to compare on. (default: the first run's own)")] = "",
     split: Split = "test",
     source: Source = "",
     target: Target = "",

@@ -8,7 +8,7 @@ import typer
 def make(
     name: Annotated[str, typer.Argument(help="Name of the new corpus.")],
     language: Annotated[
-        list[str] | None, typer.Option(help="Code of a source language; may be given many times. [default: qaa]")
+        list[str] | None, typer.Option(help="Code of a source language; may be given many times. (default: qaa)")
     ] = None,
     train: Annotated[int, typer.Option(min=1, help="Pairs to train on.")] = 8000,
     dev: Annotated[int, typer.Option(min=1, help="Pairs to stop by.")] = 500,

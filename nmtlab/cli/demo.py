@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def demo(
-    threads: Annotated[int | None, typer.Option(min=1, help="CPU threads. [default: torch's choice]")] = None,
+    threads: Annotated[int | None, typer.Option(min=1, help="CPU threads. (default: torch's choice)")] = None,
 ) -> None:
     """Grow a small language, train three tiny systems on it, and compare them: two to three minutes on 2 CPU cores.
 

@@ -10,7 +10,7 @@ from nmtlab.cli.options import Beam, Set, Source, Split, Target, Threads, open_c
 
 def evaluate(
     run: Annotated[str, typer.Argument(help="Name of a run, or a text file of translations made elsewhere.")],
-    corpus: Annotated[str, typer.Option(help="Corpus to score on. [default: the run's own]")] = "",
+    corpus: Annotated[str, typer.Option(help="Corpus to score on. (default: the run's own)")] = "",
     split: Split = "test",
     source: Source = "",
     target: Target = "",

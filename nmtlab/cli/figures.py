@@ -15,7 +15,7 @@ _FORMATS = ("png", "pdf")
 
 def figures(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="RUN", help="Names of runs. [default: all that there are]")
+        list[str] | None, typer.Argument(metavar="RUN", help="Names of runs. (default: all that there are)")
     ] = None,
     to: Annotated[Path, typer.Option(help="Folder to write into.")] = Path("figures"),
     pictures: Annotated[

@@ -17,8 +17,8 @@ Set = Annotated[
 Source = Annotated[str, typer.Option(help="Language translated from; found from the corpus where it can be.")]
 Target = Annotated[str, typer.Option(help="Language translated into.")]
 Split = Annotated[str, typer.Option(help="Part of the corpus: train, dev or test.")]
-Beam = Annotated[int | None, typer.Option(min=1, help="Beam size; 1 is greedy search. [default: the recipe's]")]
-Threads = Annotated[int | None, typer.Option(min=1, help="CPU threads. [default: torch's choice]")]
+Beam = Annotated[int | None, typer.Option(min=1, help="Beam size; 1 is greedy search. (default: the recipe's)")]
+Threads = Annotated[int | None, typer.Option(min=1, help="CPU threads. (default: torch's choice)")]
 
 
 def open_corpus(workspace: "Workspace", name: str, source: str, target: str) -> "ParallelCorpus":

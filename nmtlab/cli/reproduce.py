@@ -40,7 +40,7 @@ def reproduce(
         Literal["local", "ray"],
         typer.Option(
             help="ray: on the cluster that RAY_ADDRESS names, or that runs here, or else one of --workers processes; "
-            "needs nmtlab[ray], and the workspace under the same path on every machine."
+            "needs the extra `ray`, and the workspace under the same path on every machine."
         ),
     ] = "local",
     save: Annotated[

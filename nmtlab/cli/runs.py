@@ -93,7 +93,7 @@ def pack(
         str, typer.Option(help="Name of the licence that allows to give sentences of the corpus to others.")
     ] = "",
     to: Annotated[
-        Path | None, typer.Option(help="Folder to put the file NAME.tar.xz into. [default: a folder in the gallery]")
+        Path | None, typer.Option(help="Folder to put the file NAME.tar.xz into. (default: a folder in the gallery)")
     ] = None,
     threads: Threads = None,
 ) -> None:
@@ -118,7 +118,7 @@ def pack(
 @app.command()
 def unpack(
     file: Annotated[Path, typer.Argument(help="A packed run, NAME.tar.xz.")],
-    name: Annotated[str, typer.Option(help="Name of the run. [default: its own]")] = "",
+    name: Annotated[str, typer.Option(help="Name of the run. (default: its own)")] = "",
 ) -> None:
     """Make a run of a packed run's file."""
     from nmtlab.runs.pack import unpack as unpack_run

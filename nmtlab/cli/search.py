@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from nmtlab.text.corpus import ParallelCorpus
 
 RunName = Annotated[str, typer.Argument(help="Name of a run.")]
-CorpusName = Annotated[str, typer.Option(help="Corpus to translate. [default: the run's own]")]
-Limit = Annotated[int | None, typer.Option(min=1, help="Sentences, the first. [default: all]")]
+CorpusName = Annotated[str, typer.Option(help="Corpus to translate. (default: the run's own)")]
+Limit = Annotated[int | None, typer.Option(min=1, help="Sentences, the first. (default: all)")]
 Score = Annotated[
     Literal["log-prob", "average", "length-normalised", "word-reward"] | None,
     typer.Option(
-        help="What is searched for; alpha, gamma and coverage by --set search.alpha=... [default: log-prob]",
+        help="What is searched for; alpha, gamma and coverage by --set search.alpha=... (default: log-prob)",
         show_default=False,
     ),
 ]
@@ -99,7 +99,7 @@ def beam_sweep(
     split: Split = "test",
     limit: Limit = None,
     score: Score = None,
-    beams: Annotated[str, typer.Option(help="Beam sizes. [default: 1,2,4,8,12,16,32,64,100,200]")] = "",
+    beams: Annotated[str, typer.Option(help="Beam sizes. (default: 1,2,4,8,12,16,32,64,100,200)")] = "",
     alphas: Annotated[str, typer.Option(help="Values of alpha, with one beam instead.")] = "",
     gammas: Annotated[str, typer.Option(help="Values of gamma, with one beam instead.")] = "",
     lengths: Annotated[
@@ -117,7 +117,6 @@ def beam_sweep(
     With --split dev and --gammas or --alphas, the reward of a word or the strength of length normalisation is tuned.
     What was found is kept with the run: after Ctrl-C the same command goes on with the next value.
     """
-    import pandas as pd
     from tqdm import tqdm
 
     from nmtlab.analysis.beams import described, sweep, varied
@@ -136,9 +135,11 @@ def beam_sweep(
     total = len(searches) * min(limit or text.count(split), text.count(split))
     with tqdm(total=total, unit=" sentences", disable=None, leave=False) as bar:
         found = sweep(opened, text, searches, split, limit, bar.update, machine)
+    if field not in found:
+        found.insert(0, field, values)
     _write(found, csv)
     shown = {
-        field.replace("beam_size", "beam"): pd.Series([f"{value:g}" for value in values]),
+        field.replace("beam_size", "beam"): found[field].map("{:g}".format),
         "BLEU": found["bleu"].map("{:.2f}".format),
         "length": found["length_ratio"].map("{:.3f}".format),
         "empty": found["empty"].map("{:.1%}".format),

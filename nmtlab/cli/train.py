@@ -19,7 +19,7 @@ def train(
     recipe: Annotated[
         str, typer.Option(help="Name of a recipe ('nmtlab recipes list'), or path of a TOML file.")
     ] = "transformer-small",
-    name: Annotated[str, typer.Option(help="Name of the run. [default: CORPUS.RECIPE.SEED]")] = "",
+    name: Annotated[str, typer.Option(help="Name of the run. (default: CORPUS.RECIPE.SEED)")] = "",
     source: Source = "",
     target: Target = "",
     set_: Set = None,

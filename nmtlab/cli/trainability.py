@@ -21,8 +21,8 @@ def trainability(
     to: Annotated[
         Path | None,
         typer.Option(
-            help="File of the map; what it has already is not trained again. [default: data/results/trainability.csv "
-            "of the workspace]"
+            help="File of the map; what it has already is not trained again. (default: data/results/trainability.csv "
+            "of the workspace)"
         ),
     ] = None,
     source: Source = "",

@@ -20,10 +20,10 @@ _SCORES = tuple(f"search.{name}=" for name in ("score", "alpha", "gamma", "cover
 def translate(
     run: Annotated[str, typer.Argument(help="Name of a run.")],
     input: Annotated[
-        Path | None, typer.Option("--input", "-i", help="Text to translate. [default: standard input]")
+        Path | None, typer.Option("--input", "-i", help="Text to translate. (default: standard input)")
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Where to write. [default: standard output]")
+        Path | None, typer.Option("--output", "-o", help="Where to write. (default: standard output)")
     ] = None,
     beam: Beam = None,
     n_best: Annotated[int, typer.Option(min=1, help="Translations of each line, best first.")] = 1,
@@ -39,24 +39,24 @@ def translate(
     ] = None,
     mean: Annotated[
         Literal["arithmetic", "geometric"] | None,
-        typer.Option(help="Of the probabilities of an ensemble's runs. [default: arithmetic]", show_default=False),
+        typer.Option(help="Of the probabilities of an ensemble's runs. (default: arithmetic)", show_default=False),
     ] = None,
     prefix: Annotated[
         Path | None, typer.Option(help="How translations begin: a line of this file for each of the text.")
     ] = None,
     samples: Annotated[int, typer.Option(min=0, help="Draw so many translations of each, instead of searching.")] = 0,
-    temperature: Annotated[float | None, typer.Option(help="Of what is drawn from. [default: 1]")] = None,
+    temperature: Annotated[float | None, typer.Option(help="Of what is drawn from. (default: 1)")] = None,
     top_k: Annotated[
-        int | None, typer.Option(min=1, help="Draw from the k most probable types alone. [default: from all]")
+        int | None, typer.Option(min=1, help="Draw from the k most probable types alone. (default: from all)")
     ] = None,
     top_p: Annotated[
-        float | None, typer.Option(help="Draw from the fewest types that have so much probability. [default: from all]")
+        float | None, typer.Option(help="Draw from the fewest types that have so much probability. (default: from all)")
     ] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Of what is drawn. [default: 1]")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Of what is drawn. (default: 1)")] = None,
     groups: Annotated[
         int, typer.Option(min=0, help="Search with so many beams that are kept apart, and show the best of each.")
     ] = 0,
-    strength: Annotated[float | None, typer.Option(min=0, help="How much they are kept apart. [default: 0.5]")] = None,
+    strength: Annotated[float | None, typer.Option(min=0, help="How much they are kept apart. (default: 0.5)")] = None,
     last: Annotated[bool, typer.Option("--last", help="Use the last checkpoint instead of the best.")] = False,
     set_: Set = None,
     threads: Threads = None,

@@ -1,16 +1,16 @@
 """The paired bootstrap behind a claim: a system against the one that it is compared with, seed by seed."""
 
 from collections.abc import Iterator, Sequence
-from itertools import groupby
 from pathlib import Path
 
 import pandas as pd
 
-from nmtlab.errors import CorpusError, NmtlabError
-from nmtlab.experiments.cells import Cell, can_translate, cells_of, made_run
+from nmtlab.errors import NmtlabError
+from nmtlab.experiments.cells import Cell, can_translate
 from nmtlab.experiments.claims import CLAIMS, Claim
 from nmtlab.experiments.declaration import Scale, Table
 from nmtlab.experiments.measures import Measure
+from nmtlab.experiments.results import made_rows
 from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.workspace import Workspace
@@ -40,15 +40,9 @@ def comparisons(table: Table, scale: Scale, workspace: Workspace, claims: Sequen
     own = [claim for claim in claims if claim.table.name == table.name and isinstance(claim.than, str)]
     wanted = dict.fromkeys((claim.measure, claim.system, str(claim.than)) for claim in own)
     lines = []
-    for row, group in groupby(cells_of(table, scale), key=lambda cell: cell.row):
-        cells = list(group)
-        try:
-            corpus = cells[0].corpus.open(workspace)
-        except CorpusError:
-            continue
-        made = ((cell, made_run(cell, corpus, workspace)) for cell in cells)
-        runs = [(cell, run) for cell, run in made if run and can_translate(run)]
-        lines += [(row, *line) for compared in wanted for line in _drawn(compared, runs, corpus)]
+    for cells, corpus, runs in made_rows(table, scale, workspace):
+        made = [(cell, runs[cell.run]) for cell in cells if cell.run in runs and can_translate(runs[cell.run])]
+        lines += [(cells[0].row, *line) for compared in wanted for line in _drawn(compared, made, corpus)]
     return pd.DataFrame(lines, columns=COLUMNS)
 
 

@@ -82,6 +82,9 @@ def _judged(claim: Claim, cells: pd.DataFrame, drawn: pd.DataFrame) -> list[dict
     if claim.absolute:
         cells = cells.assign(value=cells["value"].abs())
     ps = ps_of(claim, drawn)
+    if claim.than == claim.table.baseline:  # that p stands with the cells too, in tables that were saved without others
+        own = cells[(cells["column"] == claim.system) & cells["p"].notna()]
+        ps = {str(row): some["p"].tolist() for row, some in own.groupby("row")} | ps
     lines = (_line(claim, row, own) | _significance(ps.get(row, [])) for row, own in cells.groupby("row", sort=False))
     return [line for line in lines if line["seeds"]]
 

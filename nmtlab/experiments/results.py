@@ -2,7 +2,7 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from statistics import median_high
 from typing import Any
@@ -46,13 +46,7 @@ def results(table: Table, scale: Scale, workspace: Workspace) -> pd.DataFrame:
     """
     printed = _printed(table.name)
     lines = []
-    for _, group in groupby(cells_of(table, scale), key=lambda cell: cell.row):
-        cells = list(group)
-        try:
-            corpus = cells[0].corpus.open(workspace)
-        except CorpusError:
-            continue
-        runs = {cell.run: run for cell in cells if (run := made_run(cell, corpus, workspace))}
+    for cells, corpus, runs in made_rows(table, scale, workspace):
         for measure in table.measures:
             values = {name: measure.value(run, corpus) for name, run in runs.items() if can_translate(run)}
             ps = _significance(measure, cells, {name: runs[name] for name in values}, table.baseline, corpus)
@@ -64,6 +58,23 @@ def results(table: Table, scale: Scale, workspace: Workspace) -> pd.DataFrame:
                 line |= {"value": values.get(cell.run), "p": ps.get(cell.run)}
                 lines.append(line | printed.get((cell.row, cell.column, measure.name), _NOT_PRINTED))
     return pd.DataFrame(lines, columns=COLUMNS).astype(NUMBERS)
+
+
+def made_rows(
+    table: Table, scale: Scale, workspace: Workspace
+) -> Iterator[tuple[list[Cell], ParallelCorpus, dict[str, Run]]]:
+    """Yield the cells of each row whose text can be had, that text, and the runs that are there by their names.
+
+    Raises:
+        RunError: a run of a cell's name is another training.
+    """
+    for _, group in groupby(cells_of(table, scale), key=lambda cell: cell.row):
+        cells = list(group)
+        try:
+            corpus = cells[0].corpus.open(workspace)
+        except CorpusError:
+            continue
+        yield cells, corpus, {cell.run: run for cell in cells if (run := made_run(cell, corpus, workspace))}
 
 
 def with_kept(measured: pd.DataFrame, kept: pd.DataFrame, table: Table) -> pd.DataFrame:

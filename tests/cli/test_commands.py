@@ -252,3 +252,19 @@ def test_a_reader_that_goes_away_is_no_error_to_be_shown(data):
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         process.stdout.close()
         assert process.stderr.read() == b""
+
+
+# help
+
+
+def test_no_help_text_has_brackets_which_the_terminal_would_swallow_as_markup():
+    from typer.main import get_command
+
+    from nmtlab.cli.main import app
+
+    def commands(command) -> list:
+        return [command, *(own for sub in getattr(command, "commands", {}).values() for own in commands(sub))]
+
+    said = [getattr(one, "help", "") or "" for own in commands(get_command(app)) for one in (own, *own.params)]
+    assert len(said) > 100
+    assert [text for text in said if re.search(r"\[[a-z]", text)] == []

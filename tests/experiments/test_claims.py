@@ -168,6 +168,17 @@ def test_the_bootstrap_stands_beside_the_interval_where_there_is_one(tmp_path):
     assert (found["p"], found["significant"], found["verdict"]) == (0.004, 2, "confirmed")
 
 
+def test_the_cells_bootstrap_counts_where_a_claim_is_against_the_baseline(tmp_path):
+    lines = cells("tied", [10.0, 12.0, 14.0]) + cells("fixnorm", [11.0, 13.2, 15.1])
+    for line, p in zip(lines[3:], (0.004, 0.03, 0.001), strict=True):
+        line["p"] = p
+    found = judged(tmp_path, BETTER, lines).loc["tu-en"]
+    assert (found["p"], found["significant"]) == (0.004, 2)
+    other = dataclasses.replace(BETTER, than="untied")
+    lines += cells("untied", [9.0, 9.0, 9.1])
+    assert judged(tmp_path, other, lines).loc["tu-en", ["p", "significant"]].isna().all()
+
+
 def test_claims_whose_table_is_not_there_are_named(tmp_path):
     nothing = measured_claims(tmp_path / "nowhere", [BETTER, LEFT])
     assert (list(nothing), len(nothing), len(overall(nothing))) == (COLUMNS, 0, 0)
