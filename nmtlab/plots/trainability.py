@@ -25,28 +25,36 @@ def trainability_figure(outcomes: pd.DataFrame) -> go.Figure:
     rates, layers = (sorted(outcomes[axis].unique()) for axis in ("rate", "layers"))
     for place, (placement, init) in enumerate(kinds):
         own = outcomes[(outcomes["placement"] == placement) & (outcomes["init"] == init)]
-        alive, told = _cells(own, layers, rates)
+        if own.empty:
+            continue
+        alive, counted, told = _cells(own, layers, rates)
         figure.add_heatmap(
             z=alive, x=[f"{rate:g}" for rate in rates], y=[str(depth) for depth in layers], customdata=told,
-            zmin=0, zmax=1, colorscale=SHADES, xgap=2, ygap=2, showscale=not place,
+            text=counted, texttemplate="%{text}",
+            zmin=0, zmax=1, colorscale=SHADES, xgap=2, ygap=2, showscale=not figure.data,
             colorbar={"title": {"text": "share<br>that learns"}},
             hovertemplate="%{y} + %{y} layers, rate %{x}: %{customdata}<extra>" + titles[place] + "</extra>",
             row=place // 2 + 1, col=place % 2 + 1,
         )  # fmt: skip
-    figure.update_xaxes(type="category", showgrid=False).update_yaxes(type="category", showgrid=False)
+    figure.update_xaxes(type="category", showgrid=False, showticklabels=True)
+    figure.update_yaxes(type="category", showgrid=False)
     figure.update_xaxes(title_text="learning rate, no warm-up", row=2)
     figure.update_yaxes(title_text="layers on each side", col=1)
     return dressed(figure, "Which Transformers learn at all", 560)
 
 
-def _cells(own: pd.DataFrame, layers: list[int], rates: list[float]) -> tuple[list[list], list[list[str]]]:
-    """Return the share of living trainings of each depth and rate, and what is to be said of them."""
-    shares, told = [], []
+def _cells(
+    own: pd.DataFrame, layers: list[int], rates: list[float]
+) -> tuple[list[list], list[list[str]], list[list[str]]]:
+    """Return the share of living trainings of each depth and rate, their number, and what is to be said of them."""
+    shares, counted, told = [], [], []
     for depth in layers:
         cells = [own[(own["layers"] == depth) & (own["rate"] == rate)] for rate in rates]
-        shares.append([(cell["verdict"] == "alive").mean() if len(cell) else None for cell in cells])
+        alive = [(cell["verdict"] == "alive") for cell in cells]
+        shares.append([some.mean() if len(some) else None for some in alive])
+        counted.append([f"{some.sum()} of {len(some)}" if len(some) else "" for some in alive])
         told.append([_told(cell) for cell in cells])
-    return shares, told
+    return shares, counted, told
 
 
 def _told(cell: pd.DataFrame) -> str:
