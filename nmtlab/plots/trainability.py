@@ -20,7 +20,7 @@ def trainability_figure(outcomes: pd.DataFrame) -> go.Figure:
     titles = [f"{_NAMES[placement]}, {_NAMES[init]}" for placement, init in kinds]
     figure = make_subplots(
         rows=2, cols=2, subplot_titles=titles, shared_xaxes=True, shared_yaxes=True,
-        horizontal_spacing=0.06, vertical_spacing=0.12,
+        horizontal_spacing=0.06, vertical_spacing=0.18,
     )  # fmt: skip
     rates, layers = (sorted(outcomes[axis].unique()) for axis in ("rate", "layers"))
     for place, (placement, init) in enumerate(kinds):

@@ -1,7 +1,7 @@
 """Every page in a browser, each of its controls by mouse or keyboard: it shows what the analyses say when asked."""
 
 import shutil
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, urlencode
 
 import pandas as pd
 import pytest
@@ -21,6 +21,7 @@ from nmtlab.dashboards.about import PAGES
 from nmtlab.experiments import find_table, summary
 from nmtlab.experiments.judged import measured_claims, overall
 from nmtlab.experiments.stored import RESULTS, read_cells
+from nmtlab.experiments.trainability import MAP, read_map
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run, open_run
 from nmtlab.systems import open_system
@@ -148,7 +149,14 @@ def test_training_is_drawn_by_score_and_by_time(show, runs):
     both = [dev_curve(runs[name]) for name in ("hostile", TIED)]
     eventually(lambda: page.values(DEV), near([curve["perplexity"].tolist() for curve in both]))
     eventually(lambda: len(page.traces(GRADIENTS)), 6)
-    eventually(lambda: page.query, f"?runs=hostile%2C{TIED}&score=perplexity&over=minutes")
+    made = read_map(RESULTS / MAP)
+    (training,) = made["training"].unique()
+    there = urlencode({"runs": f"hostile,{TIED}", "score": "perplexity", "over": "minutes", "training": training})
+    eventually(lambda: page.query, f"?{there}")
+    alive = made.assign(alive=made["verdict"] == "alive")
+    learned = alive.groupby(["placement", "init", "layers", "rate"])["alive"].mean()
+    drawn = page.values("Which Transformers learn at all", "z")[:2]
+    assert drawn == [near(learned["post", init].unstack().values.tolist()) for init in ("xavier", "small")]
 
 
 def test_norms_answer_to_runs_words_points_and_lengths(show, runs, systems, packed):
