@@ -49,8 +49,11 @@ function render({ model, el }) {
     silent.hidden = Date.now() - asked < SILENT;
     model.send({ looking: true });
   }, EVERY);
+  const leave = () => clearInterval(timer); // Voila has then ended the kernel, and the next page may be long in coming
+  if (voila) addEventListener("beforeunload", leave);
   return () => {
-    clearInterval(timer);
+    leave();
+    removeEventListener("beforeunload", leave);
     signals.forEach((name) => document.removeEventListener(name, touch));
   };
 }
