@@ -149,6 +149,7 @@ def test_a_table_that_was_not_measured_is_refused(asked, said):
 
 def test_a_map_of_trainability_with_its_shares(tmp_path, monkeypatch):
     monkeypatch.setattr("nmtlab.experiments.trainability.RESULTS", tmp_path)
+    monkeypatch.setenv("NMTLAB_DATA", str(tmp_path / "without a map"))
     with pytest.raises(NmtlabError, match="no map"):
         trainability_view()
     kept = read_map(tmp_path / "none")
