@@ -18,7 +18,9 @@ class Maps(widgets.VBox):
     def __init__(self, workspace: Workspace) -> None:
         self._maps, without = _maps(workspace)
         self.training = widgets.Dropdown(
-            description="Training", options=list(dict.fromkeys(self._maps["training"])), layout={"width": "64em", "max_width": "100%"}
+            description="Training",
+            options=list(dict.fromkeys(self._maps["training"])),
+            layout={"width": "64em", "max_width": "100%"},
         )
         self._chart = Chart()
         super().__init__([row(self.training), Note(without), self._chart])
