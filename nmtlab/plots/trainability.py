@@ -50,7 +50,7 @@ def _cells(
     shares, counted, told = [], [], []
     for depth in layers:
         cells = [own[(own["layers"] == depth) & (own["rate"] == rate)] for rate in rates]
-        alive = [(cell["verdict"] == "alive") for cell in cells]
+        alive = [cell["verdict"] == "alive" for cell in cells]
         shares.append([some.mean() if len(some) else None for some in alive])
         counted.append([f"{some.sum()} of {len(some)}" if len(some) else "" for some in alive])
         told.append([_told(cell) for cell in cells])

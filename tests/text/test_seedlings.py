@@ -8,50 +8,22 @@ from itertools import islice
 import numpy as np
 import pytest
 from sacremoses import MosesTokenizer
+from text.grown import ADJECTIVES, LANGUAGES, NOUNS, VERBS, content_forms, every_language, pairs_of
 
 from nmtlab.errors import CorpusError
-from nmtlab.text.seedlings import FAMILY, SeedlingLanguage, SeedlingPair, SeedlingSettings
+from nmtlab.text.seedlings import FAMILY, SeedlingLanguage, SeedlingSettings
 from nmtlab.text.seedlings.concepts import Concepts
 from nmtlab.text.seedlings.english import English
 from nmtlab.text.seedlings.grammar import BLOCK, Block, Grammar
 from nmtlab.text.transliteration import UYGHUR_LATIN
 
 SPLITS = ("train", "dev", "test")
-NOUNS = {"person", "animal", "food", "thing", "text", "place", "topic", "policy"}
-VERBS = {
-    *("see", "meet", "feed", "eat", "buy", "read", "study", "govern", "visit", "give", "go", "act", "happen", "say"),
-}
-ADJECTIVES = {"adjective", "living", "material", "idea", "nationality"}
-ADVERBS = {"past", "present", "future", "manner"}
-NAMES = {"scientist", "politician", "writer", "artist", "city", "river", "first name"}
-TITLES = {"scientist title", "politician title", "writer title", "artist title", "river title"}
-CONTENT = NOUNS | VERBS | ADJECTIVES | ADVERBS | NAMES | TITLES
-
-LANGUAGES = {code: SeedlingLanguage(code) for code in FAMILY}
 AMBIGUOUS = SeedlingLanguage("qaa", SeedlingSettings(ambiguity=0.6))
-
-
-@cache
-def pairs_of(code: str) -> list[SeedlingPair]:
-    return list(LANGUAGES[code].pairs(10_000))
 
 
 @cache
 def english_words() -> list[list[str]]:
     return [pair.target.split(" ") for pair in LANGUAGES["qaa"].pairs(40_000)]
-
-
-every_language = pytest.mark.parametrize("code", FAMILY)
-
-
-def content_forms(language: SeedlingLanguage, groups: set[str] = CONTENT) -> dict[str, set[str]]:
-    """Each form of a target word, with its stems."""
-    stems = defaultdict(set)
-    for entry in language.lexicon():
-        if entry.group in groups:
-            for form in entry.forms:
-                stems[form].add(entry.stem)
-    return stems
 
 
 def words_of(target: str, forms: Container[str]) -> list[str]:
@@ -362,88 +334,7 @@ def test_a_name_is_borrowed_as_it_sounds():
     assert UYGHUR_LATIN.apply(borrowed["qac"]["Felix"]) == "peliks"
 
 
-# The family
-
-
-def pieces(words):
-    return {f"^{word}$"[start : start + 3] for word in words for start in range(len(word))}
-
-
-def latin_types(code):
-    return {UYGHUR_LATIN.apply(word.lower()) for pair in pairs_of(code) for word in pair.source.split(" ")}
-
-
-@pytest.mark.parametrize("child", ["qab", "qac", "qad"])
-def test_sisters_share_pieces_of_words_and_few_words(child):
-    words, pieces_shared = (
-        len(ours & theirs) / len(ours)
-        for ours, theirs in [
-            (latin_types(child), latin_types("qaa")),
-            (pieces(latin_types(child)), pieces(latin_types("qaa"))),
-        ]
-    )
-    assert words < 0.12
-    assert pieces_shared > 4 * words
-
-
-def test_nuru_is_written_in_uyghur_letters_and_read_back():
-    text = " ".join(pair.source for pair in pairs_of("qac"))
-    assert set(text) <= set(UYGHUR_LATIN.table) | {" ", "."}
-    assert set(text.split(" ")) & latin_types("qaa") == {"."}
-    latin = UYGHUR_LATIN.apply(text)
-    assert latin == latin.lower()
-    letters = {value: key for key, value in UYGHUR_LATIN.table.items() if value}
-    pattern = "|".join(sorted(map(re.escape, letters), key=len, reverse=True))
-    assert " ".join(arabic(word, letters, pattern) for word in latin.split(" ")) == text
-
-
-def arabic(word, letters, pattern):
-    carried = "ئ" if word[0] in "aeiouöü" else ""
-    return carried + re.sub(pattern, lambda match: letters[match[0]], word)
-
-
-def test_nari_has_vowel_harmony():
-    stems = {entry.stem for entry in LANGUAGES["qab"].lexicon() if entry.group in NOUNS}
-    words = {word.lower() for pair in pairs_of("qab") for word in pair.source.split(" ")}
-    found = set()
-    for word in words:
-        match = re.fullmatch(r"(\w+)l([ae])r", word)
-        if match and match[1] in stems and (vowels := re.findall("[aouöüe]", match[1])):
-            assert (match[2] == "a") == (vowels[-1] in "aou")
-            found.add(match[2])
-    assert found == {"a", "e"}
-
-
-def test_nari_leaves_out_pronouns_that_its_verbs_show():
-    for nara, nari in zip(pairs_of("qaa"), pairs_of("qab"), strict=True):
-        if re.match("(I|We|You) [a-z]+ed the ", nara.target):
-            both = [{j: i for i, j in pair.links} for pair in (nara, nari)]
-            assert both[0][0] != both[0][1]
-            assert both[1][0] == both[1][1]
-
-
-@pytest.mark.parametrize(("code", "last"), [("qaa", True), ("qab", True), ("qac", True), ("qad", False)])
-def test_the_verb_is_last_in_all_but_neru(code, last):
-    positions = []
-    for pair in pairs_of(code):
-        if re.fullmatch(r"(He|She|They) [a-z]+ed (the|a|an|some|this|every) [a-z]+ \.", pair.target):
-            verb, noun = (next(i for i, j in pair.links if j == place) for place in (1, 3))
-            positions.append(verb > noun)
-    assert len(positions) > 5
-    assert set(positions) == {last}
-
-
-@pytest.mark.parametrize(("code", "before"), [("qaa", True), ("qab", True), ("qac", False), ("qad", False)])
-def test_an_adjective_is_before_its_noun_or_after_it(code, before):
-    adjectives = content_forms(LANGUAGES[code], ADJECTIVES - {"nationality"})
-    nouns = content_forms(LANGUAGES[code], NOUNS)
-    orders = set()
-    for pair in pairs_of(code):
-        words, source = pair.target.split(" "), {j: i for i, j in pair.links}
-        for place in range(1, len(words) - 1):
-            if words[place] in adjectives and words[place + 1] in nouns:
-                orders.add(source[place] < source[place + 1])
-    assert orders == {before}
+# Settings
 
 
 @pytest.mark.parametrize(
