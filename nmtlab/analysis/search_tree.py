@@ -139,25 +139,24 @@ def best_of_all(system: System, sentence: str, search: SearchSettings = LOG_PROB
         RecipeError: the score has a coverage penalty.
         RunError: as of `search_tree`.
     """
-    (found,) = best_so_far(system, sentence, search, budget, portion=budget)
-    return found
+    return next(best_so_far(system, sentence, search, portion=budget))
 
 
 def best_so_far(
-    system: System, sentence: str, search: SearchSettings = LOG_PROB, budget: int = 20_000, portion: int = 250
+    system: System, sentence: str, search: SearchSettings = LOG_PROB, portion: int = 250
 ) -> Iterator[pd.DataFrame]:
-    """Yield `best_of_all` as it is after each portion of the search, until it is complete or the budget is spent.
+    """Yield `best_of_all` as it is after each portion of the search, until it is complete.
 
     Args:
-        system, sentence, search, budget: as of `best_of_all`.
+        system, sentence, search: as of `best_of_all`.
         portion: how many hypotheses are continued between two answers.
     """
     translator = opened(system)
     source = torch.tensor([translator.pipeline.source_ids(sentence)], device=translator.model.output_types.device)
     beam = beam_search(translator.model, source, search)[0].hypotheses[0]
     exact, complete = ExactSearch(translator.model, source, search, beam), False
-    while not complete and exact.expansions < budget:
-        complete = exact.run(min(exact.expansions + portion, budget))
+    while not complete:
+        complete = exact.run(exact.expansions + portion)
         best = exact.best or beam
         facts = {
             "text": translator.pipeline.target_text(best.tokens),

@@ -1,6 +1,7 @@
 """Search: what a beam keeps and drops, what exact search finds, and what planning the length changes (thesis 4.1)."""
 
 from collections.abc import Iterator
+from itertools import islice
 
 import ipywidgets as widgets
 import pandas as pd
@@ -64,7 +65,7 @@ class SearchPage(Page):
         self.each = Table("What each run says, by its own way of searching")
         self.rates = Table("Measured: beams against exact search (lengths to the reference's)")
         self.about_curves = Note()
-        self._tree, self._system = pd.DataFrame(), None
+        self._tree, self._system, self._exact = pd.DataFrame(), None, None
         self.exact.on_click(lambda _: self._start_exact())
         state = {
             "runs": self.runs.table, **self.sentences.state, "beam": self.beam, "step": self.step, "score": self.score,
@@ -92,6 +93,7 @@ class SearchPage(Page):
         if changed & {"runs", "text", "line", "sentence", "beam"}:
             self.work.stop()
             self.found.say("")
+            self._exact = None
             self._search(runs)
         if len(self._tree) and changed - {"score", "alpha", "gamma"}:
             self.chart.show(tree_figure(self._tree, self.step.value))
@@ -131,14 +133,18 @@ class SearchPage(Page):
         return SearchSettings(score=self.score.value, alpha=self.alpha.value, gamma=self.gamma.value)
 
     def _start_exact(self) -> None:
-        if self._system is not None:
-            self.work.start("searching to the end", _BUDGET // _PORTION, self._exactly(self._system))
+        """Search within the budget, from where the sentence's last search stopped."""
+        if self._system is None:
+            return
+        self._exact = self._exact or best_so_far(self._system, self.sentences.source, self._settings(), _PORTION)
+        steps = _BUDGET // _PORTION
+        self.work.start("searching to the end", steps, self._exactly(islice(self._exact, steps)))
 
-    def _exactly(self, system: Translator) -> Iterator[None]:
+    def _exactly(self, search: Iterator[pd.DataFrame]) -> Iterator[None]:
         """Search in portions, and say after each what was found so far."""
-        for found in best_so_far(system, self.sentences.source, self._settings(), _BUDGET, _PORTION):
+        for found in search:
             best = found.iloc[0]
-            ended = "The best of all" if best["complete"] else "The best so far, not searched to the end"
+            ended = "The best of all" if best["complete"] else "The best so far; press again to go on"
             text = best["text"] or "the empty translation"
             self.found.say(f"{ended}: {text}  (log p {best['log_prob']:.3f}, {best['expansions']:,} expansions)")
             yield

@@ -1,5 +1,6 @@
 """The page Search: a tree, a ranking, exact search, planned lengths, what was measured."""
 
+import re
 import shutil
 from pathlib import Path
 
@@ -72,6 +73,17 @@ def test_exact_search_says_what_is_best_of_all(page, here):
         assert f"log p {best.best.log_prob:.3f}" in page.found.value
     page.beam.value = 4
     assert page.found.value == ""
+
+
+def test_exact_search_goes_on_where_its_budget_ended(page, monkeypatch):
+    monkeypatch.setattr("nmtlab.dashboards.search._BUDGET", 2)
+    monkeypatch.setattr("nmtlab.dashboards.search._PORTION", 1)
+    done = []
+    for _ in range(3):
+        page.exact.click()
+        assert page.found.value.startswith("The best so far; press again to go on: ")
+        done.append(int(re.search(r"(\d+) expansions", page.found.value)[1]))
+    assert done == [2, 4, 6]
 
 
 def test_a_run_that_plans_lengths_shows_them_beside_the_others_tree(page):
