@@ -31,7 +31,6 @@ from nmtlab.plots import lengths_figure, sweep_figure, tree_figure
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.measures import Measure
 from nmtlab.runs.run import Run
-from nmtlab.translation import Translator
 from nmtlab.workspace import Workspace
 
 FIRST = ("multi30k-de-en.small",)

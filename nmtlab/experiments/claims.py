@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from nmtlab.experiments.declaration import Row, Scale, Table
-from nmtlab.experiments.empty_translations import FAVOURITES
+from nmtlab.experiments.empty_translations import FAVOURITES, NO_SMOOTHING
 from nmtlab.experiments.length_planning import (
     BY_LENGTH,
     BY_LOG_PROB,
@@ -35,6 +35,7 @@ from nmtlab.experiments.measures import (
     GRADIENT_NORM,
     LATE_G,
     LEFT_SHIFT,
+    LENGTH_OF_BEST,
     LEXICON_PRECISION,
     NORM_FREQUENCY,
     OUTPUT_G,
@@ -375,6 +376,16 @@ CLAIMS: tuple[Claim, ...] = (
         "Of more than half of the sentences the best translation of all is the empty one.",
         "thesis 4.1.1, of Stahlberg and Byrne (2019)",
         FAVOURITES, EMPTY_FAVOURITES, PRE_FIX_SCALE.name, "higher", 50.0,
+    ),
+    Claim(
+        "Label smoothing, which takes from each token, makes the best translation of all shorter.",
+        "survey 11.3, eq 42",
+        FAVOURITES, LENGTH_OF_BEST, PRE_FIX_SCALE.name, "lower", NO_SMOOTHING.name,
+    ),
+    Claim(
+        "Label smoothing makes the best translation of all the empty one more often.",
+        "survey 11.3, eq 42; Shi, Xiao and Knight (2020)",
+        FAVOURITES, EMPTY_FAVOURITES, PRE_FIX_SCALE.name, "higher", NO_SMOOTHING.name,
     ),
     *(
         Claim(

@@ -237,7 +237,7 @@ def test_a_declared_claim_can_be_measured_in_its_table(claim):
     assert isinstance(claim.than, float) or claim.than in columns - {claim.system}
     assert all(row in claim.table.rows for row in claim.but)
     assert claim.text.endswith(".")
-    assert claim.source.startswith("thesis ")
+    assert claim.source.startswith(("thesis ", "survey "))
 
 
 def test_no_claim_is_declared_twice():
