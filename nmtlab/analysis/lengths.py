@@ -1,6 +1,8 @@
 """How well does a system plan the length of a translation? (thesis 4.1)"""
 
+import math
 from collections import Counter
+from collections.abc import Sequence
 from itertools import islice
 
 import numpy as np
@@ -10,12 +12,16 @@ import torch
 from nmtlab.analysis.checks import check_has_decoder, check_languages
 from nmtlab.analysis.opened import System, opened
 from nmtlab.errors import RunError
+from nmtlab.models.interface import TranslationModel
+from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
 from nmtlab.search.forced import force_all
-from nmtlab.search.planned import lengths_to_try
+from nmtlab.search.hypothesis import Hypothesis
+from nmtlab.search.planned import lengths_to_try, planned_search
 from nmtlab.text.batches import pad, sorted_batches
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.learning import usable_pairs
+from nmtlab.translation import Translator
 
 _BATCH_TOKENS = 4096
 _REMEDY = "choose one of the recipe 'planned'"
@@ -66,11 +72,8 @@ def planned_lengths(run: Run, corpus: ParallelCorpus, split: str = "test", limit
         CorpusError: no such split, or other languages.
         RunError: the run plans no lengths, or has no weights.
     """
-    check_languages(run, corpus)
-    translator = opened(run)
+    translator = _planning(run, corpus)
     model, pipeline = translator.model, translator.pipeline
-    if not model.plans_length:
-        raise RunError(f"run {run.name!r}: it plans no lengths", _REMEDY)
     pairs = list(islice(corpus.pairs(split), limit))
     sources = pipeline.encode_source([source for source, _ in pairs])
     reference = np.array([len(ids) - 1 for ids in pipeline.encode_target([target for _, target in pairs])])
@@ -95,6 +98,39 @@ def planned_lengths(run: Run, corpus: ParallelCorpus, split: str = "test", limit
             "reference_rank": pd.Series(rank, dtype="Int64").where(within),
         }
     )
+
+
+def told_lengths(
+    run: Run, corpus: ParallelCorpus, split: str = "test", beam_size: int = 4, limit: int | None = None
+) -> pd.DataFrame:
+    """Translate a text as if the length of each reference were known: what better planning could come to at best.
+
+    Args:
+        run, corpus, split, limit: as of `planned_lengths`.
+        beam_size: of the search.
+
+    Returns:
+        A row for each: `line` from 1; `text`; `length`, in tokens; `log_prob` of the tokens. What is blank stays blank,
+        and has no probability.
+
+    Raises:
+        CorpusError, RunError: as of `planned_lengths`.
+    """
+    translator = _planning(run, corpus)
+    sources, targets = zip(*islice(corpus.pairs(split), limit), strict=True)
+    lengths = [len(ids) - 1 for ids in translator.pipeline.encode_target(list(targets))]
+    settings = SearchSettings(beam_size=beam_size)
+
+    def search(model: TranslationModel, source: torch.Tensor, places: Sequence[int]) -> list[list[Hypothesis]]:
+        told = torch.tensor([lengths[place] for place in places], device=source.device)
+        return planned_search(model, source, settings, told=told)
+
+    found = translator.translate(list(sources), search=search, abreast=beam_size)
+    rows = [
+        (line, one.text, lengths[line - 1], one.hypotheses[0].log_prob if one.hypotheses else math.nan)
+        for line, one in enumerate(found, start=1)
+    ]
+    return pd.DataFrame(rows, columns=["line", "text", "length", "log_prob"])
 
 
 def reference_losses(run: Run, corpus: ParallelCorpus, split: str = "test") -> pd.DataFrame:
@@ -176,3 +212,11 @@ def length_calibration(found: pd.DataFrame, bins: int = 5) -> pd.DataFrame:
     return pd.DataFrame(
         {"sentences": grouped.size(), "probability": grouped["probability"].mean(), "right": grouped["right"].mean()}
     ).reset_index(drop=True)
+
+
+def _planning(run: Run, corpus: ParallelCorpus) -> Translator:
+    check_languages(run, corpus)
+    translator = opened(run)
+    if not translator.model.plans_length:
+        raise RunError(f"run {run.name!r}: it plans no lengths", _REMEDY)
+    return translator

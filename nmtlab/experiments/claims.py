@@ -28,14 +28,12 @@ from nmtlab.experiments.lexical_choice import (
 from nmtlab.experiments.measures import (
     ALIVE,
     DEV_BLEU,
-    EMPTY_FAVOURITES,
     G_SLOPES,
     GRADIENT_LEFT,
     GRADIENT_NOISE,
     GRADIENT_NORM,
     LATE_G,
     LEFT_SHIFT,
-    LENGTH_OF_BEST,
     LEXICON_PRECISION,
     NORM_FREQUENCY,
     OUTPUT_G,
@@ -61,6 +59,7 @@ from nmtlab.experiments.normalisation import (
     TABLE_3_15,
     TABLE_3_17,
 )
+from nmtlab.experiments.search_measures import EMPTY_FAVOURITES, LENGTH_OF_BEST
 
 
 @dataclass(frozen=True)

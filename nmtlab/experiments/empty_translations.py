@@ -7,15 +7,9 @@ ever: the controlled language can turn that up. Label smoothing takes from every
 
 from nmtlab.experiments.corpora import Grown
 from nmtlab.experiments.declaration import Row, Setup, System, Table, language_pair
-from nmtlab.experiments.measures import (
-    EMPTY_FAVOURITES,
-    EMPTY_RANK,
-    LENGTH_OF_BEST,
-    SEARCH_ERRORS,
-    SEARCHED,
-    TEST_BLEU,
-)
+from nmtlab.experiments.measures import TEST_BLEU
 from nmtlab.experiments.normalisation import DE_EN, GL_EN, POST_LAYER, PRE_FIX_SCALE, PRE_LAYER, QAA_EN, SIZES
+from nmtlab.experiments.search_measures import EMPTY_FAVOURITES, EMPTY_RANK, LENGTH_OF_BEST, SEARCH_ERRORS, SEARCHED
 from nmtlab.text.seedlings import SeedlingSettings
 
 AMBIGUITIES = (0.0, 0.3, 0.6, 1.0)

@@ -1,8 +1,8 @@
 """Planning the length of a translation, against length normalisation and word reward (thesis 4.1; never measured)."""
 
 from nmtlab.experiments.declaration import System, Table
-from nmtlab.experiments.measures import LengthLoss, PlannedLength, Searched
 from nmtlab.experiments.normalisation import DE_EN, GL_EN, QAA_EN, SIZES
+from nmtlab.experiments.search_measures import LengthLoss, PlannedLength, Searched, ToldLength
 from nmtlab.recipe import SearchSettings
 
 GAMMAS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
@@ -35,6 +35,7 @@ EMPTY = tuple(_by("log-prob", beam, "empty") for beam in BEAMS)
 LENGTH_MODEL = (
     PlannedLength("length model, tokens off", "error"),
     PlannedLength("length model, right one among 5", "among 5", lower_is_better=False),
+    ToldLength("BLEU if told the length, beam 4", 4),
 )
 
 # The ordinary runs are those of Table 3.13.

@@ -28,7 +28,7 @@ class _Rows:
 
 @torch.inference_mode()
 def planned_search(
-    model: TranslationModel, source: Tensor, settings: SearchSettings, n_best: int = 1
+    model: TranslationModel, source: Tensor, settings: SearchSettings, n_best: int = 1, told: Tensor | None = None
 ) -> list[list[Hypothesis]]:
     """Search for translations of a batch, each with a beam for each of its most probable lengths.
 
@@ -39,12 +39,17 @@ def planned_search(
         source: (sentences, S) ids ended by EOS, padded.
         settings: beam size, number of lengths and limit.
         n_best: how many hypotheses to return for a sentence, at most.
+        told: (sentences,) the length of each translation, which then is not planned.
 
     Returns:
-        The hypotheses of each sentence, best first; their `log_prob` and `score` are of length and tokens together.
+        The hypotheses of each sentence, best first; their `log_prob` and `score` are of length and tokens together, or
+        of the tokens alone where they were told the length.
     """
     memory = model.encode(source)
-    log_prob, length = lengths_to_try(model, memory, (source != PAD).sum(1) - 1, settings)
+    if told is None:
+        log_prob, length = lengths_to_try(model, memory, (source != PAD).sum(1) - 1, settings)
+    else:
+        log_prob, length = torch.zeros(len(source), 1, device=source.device), told[:, None]
     found: list[list[Hypothesis]] = [[] for _ in source]
     sentence = torch.arange(len(source), device=source.device).repeat_interleave(length.shape[1])
     tokens = torch.empty(len(sentence), 1, 0, dtype=torch.long, device=source.device)

@@ -13,12 +13,14 @@ from nmtlab.analysis.lengths import (
     losses_by_seen,
     planned_lengths,
     reference_losses,
+    told_lengths,
 )
 from nmtlab.analysis.search_errors import search_errors
 from nmtlab.errors import RunError
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
 from nmtlab.search.forced import force
+from nmtlab.search.planned import planned_search
 from nmtlab.systems import open_system
 from nmtlab.training.trainer import train
 from nmtlab.workspace import Workspace
@@ -47,6 +49,18 @@ def test_each_sentence_has_what_the_model_says_of_its_length(planned, tiny_corpu
             assert row.reference_rank == 1 + (p > p[length]).sum()
         else:
             assert (row.reference_probability, row.reference_rank) == (0.0, pd.NA)
+
+
+def test_told_the_lengths_of_references_translations_are_as_long(planned, tiny_corpus):
+    found = told_lengths(planned, tiny_corpus, "dev", beam_size=2, limit=5)
+    system = open_system(planned)
+    for row, (source, target) in zip(found.itertuples(), tiny_corpus.pairs("dev"), strict=False):
+        length = len(system.pipeline.target_ids(target)) - 1
+        ids, told = torch.tensor([system.pipeline.source_ids(source)]), torch.tensor([length])
+        ((alone,),) = planned_search(system.model, ids, SearchSettings(beam_size=2), told=told)
+        assert row.length == len(alone.tokens) == length
+        assert row.text == system.pipeline.target_text(alone.tokens)
+        assert row.log_prob == pytest.approx(alone.log_prob, abs=1e-4)
 
 
 def test_exact_search_is_refused_as_there_is_no_end_and_the_score_is_named(planned, tiny_corpus):

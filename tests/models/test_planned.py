@@ -114,6 +114,20 @@ def test_the_mean_is_of_what_is_not_padding():
 
 
 @pytest.mark.parametrize("seed", range(4))
+def test_of_a_length_that_is_told_the_best_is_found_as_by_brute_force(seed):
+    model, sentences, told = planned(seed), ([4, 6, EOS], [5, EOS]), torch.tensor([2, 3])
+    results = planned_search(model, source_of(*sentences), WIDE, told=told)
+    for (best,), sentence, length in zip(results, sentences, told.tolist(), strict=True):
+        source = torch.tensor([sentence])
+        scores = {}
+        for y in itertools.product(range(2 + 1, TYPES), repeat=length):
+            (forced,) = force(model, source, torch.tensor([[*y, EOS]]))
+            scores[y] = float(forced.log_probs[:-1].sum())
+        assert best.tokens == max(scores, key=scores.get)
+        assert best.log_prob == best.score == pytest.approx(scores[best.tokens], abs=1e-4)
+
+
+@pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("lengths", [1, 2, 5])
 def test_the_best_of_the_most_probable_lengths_is_found_as_by_brute_force(seed, lengths):
     model, sentences = planned(seed), ([4, 6, EOS], [5, EOS])

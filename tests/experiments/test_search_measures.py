@@ -6,12 +6,12 @@ from dataclasses import replace
 import pytest
 
 from nmtlab.analysis.beams import decoded, outcome, sweep, varied
-from nmtlab.analysis.lengths import length_errors, losses_by_seen, planned_lengths, reference_losses
+from nmtlab.analysis.lengths import length_errors, losses_by_seen, planned_lengths, reference_losses, told_lengths
 from nmtlab.analysis.measure import measure_by_sentence
 from nmtlab.analysis.search_errors import error_rates, search_errors
 from nmtlab.evaluation import bleu_metric, default_tokenizer, paired_bootstrap
 from nmtlab.experiments import cells_of
-from nmtlab.experiments.measures import LengthLoss, Missed, PlannedLength, Searched
+from nmtlab.experiments.search_measures import LengthLoss, Missed, PlannedLength, Searched, ToldLength
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
 from nmtlab.training.trainer import train
@@ -70,11 +70,15 @@ def test_a_run_that_plans_lengths_is_searched_by_its_own_score(tiny_corpus, tiny
     assert Searched("BLEU", REWARD, gammas=(0.0, 1.0)).value(run, tiny_corpus) == expected
     errors = length_errors(planned_lengths(run, tiny_corpus))
     assert PlannedLength("off", "error").value(run, tiny_corpus) == errors["error"]
+    texts = told_lengths(run, tiny_corpus, "test", 3)["text"].tolist()
+    score = bleu_metric(default_tokenizer(tiny_corpus.target)).corpus_score(texts, tiny_corpus.references("test")).score
+    assert ToldLength("told", 3).value(run, tiny_corpus) == score
 
 
 def test_an_ordinary_run_has_no_length_model_and_a_loss_of_its_references(pair):
     (run, _), corpus = pair
     assert math.isnan(PlannedLength("off", "error").value(run, corpus))
+    assert math.isnan(ToldLength("told", 3).value(run, corpus))
     losses = losses_by_seen(reference_losses(run, corpus))
     assert LengthLoss("seen", "seen").value(run, corpus) == losses["seen"]
     rise = LengthLoss("rise", "rise").value(run, corpus)
