@@ -14,6 +14,7 @@ from nmtlab.analysis.search_tree import ended_hypotheses, ranked, search_tree
 from nmtlab.analysis.signals import stored_signals
 from nmtlab.errors import NmtlabError, RunError
 from nmtlab.experiments import Scale, find_table, summary, with_published
+from nmtlab.experiments.length_planning import LENGTH_PLANNING, WHOLE_TEXT
 from nmtlab.experiments.stored import RESULTS, read_cells, stored_tables
 from nmtlab.experiments.trainability import map_path, read_map
 from nmtlab.plots import (
@@ -29,6 +30,7 @@ from nmtlab.plots import (
     table_figure,
     trainability_figure,
     tree_figure,
+    ways_figure,
 )
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
@@ -180,23 +182,37 @@ def table_view(name: str, scale: Scale = "small", measure: str = "") -> View:
     Raises:
         NmtlabError: no such table; it was not measured at this scale, or without this measure.
     """
-    table, folders = find_table(name), (Workspace.find().data / "results", RESULTS)
-    stored = next((one for one in stored_tables(folders) if one.name == f"{name}.{scale}"), None)
-    if stored is None:
-        remedy = f"'nmtlab reproduce {name} --scale {scale} --save' does it"
-        raise NmtlabError(f"{name} was not measured at the scale {scale}", remedy)
-    cells, wanted = read_cells(stored.path), measure or table.measures[0].name
+    table = find_table(name)
+    cells, wanted = _measured(name, scale), measure or table.measures[0].name
     own = cells[cells["metric"] == wanted]
     if own.empty:
-        raise NmtlabError(
-            f"{stored.path}: {wanted!r} was not measured", f"it has {', '.join(cells['metric'].unique())}"
-        )
+        raise NmtlabError(f"{name}: {wanted!r} was not measured", f"it has {', '.join(cells['metric'].unique())}")
     lines = with_published(summary(own, table), table)
     compared = ["difference", "difference_margin", "verdict"] if table.baseline else []
     shown = ["row", "column", "seeds", "mean", "margin", *compared, "published"]
     begun = lines[lines["row"].isin(lines.loc[lines["seeds"] > 0, "row"])]
     figure = table_figure(lines, table.title, "difference" if table.baseline else "value", table.baseline)
     return View(begun[shown], figure)
+
+
+def planning_view(scale: Scale = "small") -> View:
+    """Show what planning the length comes to beside other ways of searching, by the beam's size (thesis 4.1).
+
+    Args:
+        scale: at which `length-planning` was run.
+
+    Raises:
+        NmtlabError: it was not measured at this scale.
+    """
+    cells, measures = _measured(LENGTH_PLANNING.name, scale), {one.name: one for one in WHOLE_TEXT}
+    lines = summary(cells[cells["metric"].isin(measures)], LENGTH_PLANNING)
+    searches = lines["metric"].map(lambda name: measures[name].search)
+    ordinary = lines["column"] == LENGTH_PLANNING.baseline
+    lines["beam"] = searches.map(lambda search: search.beam_size)
+    lines["way"] = lines["column"].mask(ordinary, lines["column"] + ", " + searches.map(lambda search: search.score))
+    own = lines[ordinary | (searches.map(lambda search: search.score) == "log-prob")]  # a plan has one score
+    begun = own[own["seeds"] > 0]
+    return View(begun[["row", "way", "beam", "seeds", "mean", "margin"]], ways_figure(begun))
 
 
 def trainability_view(training: str = "") -> View:
@@ -216,3 +232,13 @@ def trainability_view(training: str = "") -> View:
     alive = own.assign(alive=own["verdict"] == "alive").pivot_table("alive", ["placement", "init", "layers"], "rate")
     alive.columns = [f"{rate:g}" for rate in alive.columns]
     return View(alive.reset_index(), trainability_figure(own))
+
+
+def _measured(name: str, scale: Scale) -> pd.DataFrame:
+    """Return the cells of a table, by `nmtlab reproduce --save` in the workspace or else as they come with nmtlab."""
+    stored = stored_tables((Workspace.find().data / "results", RESULTS))
+    path = next((one.path for one in stored if one.name == f"{name}.{scale}"), None)
+    if path is None:
+        remedy = f"'nmtlab reproduce {name} --scale {scale} --save' does it"
+        raise NmtlabError(f"{name} was not measured at the scale {scale}", remedy)
+    return read_cells(path)

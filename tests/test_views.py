@@ -25,6 +25,7 @@ from nmtlab.views import (
     dev_view,
     gradient_view,
     norms_view,
+    planning_view,
     signals_view,
     slopes_view,
     sweep_view,
@@ -145,6 +146,28 @@ def test_a_table_with_a_baseline_is_shown_by_its_differences():
 def test_a_table_that_was_not_measured_is_refused(asked, said):
     with pytest.raises(NmtlabError, match=said):
         table_view(*asked)
+
+
+def test_planned_lengths_stand_beside_every_way_of_searching(tmp_path, monkeypatch):
+    monkeypatch.setenv("NMTLAB_DATA", str(tmp_path))
+    (tmp_path / "results").mkdir()
+    metrics = [measure_.name for measure_ in find_table("length-planning").measures]
+    cells = read_cells(RESULTS / "favourites.small.csv").head(1).assign(table="length-planning", row="gl-en")
+    made = [
+        cells.assign(column=column, metric=metric, seed=seed, value=10.0 * place + seed)
+        for column in ("ordinary", "planned")
+        for place, metric in enumerate(metrics)
+        for seed in (1, 2, 3)
+    ]
+    pd.concat(made).to_csv(tmp_path / "results/length-planning.small.csv", index=False)
+    shown = planning_view().frame.set_index(["way", "beam"])
+    scores = {"log-prob": (1, 4, 12), "length-normalised": (4, 12), "word-reward": (4, 12)}
+    ways = [(f"ordinary, {score}", beam) for score, beams in scores.items() for beam in beams]
+    assert set(shown.index) == {*ways, ("planned", 1), ("planned", 4), ("planned", 12)}
+    place = metrics.index("BLEU by word-reward, beam 12")
+    assert shown.loc[("ordinary, word-reward", 12), "mean"] == 10.0 * place + 2
+    with pytest.raises(NmtlabError, match="not measured at the scale tiny"):
+        planning_view("tiny")
 
 
 def test_a_map_of_trainability_with_its_shares(tmp_path, monkeypatch):

@@ -30,6 +30,7 @@ BEAMS = (1, 4, 12, 100)
 BY_LOG_PROB = tuple(_by("log-prob", beam) for beam in BEAMS)
 BY_LENGTH = tuple(_by("length-normalised", beam) for beam in BEAMS[1:3])
 BY_REWARD = tuple(_by("word-reward", beam, gammas=GAMMAS) for beam in BEAMS[1:3])
+WHOLE_TEXT = (*BY_LOG_PROB[:3], *BY_LENGTH, *BY_REWARD)
 LENGTHS = tuple(_by("log-prob", beam, "length") for beam in BEAMS)
 EMPTY = tuple(_by("log-prob", beam, "empty") for beam in BEAMS)
 LENGTH_MODEL = (

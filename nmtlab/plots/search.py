@@ -101,6 +101,31 @@ def sweep_figure(outcomes: pd.DataFrame, over: str = "beam_size") -> go.Figure:
     return dressed(figure, "What larger beams come to" if over == "beam_size" else f"What {over} comes to", 640)
 
 
+def ways_figure(lines: pd.DataFrame) -> go.Figure:
+    """Draw BLEU by the beam's size for several ways of searching, a panel for each pair: means with 95 % intervals.
+
+    Args:
+        lines: `row`, the pair; `way`; `beam`; `mean` and `margin` of BLEU, in percent.
+    """
+    pairs = list(dict.fromkeys(lines["row"]))
+    figure = make_subplots(rows=1, cols=len(pairs), subplot_titles=[escape(pair) for pair in pairs])
+    style = styles(lines["way"])
+    beams = [f"{beam:g}" for beam in sorted(lines["beam"].unique())]
+    for (way, pair), own in lines.sort_values("beam").groupby(["way", "row"], sort=False):
+        place = pairs.index(pair)
+        figure.add_scatter(
+            x=[f"{beam:g}" for beam in own["beam"]], y=own["mean"], mode="lines+markers", name=escape(way),
+            error_y={"type": "data", "array": own["margin"], "thickness": 1.5, "width": 4},
+            legendgroup=way, showlegend=not place, line=style[way], customdata=own["margin"],
+            hovertemplate="beam %{x}: %{y:.2f} ± %{customdata:.2f}<extra>" + escape(way) + "</extra>",
+            row=1, col=place + 1,
+        )  # fmt: skip
+    figure.update_xaxes(title_text="beam", type="category", categoryorder="array", categoryarray=beams)
+    figure.update_yaxes(title_text="BLEU (%)", col=1)
+    figure.update_layout(legend=BELOW, margin_b=130)
+    return dressed(figure, "BLEU by beam: planned lengths beside other ways of searching", 480)
+
+
 def lengths_figure(plan: pd.DataFrame, reference: int | None = None) -> go.Figure:
     """Draw the planned length of one sentence.
 

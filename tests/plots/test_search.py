@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from nmtlab.plots import lengths_figure, sweep_figure, tree_figure
+from nmtlab.plots import lengths_figure, sweep_figure, tree_figure, ways_figure
 
 TREE = pd.DataFrame(
     [
@@ -80,6 +80,24 @@ def test_a_sweep_has_four_panels_with_a_line_for_each_system():
     assert figure.layout.annotations[0].text == "BLEU (%)"
     assert figure.layout.title.text == "What larger beams come to"
     assert sweep_figure(outcomes.assign(alpha=[0.2, 0.4, 0.2, 0.4]), "alpha").layout.title.text == "What alpha comes to"
+
+
+def test_ways_of_searching_have_a_panel_a_pair_and_a_line_each():
+    lines = pd.DataFrame(
+        {
+            "row": ["de-en", "de-en", "de-en", "gl-en"], "way": ["planned", "ordinary", "planned", "planned"],
+            "beam": [4, 1, 1, 4], "mean": [25.0, 27.0, 24.0, 16.0], "margin": [1.0, 2.0, 3.0, 4.0],
+        }
+    )  # fmt: skip
+    figure = ways_figure(lines)
+    drawn = {(trace.name, trace.xaxis): trace for trace in figure.data}
+    planned = drawn["planned", "x"]
+    assert (list(planned.x), list(planned.y)) == (["1", "4"], [24.0, 25.0])
+    assert list(planned.error_y.array) == [3.0, 1.0]
+    assert list(drawn["ordinary", "x"].y) == [27.0]
+    assert drawn["planned", "x2"].line.color == planned.line.color != drawn["ordinary", "x"].line.color
+    assert [trace.name for trace in figure.data if trace.showlegend] == ["ordinary", "planned"]
+    assert [note.text for note in figure.layout.annotations] == ["de-en", "gl-en"]
 
 
 def test_lengths_that_are_decoded_stand_out():
