@@ -71,9 +71,9 @@ def summary(results: pd.DataFrame, table: Table) -> pd.DataFrame:
         A line for each row, column and metric, in the table's order: `row`, `column`, `metric`; `seeds`, how many have
         a value; `mean` and `margin` (95 % of Student's t); `difference` to the baseline and its `difference_margin`,
         over the seeds that both have; `p` of the paired bootstrap, that of the median seed; `significant`, of how many
-        seeds p is below 0.01; `verdict`, empty of the baseline itself; `diverged`, of how many seeds training did;
-        `missing`, how many are not finished; `published` and `published_mark` as printed, and `published_difference`,
-        worked out from these where it was not.
+        seeds p is below 0.01; `verdict`, empty of the baseline itself and where it has no such number; `diverged`, of
+        how many seeds training did; `missing`, how many are not finished; `published` and `published_mark` as printed,
+        and `published_difference`, worked out from these where it was not.
     """
     measures = {measure.name: measure for measure in table.measures}
     lines = []
@@ -81,9 +81,11 @@ def summary(results: pd.DataFrame, table: Table) -> pd.DataFrame:
         lower = measures[metric].lower_is_better
         usable = bool((cells["value"] >= measures[metric].usable).any())
         baseline = cells[cells["column"] == table.baseline]
+        # A finished run without a value has none by nature, as an ordinary one has no length model.
+        answers = (baseline["value"].notna() | (baseline["status"] != "finished")).any()
         for column, own in cells.groupby("column", sort=False):
             line = {"row": row, "column": column, "metric": metric, "verdict": "", **_line(own)}
-            if table.baseline and column != table.baseline:
+            if answers and column != table.baseline:
                 differences = _differences(_by_seed(own), _by_seed(baseline))
                 line |= {"difference": interval(differences).mean, "difference_margin": interval(differences).margin}
                 # A seed that diverged without a score cannot be averaged away.

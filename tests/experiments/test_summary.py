@@ -122,6 +122,14 @@ def test_a_cell_that_is_missing_or_diverged_without_a_score_leaves_the_system_un
     assert (fixnorm["diverged"], fixnorm["verdict"]) == (1, "worse")
 
 
+def test_nothing_is_judged_where_the_baseline_has_no_such_number(tmp_path, tiny_recipe):
+    none = cells("tied", [None, None, None], status=["finished"] * 3)
+    assert table_of(tmp_path, tiny_recipe, none + cells("fixnorm", [1.0, 2.0, 3.0])).loc["fixnorm", "verdict"] == ""
+    failed = cells("tied", [None, None, None], status=["diverged"] * 3)
+    lines = failed + cells("fixnorm", [1.0, 2.0, 3.0])
+    assert table_of(tmp_path, tiny_recipe, lines).loc["fixnorm", "verdict"] == "undecided"
+
+
 def test_measures_are_kept_apart_and_perplexity_is_better_when_lower(tmp_path, tiny_recipe):
     lines = cells("tied", [10.0, 12.0, 14.0]) + cells("tied", [4.0, 4.2, 4.4], "train perplexity")
     lines += cells("fixnorm", [10.1, 12.1, 14.1]) + cells("fixnorm", [3.0, 3.21, 3.39], "train perplexity")
