@@ -9,6 +9,8 @@ from plotly.subplots import make_subplots
 from nmtlab.plots.theme import BELOW, COLOURS, FAINT, dressed, plain, styles
 
 _NEGLIGIBLE = 0.001
+_LEGEND_LINE = 28
+"""Pixels of a long name in a legend."""
 _BEST, _EMPTY, _REFERENCE = COLOURS[0], COLOURS[1], COLOURS[2]
 
 
@@ -97,8 +99,9 @@ def sweep_figure(outcomes: pd.DataFrame, over: str = "beam_size") -> go.Figure:
         sizes = sorted(outcomes["beam_size"].unique())
         figure.update_xaxes(type="log", tickvals=sizes, ticktext=[f"{size:g}" for size in sizes])
     figure.update_xaxes(title_text=over.replace("_", " "), row=2)
-    figure.update_layout(legend=BELOW)
-    return dressed(figure, "What larger beams come to" if over == "beam_size" else f"What {over} comes to", 640)
+    foot = 90 + _LEGEND_LINE * len(style)
+    figure.update_layout(legend=BELOW, margin_b=foot)
+    return dressed(figure, "What larger beams come to" if over == "beam_size" else f"What {over} comes to", 520 + foot)
 
 
 def ways_figure(lines: pd.DataFrame) -> go.Figure:

@@ -26,10 +26,12 @@ def table_figure(lines: pd.DataFrame, title: str, show: Shown = "value", baselin
         lines: of `experiments.summary.summary`, of one metric; pairs without a number are left out. What was published
             as a failure is drawn at 0.
         title: what the table shows.
-        show: the numbers themselves, or the differences to the baseline.
+        show: the numbers themselves, or the differences to the baseline where it has such a number.
         baseline: name of the system that the others are compared with; empty for none.
     """
     drawn = lines.assign(said=lines["published"].map(_number))
+    if lines["mean"].notna().any() and lines["difference"].isna().all():
+        show = "value"
     if show == "difference":
         to = drawn[drawn["column"] == baseline].set_index("row")["said"]
         drawn = drawn.assign(said=drawn["said"] - drawn["row"].map(to))[drawn["column"] != baseline]

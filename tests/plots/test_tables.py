@@ -49,6 +49,13 @@ def test_differences_are_to_the_baseline_which_is_left_out():
     assert "test BLEU, more than tied" in [note.text for note in figure.layout.annotations]
 
 
+def test_the_numbers_themselves_are_drawn_where_the_baseline_has_none():
+    alone = LINES.assign(difference=math.nan, difference_margin=math.nan, verdict="")
+    alone = alone[alone["column"] != "tied"]
+    drawn = traces(table_figure(alone, "All models", "difference", "tied"), "measured, 95 %")
+    assert drawn == {"tu-en": [("fixnorm", 14.0), ("Arthur", 10.5)]}
+
+
 def test_each_kind_of_number_is_named_once():
     figure = table_figure(LINES, "All models")
     named = [trace.name for trace in figure.data if trace.showlegend]
