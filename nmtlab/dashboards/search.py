@@ -6,7 +6,7 @@ from itertools import islice
 import ipywidgets as widgets
 import pandas as pd
 
-from nmtlab.analysis.beams import described, stored_sweeps, text_of, way_of
+from nmtlab.analysis.beams import described, outcome, stored_sweeps, text_of, way_of
 from nmtlab.analysis.lengths import length_plan
 from nmtlab.analysis.measure import answers
 from nmtlab.analysis.search_errors import error_rates, search_errors
@@ -39,6 +39,8 @@ _SCORES = [
     ("word reward", "word-reward"),
 ]  # fmt: skip
 _BUDGET, _PORTION = 20_000, 250
+_SEARCHED = {"runs", "text", "line", "sentence", "beam"}
+"""Parts of the page's state that decide what is searched."""
 _RATES = {
     "sentences": "sentences", "complete": "searched to the end", "errors": "missed by the beam",
     "empty": "best is empty", "beam_empty": "beam's is empty", "length_ratio": "length of the best",
@@ -50,7 +52,7 @@ class SearchPage(Page):
     """The tree of a sentence step by step, its translations ranked anew, and what was measured of whole texts."""
 
     def __init__(self, workspace: Workspace) -> None:
-        self.runs = RunChooser(workspace, accepts=can_decode, first=FIRST)
+        self.runs = RunChooser(workspace, accepts=_can_tell, first=FIRST)
         self.sentences = SentenceChooser(workspace)
         self.beam = widgets.IntSlider(description="Beam", value=8, min=1, max=500, continuous_update=False)
         self.step = widgets.IntSlider(description="Step", value=1, min=1, max=1, continuous_update=True)
@@ -84,16 +86,19 @@ class SearchPage(Page):
             self._measured(runs)
         elif "text" in changed:
             self.sentences.show()
-        if runs and not self.sentences.source:
-            self.sentences.typed.value = example(runs[0])
-        if not runs or not self.sentences.source:
-            self.hint.say("Pick runs that have their weights here, and a sentence.")
-            return
-        if changed & {"runs", "text", "line", "sentence", "beam"}:
+        if changed & _SEARCHED:
             self.work.stop()
             self.found.say("")
             self._exact = None
-            self._search(runs)
+        able = [run for run in runs if can_decode(run)]
+        if able and not self.sentences.source:
+            self.sentences.typed.value = example(able[0])
+        if not able or not self.sentences.source:
+            self._show_tree(False)
+            self.hint.say("Pick a run that has its weights here, and a sentence, for a tree.")
+            return
+        if changed & _SEARCHED:
+            self._search(able)
         if len(self._tree) and changed - {"score", "alpha", "gamma"}:
             self.chart.show(tree_figure(self._tree, self.step.value))
         if len(self._tree) and changed - {"step"}:
@@ -103,27 +108,34 @@ class SearchPage(Page):
         """Search with the first run that has an end, plan with the first that plans, and translate with all."""
         source, reference = self.sentences.source, self.sentences.reference
         runs = of_one_pair(runs)
-        self.each.show(_said(runs, source))
         planning = [run for run in runs if system_of(run).model.plans_length]
-        self.lengths.layout.display = "" if planning else "none"
+        ending = [run for run in runs if run not in planning]
+        self._show_tree(bool(ending))
+        self.each.layout.display = ""
+        self.each.show(_said(runs, source))
         if planning:
+            self.lengths.layout.display = ""
             system = system_of(planning[0])
             tokens = len(system.pipeline.target_ids(reference)) - 1 if reference else None
             self.lengths.show(lengths_figure(length_plan(system, source), tokens))
-        ending = [run for run in runs if run not in planning]
-        shown = "" if ending else "none"
-        for part in (self.chart, self.ended, self.exact):
-            part.layout.display = shown
-        self._tree, self._system = pd.DataFrame(), system_of(ending[0]) if ending else None
-        if self._system is None:
+        if not ending:
             self.hint.say("A run that plans lengths has no end to search for: choose another one for a tree.")
             return
+        self._system = system_of(ending[0])
         self._tree = search_tree(self._system, source, self._settings(), reference)
         self.step.max = int(self._tree["step"].max())
         self.step.value = self.step.max
         rank = first_rank_of_nothing(self._system, source)
         empty = f"the empty translation is in beams of {rank} and more"
         self.hint.say(f"{ending[0].name}: {source}  →  {reference or '?'}  —  {empty}.")
+
+    def _show_tree(self, shown: bool) -> None:
+        """Forget what was searched, and show what shows a search, or nothing but whole texts."""
+        self._tree, self._system = pd.DataFrame(), None
+        for part in (self.chart, self.ended, self.exact):
+            part.layout.display = "" if shown else "none"
+        for part in (self.each, self.lengths):
+            part.layout.display = "none"
 
     def _settings(self) -> SearchSettings:
         return SearchSettings(score="log-prob", beam_size=self.beam.value)
@@ -167,6 +179,11 @@ class SearchPage(Page):
 def search_page(workspace: Workspace | None = None) -> SearchPage:
     """Return the page."""
     return SearchPage(workspace or Workspace.find())
+
+
+def _can_tell(run: Run) -> bool:
+    """Return whether a run can search, or keeps what was measured of its searches."""
+    return can_decode(run) or bool(answers(run, outcome) or answers(run, search_errors))
 
 
 def _ranked(tree: pd.DataFrame, search: SearchSettings) -> pd.DataFrame:

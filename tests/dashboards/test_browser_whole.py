@@ -1,6 +1,7 @@
 """What all pages have in common, in a browser: addresses, saved files, trainings that outlive them, text that bites."""
 
 import shutil
+from itertools import pairwise
 from urllib.parse import urlencode
 
 import psutil
@@ -54,6 +55,26 @@ def test_every_control_is_reached_by_the_tab_key_has_a_name_and_is_seen_to_be_re
         reached[place] = looks
     assert set(controls) <= set(reached)
     assert [place for place in controls if not reached[place][0] or reached[place][1] == "none"] == []
+
+
+# Narrow windows
+
+_LOST = """() => [...document.querySelectorAll('.nmtlab-columns > *')]
+  .filter((part) => part.offsetParent && part.scrollHeight > part.clientHeight + 20)
+  .map((part) => part.innerText)"""
+
+
+@pytest.mark.parametrize("name", ["attention", "search", "translate", "train"])
+def test_columns_stand_below_each_other_in_a_narrow_window_and_are_whole(show, name):
+    page = show(name).page
+    page.set_viewport_size({"width": 700, "height": 900})
+    columns = page.locator(".nmtlab-columns:visible").all()
+    assert columns
+    for column in columns:
+        parts = [part.bounding_box() for part in column.locator(":scope > *").all() if part.is_visible()]
+        assert all(upper["y"] + upper["height"] <= lower["y"] for upper, lower in pairwise(parts))
+    assert page.evaluate(_LOST) == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= 700
 
 
 # Addresses

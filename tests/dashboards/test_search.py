@@ -113,6 +113,23 @@ def test_what_was_measured_of_whole_texts_is_drawn(here, tiny_corpus):
     assert again.about_curves.value == ""
 
 
+def test_a_run_without_weights_shows_what_was_measured_of_it(tmp_path):
+    workspace = Workspace(tmp_path)
+    for name in ("small-gl-en.prenorm.s1", "small-gl-en.prenorm-fixnorm-scalenorm.s1", "deep-de-en.post-layernorm"):
+        shutil.copytree(GALLERY / name, workspace.gallery / name)
+    page = SearchPage(workspace)
+    assert set(page.runs.table.frame["run"]) == {"small-gl-en.prenorm.s1", "small-gl-en.prenorm-fixnorm-scalenorm.s1"}
+    page.runs.table.choose(["small-gl-en.prenorm.s1"])
+    assert page.curves.figure.data
+    assert page.rates.frame["run"].tolist() == ["small-gl-en.prenorm.s1"] * 2
+    hidden = (page.chart, page.ended, page.exact, page.each, page.lengths)
+    assert [part.layout.display for part in hidden] == ["none"] * 5
+    assert "Pick a run that has its weights here" in page.hint.value
+    page.runs.table.choose(["small-gl-en.prenorm.s1", "small-gl-en.prenorm-fixnorm-scalenorm.s1"])
+    assert page.each.frame["run"].tolist() == ["small-gl-en.prenorm-fixnorm-scalenorm.s1"]
+    assert [part.layout.display for part in hidden] == ["", "", "", "", "none"]
+
+
 def test_an_address_keeps_sentence_beam_step_and_ranking(here):
     query = "runs=ordinary&text=tiny+dev&line=2&beam=5&step=2&score=word-reward&alpha=0.6&gamma=1.0"
     page = SearchPage(here)
