@@ -127,17 +127,18 @@ def stored_sweeps(runs: Sequence[Run]) -> pd.DataFrame:
     """Return what was swept of some runs and is kept with them, whatever the text: its curves over the beam's size.
 
     Returns:
-        Rows of `outcome`, with `name`, of run, way of searching and text: of each name two beams or more.
+        Rows of `outcome`, with `run`; `way`, of searching which text; and `name`, of both: of each two beams or more.
     """
-    found = [answer.frame().assign(name=_name(run, answer)) for run in runs for answer in answers(run, outcome)]
+    found = [_named(run, answer) for run in runs for answer in answers(run, outcome)]
     if not found:
         return pd.DataFrame()
     outcomes = pd.concat(found, ignore_index=True)
     return outcomes[outcomes.groupby("name")["beam_size"].transform("nunique") > 1].reset_index(drop=True)
 
 
-def _name(run: Run, answer: Measure) -> str:
-    return f"{run.name}, {way_of(run, answer)}, {text_of(answer)}"
+def _named(run: Run, answer: Measure) -> pd.DataFrame:
+    way = f"{way_of(run, answer)}, {text_of(answer)}"
+    return answer.frame().assign(run=run.name, way=way, name=f"{run.name}, {way}")
 
 
 def way_of(run: Run, answer: Measure) -> str:

@@ -6,7 +6,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from nmtlab.plots.theme import BELOW, COLOURS, FAINT, dressed, plain, styles
+from nmtlab.plots.theme import BELOW, COLOURS, DASHES, FAINT, dressed, plain, styles
 
 _NEGLIGIBLE = 0.001
 _LEGEND_LINE = 28
@@ -78,29 +78,30 @@ def sweep_figure(outcomes: pd.DataFrame, over: str = "beam_size") -> go.Figure:
     """Draw BLEU, length, empty translations and log-probability over the beam's size, or another number of the search.
 
     Args:
-        outcomes: rows of `analysis.beams.sweep`, with `name`, a line for each.
+        outcomes: rows of `analysis.beams.stored_sweeps`: a line for each `name`, a colour for each `way`, a dash for
+            each `run`.
         over: `beam_size`, on a logarithmic axis, `alpha` or `gamma`.
     """
     titles = list(_CURVES.values())
     figure = make_subplots(
         rows=2, cols=2, subplot_titles=titles, shared_xaxes=True, horizontal_spacing=0.1, vertical_spacing=0.1
     )
-    style = styles(outcomes["name"])
+    colours, runs = styles(outcomes["way"]), list(dict.fromkeys(outcomes["run"]))
     for place, column in enumerate(_CURVES):
         at = {"row": place // 2 + 1, "col": place % 2 + 1}
-        for name, own in outcomes.groupby("name", sort=False):
+        for (name, way, run), own in outcomes.groupby(["name", "way", "run"], sort=False):
             own = own.sort_values(over)
             figure.add_scatter(
                 x=own[over], y=own[column], mode="lines+markers", name=escape(str(name)), legendgroup=str(name),
-                showlegend=not place, line=style[name],
+                showlegend=not place, line={**colours[way], "dash": DASHES[runs.index(run) % len(DASHES)]},
                 hovertemplate=f"{over.replace('_', ' ')} %{{x}}: %{{y:.3f}}<extra>{escape(str(name))}</extra>", **at,
             )  # fmt: skip
     if over == "beam_size":
         sizes = sorted(outcomes["beam_size"].unique())
         figure.update_xaxes(type="log", tickvals=sizes, ticktext=[f"{size:g}" for size in sizes])
     figure.update_xaxes(title_text=over.replace("_", " "), row=2)
-    foot = 90 + _LEGEND_LINE * len(style)
-    figure.update_layout(legend=BELOW, margin_b=foot)
+    foot = 90 + _LEGEND_LINE * outcomes["name"].nunique()
+    figure.update_layout(legend={**BELOW, "yref": "paper", "y": -0.16, "yanchor": "top"}, margin_b=foot)
     return dressed(figure, "What larger beams come to" if over == "beam_size" else f"What {over} comes to", 520 + foot)
 
 

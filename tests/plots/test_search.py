@@ -65,10 +65,11 @@ def test_text_is_drawn_letter_by_letter():
     assert not any("<b>" in text for text in told)
 
 
-def test_a_sweep_has_four_panels_with_a_line_for_each_system():
+def test_a_sweep_has_four_panels_with_a_colour_for_each_way_and_a_dash_for_each_run():
     outcomes = pd.DataFrame(
         {
             "name": ["one", "one", "two", "two"], "beam_size": [4, 1, 1, 4], "bleu": [30.0, 31.0, 20.0, 22.0],
+            "run": ["a", "a", "b", "b"], "way": ["average"] * 4,
             "length_ratio": [0.9, 1.0, 1.0, 1.0], "empty": [0.1, 0.0, 0.0, 0.0], "log_prob": [-4.0, -5.0, -6.0, -5.5],
         }
     )  # fmt: skip
@@ -77,6 +78,11 @@ def test_a_sweep_has_four_panels_with_a_line_for_each_system():
     assert (list(figure.data[0].x), list(figure.data[0].y)) == ([1, 4], [31.0, 30.0])
     assert [trace.name for trace in figure.data if trace.showlegend] == ["one", "two"]
     assert list(figure.layout.xaxis.ticktext) == ["1", "4"]
+    assert figure.data[0].line.color == figure.data[1].line.color
+    assert figure.data[0].line.dash != figure.data[1].line.dash
+    other = sweep_figure(outcomes.assign(run="a", way=outcomes["name"]))
+    assert other.data[0].line.color != other.data[1].line.color
+    assert other.data[0].line.dash == other.data[1].line.dash
     assert figure.layout.annotations[0].text == "BLEU (%)"
     assert figure.layout.title.text == "What larger beams come to"
     assert sweep_figure(outcomes.assign(alpha=[0.2, 0.4, 0.2, 0.4]), "alpha").layout.title.text == "What alpha comes to"
