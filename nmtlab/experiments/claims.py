@@ -388,18 +388,18 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     *(
         Claim(
-            f"Planning the length translates better than {way} at a beam of {measure.search.beam_size}.",
+            f"At a beam of {measure.search.beam_size}, planned lengths translate better than {way}.",
             "thesis 4.1.2, proposed and not measured there",
             LENGTH_PLANNING, measure, PLANNED.name, "higher", ORDINARY.name,
         )
         for way, measures in (
-            ("searching for the log-probability", BY_LOG_PROB), ("length normalisation", BY_LENGTH),
-            ("a reward for each word", BY_REWARD),
+            ("log-probability", BY_LOG_PROB), ("length normalisation", BY_LENGTH),
+            ("word reward", BY_REWARD),
         )
         for measure in measures
     ),
     Claim(
-        "Positions that count down carry over to lengths never seen in training, as well as those that count up.",
+        "The loss of lengths never seen in training rises less where positions count down.",
         "thesis 4.1.2, hoped for",
         UNSEEN_LENGTHS, RISE, PLANNED.name, "lower", ORDINARY.name,
     ),
