@@ -146,7 +146,7 @@ def _prefixes(path: Path, lines: list[str]) -> list[str]:
     begun = read_text(path)
     if len(begun) != len(lines):
         raise NmtlabError(
-            f"{path}: {len(begun):,} lines, but there are {len(lines):,} to translate",
+            f"{path}: {len(begun):,} lines, but the text has {len(lines):,}",
             "give a line for each, an empty one where nothing is begun",
         )
     return begun
