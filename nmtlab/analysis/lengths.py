@@ -1,7 +1,6 @@
 """How well does a system plan the length of a translation? (thesis 4.1)"""
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 from itertools import islice
 
@@ -9,18 +8,16 @@ import numpy as np
 import pandas as pd
 import torch
 
-from nmtlab.analysis.checks import check_has_decoder, check_languages
+from nmtlab.analysis.checks import check_languages
 from nmtlab.analysis.opened import System, opened
 from nmtlab.errors import RunError
 from nmtlab.models.interface import TranslationModel
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
-from nmtlab.search.forced import force_all
 from nmtlab.search.hypothesis import Hypothesis
 from nmtlab.search.planned import lengths_to_try, planned_search
 from nmtlab.text.batches import pad, sorted_batches
 from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.learning import usable_pairs
 from nmtlab.translation import Translator
 
 _BATCH_TOKENS = 4096
@@ -131,48 +128,6 @@ def told_lengths(
         for line, one in enumerate(found, start=1)
     ]
     return pd.DataFrame(rows, columns=["line", "text", "length", "log_prob"])
-
-
-def reference_losses(run: Run, corpus: ParallelCorpus, split: str = "test") -> pd.DataFrame:
-    """Return what a run says of the references of a text, and whether their lengths were seen in training.
-
-    Args:
-        run: neural, with weights.
-        corpus: which it was trained on.
-        split: dev or test.
-
-    Returns:
-        A row for each sentence with a reference: `line` from 1; `length`, of the reference in tokens; `seen`, whether a
-        translation in training is as long; `loss`, the negative log-probability of its tokens in nats, without that of
-        EOS or of the length.
-
-    Raises:
-        CorpusError: no such split, or other languages.
-        RunError: the run is phrase-based, or has no weights.
-    """
-    check_languages(run, corpus)
-    check_has_decoder(run)
-    translator = opened(run)
-    pipeline = translator.pipeline
-    trained = usable_pairs(corpus, run.recipe.text.max_words, Counter())
-    seen = {len(ids) for ids in pipeline.encode_target([target for _, target in trained])}
-    sources, targets = zip(*corpus.pairs(split), strict=True)
-    ids = pipeline.encode_target(list(targets))
-    forced = force_all(translator.model, pipeline.encode_source(list(sources)), ids, _BATCH_TOKENS)
-    rows = [
-        (place + 1, len(ids[place]) - 1, len(ids[place]) in seen, -said.log_probs[:-1].sum())
-        for place, said in forced
-        if len(ids[place]) > 1
-    ]
-    found = pd.DataFrame(rows, columns=["line", "length", "seen", "loss"])
-    return found.sort_values("line", ignore_index=True).astype({"loss": float})
-
-
-def losses_by_seen(found: pd.DataFrame) -> dict[str, float]:
-    """Return the loss in nats a token of rows of `reference_losses`: `seen` and `unseen`, NaN where there is none."""
-    summed = found.groupby("seen")[["loss", "length"]].sum()
-    losses = (summed["loss"] / summed["length"]).to_dict()
-    return {"seen": float(losses.get(True, np.nan)), "unseen": float(losses.get(False, np.nan))}
 
 
 def length_errors(found: pd.DataFrame, lengths: tuple[int, ...] = (1, 5, 10)) -> pd.Series:

@@ -2,7 +2,7 @@
 
 from nmtlab.experiments.declaration import System, Table
 from nmtlab.experiments.normalisation import DE_EN, GL_EN, QAA_EN, SIZES
-from nmtlab.experiments.search_measures import LengthLoss, PlannedLength, Searched, ToldLength
+from nmtlab.experiments.search_measures import LengthLoss, PlannedLength, RestLoss, Searched, ToldLength
 from nmtlab.recipe import SearchSettings
 
 GAMMAS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
@@ -38,6 +38,11 @@ LENGTH_MODEL = (
     PlannedLength("length model, right one among 5", "among 5", lower_is_better=False),
     ToldLength("BLEU if told the length, beam 4", 4),
 )
+NEAR_THE_END = (
+    RestLoss("loss of the last token", 0, 0),
+    RestLoss("loss of the two before it", 1, 2),
+    RestLoss("loss of the others", 3),
+)
 
 # The ordinary runs are those of Table 3.13.
 LENGTH_PLANNING = Table(
@@ -45,7 +50,7 @@ LENGTH_PLANNING = Table(
     title="Planning the length, against length normalisation and word reward",
     rows=(DE_EN, GL_EN, QAA_EN),
     systems=(ORDINARY, PLANNED, PLANNED_BESIDE),
-    measures=(*BY_LOG_PROB, *BY_LENGTH, *BY_REWARD, *LENGTHS, *EMPTY, *LENGTH_MODEL),
+    measures=(*BY_LOG_PROB, *BY_LENGTH, *BY_REWARD, *LENGTHS, *EMPTY, *LENGTH_MODEL, *NEAR_THE_END),
     baseline=ORDINARY.name,
     changes=SIZES,
     published=False,

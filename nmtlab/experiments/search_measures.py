@@ -7,14 +7,9 @@ from typing import ClassVar, Literal
 
 from nmtlab.analysis.beams import decoded, outcome, sweep, varied
 from nmtlab.analysis.checks import plans_length
-from nmtlab.analysis.lengths import (
-    length_errors,
-    losses_by_seen,
-    planned_lengths,
-    reference_losses,
-    told_lengths,
-)
+from nmtlab.analysis.lengths import length_errors, planned_lengths, told_lengths
 from nmtlab.analysis.measure import measure, measure_by_sentence
+from nmtlab.analysis.reference_losses import loss_of_rests, losses_by_rest, losses_by_seen, reference_losses
 from nmtlab.analysis.search_errors import error_rates, search_errors
 from nmtlab.evaluation import bleu_metric, default_tokenizer, paired_bootstrap
 from nmtlab.experiments.measures import USABLE_BLEU, OfSeedsAlone
@@ -173,6 +168,27 @@ class LengthLoss(OfSeedsAlone):
         """Return the number, from the run's folder if it has been asked for before."""
         losses = losses_by_seen(measure(run, reference_losses, corpus=corpus))
         return losses["unseen"] - losses["seen"] if self.quantity == "rise" else losses[self.quantity]
+
+
+@dataclass(frozen=True)
+class RestLoss(OfSeedsAlone):
+    """The loss of the tokens of the test text's references by how many are still to come, in nats a token.
+
+    Args:
+        name: what is measured.
+        first: fewest tokens that are to come after it.
+        last: most of them; any number if not given.
+    """
+
+    name: str
+    first: int
+    last: int | None = None
+    lower_is_better: ClassVar[bool] = True
+    split: ClassVar[Literal["test"]] = "test"
+
+    def value(self, run: Run, corpus: ParallelCorpus) -> float:
+        """Return the number, from the run's folder if it has been asked for before."""
+        return loss_of_rests(measure(run, losses_by_rest, corpus=corpus), self.first, self.last)
 
 
 SEARCHED = Missed("% searched to the end", "complete", lower_is_better=False)

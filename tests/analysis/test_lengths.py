@@ -10,16 +10,13 @@ from nmtlab.analysis.lengths import (
     length_calibration,
     length_errors,
     length_plan,
-    losses_by_seen,
     planned_lengths,
-    reference_losses,
     told_lengths,
 )
 from nmtlab.analysis.search_errors import search_errors
 from nmtlab.errors import RunError
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
-from nmtlab.search.forced import force
 from nmtlab.search.planned import planned_search
 from nmtlab.systems import open_system
 from nmtlab.training.trainer import train
@@ -69,33 +66,6 @@ def test_exact_search_is_refused_as_there_is_no_end_and_the_score_is_named(plann
     asked = SearchSettings(beam_size=2, score="average", lengths=3)
     assert outcome(planned, tiny_corpus, "dev", asked, 2).iloc[0]["score"] == "planned"
     assert described(planned, asked) == "planned, 3 lengths"
-
-
-def test_references_have_their_loss_and_whether_their_length_was_seen(planned, tiny_corpus):
-    """Against forced decoding of each alone; the length of what is longer than 4 words was not seen."""
-    changed = planned.recipe.with_changes({"text.max_words": 4})
-    run = train("short", changed, tiny_corpus, Workspace(planned.folder.parents[2] / "short"))
-    found = reference_losses(run, tiny_corpus, "dev")
-    system = open_system(run)
-    pairs = list(tiny_corpus.pairs("dev"))
-    assert found["line"].tolist() == list(range(1, len(pairs) + 1))
-    trained = [
-        target for source, target in tiny_corpus.pairs("train") if max(len(source.split()), len(target.split())) <= 4
-    ]
-    lengths = {len(system.pipeline.target_ids(target)) - 1 for target in trained}
-    for row, (source, target) in zip(found.itertuples(), pairs, strict=True):
-        ids = system.pipeline.target_ids(target)
-        (forced,) = force(system.model, torch.tensor([system.pipeline.source_ids(source)]), torch.tensor([ids]))
-        assert row.length == len(ids) - 1
-        assert row.loss == pytest.approx(-forced.log_probs[:-1].sum(), rel=1e-4)
-        assert row.seen == (row.length in lengths)
-    assert set(found["seen"]) == {True, False}
-
-
-def test_the_loss_is_of_a_token_in_all_sentences_together():
-    found = pd.DataFrame({"line": [1, 2, 3], "length": [2, 6, 5], "seen": [True, True, False], "loss": [3.0, 5.0, 4.0]})
-    assert losses_by_seen(found) == {"seen": 1.0, "unseen": 0.8}
-    assert np.isnan(losses_by_seen(found[:2])["unseen"])
 
 
 FOUND = pd.DataFrame(

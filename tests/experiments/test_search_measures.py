@@ -6,12 +6,13 @@ from dataclasses import replace
 import pytest
 
 from nmtlab.analysis.beams import decoded, outcome, sweep, varied
-from nmtlab.analysis.lengths import length_errors, losses_by_seen, planned_lengths, reference_losses, told_lengths
+from nmtlab.analysis.lengths import length_errors, planned_lengths, told_lengths
 from nmtlab.analysis.measure import measure_by_sentence
+from nmtlab.analysis.reference_losses import losses_by_rest, losses_by_seen, reference_losses
 from nmtlab.analysis.search_errors import error_rates, search_errors
 from nmtlab.evaluation import bleu_metric, default_tokenizer, paired_bootstrap
 from nmtlab.experiments import cells_of
-from nmtlab.experiments.search_measures import LengthLoss, Missed, PlannedLength, Searched, ToldLength
+from nmtlab.experiments.search_measures import LengthLoss, Missed, PlannedLength, RestLoss, Searched, ToldLength
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
 from nmtlab.training.trainer import train
@@ -83,6 +84,8 @@ def test_an_ordinary_run_has_no_length_model_and_a_loss_of_its_references(pair):
     assert LengthLoss("seen", "seen").value(run, corpus) == losses["seen"]
     rise = LengthLoss("rise", "rise").value(run, corpus)
     assert rise == pytest.approx(losses["unseen"] - losses["seen"], nan_ok=True)
+    rests = losses_by_rest(run, corpus)
+    assert RestLoss("last", 0, 0).value(run, corpus) == rests["loss"][0] / rests["tokens"][0]
 
 
 def test_what_exact_search_finds_is_a_number_of_a_table(pair):

@@ -1,0 +1,74 @@
+"""What is said of given translations, against forced decoding of each alone."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from nmtlab.analysis.reference_losses import loss_of_rests, losses_by_rest, losses_by_seen, reference_losses
+from nmtlab.runs.run import Run
+from nmtlab.search.forced import force
+from nmtlab.systems import open_system
+from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.training.trainer import train
+from nmtlab.workspace import Workspace
+
+
+@pytest.fixture(scope="module")
+def planned(tiny_corpus, tiny_recipe, tmp_path_factory) -> Run:
+    recipe = tiny_recipe.with_changes({"model.plan_length": True, "model.longest_plan": 12})
+    return train("planned", recipe, tiny_corpus, Workspace(tmp_path_factory.mktemp("planned")))
+
+
+def said(run: Run, corpus: ParallelCorpus) -> list[np.ndarray]:
+    """Return the log-probabilities of the tokens of each reference of dev, without EOS."""
+    system = open_system(run)
+    found = []
+    for source, target in corpus.pairs("dev"):
+        ids = [torch.tensor([one]) for one in (system.pipeline.source_ids(source), system.pipeline.target_ids(target))]
+        (forced,) = force(system.model, *ids)
+        found.append(forced.log_probs[:-1])
+    return found
+
+
+def test_references_have_their_loss_and_whether_their_length_was_seen(planned, tiny_corpus):
+    """Against forced decoding of each alone; the length of what is longer than 4 words was not seen."""
+    changed = planned.recipe.with_changes({"text.max_words": 4})
+    run = train("short", changed, tiny_corpus, Workspace(planned.folder.parents[2] / "short"))
+    found = reference_losses(run, tiny_corpus, "dev")
+    system = open_system(run)
+    pairs = list(tiny_corpus.pairs("dev"))
+    assert found["line"].tolist() == list(range(1, len(pairs) + 1))
+    trained = [
+        target for source, target in tiny_corpus.pairs("train") if max(len(source.split()), len(target.split())) <= 4
+    ]
+    lengths = {len(system.pipeline.target_ids(target)) - 1 for target in trained}
+    for row, log_probs in zip(found.itertuples(), said(run, tiny_corpus), strict=True):
+        assert row.length == len(log_probs)
+        assert row.loss == pytest.approx(-log_probs.sum(), rel=1e-4)
+        assert row.seen == (row.length in lengths)
+    assert set(found["seen"]) == {True, False}
+
+
+def test_the_loss_is_of_a_token_in_all_sentences_together():
+    found = pd.DataFrame({"line": [1, 2, 3], "length": [2, 6, 5], "seen": [True, True, False], "loss": [3.0, 5.0, 4.0]})
+    assert losses_by_seen(found) == {"seen": 1.0, "unseen": 0.8}
+    assert np.isnan(losses_by_seen(found[:2])["unseen"])
+
+
+def test_tokens_are_told_apart_by_how_many_are_to_come(planned, tiny_corpus):
+    found = losses_by_rest(planned, tiny_corpus, "dev")
+    alone = said(planned, tiny_corpus)
+    assert found["rest"].tolist() == list(range(max(map(len, alone))))
+    for row in found.itertuples():
+        own = [-log_probs[-1 - row.rest] for log_probs in alone if len(log_probs) > row.rest]
+        assert row.tokens == len(own)
+        assert row.loss == pytest.approx(sum(own), rel=1e-4)
+
+
+def test_the_loss_of_some_rests_is_of_a_token_of_all_of_them():
+    found = pd.DataFrame({"rest": [0, 1, 2], "tokens": [4, 3, 1], "loss": [2.0, 6.0, 4.0]})
+    assert loss_of_rests(found, 0, 0) == 0.5
+    assert loss_of_rests(found, 1) == 2.5
+    assert loss_of_rests(found, 0, 1) == pytest.approx(8 / 7)
+    assert np.isnan(loss_of_rests(found, 3))
