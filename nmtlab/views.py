@@ -189,8 +189,9 @@ def table_view(name: str, scale: Scale = "small", measure: str = "") -> View:
         raise NmtlabError(f"{name}: {wanted!r} was not measured", f"it has {', '.join(cells['metric'].unique())}")
     lines = with_published(summary(own, table), table)
     compared = ["difference", "difference_margin", "verdict"] if table.baseline else []
-    shown = ["row", "column", "seeds", "mean", "margin", *compared, "published"]
     begun = lines[lines["row"].isin(lines.loc[lines["seeds"] > 0, "row"])]
+    said = ["published"] if (begun["published"] != "").any() else []
+    shown = ["row", "column", "seeds", "mean", "margin", *compared, *said]
     figure = table_figure(lines, table.title, "difference" if table.baseline else "value", table.baseline)
     return View(begun[shown], figure)
 
