@@ -40,8 +40,8 @@ LENGTH_MODEL = (
 )
 NEAR_THE_END = (
     RestLoss("loss of the last token", 0, 0),
-    RestLoss("loss of the two before it", 1, 2),
-    RestLoss("loss of the others", 3),
+    RestLoss("loss of the two tokens before it", 1, 2),
+    RestLoss("loss of all other tokens", 3),
 )
 
 # The ordinary runs are those of Table 3.13.
