@@ -10,6 +10,7 @@ from nmtlab.experiments.length_planning import (
     BY_LOG_PROB,
     BY_REWARD,
     LENGTH_PLANNING,
+    LIKELIEST_ALONE,
     ORDINARY,
     PLANNED,
     RISE,
@@ -397,6 +398,14 @@ CLAIMS: tuple[Claim, ...] = (
             ("word reward", BY_REWARD),
         )
         for measure in measures
+    ),
+    *(
+        Claim(
+            f"At a beam of 4, the likeliest planned length alone translates better than {way}.",
+            "thesis 4.1.2, proposed and not measured there",
+            LENGTH_PLANNING, measure, PLANNED.name, "higher", ORDINARY.name,
+        )
+        for way, measure in zip(("log-probability", "word reward"), LIKELIEST_ALONE, strict=True)
     ),
     Claim(
         "The loss of lengths never seen in training rises less where positions count down.",

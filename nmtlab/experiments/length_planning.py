@@ -17,19 +17,22 @@ FEW = 200
 """Sentences that are translated with the widest beam, which takes long."""
 
 
-def _by(score: str, beam: int, outcome: str = "bleu", **more: object) -> Searched:
+def _by(score: str, beam: int, outcome: str = "bleu", lengths: int | None = None, **more: object) -> Searched:
     """Return what comes of a score and a beam, `BLEU by log-prob, beam 4`."""
     named = {"bleu": "BLEU", "length": "length", "empty": "% empty"}[outcome]
     limit, some = (FEW, f" ({FEW} sentences)") if beam == BEAMS[-1] else (None, "")
     search = SearchSettings(score=score, beam_size=beam)
-    name = f"{named} by {score}, beam {beam}{some}"
-    return Searched(name, search, outcome, limit=limit, lower_is_better=outcome == "empty", **more)
+    tried = f" ({lengths} length)" if lengths else ""
+    name = f"{named} by {score}, beam {beam}{some}{tried}"
+    return Searched(name, search, outcome, limit=limit, lengths=lengths, lower_is_better=outcome == "empty", **more)
 
 
 BEAMS = (1, 4, 12, 100)
 BY_LOG_PROB = tuple(_by("log-prob", beam) for beam in BEAMS)
 BY_LENGTH = tuple(_by("length-normalised", beam) for beam in BEAMS[1:3])
 BY_REWARD = tuple(_by("word-reward", beam, gammas=GAMMAS) for beam in BEAMS[1:3])
+LIKELIEST_ALONE = (_by("log-prob", 4, lengths=1), _by("word-reward", 4, gammas=GAMMAS, lengths=1))
+LENGTH_OF_LIKELIEST = _by("log-prob", 4, "length", lengths=1)
 WHOLE_TEXT = (*BY_LOG_PROB[:3], *BY_LENGTH, *BY_REWARD)
 LENGTHS = tuple(_by("log-prob", beam, "length") for beam in BEAMS)
 EMPTY = tuple(_by("log-prob", beam, "empty") for beam in BEAMS)
@@ -50,7 +53,17 @@ LENGTH_PLANNING = Table(
     title="Planning the length, against length normalisation and word reward",
     rows=(DE_EN, GL_EN, QAA_EN),
     systems=(ORDINARY, PLANNED, PLANNED_BESIDE),
-    measures=(*BY_LOG_PROB, *BY_LENGTH, *BY_REWARD, *LENGTHS, *EMPTY, *LENGTH_MODEL, *NEAR_THE_END),
+    measures=(
+        *BY_LOG_PROB,
+        *BY_LENGTH,
+        *BY_REWARD,
+        *LIKELIEST_ALONE,
+        *LENGTHS,
+        LENGTH_OF_LIKELIEST,
+        *EMPTY,
+        *LENGTH_MODEL,
+        *NEAR_THE_END,
+    ),
     baseline=ORDINARY.name,
     changes=SIZES,
     published=False,

@@ -31,6 +31,7 @@ class Searched:
             translations.
         gammas: values of the reward of a word, of which the one with the best dev BLEU is taken; empty for no tuning.
         limit: so many sentences, the first; all if not given.
+        lengths: how many a run that plans lengths tries; as many as its recipe says if not given.
         lower_is_better: which way it is wanted.
     """
 
@@ -39,6 +40,7 @@ class Searched:
     outcome: Literal["bleu", "length", "empty"] = "bleu"
     gammas: tuple[float, ...] = ()
     limit: int | None = None
+    lengths: int | None = None
     lower_is_better: bool = False
     split: ClassVar[Literal["test"]] = "test"
     of_nothing: ClassVar[float] = 0.0
@@ -72,7 +74,8 @@ class Searched:
     def _tuned(self, run: Run, corpus: ParallelCorpus) -> SearchSettings:
         """Return the way of searching, with the reward that is best on the dev text."""
         if plans_length(run):
-            return SearchSettings(score="log-prob", beam_size=self.search.beam_size, lengths=run.recipe.search.lengths)
+            lengths = self.lengths or run.recipe.search.lengths
+            return SearchSettings(score="log-prob", beam_size=self.search.beam_size, lengths=lengths)
         if not self.gammas:
             return self.search
         ways = varied(self.search, "gamma", self.gammas)

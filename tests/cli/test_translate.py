@@ -84,7 +84,7 @@ def test_another_number_of_beginnings_than_of_lines_is_refused(nmtlab, tmp_path)
     (tmp_path / "begun").write_text("a\n", encoding="utf-8")
     said = nmtlab("translate", "whole", "--prefix", tmp_path / "begun", stdin=TEXT)
     assert said.code == 2
-    assert "1 lines, but there are 3 to translate; give a line for each" in said.err
+    assert "1 lines, but the text has 3; give a line for each" in said.err
 
 
 def test_runs_with_other_vocabularies_are_no_ensemble(nmtlab, data):

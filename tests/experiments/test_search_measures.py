@@ -69,6 +69,8 @@ def test_a_run_that_plans_lengths_is_searched_by_its_own_score(tiny_corpus, tiny
     own = SearchSettings(score="log-prob", beam_size=2, lengths=2)
     expected = outcome(run, tiny_corpus, "test", own).iloc[0]["bleu"]
     assert Searched("BLEU", REWARD, gammas=(0.0, 1.0)).value(run, tiny_corpus) == expected
+    alone = outcome(run, tiny_corpus, "test", own.model_copy(update={"lengths": 1})).iloc[0]["bleu"]
+    assert Searched("BLEU", REWARD, gammas=(0.0, 1.0), lengths=1).value(run, tiny_corpus) == alone
     errors = length_errors(planned_lengths(run, tiny_corpus))
     assert PlannedLength("off", "error").value(run, tiny_corpus) == errors["error"]
     texts = told_lengths(run, tiny_corpus, "test", 3)["text"].tolist()
