@@ -34,8 +34,9 @@ def reference_losses(run: Run, corpus: ParallelCorpus, split: str = "test") -> p
         CorpusError: no such split, or other languages.
         RunError: the run is phrase-based, or has no weights.
     """
+    lines = list(_losses(run, corpus, split))
     seen = _trained_lengths(run, corpus, opened(run).pipeline)
-    rows = [(line, len(losses), len(losses) + 1 in seen, losses.sum()) for line, losses in _losses(run, corpus, split)]
+    rows = [(line, len(losses), len(losses) + 1 in seen, losses.sum()) for line, losses in lines]
     found = pd.DataFrame(rows, columns=["line", "length", "seen", "loss"])
     return found.sort_values("line", ignore_index=True).astype({"loss": float})
 

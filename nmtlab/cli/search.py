@@ -38,6 +38,7 @@ def search_errors(
         int, typer.Option(min=1, help="Most hypotheses that exact search continues, a sentence.")
     ] = 20000,
     beam: Beam = None,
+    beams: Annotated[str, typer.Option(help="Beams of other sizes that are asked as well, 1,4,100.")] = "",
     source: Source = "",
     target: Target = "",
     set_: Set = None,
@@ -51,12 +52,14 @@ def search_errors(
     import pandas as pd
     from tqdm import tqdm
 
-    from nmtlab.analysis.beams import described
-    from nmtlab.analysis.measure import measure_by_sentence
-    from nmtlab.analysis.search_errors import by_reference_length, error_rates
+    from nmtlab.analysis.beams import decoded, described, varied
+    from nmtlab.analysis.measure import measure, measure_by_sentence
+    from nmtlab.analysis.search_errors import by_reference_length, error_rates, missed_by_beams
     from nmtlab.analysis.search_errors import search_errors as errors
+    from nmtlab.cli.options import numbers
     from nmtlab.cli.tables import print_table
 
+    sizes = numbers(beams, int, "--beams", least=1) if beams else []
     opened, text, search, machine = _asked(run, corpus, source, target, set_, threads, beam, score)
     with tqdm(total=min(limit or text.count(split), text.count(split)), unit=" sentences", disable=None) as bar:
         found = measure_by_sentence(
@@ -91,6 +94,13 @@ def search_errors(
         "best is empty": bins["empty"].map("{:.1%}".format),
     }
     print_table("Mean lengths, by length of the reference", list(shown), _rows(shown), set(shown) - {"tokens"})
+    if not sizes:
+        return
+    asked = {"corpus": text, "split": split, "limit": limit, "machine": machine}
+    searches = varied(search, "beam_size", sizes)
+    missed = missed_by_beams(found, {one.beam_size: measure(opened, decoded, search=one, **asked) for one in searches})
+    shown = {"beam": missed["beam_size"].map(str), "missed": missed["errors"].map("{:.1%}".format)}
+    print_table("Missed by beams, of what was searched to the end", list(shown), _rows(shown), set(shown))
 
 
 def beam_sweep(

@@ -1,17 +1,23 @@
 """What is said of given translations, against forced decoding of each alone."""
 
+import shutil
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
 import torch
 
 from nmtlab.analysis.reference_losses import loss_of_rests, losses_by_rest, losses_by_seen, reference_losses
+from nmtlab.errors import CorpusError, RunError
 from nmtlab.runs.run import Run
 from nmtlab.search.forced import force
 from nmtlab.systems import open_system
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.training.trainer import train
 from nmtlab.workspace import Workspace
+
+GALLERY = Path(__file__).parents[2] / "data/gallery"
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +54,17 @@ def test_references_have_their_loss_and_whether_their_length_was_seen(planned, t
         assert row.loss == pytest.approx(-log_probs.sum(), rel=1e-4)
         assert row.seen == (row.length in lengths)
     assert set(found["seen"]) == {True, False}
+
+
+def test_a_phrase_based_run_is_refused_and_so_is_a_text_in_other_languages(planned, tiny_corpus, tmp_path):
+    moses = Run(shutil.copytree(GALLERY / "small-qaa-en.moses", tmp_path / "moses"))
+    own = ParallelCorpus(tiny_corpus.folder, "qaa", "en")
+    backwards = ParallelCorpus(tiny_corpus.folder, tiny_corpus.target, tiny_corpus.source)
+    for analysis in (reference_losses, losses_by_rest):
+        with pytest.raises(RunError, match="phrase"):
+            analysis(moses, own, "dev")
+        with pytest.raises(CorpusError):
+            analysis(planned, backwards, "dev")
 
 
 def test_the_loss_is_of_a_token_in_all_sentences_together():

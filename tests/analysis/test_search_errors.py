@@ -10,7 +10,7 @@ import torch
 
 from nmtlab.analysis.beams import decoded, outcome, stored_sweeps, sweep, varied
 from nmtlab.analysis.measure import answers, measure_by_sentence
-from nmtlab.analysis.search_errors import by_reference_length, error_rates, search_errors
+from nmtlab.analysis.search_errors import by_reference_length, error_rates, missed_by_beams, search_errors
 from nmtlab.errors import RunError
 from nmtlab.evaluation import bleu_metric, default_tokenizer
 from nmtlab.recipe import SearchSettings
@@ -53,6 +53,24 @@ def test_each_sentence_is_searched_by_beam_and_to_the_end(run, tiny_corpus):
             assert row["exact_score"] >= row["empty_log_prob"] - 1e-5
             if not row["exact_length"]:
                 assert row["exact_log_prob"] == pytest.approx(row["empty_log_prob"], abs=1e-5)
+
+
+def test_other_beams_miss_what_scores_above_theirs(run, tiny_corpus):
+    rows = itertools.chain.from_iterable(search_errors(run, tiny_corpus, "dev", LOG_PROB, 5000, limit=6))
+    exact = pd.DataFrame(rows)
+    searches = varied(LOG_PROB, "beam_size", [1, 2])
+    found = {search.beam_size: decoded(run, tiny_corpus, "dev", search, 6) for search in searches}
+    missed = missed_by_beams(exact, found).set_index("beam_size")["errors"]
+    assert missed[2] == error_rates(exact)["errors"]
+    assert missed[1] >= missed[2]
+
+
+def test_of_what_was_not_searched_to_the_end_nothing_is_said():
+    exact = pd.DataFrame(
+        {"line": [1, 2, 3, 4], "complete": [True, True, True, False], "exact_score": [-1.0, -2.0, -3.0, -1.0]}
+    )
+    found = pd.DataFrame({"line": [1, 2, 3, 4], "score": [-1.00001, -2.5, math.nan, -9.0]})
+    assert missed_by_beams(exact, {4: found}).to_dict("list") == {"beam_size": [4], "errors": [0.5]}
 
 
 def test_what_was_interrupted_goes_on_with_the_next_sentence(run, tiny_corpus):

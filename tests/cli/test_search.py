@@ -20,6 +20,14 @@ def test_what_a_beam_misses_is_printed_and_written(nmtlab, data, tiny_corpus, tm
     assert list((data / "runs/whole/measures").glob("search_errors.search_errors-*.parquet"))
 
 
+def test_what_other_beams_miss_is_printed_too(nmtlab, data, tiny_corpus):
+    asked = ["--corpus", tiny_corpus.folder, "--split", "dev", "--limit", "3", "--beam", "2", "--budget", "5000"]
+    said = nmtlab("search-errors", "whole", *asked, "--beams", "1,2")
+    assert said.code == 0
+    last = said.out[said.out.index("Missed by beams") :]
+    assert [line.split("│")[1].strip() for line in last.splitlines() if line.startswith("│")] == ["1", "2"]
+
+
 def test_where_nothing_was_searched_to_the_end_that_is_said(nmtlab, data, tiny_corpus):
     asked = ["--corpus", tiny_corpus.folder, "--split", "dev", "--limit", "2", "--budget", "1"]
     for _ in range(2):
