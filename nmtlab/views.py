@@ -149,7 +149,8 @@ def sweep_view(runs: Sequence[Run]) -> View:
         names = ", ".join(run.name for run in runs)
         raise RunError(f"runs {names}: no sweep of beams is kept with them", "make one with 'nmtlab beam-sweep'")
     ordered = sweeps.sort_values(["name", "beam_size"])
-    return View(ordered[["name", "beam_size", "bleu", "length_ratio", "empty", "log_prob"]], sweep_figure(sweeps))
+    shown = ordered[["name", "beam_size", "bleu", "length_ratio", "empty", "log_prob", "errors"]]
+    return View(shown.dropna(axis=1, how="all"), sweep_figure(sweeps))
 
 
 def signals_view(runs: Sequence[Run]) -> View:

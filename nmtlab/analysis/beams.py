@@ -7,7 +7,9 @@ from itertools import islice
 import pandas as pd
 
 from nmtlab.analysis.checks import check_has_decoder, check_languages, plans_length
-from nmtlab.analysis.measure import answers, measure
+from nmtlab.analysis.measure import answers, measure, measure_by_sentence
+from nmtlab.analysis.search_errors import search_errors
+from nmtlab.analysis.search_tree import LOG_PROB
 from nmtlab.evaluation import bleu_metric, default_tokenizer
 from nmtlab.recipe import SearchSettings
 from nmtlab.recipe.machine import MachineSettings
@@ -16,6 +18,9 @@ from nmtlab.runs.run import Run
 from nmtlab.search.hypothesis import Hypothesis
 from nmtlab.systems import open_system
 from nmtlab.text.corpus import ParallelCorpus
+
+_ROUNDING = 1e-3
+"""Scores of the same translation differ by less, whatever batch it was in."""
 
 
 def decoded(
@@ -118,6 +123,39 @@ def sweep(
     return pd.concat([measure(run, outcome, search=search, **asked) for search in searches], ignore_index=True)
 
 
+def missed_by_beams(
+    run: Run,
+    corpus: ParallelCorpus,
+    searches: Sequence[SearchSettings],
+    split: str = "test",
+    search: SearchSettings = LOG_PROB,
+    budget: int = 20_000,
+    limit: int | None = None,
+    on_progress: Callable[[int], None] = lambda sentences: None,
+    machine: MachineSettings | None = None,
+) -> pd.DataFrame:
+    """Return how often beams miss the best translation that exact search finds; what was asked before is not searched.
+
+    Args:
+        run, corpus, split, search, budget, limit, machine: as of `search_errors`.
+        searches: the beams: `search` with other sizes.
+        on_progress: told how many more sentences the beams have translated.
+
+    Returns:
+        A row for each beam: `beam_size`; `sentences`, those that were searched to the end; `errors`, the share of them
+        whose translation scores below the best.
+    """
+    asked = {"corpus": corpus, "split": split, "limit": limit, "machine": machine}
+    exact = measure_by_sentence(run, search_errors, search=search, budget=budget, **asked)
+    best = exact[exact["complete"]].set_index("line")["exact_score"]
+    rows = []
+    for beam in searches:
+        found = measure(run, decoded, search=beam, on_progress=on_progress, **asked).set_index("line")["score"]
+        behind = (best - found).dropna()
+        rows.append((beam.beam_size, len(behind), (behind > _ROUNDING).mean()))
+    return pd.DataFrame(rows, columns=["beam_size", "sentences", "errors"])
+
+
 def varied(search: SearchSettings, field: str, values: Sequence[float]) -> list[SearchSettings]:
     """Return one way of searching with several values of a field: `varied(search, "beam_size", [1, 4, 100])`."""
     return [SearchSettings.model_validate({**search.model_dump(), field: value}) for value in values]
@@ -127,13 +165,22 @@ def stored_sweeps(runs: Sequence[Run]) -> pd.DataFrame:
     """Return what was swept of some runs and is kept with them, whatever the text: its curves over the beam's size.
 
     Returns:
-        Rows of `outcome`, with `run`; `way`, of searching which text; and `name`, of both: of each two beams or more.
+        Rows of `outcome`, with `run`; `way`, of searching which text; and `name`, of both: of each two beams or more;
+        `errors`, of `missed_by_beams`, where that was asked.
     """
-    found = [_named(run, answer) for run in runs for answer in answers(run, outcome)]
-    if not found:
-        return pd.DataFrame()
-    outcomes = pd.concat(found, ignore_index=True)
-    return outcomes[outcomes.groupby("name")["beam_size"].transform("nunique") > 1].reset_index(drop=True)
+    outcomes, missed = _stored(runs, outcome), _stored(runs, missed_by_beams)
+    if outcomes.empty:
+        return outcomes
+    curves = outcomes[outcomes.groupby("name")["beam_size"].transform("nunique") > 1]
+    if missed.empty:
+        return curves.assign(errors=math.nan).reset_index(drop=True)
+    errors = missed.drop_duplicates(["name", "beam_size"], keep="last")[["name", "beam_size", "errors"]]
+    return curves.merge(errors, how="left", on=["name", "beam_size"])
+
+
+def _stored(runs: Sequence[Run], analysis: Callable[..., pd.DataFrame]) -> pd.DataFrame:
+    found = [_named(run, answer) for run in runs for answer in answers(run, analysis)]
+    return pd.concat(found, ignore_index=True) if found else pd.DataFrame()
 
 
 def _named(run: Run, answer: Measure) -> pd.DataFrame:

@@ -5,7 +5,7 @@ print(error_rates(rows))
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
 import pandas as pd
@@ -25,9 +25,6 @@ from nmtlab.search.forced import force
 from nmtlab.systems import open_system
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.vocabulary import EOS
-
-_ROUNDING = 1e-3
-"""Scores of the same translation differ by less, whatever batch it was in."""
 
 
 def search_errors(
@@ -121,22 +118,6 @@ def error_rates(found: pd.DataFrame) -> pd.Series:
             "expansions": found["expansions"].median(),
         }
     )
-
-
-def missed_by_beams(exact: pd.DataFrame, found: Mapping[int, pd.DataFrame]) -> pd.DataFrame:
-    """Return how often beams of several sizes miss the best, of the sentences that were searched to the end.
-
-    Args:
-        exact: rows of `search_errors`.
-        found: rows of `beams.decoded` by the beam's size, of the same sentences under the same score.
-
-    Returns:
-        A row for each beam: `beam_size`; `errors`, the share whose translation scores below the best.
-    """
-    best = exact[exact["complete"]].set_index("line")["exact_score"]
-    behind = {size: (best - own.set_index("line")["score"]).dropna() for size, own in found.items()}
-    rows = [(size, float((own > _ROUNDING).mean())) for size, own in behind.items()]
-    return pd.DataFrame(rows, columns=["beam_size", "errors"])
 
 
 def by_reference_length(found: pd.DataFrame, edges: Sequence[float] = (0, 6, 11, 16, 21, 31, math.inf)) -> pd.DataFrame:

@@ -1,5 +1,6 @@
 """Search, drawn: the tree of one sentence (thesis Figure 4.1), and what larger beams come to."""
 
+import math
 from html import escape
 
 import pandas as pd
@@ -70,25 +71,28 @@ def _lines(own: pd.DataFrame, places: dict[tuple[int, int], float], name: str, c
 
 _CURVES = {
     "bleu": "BLEU (%)", "length_ratio": "length (to the reference's)", "empty": "empty translations (share)",
-    "log_prob": "mean log-probability",
+    "log_prob": "mean log-probability", "errors": "missed: below the best of all (share)",
 }  # fmt: skip
 
 
 def sweep_figure(outcomes: pd.DataFrame, over: str = "beam_size") -> go.Figure:
-    """Draw BLEU, length, empty translations and log-probability over the beam's size, or another number of the search.
+    """Draw what searching comes to over the beam's size, or another number of the search: a panel for each measure.
 
     Args:
         outcomes: rows of `analysis.beams.stored_sweeps`: a line for each `name`, a colour for each `way`, a dash for
-            each `run`.
+            each `run`; without a panel for `errors` where there are none.
         over: `beam_size`, on a logarithmic axis, `alpha` or `gamma`.
     """
-    titles = list(_CURVES.values())
+    curves = {column: title for column, title in _CURVES.items() if outcomes[column].notna().any()}
+    rows = math.ceil(len(curves) / 2)
     figure = make_subplots(
-        rows=2, cols=2, subplot_titles=titles, shared_xaxes=True, horizontal_spacing=0.1, vertical_spacing=0.1
+        rows=rows, cols=2, subplot_titles=list(curves.values()), horizontal_spacing=0.1, vertical_spacing=0.2 / rows
     )
     colours, runs = styles(outcomes["way"]), list(dict.fromkeys(outcomes["run"]))
-    for place, column in enumerate(_CURVES):
+    for place, column in enumerate(curves):
         at = {"row": place // 2 + 1, "col": place % 2 + 1}
+        if place >= len(curves) - 2:
+            figure.update_xaxes(title_text=over.replace("_", " "), **at)
         for (name, way, run), own in outcomes.groupby(["name", "way", "run"], sort=False):
             own = own.sort_values(over)
             figure.add_scatter(
@@ -99,10 +103,10 @@ def sweep_figure(outcomes: pd.DataFrame, over: str = "beam_size") -> go.Figure:
     if over == "beam_size":
         sizes = sorted(outcomes["beam_size"].unique())
         figure.update_xaxes(type="log", tickvals=sizes, ticktext=[f"{size:g}" for size in sizes])
-    figure.update_xaxes(title_text=over.replace("_", " "), row=2)
     foot = 90 + _LEGEND_LINE * outcomes["name"].nunique()
-    figure.update_layout(legend={**BELOW, "yref": "paper", "y": -0.16, "yanchor": "top"}, margin_b=foot)
-    return dressed(figure, "What larger beams come to" if over == "beam_size" else f"What {over} comes to", 520 + foot)
+    figure.update_layout(legend={**BELOW, "yref": "paper", "y": -0.32 / rows, "yanchor": "top"}, margin_b=foot)
+    title = "What larger beams come to" if over == "beam_size" else f"What {over} comes to"
+    return dressed(figure, title, 260 * rows + foot)
 
 
 def ways_figure(lines: pd.DataFrame) -> go.Figure:

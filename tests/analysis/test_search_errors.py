@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 import torch
 
-from nmtlab.analysis.beams import decoded, outcome, stored_sweeps, sweep, varied
-from nmtlab.analysis.measure import answers, measure_by_sentence
-from nmtlab.analysis.search_errors import by_reference_length, error_rates, missed_by_beams, search_errors
+from nmtlab.analysis.beams import decoded, missed_by_beams, outcome, stored_sweeps, sweep, varied
+from nmtlab.analysis.measure import answers, measure, measure_by_sentence
+from nmtlab.analysis.search_errors import by_reference_length, error_rates, search_errors
 from nmtlab.errors import RunError
 from nmtlab.evaluation import bleu_metric, default_tokenizer
 from nmtlab.recipe import SearchSettings
@@ -56,21 +56,28 @@ def test_each_sentence_is_searched_by_beam_and_to_the_end(run, tiny_corpus):
 
 
 def test_other_beams_miss_what_scores_above_theirs(run, tiny_corpus):
-    rows = itertools.chain.from_iterable(search_errors(run, tiny_corpus, "dev", LOG_PROB, 5000, limit=6))
-    exact = pd.DataFrame(rows)
+    asked = {"corpus": tiny_corpus, "split": "dev", "search": LOG_PROB, "budget": 5000, "limit": 6}
+    exact = measure_by_sentence(run, search_errors, **asked)
     searches = varied(LOG_PROB, "beam_size", [1, 2])
-    found = {search.beam_size: decoded(run, tiny_corpus, "dev", search, 6) for search in searches}
-    missed = missed_by_beams(exact, found).set_index("beam_size")["errors"]
-    assert missed[2] == error_rates(exact)["errors"]
-    assert missed[1] >= missed[2]
+    missed = measure(run, missed_by_beams, searches=searches, **asked).set_index("beam_size")
+    assert missed.loc[2, "errors"] == error_rates(exact)["errors"]
+    assert missed.loc[1, "errors"] >= missed.loc[2, "errors"]
+    assert list(missed["sentences"]) == [exact["complete"].sum()] * 2
 
 
-def test_of_what_was_not_searched_to_the_end_nothing_is_said():
-    exact = pd.DataFrame(
-        {"line": [1, 2, 3, 4], "complete": [True, True, True, False], "exact_score": [-1.0, -2.0, -3.0, -1.0]}
-    )
-    found = pd.DataFrame({"line": [1, 2, 3, 4], "score": [-1.00001, -2.5, math.nan, -9.0]})
-    assert missed_by_beams(exact, {4: found}).to_dict("list") == {"beam_size": [4], "errors": [0.5]}
+def test_of_what_was_not_searched_to_the_end_it_is_not_said_whether_beams_miss_it(run, tiny_corpus):
+    missed = missed_by_beams(run, tiny_corpus, [LOG_PROB], "dev", LOG_PROB, budget=1, limit=3)
+    assert list(missed["sentences"]) == [0]
+    assert missed["errors"].isna().all()
+
+
+def test_curves_of_beams_say_what_they_miss_where_that_was_asked(run, tiny_corpus):
+    searches = varied(LOG_PROB, "beam_size", [1, 2, 3])
+    asked = {"corpus": tiny_corpus, "split": "dev", "limit": 5}
+    sweep(run, searches=searches, **asked)
+    measure(run, missed_by_beams, searches=searches[:2], search=LOG_PROB, budget=5000, **asked)
+    curve = stored_sweeps([run]).query("split == 'dev' and sentences == 5").set_index("beam_size")
+    assert curve["errors"].notna().to_dict() == {1: True, 2: True, 3: False}
 
 
 def test_what_was_interrupted_goes_on_with_the_next_sentence(run, tiny_corpus):

@@ -1,5 +1,7 @@
 """Search, drawn."""
 
+import math
+
 import pandas as pd
 import pytest
 
@@ -71,6 +73,7 @@ def test_a_sweep_has_four_panels_with_a_colour_for_each_way_and_a_dash_for_each_
             "name": ["one", "one", "two", "two"], "beam_size": [4, 1, 1, 4], "bleu": [30.0, 31.0, 20.0, 22.0],
             "run": ["a", "a", "b", "b"], "way": ["average"] * 4,
             "length_ratio": [0.9, 1.0, 1.0, 1.0], "empty": [0.1, 0.0, 0.0, 0.0], "log_prob": [-4.0, -5.0, -6.0, -5.5],
+            "errors": [math.nan] * 4,
         }
     )  # fmt: skip
     figure = sweep_figure(outcomes)
@@ -86,6 +89,9 @@ def test_a_sweep_has_four_panels_with_a_colour_for_each_way_and_a_dash_for_each_
     assert figure.layout.annotations[0].text == "BLEU (%)"
     assert figure.layout.title.text == "What larger beams come to"
     assert sweep_figure(outcomes.assign(alpha=[0.2, 0.4, 0.2, 0.4]), "alpha").layout.title.text == "What alpha comes to"
+    measured = sweep_figure(outcomes.assign(errors=[0.5, 0.8, math.nan, math.nan]))
+    assert measured.layout.annotations[4].text == "missed: below the best of all (share)"
+    assert list(measured.data[8].y) == [0.8, 0.5]
 
 
 def test_ways_of_searching_have_a_panel_a_pair_and_a_line_each():
