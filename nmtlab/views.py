@@ -16,10 +16,12 @@ from nmtlab.errors import NmtlabError, RunError
 from nmtlab.experiments import Scale, find_table, summary, with_published
 from nmtlab.experiments.length_planning import LENGTH_PLANNING, WHOLE_TEXT
 from nmtlab.experiments.stored import RESULTS, read_cells, stored_tables
+from nmtlab.experiments.summary import interval
 from nmtlab.experiments.trainability import map_path, read_map
 from nmtlab.plots import (
     View,
     attention_figure,
+    calibration_figure,
     depth_figure,
     dev_figure,
     gradient_figure,
@@ -218,6 +220,26 @@ def planning_view(scale: Scale = "small") -> View:
     begun = own[own["seeds"] > 0]
     means = begun.pivot_table("mean", ["row", "way"], "beam").rename(columns="beam {}".format)
     return View(means.reset_index(), ways_figure(begun))
+
+
+def calibration_view() -> View:
+    """Show how often planned lengths are right, by how sure the systems of `length-planning` are (thesis 4.1).
+
+    Its table has a row for each fifth of the sentences, the least sure first: means over the seeds, and the margin of
+    the 95 % interval of what is right.
+
+    Raises:
+        NmtlabError: it was not measured.
+    """
+    path = RESULTS / "length-calibration.csv"
+    if not path.is_file():
+        remedy = "'python data/results/length_calibration.py' does it"
+        raise NmtlabError("the calibration of planned lengths was not measured", remedy)
+    grouped = pd.read_csv(path).groupby(["row", "column", "bin"])
+    means = grouped[["probability", "right"]].mean()
+    means["margin"] = grouped["right"].agg(lambda seeds: interval(seeds.tolist()).margin)
+    bins = means.reset_index()
+    return View(bins, calibration_figure(bins))
 
 
 def trainability_view(training: str = "") -> View:

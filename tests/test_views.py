@@ -21,6 +21,7 @@ from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
 from nmtlab.views import (
     attention_view,
+    calibration_view,
     depth_view,
     dev_view,
     gradient_view,
@@ -172,6 +173,19 @@ def test_planned_lengths_stand_beside_every_way_of_searching(tmp_path, monkeypat
         assert shown.loc[way, "beam 12"] == 10.0 * metrics.index(f"BLEU by {name}, beam 12") + 2
     with pytest.raises(NmtlabError, match="not measured at the scale tiny"):
         planning_view("tiny")
+
+
+def test_how_often_planned_lengths_are_right_is_of_the_seeds(tmp_path, monkeypatch):
+    monkeypatch.setattr("nmtlab.views.RESULTS", tmp_path)
+    with pytest.raises(NmtlabError, match="calibration of planned lengths was not measured"):
+        calibration_view()
+    made = {"row": "gl-en", "column": "planned", "bin": 0, "sentences": 100, "probability": [0.1, 0.2, 0.3]}
+    seeds = pd.DataFrame({**made, "seed": [1, 2, 3], "right": [0.1, 0.2, 0.3]})
+    seeds.to_csv(tmp_path / "length-calibration.csv", index=False)
+    (row,) = calibration_view().frame.to_dict("records")
+    assert (row["row"], row["column"], row["bin"]) == ("gl-en", "planned", 0)
+    assert (row["probability"], row["right"]) == pytest.approx((0.2, 0.2))
+    assert row["margin"] == pytest.approx(4.303 * 0.1 / 3**0.5, rel=1e-3)
 
 
 def test_a_map_of_trainability_with_its_shares(tmp_path, monkeypatch):

@@ -159,14 +159,16 @@ def length_calibration(found: pd.DataFrame, bins: int = 5) -> pd.DataFrame:
         bins: of as many sentences each, at most.
 
     Returns:
-        A row for each bin: `sentences`; `probability`, the mean that the system gives; `right`, the share that is.
+        A row for each bin, the least sure first: `sentences`; `probability`, the mean that the system gives; `right`,
+        the share that is, and `margin` of its 95 % interval (of a binomial share, as if normal).
     """
     place = pd.qcut(found["probability"].rank(method="first"), min(bins, len(found)), labels=False)
     right = found["likeliest"] == found["reference_length"]
     grouped = found.assign(right=right).groupby(place)
-    return pd.DataFrame(
+    bins = pd.DataFrame(
         {"sentences": grouped.size(), "probability": grouped["probability"].mean(), "right": grouped["right"].mean()}
     ).reset_index(drop=True)
+    return bins.assign(margin=1.96 * np.sqrt(bins["right"] * (1 - bins["right"]) / bins["sentences"]))
 
 
 def _planning(run: Run, corpus: ParallelCorpus) -> Translator:

@@ -1,4 +1,4 @@
-"""`nmtlab search-errors` and `nmtlab beam-sweep`."""
+"""`nmtlab search-errors`, `nmtlab beam-sweep` and `nmtlab length-errors`."""
 
 import math
 from pathlib import Path
@@ -162,6 +162,48 @@ def beam_sweep(
     how = described(opened, search) if field == "beam_size" else f"beam {search.beam_size}, {needed or 'planned'}"
     print_table(f"{run}, {text.name} {split}, {sentences:,} sentences, {how}", list(shown), _rows(shown), set(shown))
     print("  length is to the reference's, in words")
+
+
+def length_errors(
+    run: RunName,
+    corpus: CorpusName = "",
+    split: Split = "test",
+    limit: Limit = None,
+    source: Source = "",
+    target: Target = "",
+    csv: Csv = None,
+) -> None:
+    """Compare the lengths that a run plans with the references', and say whether it knows how sure it can be.
+
+    What was found is kept with the run.
+    """
+    from nmtlab.analysis.lengths import length_calibration, planned_lengths
+    from nmtlab.analysis.lengths import length_errors as errors
+    from nmtlab.analysis.measure import measure
+    from nmtlab.cli.tables import print_table
+
+    opened, text, _, _ = _asked(run, corpus, source, target, None, None, None, None)
+    found = measure(opened, planned_lengths, corpus=text, split=split, limit=limit)
+    _write(found, csv)
+    summed = errors(found)
+    shares = {"among 1": "right", "among 5": "among the 5 likeliest", "among 10": "among 10"}
+    print_table(
+        f"{run}, {text.name} {split}: the likeliest length against the reference's",
+        ["sentences", "off by, tokens", "too long by", *shares.values()],
+        [
+            [f"{summed['sentences']:.0f}", f"{summed['error']:.2f}", f"{summed['bias']:.2f}"]
+            + [f"{summed[name]:.1%}" for name in shares]
+        ],
+        set(),
+    )
+    bins = length_calibration(found)
+    shown = {
+        "sentences": bins["sentences"].map("{:,}".format),
+        "probability": bins["probability"].map("{:.3f}".format),
+        "right": bins["right"].map("{:.3f}".format),
+        "±": bins["margin"].map("{:.3f}".format),
+    }
+    print_table("How often right, by how sure", list(shown), _rows(shown), set(shown))
 
 
 def _swept(options: dict[str, str], beam: int | None) -> tuple[str, list[float]]:

@@ -7,7 +7,8 @@ import ipywidgets as widgets
 import pandas as pd
 
 from nmtlab.analysis.beams import described, outcome, stored_sweeps, text_of, way_of
-from nmtlab.analysis.lengths import length_plan
+from nmtlab.analysis.checks import plans_length
+from nmtlab.analysis.lengths import length_calibration, length_errors, length_plan, planned_lengths
 from nmtlab.analysis.measure import answers
 from nmtlab.analysis.search_errors import error_rates, search_errors
 from nmtlab.analysis.search_tree import (
@@ -27,7 +28,7 @@ from nmtlab.dashboards.sentences import SentenceChooser
 from nmtlab.dashboards.systems import can_decode, of_one_pair, system_of
 from nmtlab.dashboards.table import Table
 from nmtlab.dashboards.work import Work
-from nmtlab.plots import lengths_figure, sweep_figure, tree_figure
+from nmtlab.plots import calibration_figure, lengths_figure, sweep_figure, tree_figure
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.measures import Measure
 from nmtlab.runs.run import Run
@@ -46,6 +47,10 @@ _RATES = {
     "empty": "best is empty", "beam_empty": "beam's is empty", "length_ratio": "length of the best",
     "beam_length_ratio": "of the beam's", "empty_rank": "beam that the empty one enters (median)",
 }  # fmt: skip
+_PLANNED = {
+    "sentences": "sentences", "error": "off by (tokens)", "bias": "too long by (tokens)", "among 1": "right",
+    "among 5": "among the 5 likeliest", "among 10": "among 10",
+}  # fmt: skip
 
 
 class SearchPage(Page):
@@ -60,11 +65,12 @@ class SearchPage(Page):
         self.alpha = widgets.FloatSlider(description="α", value=0.6, min=0, max=2, step=0.05)
         self.gamma = widgets.FloatSlider(description="γ", value=0.5, min=-1, max=4, step=0.05)
         self.exact = widgets.Button(description="Search to the end", tooltip="Exact search, under log-probability")
-        self.chart, self.lengths, self.curves = Chart(), Chart(), Chart()
+        self.chart, self.lengths, self.curves, self.calibration = Chart(), Chart(), Chart(), Chart()
         self.hint, self.found, self.work = Note(), Note(), Work(self.guarded)
         self.ended = Table("Translations that the beam has ended, ranked anew", height="18em")
         self.each = Table("What each run says, by its own way of searching")
         self.rates = Table("Measured: beams against exact search (lengths to the reference's)")
+        self.planned = Table("Measured: the likeliest planned length against the reference's")
         self.about_curves = Note()
         self._tree, self._system, self._exact = pd.DataFrame(), None, None
         self.exact.on_click(lambda _: self._start_exact())
@@ -75,7 +81,8 @@ class SearchPage(Page):
         body = [
             columns(self.runs, self.sentences), row(self.beam, self.step, self.exact), self.hint, self.chart,
             self.work, self.found, row(self.score, self.alpha, self.gamma), self.ended, self.each, self.lengths,
-            heading("Over whole texts"), self.about_curves, self.curves, self.rates,
+            heading("Over whole texts"), self.about_curves, self.curves, self.rates, self.planned,
+            self.calibration,
         ]  # fmt: skip
         super().__init__(SEARCH, state, self._answer, body, self.runs.refresh)
 
@@ -161,19 +168,37 @@ class SearchPage(Page):
             yield
 
     def _measured(self, runs: list[Run]) -> None:
-        """Show what was measured of the chosen runs: sweeps of the beam, and rates of search errors."""
+        """Show what was measured of the chosen runs over whole texts, and say how to measure what was not."""
+        lacking = self._swept(runs), self._searched(runs), self._planned(runs)
+        self.about_curves.say(" ".join(filter(None, lacking)))
+
+    def _swept(self, runs: list[Run]) -> str:
         sweeps = stored_sweeps(runs)
         self.curves.layout.display = "" if len(sweeps) else "none"
-        if len(sweeps):
-            self.curves.show(sweep_figure(sweeps))
-        lacking = "" if len(sweeps) else "No sweep of these runs yet: 'nmtlab beam-sweep RUN' makes one. "
+        if sweeps.empty:
+            return "No sweep of these runs yet: 'nmtlab beam-sweep RUN' makes one."
+        self.curves.show(sweep_figure(sweeps))
+        return ""
+
+    def _searched(self, runs: list[Run]) -> str:
         rates = [_rates(run, answer) for run in runs for answer in answers(run, search_errors)]
         self.rates.layout.display = "" if rates else "none"
-        if rates:
-            self.rates.show(pd.DataFrame(rates))
-        else:
-            lacking += "No exact search of a text yet: 'nmtlab search-errors RUN' does it."
-        self.about_curves.say(lacking)
+        if not rates:
+            ending = not all(plans_length(run) for run in runs)
+            return "No exact search of a text yet: 'nmtlab search-errors RUN' does it." if ending else ""
+        self.rates.show(pd.DataFrame(rates))
+        return ""
+
+    def _planned(self, runs: list[Run]) -> str:
+        plans = [(run, answer) for run in runs for answer in answers(run, planned_lengths)]
+        for part in (self.planned, self.calibration):
+            part.layout.display = "" if plans else "none"
+        if not plans:
+            planning = any(plans_length(run) for run in runs)
+            return "No planned lengths of a text yet: 'nmtlab length-errors RUN' compares them." if planning else ""
+        self.planned.show(pd.DataFrame([_plan_errors(run, answer) for run, answer in plans]))
+        self.calibration.show(calibration_figure(pd.concat(_calibrated(run, answer) for run, answer in plans)))
+        return ""
 
 
 def search_page(workspace: Workspace | None = None) -> SearchPage:
@@ -184,6 +209,15 @@ def search_page(workspace: Workspace | None = None) -> SearchPage:
 def _can_tell(run: Run) -> bool:
     """Return whether a run can search, or keeps what was measured of its searches."""
     return can_decode(run) or bool(answers(run, outcome) or answers(run, search_errors))
+
+
+def _plan_errors(run: Run, answer: Measure) -> dict[str, object]:
+    errors = length_errors(answer.frame()).round(3)
+    return {"run": run.name, "text": text_of(answer), **{shown: errors[name] for name, shown in _PLANNED.items()}}
+
+
+def _calibrated(run: Run, answer: Measure) -> pd.DataFrame:
+    return length_calibration(answer.frame()).assign(row=text_of(answer), column=run.name)
 
 
 def _ranked(tree: pd.DataFrame, search: SearchSettings) -> pd.DataFrame:

@@ -6,7 +6,7 @@ from nmtlab.plots.dynamics import dev_figure, gradient_figure
 from nmtlab.plots.lexicon import lexicon_figure
 from nmtlab.plots.logits import logit_figure
 from nmtlab.plots.norms import norm_figure
-from nmtlab.plots.search import lengths_figure, sweep_figure, tree_figure, ways_figure
+from nmtlab.plots.search import calibration_figure, lengths_figure, sweep_figure, tree_figure, ways_figure
 from nmtlab.plots.signals import signals_figure
 from nmtlab.plots.tables import table_figure
 from nmtlab.plots.tokens import token_figure
@@ -16,6 +16,7 @@ from nmtlab.plots.view import View
 __all__ = [
     "View",
     "attention_figure",
+    "calibration_figure",
     "depth_figure",
     "dev_figure",
     "gradient_figure",

@@ -154,3 +154,34 @@ def lengths_figure(plan: pd.DataFrame, reference: int | None = None) -> go.Figur
     figure.update_xaxes(title_text="tokens", range=[-0.5, (likely.max() if len(likely) else 10) + 2.5])
     figure.update_yaxes(title_text="p(length | source)", rangemode="tozero")
     return dressed(figure, "How long the translation is planned to be (blue: decoded)", 380)
+
+
+def calibration_figure(bins: pd.DataFrame) -> go.Figure:
+    """Draw how often the likeliest length is right, by how sure systems are of it: on the diagonal if they know.
+
+    Args:
+        bins: `row`, a panel each; `column`, a line each; `probability`, that the system gives; `right`, the share that
+            is, and `margin` of its 95 % interval.
+    """
+    rows = list(dict.fromkeys(bins["row"]))
+    figure = make_subplots(rows=1, cols=len(rows), subplot_titles=[escape(row) for row in rows])
+    style = styles(bins["column"])
+    end = 1.05 * max(bins["probability"].max(), (bins["right"] + bins["margin"]).max())
+    for place in range(1, len(rows) + 1):
+        figure.add_scatter(
+            x=[0, end], y=[0, end], mode="lines", name="as often right as it is sure", legendgroup="diagonal",
+            showlegend=place == 1, line={"color": FAINT, "width": 1}, hoverinfo="skip", row=1, col=place,
+        )  # fmt: skip
+    for (column, row), own in bins.groupby(["column", "row"], sort=False):
+        figure.add_scatter(
+            x=own["probability"], y=own["right"], mode="lines+markers", name=escape(column), legendgroup=column,
+            showlegend=row == rows[0], line=style[column], customdata=own["margin"],
+            error_y={"type": "data", "array": own["margin"], "thickness": 1.5, "width": 4},
+            hovertemplate="sure %{x:.3f}: right %{y:.3f} ± %{customdata:.3f}<extra>" + escape(column) + "</extra>",
+            row=1, col=rows.index(row) + 1,
+        )  # fmt: skip
+    figure.update_xaxes(title_text="probability of the likeliest", range=[0, end])
+    figure.update_yaxes(range=[0, end])
+    figure.update_yaxes(title_text="share that is right", col=1)
+    figure.update_layout(legend=BELOW, margin_b=130)
+    return dressed(figure, "How often the planned length is right, by how sure the system is", 440)

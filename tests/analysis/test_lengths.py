@@ -92,6 +92,7 @@ def test_calibration_is_by_how_sure_the_system_is():
     bins = length_calibration(FOUND, bins=2)
     assert bins.to_dict("list") == {
         "sentences": [2, 2], "probability": pytest.approx([0.15, 0.4]), "right": [0.0, 0.5],
+        "margin": pytest.approx([0.0, 0.693], abs=1e-3),
     }  # fmt: skip
 
 

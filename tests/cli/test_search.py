@@ -1,7 +1,10 @@
-"""`nmtlab search-errors` and `nmtlab beam-sweep`."""
+"""`nmtlab search-errors`, `nmtlab beam-sweep` and `nmtlab length-errors`."""
 
 import pandas as pd
 import pytest
+
+from nmtlab.training.trainer import train
+from nmtlab.workspace import Workspace
 
 
 def test_what_a_beam_misses_is_printed_and_written(nmtlab, data, tiny_corpus, tmp_path):
@@ -76,6 +79,7 @@ def test_the_reward_of_a_word_is_swept_with_one_beam(nmtlab, data, tiny_corpus, 
         (["beam-sweep", "whole", "--beams", "1", "--beam", "1"], "--beams and --beam: which is it?"),
         (["beam-sweep", "whole", "--score", "average", "--gammas", "1"], "--gammas: the score average has none"),
         (["beam-sweep", "whole", "--lengths", "1,2"], "--lengths: run 'whole' plans none"),
+        (["length-errors", "whole"], "run 'whole': it plans no lengths"),
         (["beam-sweep", "whole", "--set", "training.seed=2"], "training.seed=2: the run is trained already"),
     ],
 )
@@ -94,3 +98,16 @@ def test_threads_are_those_that_are_asked_for_whatever_the_recipe_says(nmtlab, d
         asked = ["--corpus", tiny_corpus.folder, "--split", "dev", "--limit", "1", "--threads", "3"]
         assert nmtlab(command, "whole", *asked, *more).code == 0
         assert seen.pop() == 3
+
+
+def test_planned_lengths_are_compared_with_the_references_and_kept(nmtlab, data, tiny_corpus, tiny_recipe, tmp_path):
+    recipe = tiny_recipe.with_changes({"model.plan_length": True, "model.longest_plan": 12})
+    train("planned", recipe, tiny_corpus, Workspace(data))
+    asked = ["--corpus", tiny_corpus.folder, "--split", "dev", "--limit", "5", "--csv", tmp_path / "lengths.csv"]
+    said = nmtlab("length-errors", "planned", *asked)
+    assert said.code == 0
+    found = pd.read_csv(tmp_path / "lengths.csv")
+    assert found["line"].tolist() == [1, 2, 3, 4, 5]
+    assert f"{(found['likeliest'] - found['reference_length']).abs().mean():.2f}" in said.out
+    assert "How often right, by how sure" in said.out
+    assert list((data / "runs/planned/measures").glob("lengths.planned_lengths-*.parquet"))

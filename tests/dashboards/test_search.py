@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from nmtlab.analysis.beams import sweep, varied
-from nmtlab.analysis.measure import measure_by_sentence
+from nmtlab.analysis.lengths import length_calibration, length_errors, planned_lengths
+from nmtlab.analysis.measure import measure, measure_by_sentence
 from nmtlab.analysis.search_errors import search_errors
 from nmtlab.analysis.search_tree import LOG_PROB, search_tree
 from nmtlab.dashboards.search import SearchPage
@@ -111,6 +112,22 @@ def test_what_was_measured_of_whole_texts_is_drawn(here, tiny_corpus):
     assert list(again.curves.figure.data[0].x) == [1, 2]
     assert again.rates.frame["sentences"].tolist() == [3]
     assert again.about_curves.value == ""
+
+
+def test_planned_lengths_of_whole_texts_are_shown_where_they_were_measured(here, tiny_corpus):
+    page = SearchPage(here)
+    page.runs.table.choose(["planned"])
+    assert "nmtlab length-errors RUN" in page.about_curves.value
+    assert "search-errors" not in page.about_curves.value
+    assert page.planned.layout.display == "none"
+    run = Run(here.runs / "planned")
+    found = measure(run, planned_lengths, corpus=tiny_corpus, split="dev", limit=6)
+    again = SearchPage(here)
+    again.runs.table.choose(["planned"])
+    assert again.planned.frame["off by (tokens)"].tolist() == [round(length_errors(found)["error"], 3)]
+    assert list(again.calibration.figure.data[1].y) == list(length_calibration(found)["right"])
+    again.runs.table.choose(["ordinary"])
+    assert again.planned.layout.display == again.calibration.layout.display == "none"
 
 
 def test_a_run_without_weights_shows_what_was_measured_of_it(tmp_path):

@@ -5,7 +5,7 @@ import math
 import pandas as pd
 import pytest
 
-from nmtlab.plots import lengths_figure, sweep_figure, tree_figure, ways_figure
+from nmtlab.plots import calibration_figure, lengths_figure, sweep_figure, tree_figure, ways_figure
 
 TREE = pd.DataFrame(
     [
@@ -119,3 +119,20 @@ def test_lengths_that_are_decoded_stand_out():
     assert list(bars.y) == pytest.approx([0.1, 0.7, 0.2])
     assert bars.marker.color[1] == bars.marker.color[2] != bars.marker.color[0]
     assert figure.layout.shapes[0].x0 == 2
+
+
+def test_calibration_has_a_panel_a_text_and_a_line_a_system_beside_the_diagonal():
+    bins = pd.DataFrame(
+        {
+            "row": ["de-en", "de-en", "gl-en"], "column": ["planned"] * 3, "probability": [0.1, 0.3, 0.2],
+            "right": [0.1, 0.2, 0.25], "margin": [0.01, 0.02, math.nan],
+        }
+    )  # fmt: skip
+    figure = calibration_figure(bins)
+    drawn = {(trace.name, trace.xaxis): trace for trace in figure.data}
+    assert list(drawn["planned", "x"].y) == [0.1, 0.2]
+    assert list(drawn["planned", "x2"].y) == [0.25]
+    for axis in ("x", "x2"):
+        diagonal = drawn["as often right as it is sure", axis]
+        assert list(diagonal.x) == list(diagonal.y) == [0, pytest.approx(0.315)]
+    assert [trace.name for trace in figure.data if trace.showlegend] == ["as often right as it is sure", "planned"]
