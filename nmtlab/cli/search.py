@@ -189,7 +189,7 @@ def length_errors(
     shares = {"among 1": "right", "among 5": "among the 5 likeliest", "among 10": "among 10"}
     print_table(
         f"{run}, {text.name} {split}: the likeliest length against the reference's",
-        ["sentences", "off by, tokens", "too long by", *shares.values()],
+        ["sentences", "off by, tokens", "longer by", *shares.values()],
         [
             [f"{summed['sentences']:.0f}", f"{summed['error']:.2f}", f"{summed['bias']:.2f}"]
             + [f"{summed[name]:.1%}" for name in shares]

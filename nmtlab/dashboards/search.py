@@ -48,7 +48,7 @@ _RATES = {
     "beam_length_ratio": "of the beam's", "empty_rank": "beam that the empty one enters (median)",
 }  # fmt: skip
 _PLANNED = {
-    "sentences": "sentences", "error": "off by (tokens)", "bias": "too long by (tokens)", "among 1": "right",
+    "sentences": "sentences", "error": "off by (tokens)", "bias": "longer by (tokens)", "among 1": "right",
     "among 5": "among the 5 likeliest", "among 10": "among 10",
 }  # fmt: skip
 
@@ -68,6 +68,7 @@ class SearchPage(Page):
         self.chart, self.lengths, self.curves, self.calibration = Chart(), Chart(), Chart(), Chart()
         self.hint, self.found, self.work = Note(), Note(), Work(self.guarded)
         self.ended = Table("Translations that the beam has ended, ranked anew", height="18em")
+        self.ranking = row(self.score, self.alpha, self.gamma)
         self.each = Table("What each run says, by its own way of searching")
         self.rates = Table("Measured: beams against exact search (lengths to the reference's)")
         self.planned = Table("Measured: the likeliest planned length against the reference's")
@@ -80,7 +81,7 @@ class SearchPage(Page):
         }  # fmt: skip
         body = [
             columns(self.runs, self.sentences), row(self.beam, self.step, self.exact), self.hint, self.chart,
-            self.work, self.found, row(self.score, self.alpha, self.gamma), self.ended, self.each, self.lengths,
+            self.work, self.found, self.ranking, self.ended, self.each, self.lengths,
             heading("Over whole texts"), self.about_curves, self.curves, self.rates, self.planned,
             self.calibration,
         ]  # fmt: skip
@@ -139,7 +140,7 @@ class SearchPage(Page):
     def _show_tree(self, shown: bool) -> None:
         """Forget what was searched, and show what shows a search, or nothing but whole texts."""
         self._tree, self._system = pd.DataFrame(), None
-        for part in (self.chart, self.ended, self.exact):
+        for part in (self.chart, self.ranking, self.ended, self.step, self.exact):
             part.layout.display = "" if shown else "none"
         for part in (self.each, self.lengths):
             part.layout.display = "none"

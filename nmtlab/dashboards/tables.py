@@ -111,17 +111,16 @@ def _key(pair: str) -> str:
 
 def _lines(summed: pd.DataFrame, baseline: str) -> pd.DataFrame:
     """Return the lines of a summary as they are shown."""
-    names = {
-        "row": "pair", "column": "system", "mean": "measured", "margin": "±", "seeds": "seeds",
-        "difference": f"to {baseline}", "difference_margin": "± of it", "significant": "seeds with p < 0.01",
-        "verdict": "verdict", "diverged": "diverged", "published": "published",
-        "published_difference": "published, to it",
-    }  # fmt: skip
-    compared = ("difference", "difference_margin", "significant", "verdict", "published_difference")
-    kept = [name for name in names if baseline or name not in compared]
-    last = kept[-1]
-    marked = summed.assign(**{last: summed[last] + summed["published_mark"]})
-    shown = marked[kept].round(2).rename(columns=names)
+    names = {"row": "pair", "column": "system", "mean": "measured", "margin": "±", "seeds": "seeds"}
+    if baseline:
+        names |= {"difference": f"to {baseline}", "difference_margin": "± of it"}
+        names |= {"significant": "seeds with p < 0.01", "verdict": "verdict"}
+    names["diverged"] = "diverged"
+    if summed["published"].ne("").any():
+        last = "published_difference" if baseline else "published"
+        names |= {"published": "published"} | {last: "published, to it" if baseline else "published"}
+        summed = summed.assign(**{last: summed[last] + summed["published_mark"]})
+    shown = summed[list(names)].round(2).rename(columns=names)
     return shown.set_index(summed["row"].map(_key) + summed["column"])
 
 

@@ -86,7 +86,7 @@ def sweep_figure(outcomes: pd.DataFrame, over: str = "beam_size") -> go.Figure:
     curves = {column: title for column, title in _CURVES.items() if outcomes[column].notna().any()}
     rows = math.ceil(len(curves) / 2)
     figure = make_subplots(
-        rows=rows, cols=2, subplot_titles=list(curves.values()), horizontal_spacing=0.1, vertical_spacing=0.2 / rows
+        rows=rows, cols=2, subplot_titles=list(curves.values()), horizontal_spacing=0.1, vertical_spacing=0.27 / rows
     )
     colours, runs = styles(outcomes["way"]), list(dict.fromkeys(outcomes["run"]))
     for place, column in enumerate(curves):

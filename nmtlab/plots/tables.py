@@ -61,7 +61,10 @@ def table_figure(lines: pd.DataFrame, title: str, show: Shown = "value", baselin
                 named.add(trace.name)
                 figure.add_trace(trace, row=place // across + 1, col=place % across + 1)
     figure.update_xaxes(zeroline=True, zerolinecolor=FAINT, zerolinewidth=1, rangemode="tozero")
-    figure.update_yaxes(categoryorder="array", categoryarray=[escape(name) for name in systems[::-1]])
+    figure.update_yaxes(
+        categoryorder="array", categoryarray=[escape(name) for name in systems[::-1]],
+        range=[-0.7, len(systems) - 0.3],
+    )  # fmt: skip
     figure.update_layout(legend=BELOW, margin_b=_FOOT, title={"xref": "container", "x": 0.01})
     return dressed(figure, escape(title), inside + 70 + _FOOT)
 

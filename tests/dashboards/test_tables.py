@@ -78,6 +78,14 @@ def test_another_table_brings_its_own_measures_claims_and_lines(page):
     )
 
 
+def test_where_nothing_was_published_no_column_is_left_for_it(page):
+    page.table.value = "length-planning.small"
+    assert not [name for name in page.lines.frame.columns if name.startswith("published")]
+    assert "to ordinary" in page.lines.frame.columns
+    page.table.value = "table-3.6.small"
+    assert list(page.lines.frame.columns)[-2:] == ["published", "published, to it"]
+
+
 def test_a_point_of_the_figure_leads_to_its_line(page):
     page._clicked({"meta": "tu-en", "customdata": ["fixnorm+lex", 3, 0, 1.0]})
     assert page.lines.value == "tu-en · fixnorm+lex"
