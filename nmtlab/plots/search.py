@@ -1,6 +1,7 @@
 """Search, drawn: the tree of one sentence (thesis Figure 4.1), and what larger beams come to."""
 
 import math
+from collections.abc import Sequence
 from html import escape
 
 import pandas as pd
@@ -101,12 +102,22 @@ def sweep_figure(outcomes: pd.DataFrame, over: str = "beam_size") -> go.Figure:
                 hovertemplate=f"{over.replace('_', ' ')} %{{x}}: %{{y:.3f}}<extra>{escape(str(name))}</extra>", **at,
             )  # fmt: skip
     if over == "beam_size":
-        sizes = sorted(outcomes["beam_size"].unique())
-        figure.update_xaxes(type="log", tickvals=sizes, ticktext=[f"{size:g}" for size in sizes])
+        sizes = _apart(sorted(outcomes["beam_size"].unique()))
+        figure.update_xaxes(type="log", tickvals=sizes, ticktext=[f"{size:g}" for size in sizes], tickangle=0)
     foot = 90 + _LEGEND_LINE * outcomes["name"].nunique()
-    figure.update_layout(legend={**BELOW, "yref": "paper", "y": -0.32 / rows, "yanchor": "top"}, margin_b=foot)
+    figure.update_layout(
+        legend={**BELOW, "yref": "paper", "y": -0.32 / rows, "yanchor": "top"}, margin_b=foot, margin_t=80
+    )
     title = "What larger beams come to" if over == "beam_size" else f"What {over} comes to"
     return dressed(figure, title, 260 * rows + foot)
+
+
+def _apart(sizes: Sequence[float]) -> list[float]:
+    """Return those of ascending sizes that have room for a label on a logarithmic axis of a narrow panel."""
+    kept = list(sizes[:1])
+    for size in sizes[1:]:
+        kept += [size] if size >= 1.5 * kept[-1] else []
+    return kept
 
 
 def ways_figure(lines: pd.DataFrame) -> go.Figure:

@@ -92,6 +92,8 @@ def test_a_sweep_has_four_panels_with_a_colour_for_each_way_and_a_dash_for_each_
     measured = sweep_figure(outcomes.assign(errors=[0.5, 0.8, math.nan, math.nan]))
     assert measured.layout.annotations[4].text == "missed: below the best of all (share)"
     assert list(measured.data[8].y) == [0.8, 0.5]
+    crowded = sweep_figure(outcomes.assign(beam_size=[1, 12, 16, 32]))
+    assert list(crowded.layout.xaxis.ticktext) == ["1", "12", "32"]
 
 
 def test_ways_of_searching_have_a_panel_a_pair_and_a_line_each():
