@@ -13,15 +13,15 @@ from nmtlab.search.attention import word_attention
 from nmtlab.search.beam import beam_search
 from nmtlab.search.forced import Forced, force_all
 from nmtlab.search.given import NOTHING, Given
-from nmtlab.search.hypothesis import Hypothesis
+from nmtlab.search.hypothesis import Hypothesis, SearchResult
 from nmtlab.search.planned import planned_search
 from nmtlab.text.batches import pad, sorted_batches
 from nmtlab.text.pipeline import Pipeline
 from nmtlab.text.vocabulary import EOS, PAD, UNK
 
-Search = Callable[[TranslationModel, Tensor, Sequence[int]], list[list[Hypothesis]]]
+Search = Callable[[TranslationModel, Tensor, Sequence[int]], list[SearchResult]]
 """Finds translations of a batch: of the model, source ids (B, S) ended by EOS and padded, and the places of the batch's
-lines among those that are translated; the best of each sentence first."""
+lines among those that are translated."""
 
 
 class Replacement(NamedTuple):
@@ -105,7 +105,8 @@ class Translator:
         budget = max(1, self.settings.batch_tokens // abreast)
         for batch in sorted_batches([len(row) for row in ids], budget):
             source = torch.from_numpy(pad([ids[i] for i in batch])).to(self.model.output_types.device)
-            found = search(self.model, source, [filled[i] for i in batch])
+            results = search(self.model, source, [filled[i] for i in batch])
+            found = [result.hypotheses for result in results]
             replaced = self._replacements([lines[filled[i]] for i in batch], [ids[i] for i in batch], found)
             if begun:
                 replaced = [
@@ -123,15 +124,14 @@ class Translator:
         return list(zip(self.pipeline.target_ids(prefix), self.pipeline.target.tokenizer.split(prefix), strict=False))
 
     def _beam(self, n_best: int, begun: list[list[tuple[int, str]]] | None) -> Search:
-        def search(model: TranslationModel, source: Tensor, places: Sequence[int]) -> list[list[Hypothesis]]:
+        def search(model: TranslationModel, source: Tensor, places: Sequence[int]) -> list[SearchResult]:
             if begun is None and model.plans_length:
                 return planned_search(model, source, self.settings, n_best)
             given = NOTHING
             if begun is not None:
                 rows = [[*(number for number, _ in begun[place]), PAD] for place in places]
                 given = Given(prefix=torch.from_numpy(pad(rows)).to(source.device))
-            results = beam_search(model, source, self.settings, n_best, given=given)
-            return [result.hypotheses for result in results]
+            return beam_search(model, source, self.settings, n_best, given=given)
 
         return search
 

@@ -14,7 +14,7 @@ from nmtlab.errors import RunError
 from nmtlab.models.interface import TranslationModel
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
-from nmtlab.search.hypothesis import Hypothesis
+from nmtlab.search.hypothesis import SearchResult
 from nmtlab.search.planned import lengths_to_try, planned_search
 from nmtlab.text.batches import pad, sorted_batches
 from nmtlab.text.corpus import ParallelCorpus
@@ -118,7 +118,7 @@ def told_lengths(
     lengths = [len(ids) - 1 for ids in translator.pipeline.encode_target(list(targets))]
     settings = SearchSettings(beam_size=beam_size)
 
-    def search(model: TranslationModel, source: torch.Tensor, places: Sequence[int]) -> list[list[Hypothesis]]:
+    def search(model: TranslationModel, source: torch.Tensor, places: Sequence[int]) -> list[SearchResult]:
         told = torch.tensor([lengths[place] for place in places], device=source.device)
         return planned_search(model, source, settings, told=told)
 

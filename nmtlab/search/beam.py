@@ -6,14 +6,13 @@ Greedy search is a beam of one. Shapes: B sentences still searched for, K slots,
 import math
 from dataclasses import dataclass, replace
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from nmtlab.models.interface import Record, State, TranslationModel
 from nmtlab.recipe.search import SearchSettings
 from nmtlab.search.given import NOTHING, Given
-from nmtlab.search.hypothesis import Hypothesis, SearchResult, TreeStep
+from nmtlab.search.hypothesis import Hypothesis, SearchResult, TreeStep, attention_of, remember
 from nmtlab.search.scores import coverage_penalty, hypothesis_score, optimistic_bound
 from nmtlab.search.top import top_by_id
 from nmtlab.text.vocabulary import BOS, EOS, PAD
@@ -66,7 +65,8 @@ def beam_search(
         before = beam
         parents, beam, state, seen = _advance(model, before, state, source_mask, settings, given, record)
         if record:
-            _remember(trees, parents, beam, seen.attention)
+            slots = beam.tokens[..., -1], beam.log_prob, beam.score, beam.finished
+            remember(trees, beam.sentence, parents, *slots, seen.attention)
         done = _decided(beam, settings, n_best)
         for row in done.nonzero().flatten().tolist():
             sentence = int(beam.sentence[row])
@@ -172,22 +172,6 @@ def _hypotheses(beam: _Beam, row: int, n_best: int, tree: list[TreeStep]) -> lis
             continue
         tokens = tokens[:length]
         finished = tokens[-1] == EOS
-        attention = _attention(tree, slot, length) if tree else None
+        attention = attention_of(tree, slot, length) if tree else None
         found.append(Hypothesis(tuple(tokens[: length - finished]), log_prob, score, finished, attention))
     return ([h for h in found if h.finished] or found)[:n_best]
-
-
-def _remember(trees: list[list[TreeStep]], parents: Tensor, beam: _Beam, attention: Tensor) -> None:
-    arrays = [t.cpu().numpy() for t in (parents, beam.tokens[..., -1], beam.log_prob, beam.score, beam.finished)]
-    weights = attention.cpu().numpy()
-    for row, sentence in enumerate(beam.sentence.tolist()):
-        trees[sentence].append(TreeStep(*(array[row] for array in arrays), weights[:, row]))
-
-
-def _attention(tree: list[TreeStep], slot: int, length: int) -> np.ndarray:
-    """Follow a hypothesis back through the tree and collect its attention, (layers, heads, length, S)."""
-    weights = []
-    for step in reversed(tree):
-        slot = int(step.parent[slot])
-        weights.append(step.attention[:, slot])
-    return np.stack(weights[::-1][:length], axis=2)

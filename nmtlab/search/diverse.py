@@ -11,15 +11,20 @@ from nmtlab.recipe.search import SearchSettings
 from nmtlab.search.beam import beam_search
 from nmtlab.search.forced import force
 from nmtlab.search.given import Given
-from nmtlab.search.hypothesis import Hypothesis, SearchResult
+from nmtlab.search.hypothesis import Hypothesis, SearchResult, side_by_side
 from nmtlab.search.scores import coverage_penalty, hypothesis_score
 from nmtlab.text.batches import pad
 from nmtlab.text.vocabulary import EOS, PAD
 
 
 def diverse_beam_search(
-    model: TranslationModel, source: Tensor, settings: SearchSettings, groups: int, strength: float = 0.5
-) -> list[list[Hypothesis]]:
+    model: TranslationModel,
+    source: Tensor,
+    settings: SearchSettings,
+    groups: int,
+    strength: float = 0.5,
+    record: bool = False,
+) -> list[SearchResult]:
     """Search for translations of a batch that differ.
 
     A group does not wait for the others at each step: it depends on those before it alone, and these are searched
@@ -32,19 +37,26 @@ def diverse_beam_search(
         groups: how many, from 1; the first is an ordinary beam.
         strength: what is taken off a type's log-probability at a step for each slot of the groups before that has
             chosen it there, from 0.
+        record: keep attention and the search tree, the groups' slots side by side.
 
     Returns:
-        The best of each group, in the order of the groups, for each sentence; their log-probabilities and scores are
-        the model's own.
+        For each sentence the best of each group, in the order of the groups; their log-probabilities and scores are the
+        model's own, those in the tree what the groups went by.
     """
     said = torch.empty(len(source), 0, 0, dtype=torch.long, device=source.device)
-    found: list[list[Hypothesis]] = [[] for _ in source]
+    found: list[list[SearchResult]] = [[] for _ in source]
     for _ in range(groups):
         results = beam_search(model, source, settings, record=True, given=Given(said=said, strength=strength))
-        for hypotheses, result in zip(found, results, strict=True):
-            hypotheses.append(result.hypotheses[0])
+        for own, result in zip(found, results, strict=True):
+            own.append(result)
         said = _with_choices(said, results, settings.beam_size)
-    return [_rescored(model, row[row != PAD], settings, own) for row, own in zip(source, found, strict=True)]
+    return [
+        SearchResult(
+            _rescored(model, row[row != PAD], settings, [result.hypotheses[0] for result in own], record),
+            side_by_side([result.tree for result in own]) if record else [],
+        )
+        for row, own in zip(source, found, strict=True)
+    ]
 
 
 def _with_choices(said: Tensor, results: list[SearchResult], slots: int) -> Tensor:
@@ -60,7 +72,7 @@ def _with_choices(said: Tensor, results: list[SearchResult], slots: int) -> Tens
 
 
 def _rescored(
-    model: TranslationModel, source: Tensor, settings: SearchSettings, hypotheses: list[Hypothesis]
+    model: TranslationModel, source: Tensor, settings: SearchSettings, hypotheses: list[Hypothesis], record: bool
 ) -> list[Hypothesis]:
     """Return hypotheses of one sentence, (S,), with what the model itself says of them."""
     target = torch.from_numpy(pad([(*h.tokens, EOS) for h in hypotheses])).to(source.device)
@@ -73,5 +85,6 @@ def _rescored(
         attended = torch.from_numpy(own.attention[-1, :, :length].mean(0).sum(0))
         penalty = coverage_penalty(attended, mask)
         score = hypothesis_score(settings, log_prob, torch.tensor(length), penalty).item()
-        rescored.append(replace(hypothesis, log_prob=log_prob.item(), score=score, attention=None))
+        kept = hypothesis.attention if record else None
+        rescored.append(replace(hypothesis, log_prob=log_prob.item(), score=score, attention=kept))
     return rescored

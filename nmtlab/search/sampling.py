@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from nmtlab.models.interface import TranslationModel
-from nmtlab.search.hypothesis import Hypothesis
+from nmtlab.search.hypothesis import Hypothesis, SearchResult, TreeStep, attention_of, remember
 from nmtlab.text.vocabulary import BOS, EOS, PAD
 
 
@@ -27,7 +27,8 @@ def sample(
     allow_empty: bool = True,
     seed: int = 1,
     places: Sequence[int] | None = None,
-) -> list[list[Hypothesis]]:
+    record: bool = False,
+) -> list[SearchResult]:
     """Draw translations of a batch; what is drawn of a sentence does not depend on the others.
 
     Args:
@@ -42,6 +43,7 @@ def sample(
         allow_empty: whether the empty translation may be drawn.
         seed: of what is drawn.
         places: of the sentences in their text, which make their draws differ; 0, 1, 2 and so on if not given.
+        record: keep attention and the search tree, a slot for each sample.
 
     Returns:
         The samples of each sentence in the order of drawing; `log_prob` and `score` are the model's log p of a sample,
@@ -55,19 +57,26 @@ def sample(
     last = torch.full((sentences, samples), BOS, device=source.device)
     log_prob, open_ = torch.zeros(sentences, samples, device=source.device), torch.ones_like(last, dtype=torch.bool)
     drawn: list[Tensor] = []
+    trees: list[list[TreeStep]] = [[] for _ in range(sentences)]
     while open_.any():
-        log_probs, state, _ = model.step(state, last)
+        log_probs, state, seen = model.step(state, last, record)
         allowed = log_probs if drawn or allow_empty else log_probs.masked_fill(model.output_types == EOS, -math.inf)
         shares = torch.from_numpy(np.stack([generator.random(samples) for generator in generators]))
         columns = _columns(_head(allowed / temperature, top_k, top_p), shares.to(source.device))
         log_prob = log_prob + log_probs.gather(-1, columns.unsqueeze(-1)).squeeze(-1) * open_
         last = torch.where(open_, model.output_types[columns], PAD)
         drawn.append(last)
+        if record:
+            rows = open_.any(1).nonzero().flatten()
+            finished = ~open_ | (last == EOS)
+            slots = torch.arange(samples, device=source.device).expand_as(last)
+            step = (values[rows] for values in (slots, last, log_prob, log_prob, finished))
+            remember(trees, rows, *step, seen.attention[:, rows])
         open_ = open_ & (last != EOS) & (len(drawn) < limit)[:, None]
     tokens = torch.stack(drawn, dim=-1)  # (B, K, t)
     return [
-        [_hypothesis(row, value) for row, value in zip(rows, values, strict=True)]
-        for rows, values in zip(tokens.tolist(), log_prob.tolist(), strict=True)
+        SearchResult([_hypothesis(row[slot], values[slot], tree, slot) for slot in range(samples)], tree)
+        for row, values, tree in zip(tokens.tolist(), log_prob.tolist(), trees, strict=True)
     ]
 
 
@@ -91,7 +100,8 @@ def _head(scores: Tensor, top_k: int, top_p: float) -> Tensor:
     return log_probs
 
 
-def _hypothesis(tokens: list[int], log_prob: float) -> Hypothesis:
+def _hypothesis(tokens: list[int], log_prob: float, tree: list[TreeStep], slot: int) -> Hypothesis:
     kept = [token for token in tokens if token != PAD]
     finished = bool(kept) and kept[-1] == EOS
-    return Hypothesis(tuple(kept[: len(kept) - finished]), log_prob, log_prob, finished)
+    attention = attention_of(tree, slot, len(kept)) if tree else None
+    return Hypothesis(tuple(kept[: len(kept) - finished]), log_prob, log_prob, finished, attention)

@@ -117,12 +117,13 @@ def test_the_mean_is_of_what_is_not_padding():
 def test_of_a_length_that_is_told_the_best_is_found_as_by_brute_force(seed):
     model, sentences, told = planned(seed), ([4, 6, EOS], [5, EOS]), torch.tensor([2, 3])
     results = planned_search(model, source_of(*sentences), WIDE, told=told)
-    for (best,), sentence, length in zip(results, sentences, told.tolist(), strict=True):
+    for result, sentence, length in zip(results, sentences, told.tolist(), strict=True):
         source = torch.tensor([sentence])
         scores = {}
         for y in itertools.product(range(2 + 1, TYPES), repeat=length):
             (forced,) = force(model, source, torch.tensor([[*y, EOS]]))
             scores[y] = float(forced.log_probs[:-1].sum())
+        (best,) = result.hypotheses
         assert best.tokens == max(scores, key=scores.get)
         assert best.log_prob == best.score == pytest.approx(scores[best.tokens], abs=1e-4)
 
@@ -144,9 +145,9 @@ def test_the_best_of_the_most_probable_lengths_is_found_as_by_brute_force(seed, 
             target = torch.tensor([[*y, EOS]])
             scores[y] = force(model, source, target)[0].log_prob
         ranked = sorted(scores, key=lambda y: -scores[y])
-        assert [h.tokens for h in result] == ranked[:3]
-        assert [h.log_prob for h in result] == pytest.approx([scores[y] for y in ranked[:3]])
-        assert all(h.finished and h.score == h.log_prob for h in result)
+        assert [h.tokens for h in result.hypotheses] == ranked[:3]
+        assert [h.log_prob for h in result.hypotheses] == pytest.approx([scores[y] for y in ranked[:3]])
+        assert all(h.finished and h.score == h.log_prob for h in result.hypotheses)
 
 
 def test_a_sentence_is_translated_the_same_in_any_batch():
@@ -155,7 +156,9 @@ def test_a_sentence_is_translated_the_same_in_any_batch():
     sentences = ([4, 6, 5, 3, EOS], [5, EOS], [6, 6, EOS])
     together = planned_search(model, source_of(*sentences), settings, n_best=2)
     alone = [planned_search(model, torch.tensor([sentence]), settings, n_best=2)[0] for sentence in sentences]
-    assert [[h.tokens for h in own] for own in together] == [[h.tokens for h in own] for own in alone]
+    assert [[h.tokens for h in own.hypotheses] for own in together] == [
+        [h.tokens for h in own.hypotheses] for own in alone
+    ]
 
 
 def test_the_empty_translation_can_be_forbidden():
@@ -163,9 +166,9 @@ def test_the_empty_translation_can_be_forbidden():
     with torch.no_grad():
         model.length_model.output.bias[0] = 50.0
     settings = SearchSettings(beam_size=2, lengths=2)
-    assert planned_search(model, torch.from_numpy(SOURCE), settings)[0][0].tokens == ()
+    assert planned_search(model, torch.from_numpy(SOURCE), settings)[0].hypotheses[0].tokens == ()
     forbidden = settings.model_copy(update={"allow_empty": False})
-    assert all(own[0].tokens for own in planned_search(model, torch.from_numpy(SOURCE), forbidden))
+    assert all(own.hypotheses[0].tokens for own in planned_search(model, torch.from_numpy(SOURCE), forbidden))
 
 
 @pytest.mark.parametrize("search", [beam_search, exact_search])

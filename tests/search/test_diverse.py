@@ -25,14 +25,14 @@ def model():
 
 def test_the_first_group_is_an_ordinary_beam_and_without_strength_all_are(model):
     plain = [result.hypotheses[0].tokens for result in beam_search(model, SOURCE, SETTINGS)]
-    assert [group[0].tokens for group in diverse_beam_search(model, SOURCE, SETTINGS, 3)] == plain
-    for groups, best in zip(diverse_beam_search(model, SOURCE, SETTINGS, 3, strength=0.0), plain, strict=True):
-        assert [h.tokens for h in groups] == [best] * 3
+    assert [found.hypotheses[0].tokens for found in diverse_beam_search(model, SOURCE, SETTINGS, 3)] == plain
+    for found, best in zip(diverse_beam_search(model, SOURCE, SETTINGS, 3, strength=0.0), plain, strict=True):
+        assert [h.tokens for h in found.hypotheses] == [best] * 3
 
 
 def test_with_strength_enough_no_group_says_at_a_step_what_another_has_said(model):
-    for groups in diverse_beam_search(model, SOURCE, SETTINGS, 3, strength=1000.0):
-        chosen = [(*h.tokens, *[EOS] * h.finished) for h in groups]
+    for found in diverse_beam_search(model, SOURCE, SETTINGS, 3, strength=1000.0):
+        chosen = [(*h.tokens, *[EOS] * h.finished) for h in found.hypotheses]
         for step in range(min(map(len, chosen))):
             said = [tokens[step] for tokens in chosen]
             assert len(set(said)) == 3
@@ -40,8 +40,8 @@ def test_with_strength_enough_no_group_says_at_a_step_what_another_has_said(mode
 
 def test_log_probabilities_and_scores_are_the_models_own(model):
     found = diverse_beam_search(model, SOURCE, SETTINGS, 2, strength=0.8)
-    for source, groups in zip(SOURCE, found, strict=True):
-        for hypothesis in groups:
+    for source, result in zip(SOURCE, found, strict=True):
+        for hypothesis in result.hypotheses:
             length = len(hypothesis.tokens) + hypothesis.finished
             target = torch.tensor([[*hypothesis.tokens, EOS][:length]])
             (own,) = force(model, source[source != PAD][None], target)
@@ -52,7 +52,7 @@ def test_log_probabilities_and_scores_are_the_models_own(model):
 def test_one_group_has_the_scores_of_an_ordinary_beam_coverage_and_all(model):
     settings = SETTINGS.model_copy(update={"coverage": 0.7})
     plain = [result.hypotheses[0] for result in beam_search(model, SOURCE, settings)]
-    found = [one for (one,) in diverse_beam_search(model, SOURCE, settings, 1)]
+    found = [result.hypotheses[0] for result in diverse_beam_search(model, SOURCE, settings, 1)]
     assert [one.tokens for one in found] == [one.tokens for one in plain]
     assert [one.score for one in found] == pytest.approx([one.score for one in plain])
 

@@ -16,7 +16,7 @@ EVERYTHING = every_translation(MODEL, (4, EOS), limit=3)
 
 
 def shares(**how) -> dict[tuple[int, ...], float]:
-    (drawn,) = sample(MODEL, SOURCE, samples=4000, extra_length=2, **how)
+    drawn = sample(MODEL, SOURCE, samples=4000, extra_length=2, **how)[0].hypotheses
     counts = Counter(h.tokens for h in drawn if h.finished)
     return {tokens: count / len(drawn) for tokens, count in counts.items()}
 
@@ -30,7 +30,7 @@ def test_translations_are_drawn_as_often_as_they_are_probable():
 
 def test_a_sample_has_the_models_own_log_probability_whatever_it_was_drawn_from():
     for how in ({}, {"temperature": 0.5}, {"top_k": 2}, {"top_p": 0.7}):
-        (drawn,) = sample(MODEL, SOURCE, samples=50, extra_length=2, **how)
+        drawn = sample(MODEL, SOURCE, samples=50, extra_length=2, **how)[0].hypotheses
         assert any(h.finished for h in drawn)
         for hypothesis in drawn:
             if hypothesis.finished:
@@ -53,7 +53,7 @@ def test_the_first_token_is_drawn_from_the_head_that_is_asked_for(how, inside):
     log_probs = MODEL.log_probs((4, EOS), ())
     ranked = sorted(zip(log_probs.exp().tolist(), MODEL.output_types.tolist(), strict=True), reverse=True)
     allowed = inside(ranked)
-    (drawn,) = sample(MODEL, SOURCE, samples=3000, extra_length=0, **how)
+    drawn = sample(MODEL, SOURCE, samples=3000, extra_length=0, **how)[0].hypotheses
     first = Counter(h.tokens[0] if h.tokens else EOS for h in drawn)
     assert set(first) == {token for p, token in allowed if p > 0.002}
     if "temperature" not in how:
@@ -90,7 +90,7 @@ def test_what_is_drawn_of_a_sentence_does_not_depend_on_its_batch():
 
 
 def test_the_empty_translation_is_drawn_where_it_may_be():
-    drawn, without = (sample(MODEL, SOURCE, samples=500, allow_empty=empty)[0] for empty in (True, False))
+    drawn, without = (sample(MODEL, SOURCE, samples=500, allow_empty=empty)[0].hypotheses for empty in (True, False))
     assert any(h.tokens == () for h in drawn)
     assert all(h.tokens for h in without)
 
@@ -99,5 +99,5 @@ def test_a_sample_ends_at_the_limit_of_its_own_sentence():
     source = torch.tensor([[4, 4, 4, EOS], [4, EOS, PAD, PAD]])
     long, short = sample(ScriptedModel(types=30), source, samples=200, extra_length=1)
     for drawn, limit in ((long, 4), (short, 2)):
-        assert max(len(h.tokens) + h.finished for h in drawn) == limit
-        assert all(len(h.tokens) == limit for h in drawn if not h.finished)
+        assert max(len(h.tokens) + h.finished for h in drawn.hypotheses) == limit
+        assert all(len(h.tokens) == limit for h in drawn.hypotheses if not h.finished)
