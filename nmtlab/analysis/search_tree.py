@@ -13,6 +13,7 @@ from nmtlab.recipe import SearchSettings
 from nmtlab.search.beam import beam_search
 from nmtlab.search.exact import ExactSearch
 from nmtlab.search.hypothesis import SearchResult
+from nmtlab.search.planned import planned_search
 from nmtlab.search.scores import hypothesis_score
 from nmtlab.text.pipeline import Pipeline
 from nmtlab.text.vocabulary import BOS, EOS, PAD
@@ -28,7 +29,10 @@ _COLUMNS = [
 def search_tree(
     system: System, sentence: str, search: SearchSettings | None = None, reference: str | None = None
 ) -> pd.DataFrame:
-    """Return every hypothesis that a beam search of one sentence held, kept or dropped.
+    """Return every hypothesis that a search of one sentence held, kept or dropped.
+
+    Where lengths are planned it is a beam for each length that is tried, side by side; log-probabilities are then of
+    length and tokens together.
 
     Args:
         system: a run with weights, or a translator.
@@ -37,36 +41,39 @@ def search_tree(
         reference: a translation to be looked for.
 
     Returns:
-        A row for each slot that held something after each step, best first: `step` and `slot` from 1; `parent`, the
-        slot of the step before that it continues, 0 for the beginning; `piece` that was added, `</s>` at its end and
-        empty where an ended one keeps its slot; `text` of the pieces so far; `log_prob`, `score`; `length` in tokens,
-        EOS included; `ended`; `dropped`, whether no slot of the next step continues it though the search went on;
-        `best`, whether it leads to what was returned; `reference`, whether the reference begins so.
+        A row for each slot that held something after each step, best first of a beam: `step` and `slot` from 1;
+        `parent`, the slot of the step before that it continues, 0 for the beginning; `piece` that was added, `</s>` at
+        its end and empty where an ended one keeps its slot; `text` of the pieces so far; `log_prob`, `score`; `length`
+        in tokens, the end included, whether it is said or planned; `ended`; `dropped`, whether no slot of the next step
+        continues it though the search went on; `best`, whether it leads to what was returned; `reference`, whether the
+        reference begins so.
 
     Raises:
-        RunError: a phrase-based run, one without weights, or one that plans lengths.
+        RunError: a phrase-based run, or one without weights.
     """
     translator = opened(system)
-    pipeline = translator.pipeline
+    pipeline, plans = translator.pipeline, translator.model.plans_length
     source = torch.tensor([pipeline.source_ids(sentence)], device=translator.model.output_types.device)
-    (result,) = beam_search(translator.model, source, search or translator.settings, record=True)
+    searched = planned_search if plans else beam_search
+    (result,) = searched(translator.model, source, search or translator.settings, record=True)
     wanted = pipeline.target_ids(reference) if reference else None
     rows = _rows(result, pipeline, wanted)
     found = pd.DataFrame(rows, columns=["tokens", *_COLUMNS[:9], "reference"])
-    return _with_ends(found, result)[_COLUMNS]
+    found["length"] += found["ended"] & plans
+    return _with_ends(found, result, plans)[_COLUMNS]
 
 
 def _rows(result: SearchResult, pipeline: Pipeline, reference: list[int] | None) -> list[tuple]:
     rows, before = [], {0: ()}
     for number, step in enumerate(result.tree, start=1):
         now = {}
-        slots = zip(*(array.tolist() for array in (step.parent, step.token, step.log_prob, step.score)), strict=True)
-        for slot, (parent, token, log_prob, score) in enumerate(slots, start=1):
+        arrays = step.parent, step.token, step.log_prob, step.score, step.finished
+        slots = zip(*(array.tolist() for array in arrays), strict=True)
+        for slot, (parent, token, log_prob, score, ended) in enumerate(slots, start=1):
             if score == -math.inf:
                 continue
             tokens = before[parent if number > 1 else 0] + ((token,) if token != PAD else ())
             now[slot - 1] = tokens
-            ended = tokens[-1] == EOS
             piece = "" if token == PAD else pipeline.target.vocabulary.types[token]
             text = pipeline.target_text([one for one in tokens if one != EOS])
             begins = reference is not None and list(tokens) == reference[: len(tokens)]
@@ -76,16 +83,25 @@ def _rows(result: SearchResult, pipeline: Pipeline, reference: list[int] | None)
     return rows
 
 
-def _with_ends(found: pd.DataFrame, result: SearchResult) -> pd.DataFrame:
+def _with_ends(found: pd.DataFrame, result: SearchResult, plans: bool) -> pd.DataFrame:
     """Add which hypotheses were dropped, and which lead to the best."""
     best = result.hypotheses[0]
-    final = (*best.tokens, EOS) if best.finished else best.tokens
+    final = (*best.tokens, EOS) if best.finished and not plans else best.tokens
     continued = set(zip(found["step"] - 1, found["parent"], strict=True))
     last = found["step"].max()
     going_on = [place in continued for place in zip(found["step"], found["slot"], strict=True)]
     dropped = [not on and step < last for on, step in zip(going_on, found["step"], strict=True)]
-    leads = [tokens == final[: len(tokens)] for tokens in found["tokens"]]
-    return found.assign(dropped=dropped, best=leads)
+    return found.assign(dropped=dropped, best=_leads_to(final, best.finished, found))
+
+
+def _leads_to(final: tuple[int, ...], ended: bool, found: pd.DataFrame) -> list[bool]:
+    """Return which rows lead to the last step's that is `final`: none where nothing was planned, and said."""
+    parents = {(row.step, row.slot): row.parent for row in found.itertuples()}
+    wanted = (found["step"].max(), final, ended)
+    places = [(row.step, row.slot) for row in found.itertuples() if (row.step, row.tokens, row.ended) == wanted][:1]
+    while places and places[-1][0] > 1:
+        places.append((places[-1][0] - 1, parents[places[-1]]))
+    return [place in places for place in zip(found["step"], found["slot"], strict=True)]
 
 
 def ended_hypotheses(tree: pd.DataFrame) -> pd.DataFrame:

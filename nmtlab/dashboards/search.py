@@ -65,7 +65,8 @@ class SearchPage(Page):
         self.alpha = widgets.FloatSlider(description="α", value=0.6, min=0, max=2, step=0.05)
         self.gamma = widgets.FloatSlider(description="γ", value=0.5, min=-1, max=4, step=0.05)
         self.exact = widgets.Button(description="Search to the end", tooltip="Exact search, under log-probability")
-        self.chart, self.lengths, self.curves, self.calibration = Chart(), Chart(), Chart(), Chart()
+        self.chart, self.counted, self.lengths = Chart(), Chart(), Chart()
+        self.curves, self.calibration = Chart(), Chart()
         self.hint, self.found, self.work = Note(), Note(), Work(self.guarded)
         self.ended = Table("Translations that the beam has ended, ranked anew", height="18em")
         self.ranking = row(self.score, self.alpha, self.gamma)
@@ -73,7 +74,8 @@ class SearchPage(Page):
         self.rates = Table("Measured: beams against exact search (lengths to the reference's)")
         self.planned = Table("Measured: the likeliest planned length against the reference's")
         self.about_curves = Note()
-        self._tree, self._system, self._exact = pd.DataFrame(), None, None
+        self._trees: dict[Chart, tuple[str, pd.DataFrame]] = {}
+        self._system, self._exact = None, None
         self.exact.on_click(lambda _: self._start_exact())
         state = {
             "runs": self.runs.table, **self.sentences.state, "beam": self.beam, "step": self.step, "score": self.score,
@@ -81,7 +83,7 @@ class SearchPage(Page):
         }  # fmt: skip
         body = [
             columns(self.runs, self.sentences), row(self.beam, self.step, self.exact), self.hint, self.chart,
-            self.work, self.found, self.ranking, self.ended, self.each, self.lengths,
+            self.counted, self.work, self.found, self.ranking, self.ended, self.each, self.lengths,
             heading("Over whole texts"), self.about_curves, self.curves, self.rates, self.planned,
             self.calibration,
         ]  # fmt: skip
@@ -102,47 +104,63 @@ class SearchPage(Page):
         if able and not self.sentences.source:
             self.sentences.typed.value = example(able[0])
         if not able or not self.sentences.source:
-            self._show_tree(False)
+            self._forget()
             self.hint.say("Pick a run that has its weights here, and a sentence, for a tree.")
             return
         if changed & _SEARCHED:
             self._search(able)
-        if len(self._tree) and changed - {"score", "alpha", "gamma"}:
-            self.chart.show(tree_figure(self._tree, self.step.value))
-        if len(self._tree) and changed - {"step"}:
-            self.ended.show(_ranked(self._tree, self._ranking()))
+        if changed - {"score", "alpha", "gamma"}:
+            for chart, (title, tree) in self._trees.items():
+                chart.show(tree_figure(tree, min(self.step.value, int(tree["step"].max())), title))
+        if self._trees and changed - {"step"}:
+            _, tree = next(iter(self._trees.values()))
+            self.ended.show(_ranked(tree, self._ranking()))
 
     def _search(self, runs: list[Run]) -> None:
-        """Search with the first run that has an end, plan with the first that plans, and translate with all."""
+        """Search with the first run that has an end and with the first that plans lengths, and translate with all."""
+        self._forget()
         source, reference = self.sentences.source, self.sentences.reference
         runs = of_one_pair(runs)
-        planning = [run for run in runs if system_of(run).model.plans_length]
-        ending = [run for run in runs if run not in planning]
-        self._show_tree(bool(ending))
-        self.each.layout.display = ""
+        planning = [run for run in runs if system_of(run).model.plans_length][:1]
+        ending = [run for run in runs if not system_of(run).model.plans_length][:1]
+        told = [self._search_ending(run) for run in ending] + [self._search_planning(run) for run in planning]
+        of_a_tree = (self.ranking, self.ended, self.step) if self._trees else ()
+        for part in (*self._trees, *of_a_tree, self.each):
+            part.layout.display = ""
         self.each.show(_said(runs, source))
-        if planning:
-            self.lengths.layout.display = ""
-            system = system_of(planning[0])
-            tokens = len(system.pipeline.target_ids(reference)) - 1 if reference else None
-            self.lengths.show(lengths_figure(length_plan(system, source), tokens))
-        if not ending:
-            self.hint.say("A run that plans lengths has no end to search for: choose another one for a tree.")
-            return
-        self._system = system_of(ending[0])
-        self._tree = search_tree(self._system, source, self._settings(), reference)
-        self.step.max = int(self._tree["step"].max())
+        self.step.max = max((int(tree["step"].max()) for _, tree in self._trees.values()), default=1)
         self.step.value = self.step.max
-        rank = first_rank_of_nothing(self._system, source)
-        empty = f"the empty translation is in beams of {rank} and more"
-        self.hint.say(f"{ending[0].name}: {source}  →  {reference or '?'}  —  {empty}.")
+        self.hint.say(f"{source}  →  {reference or '?'}  —  {'; '.join(told)}.")
 
-    def _show_tree(self, shown: bool) -> None:
-        """Forget what was searched, and show what shows a search, or nothing but whole texts."""
-        self._tree, self._system = pd.DataFrame(), None
-        for part in (self.chart, self.ranking, self.ended, self.step, self.exact):
-            part.layout.display = "" if shown else "none"
-        for part in (self.each, self.lengths):
+    def _search_ending(self, run: Run) -> str:
+        self._system = system_of(run)
+        self._grow(self.chart, run, f"What the beam of {run.name} keeps and drops")
+        self.exact.layout.display = ""
+        rank = first_rank_of_nothing(self._system, self.sentences.source)
+        return f"{run.name}: the empty translation is in beams of {rank} and more"
+
+    def _search_planning(self, run: Run) -> str:
+        system, reference = system_of(run), self.sentences.reference
+        self._grow(self.counted, run, f"What the beams of {run.name} keep and drop, one for each length that is tried")
+        plan = length_plan(system, self.sentences.source)
+        tokens = len(system.pipeline.target_ids(reference)) - 1 if reference else None
+        self.lengths.layout.display = ""
+        self.lengths.show(lengths_figure(plan, tokens))
+        nothing = plan.loc[plan["length"] == 0, "probability"].iloc[0]
+        return f"{run.name} plans the empty translation with a probability of {nothing:.2g}"
+
+    def _grow(self, chart: Chart, run: Run, title: str) -> None:
+        system = system_of(run)
+        search = self._settings().model_copy(update={"lengths": system.settings.lengths})
+        tree = search_tree(system, self.sentences.source, search, self.sentences.reference)
+        if len(tree):  # there is none of a planned nothing
+            self._trees[chart] = title, tree
+
+    def _forget(self) -> None:
+        """Forget what was searched, and show nothing of a search."""
+        self._trees, self._system = {}, None
+        searched = (self.chart, self.counted, self.ranking, self.ended, self.step, self.exact, self.each, self.lengths)
+        for part in searched:
             part.layout.display = "none"
 
     def _settings(self) -> SearchSettings:

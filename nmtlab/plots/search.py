@@ -16,14 +16,17 @@ _LEGEND_LINE = 28
 _BEST, _EMPTY, _REFERENCE = COLOURS[0], COLOURS[1], COLOURS[2]
 
 
-def tree_figure(tree: pd.DataFrame, until: int | None = None) -> go.Figure:
-    """Draw what a beam held: a line from each hypothesis to what continued it, by step and log-probability.
+def tree_figure(
+    tree: pd.DataFrame, until: int | None = None, title: str = "What the beam keeps and drops"
+) -> go.Figure:
+    """Draw what a search held: a line from each hypothesis to what continued it, by step and log-probability.
 
     The empty translation is a level line: under log-probability, whatever falls below it can no longer win.
 
     Args:
         tree: rows of `analysis.search_tree.search_tree`.
         until: draw the first steps alone; all if not given.
+        title: of the figure.
     """
     figure = go.Figure()
     shown = tree if until is None else tree[tree["step"] <= until]
@@ -46,7 +49,7 @@ def tree_figure(tree: pd.DataFrame, until: int | None = None) -> go.Figure:
     figure.update_xaxes(title_text="tokens so far", rangemode="tozero", dtick=1 if shown["step"].max() <= 30 else None)
     figure.update_yaxes(title_text="log-probability so far")
     figure.update_layout(legend=BELOW, margin_b=110)
-    return dressed(figure, "What the beam keeps and drops", 520)
+    return dressed(figure, escape(title), 520)
 
 
 def _empty(tree: pd.DataFrame) -> pd.Series:

@@ -5,13 +5,16 @@ import pytest
 import torch
 from learned import learned_run
 
+from nmtlab.analysis.lengths import length_plan
 from nmtlab.analysis.search_tree import best_of_all, ended_hypotheses, first_rank_of_nothing, ranked, search_tree
 from nmtlab.recipe import SearchSettings
 from nmtlab.search.beam import beam_search
 from nmtlab.search.forced import force
 from nmtlab.systems import open_system
 from nmtlab.text.vocabulary import EOS
+from nmtlab.training.trainer import train
 from nmtlab.translation import Translator
+from nmtlab.workspace import Workspace
 
 SEARCH = SearchSettings(score="log-prob", beam_size=4, extra_length=5)
 SENTENCE = "ein Hund singt"
@@ -126,3 +129,36 @@ def test_they_are_ranked_by_any_score_without_another_search():
     reward = ranked(found, SearchSettings(score="word-reward", gamma=2.0))
     assert reward["text"].tolist() == ["a b", "a", ""]
     assert reward["score"].tolist() == pytest.approx([2.5, 2.0, -3.0])
+
+
+def test_a_run_that_plans_lengths_has_a_tree_of_its_beams(tmp_path, tiny_corpus, tiny_recipe):
+    recipe = tiny_recipe.with_changes({"model.plan_length": True, "model.longest_plan": 8})
+    run = train("planned", recipe, tiny_corpus, Workspace(tmp_path))
+    system = open_system(run, SEARCH.model_copy(update={"lengths": 3}))
+    tree = search_tree(system, SENTENCE)
+    best = tree[tree["best"]]
+    (translation,) = system.translate([SENTENCE])
+    assert best["step"].tolist() == list(range(1, tree["step"].max() + 1))
+    assert best["text"].iloc[-1] == translation.text
+    assert best["log_prob"].iloc[-1] == pytest.approx(translation.hypotheses[0].log_prob)
+    plan = length_plan(system, SENTENCE)
+    ended = tree[tree["ended"]]
+    assert set(ended["length"]) == set(plan.loc[plan["tried"] & (plan["length"] > 0), "length"] + 1)
+    for row in ended.itertuples():
+        place, tokens = (row.step, row.slot), []
+        while place[0]:
+            above = tree[(tree["step"] == place[0]) & (tree["slot"] == place[1])].iloc[0]
+            tokens += [above["piece"]] if above["piece"] else []
+            place = (place[0] - 1, above["parent"])
+        assert len(tokens) == row.length - 1
+
+
+def test_of_a_planned_nothing_there_is_no_tree(tmp_path, tiny_corpus, tiny_recipe):
+    recipe = tiny_recipe.with_changes({"model.plan_length": True, "model.longest_plan": 8})
+    system = open_system(train("planned", recipe, tiny_corpus, Workspace(tmp_path)))
+    with torch.no_grad():
+        system.model.length_model.output.bias[0] = 99.0
+    for lengths in (1, 3):
+        tree = search_tree(system, SENTENCE, SEARCH.model_copy(update={"lengths": lengths}))
+        assert not tree["best"].any()
+        assert tree.empty == (lengths == 1)

@@ -8,11 +8,12 @@ import pytest
 import torch
 
 from nmtlab.analysis.beams import sweep, varied
-from nmtlab.analysis.lengths import length_calibration, length_errors, planned_lengths
+from nmtlab.analysis.lengths import length_calibration, length_errors, length_plan, planned_lengths
 from nmtlab.analysis.measure import measure, measure_by_sentence
 from nmtlab.analysis.search_errors import search_errors
-from nmtlab.analysis.search_tree import LOG_PROB, search_tree
+from nmtlab.analysis.search_tree import LOG_PROB, ended_hypotheses, search_tree
 from nmtlab.dashboards.search import SearchPage
+from nmtlab.dashboards.systems import system_of
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
 from nmtlab.search.exact import exact_search
@@ -47,19 +48,19 @@ def test_the_tree_is_that_of_the_beam_and_is_drawn_as_far_as_the_step(page, here
     source, reference = page.sentences.source, page.sentences.reference
     tree = search_tree(system, source, SearchSettings(score="log-prob", beam_size=3), reference)
     assert page.step.value == page.step.max == tree["step"].max()
-    assert page.hint.value.startswith("ordinary: ")
+    assert page.hint.value.startswith(f"{source}  →  {reference}  —  ordinary: ")
     page.step.value = 1
     drawn = {x for trace in page.chart.figure.data for x in trace.x if x is not None}
     assert drawn <= {0, 1}
 
 
 def test_translations_are_ranked_anew_without_another_search(page):
-    before = page._tree
+    before = page._trees
     page.score.value = "word-reward"
     page.gamma.value = 3.0
     longest = page.ended.frame.sort_values("tokens", ascending=False)["tokens"].iloc[0]
     assert page.ended.frame["tokens"].iloc[0] == longest
-    assert page._tree is before
+    assert page._trees is before
     page.score.value = "log-prob"
     assert page.ended.frame["log p"].is_monotonic_decreasing
 
@@ -87,18 +88,39 @@ def test_exact_search_goes_on_where_its_budget_ended(page, monkeypatch):
     assert done == [2, 4, 6]
 
 
-def test_a_run_that_plans_lengths_shows_them_beside_the_others_tree(page):
+def test_a_run_that_plans_lengths_has_a_tree_beside_the_others(page, here):
     page.runs.table.choose(["planned", "ordinary"])
     assert page.each.frame["run"].tolist() == ["planned", "ordinary"]
     assert page.each.frame["by"].tolist()[0] == "planned, 2 lengths"
     (bars,) = page.lengths.figure.data
     assert sum(bars.y) == pytest.approx(1.0, abs=1e-5)
-    assert page.lengths.layout.display == page.chart.layout.display == ""
-    assert page.hint.value.startswith("ordinary: ")
+    assert {part.layout.display for part in (page.lengths, page.chart, page.counted, page.exact)} == {""}
+    assert "ordinary: the empty translation is in beams of" in page.hint.value
     page.runs.table.choose(["planned"])
-    hidden = (page.chart, page.ranking, page.ended, page.step, page.exact)
-    assert {part.layout.display for part in hidden} == {"none"}
-    assert "has no end to search for" in page.hint.value
+    assert page.chart.layout.display == page.exact.layout.display == "none"
+    assert {part.layout.display for part in (page.lengths, page.counted, page.ended)} == {""}
+    system = open_system(Run(here.runs / "planned"))
+    plan = length_plan(system, page.sentences.source)
+    assert page.hint.value.endswith(f"with a probability of {plan['probability'].iloc[0]:.2g}.")
+    search = SearchSettings(score="log-prob", beam_size=page.beam.value, lengths=2)
+    tree = search_tree(system, page.sentences.source, search, page.sentences.reference)
+    assert page.step.max == tree["step"].max()
+    page.step.value = 1
+    assert max(x for trace in page.counted.figure.data for x in trace.x if x is not None) == 1
+    assert len(page.ended.frame) == len(ended_hypotheses(tree))
+
+
+def test_where_nothing_is_planned_there_is_no_tree_but_its_probability(here, tiny_corpus, tiny_recipe):
+    planned = {"model.plan_length": True, "model.longest_plan": 30, "search.lengths": 1}
+    run = train("nothing", tiny_recipe.with_changes(planned), tiny_corpus, here)
+    with torch.no_grad():
+        system_of(run).model.length_model.output.bias[0] = 99.0
+    page = SearchPage(here)
+    page.runs.table.choose(["nothing"])
+    assert page._message.value == ""
+    assert page.hint.value.endswith("nothing plans the empty translation with a probability of 1.")
+    assert page.each.frame["translation"].tolist() == ["(nothing)"]
+    assert {part.layout.display for part in (page.counted, page.ended, page.step)} == {"none"}
 
 
 def test_what_was_measured_of_whole_texts_is_drawn(here, tiny_corpus):
