@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def demo(
     threads: Annotated[int | None, typer.Option(min=1, help="CPU threads. (default: torch's choice)")] = None,
 ) -> None:
-    """Grow a small language, train three tiny systems on it, and compare them: about three minutes on 2 CPU cores.
+    """Grow a small language, train three tiny systems on it, and compare them: three to four minutes on 2 CPU cores.
 
     What is there already, from an earlier time, is not made again. In the end it offers the dashboards on them.
     """
