@@ -10,6 +10,7 @@ import pandas as pd
 from nmtlab.analysis.lengths import length_calibration, length_errors, planned_lengths
 from nmtlab.analysis.measure import measure
 from nmtlab.experiments.stored import RESULTS, read_cells
+from nmtlab.experiments.summary import interval
 from nmtlab.runs.run import open_run
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.workspace import Workspace
@@ -31,6 +32,9 @@ def main() -> None:
     bins.round(4).to_csv(RESULTS / "length-calibration.csv", index=False)
     print("Five bins of as many sentences, by how sure the system is of the likeliest length; means over the seeds\n")
     print(bins.groupby(["row", "column", "bin"])[["probability", "right"]].mean().unstack("bin").round(3).to_string())
+    over = bins.assign(over=bins["probability"] - bins["right"]).groupby(["row", "column", "bin"])["over"]
+    print("\nToo sure by: the probability less what is right, with 95 % intervals of the seeds\n")
+    print(over.agg(lambda seeds: "{:+.3f} ± {:.3f}".format(*interval(seeds.tolist()))).unstack("bin").to_string())
     print("\nThe likeliest length against the reference's, in tokens; nats; means over the seeds\n")
     print(pd.DataFrame(errors).groupby(["row", "column"]).mean().drop(columns="seed").round(3).to_string())
 

@@ -126,7 +126,7 @@ def sweep(
 def missed_by_beams(
     run: Run,
     corpus: ParallelCorpus,
-    searches: Sequence[SearchSettings],
+    beams: Sequence[int],
     split: str = "test",
     search: SearchSettings = LOG_PROB,
     budget: int = 20_000,
@@ -138,7 +138,7 @@ def missed_by_beams(
 
     Args:
         run, corpus, split, search, budget, limit, machine: as of `search_errors`.
-        searches: the beams: `search` with other sizes.
+        beams: their sizes; all else is as `search` says.
         on_progress: told how many more sentences the beams have translated.
 
     Returns:
@@ -149,10 +149,10 @@ def missed_by_beams(
     exact = measure_by_sentence(run, search_errors, search=search, budget=budget, **asked)
     best = exact[exact["complete"]].set_index("line")["exact_score"]
     rows = []
-    for beam in searches:
-        found = measure(run, decoded, search=beam, on_progress=on_progress, **asked).set_index("line")["score"]
+    for one in varied(search, "beam_size", beams):
+        found = measure(run, decoded, search=one, on_progress=on_progress, **asked).set_index("line")["score"]
         behind = (best - found).dropna()
-        rows.append((beam.beam_size, len(behind), (behind > _ROUNDING).mean()))
+        rows.append((one.beam_size, len(behind), (behind > _ROUNDING).mean()))
     return pd.DataFrame(rows, columns=["beam_size", "sentences", "errors"])
 
 

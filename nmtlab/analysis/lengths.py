@@ -165,10 +165,10 @@ def length_calibration(found: pd.DataFrame, bins: int = 5) -> pd.DataFrame:
     place = pd.qcut(found["probability"].rank(method="first"), min(bins, len(found)), labels=False)
     right = found["likeliest"] == found["reference_length"]
     grouped = found.assign(right=right).groupby(place)
-    bins = pd.DataFrame(
+    shares = pd.DataFrame(
         {"sentences": grouped.size(), "probability": grouped["probability"].mean(), "right": grouped["right"].mean()}
     ).reset_index(drop=True)
-    return bins.assign(margin=1.96 * np.sqrt(bins["right"] * (1 - bins["right"]) / bins["sentences"]))
+    return shares.assign(margin=1.96 * np.sqrt(shares["right"] * (1 - shares["right"]) / shares["sentences"]))
 
 
 def _planning(run: Run, corpus: ParallelCorpus) -> Translator:

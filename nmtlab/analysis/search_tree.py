@@ -95,7 +95,7 @@ def _with_ends(found: pd.DataFrame, result: SearchResult, plans: bool) -> pd.Dat
 
 
 def _leads_to(final: tuple[int, ...], ended: bool, found: pd.DataFrame) -> list[bool]:
-    """Return which rows lead to the last step's that is `final`: none where nothing was planned, and said."""
+    """Return which rows lead to the last step's that is `final`: none to a planned nothing, which has no step."""
     parents = {(row.step, row.slot): row.parent for row in found.itertuples()}
     wanted = (found["step"].max(), final, ended)
     places = [(row.step, row.slot) for row in found.itertuples() if (row.step, row.tokens, row.ended) == wanted][:1]
@@ -153,7 +153,7 @@ def best_of_all(system: System, sentence: str, search: SearchSettings = LOG_PROB
 
     Raises:
         RecipeError: the score has a coverage penalty.
-        RunError: as of `search_tree`.
+        RunError: as of `search_tree`, or a run that plans lengths.
     """
     return next(best_so_far(system, sentence, search, portion=budget))
 
@@ -189,7 +189,7 @@ def first_rank_of_nothing(system: System, sentence: str) -> int:
     """Return the rank of the empty translation in the first step: the smallest beam that it enters.
 
     Raises:
-        RunError: as of `search_tree`.
+        RunError: as of `search_tree`, or a run that plans lengths.
     """
     translator = opened(system)
     source = torch.tensor([translator.pipeline.source_ids(sentence)], device=translator.model.output_types.device)

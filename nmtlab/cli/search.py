@@ -52,7 +52,7 @@ def search_errors(
     import pandas as pd
     from tqdm import tqdm
 
-    from nmtlab.analysis.beams import described, missed_by_beams, varied
+    from nmtlab.analysis.beams import described, missed_by_beams
     from nmtlab.analysis.measure import measure, measure_by_sentence
     from nmtlab.analysis.search_errors import by_reference_length, error_rates
     from nmtlab.analysis.search_errors import search_errors as errors
@@ -96,10 +96,9 @@ def search_errors(
     print_table("Mean lengths, by length of the reference", list(shown), _rows(shown), set(shown) - {"tokens"})
     if not sizes:
         return
-    searches = varied(search, "beam_size", sizes)
     with tqdm(total=len(sizes) * len(found), unit=" sentences", disable=None, leave=False) as bar:
         asked = {"split": split, "search": search, "budget": budget, "limit": limit, "machine": machine}
-        missed = measure(opened, missed_by_beams, corpus=text, searches=searches, on_progress=bar.update, **asked)
+        missed = measure(opened, missed_by_beams, corpus=text, beams=sizes, on_progress=bar.update, **asked)
     shown = {"beam": missed["beam_size"].map(str), "missed": missed["errors"].map("{:.1%}".format)}
     print_table("Missed by beams", list(shown), _rows(shown), set(shown))
     print("  of what was searched to the end: translations that score below the best")

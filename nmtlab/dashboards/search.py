@@ -188,10 +188,10 @@ class SearchPage(Page):
 
     def _measured(self, runs: list[Run]) -> None:
         """Show what was measured of the chosen runs over whole texts, and say how to measure what was not."""
-        lacking = self._swept(runs), self._searched(runs), self._planned(runs)
+        lacking = self._show_sweeps(runs), self._show_rates(runs), self._show_plans(runs)
         self.about_curves.say(" ".join(filter(None, lacking)))
 
-    def _swept(self, runs: list[Run]) -> str:
+    def _show_sweeps(self, runs: list[Run]) -> str:
         sweeps = stored_sweeps(runs)
         self.curves.layout.display = "" if len(sweeps) else "none"
         if sweeps.empty:
@@ -199,7 +199,7 @@ class SearchPage(Page):
         self.curves.show(sweep_figure(sweeps))
         return ""
 
-    def _searched(self, runs: list[Run]) -> str:
+    def _show_rates(self, runs: list[Run]) -> str:
         rates = [_rates(run, answer) for run in runs for answer in answers(run, search_errors)]
         self.rates.layout.display = "" if rates else "none"
         if not rates:
@@ -208,7 +208,7 @@ class SearchPage(Page):
         self.rates.show(pd.DataFrame(rates))
         return ""
 
-    def _planned(self, runs: list[Run]) -> str:
+    def _show_plans(self, runs: list[Run]) -> str:
         plans = [(run, answer) for run in runs for answer in answers(run, planned_lengths)]
         for part in (self.planned, self.calibration):
             part.layout.display = "" if plans else "none"
@@ -227,7 +227,7 @@ def search_page(workspace: Workspace | None = None) -> SearchPage:
 
 def _can_tell(run: Run) -> bool:
     """Return whether a run can search, or keeps what was measured of its searches."""
-    return can_decode(run) or bool(answers(run, outcome) or answers(run, search_errors))
+    return can_decode(run) or any(answers(run, analysis) for analysis in (outcome, search_errors, planned_lengths))
 
 
 def _plan_errors(run: Run, answer: Measure) -> dict[str, object]:

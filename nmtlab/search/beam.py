@@ -12,9 +12,10 @@ from torch import Tensor
 from nmtlab.models.interface import Record, State, TranslationModel
 from nmtlab.recipe.search import SearchSettings
 from nmtlab.search.given import NOTHING, Given
-from nmtlab.search.hypothesis import Hypothesis, SearchResult, TreeStep, attention_of, remember
+from nmtlab.search.hypothesis import Hypothesis, SearchResult
 from nmtlab.search.scores import coverage_penalty, hypothesis_score, optimistic_bound
 from nmtlab.search.top import top_by_id
+from nmtlab.search.tree import TreeStep, attention_of, remember
 from nmtlab.text.vocabulary import BOS, EOS, PAD
 
 

@@ -11,8 +11,9 @@ from nmtlab.recipe.search import SearchSettings
 from nmtlab.search.beam import beam_search
 from nmtlab.search.forced import force
 from nmtlab.search.given import Given
-from nmtlab.search.hypothesis import Hypothesis, SearchResult, side_by_side
+from nmtlab.search.hypothesis import Hypothesis, SearchResult
 from nmtlab.search.scores import coverage_penalty, hypothesis_score
+from nmtlab.search.tree import side_by_side
 from nmtlab.text.batches import pad
 from nmtlab.text.vocabulary import EOS, PAD
 

@@ -1,12 +1,10 @@
 """What a search returns."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
-from torch import Tensor
 
-from nmtlab.text.vocabulary import PAD
+from nmtlab.search.tree import TreeStep
 
 
 @dataclass(frozen=True)
@@ -29,28 +27,6 @@ class Hypothesis:
 
 
 @dataclass(frozen=True)
-class TreeStep:
-    """The slots of a search after one step: those of a beam best first, samples in the order of drawing.
-
-    Args:
-        parent: (K,) the slot of the step before that each continues; a search begins with one, or one for each that is
-            searched for apart.
-        token: (K,) the id added; PAD where a finished hypothesis keeps its slot.
-        log_prob, score: (K,) of the hypothesis so far; -inf for a slot that holds nothing.
-        finished: (K,) whether it has ended.
-        attention: (layers, K', heads, S) weights on the source of each slot of the step before, while this step's
-            tokens were chosen.
-    """
-
-    parent: np.ndarray
-    token: np.ndarray
-    log_prob: np.ndarray
-    score: np.ndarray
-    finished: np.ndarray
-    attention: np.ndarray
-
-
-@dataclass(frozen=True)
 class SearchResult:
     """The outcome of searching for one sentence's translation.
 
@@ -61,69 +37,3 @@ class SearchResult:
 
     hypotheses: list[Hypothesis]
     tree: list[TreeStep] = field(default_factory=list)
-
-
-def remember(
-    trees: Sequence[list[TreeStep]],
-    places: Tensor,
-    parent: Tensor,
-    token: Tensor,
-    log_prob: Tensor,
-    score: Tensor,
-    finished: Tensor,
-    attention: Tensor,
-) -> None:
-    """Add a step to some trees.
-
-    Args:
-        trees: to which is added.
-        places: (B,) which of them.
-        parent, token, log_prob, score, finished: (B, K), as of `TreeStep`.
-        attention: (layers, B, K', heads, S).
-    """
-    slots = [values.cpu().numpy() for values in (parent, token, log_prob, score, finished)]
-    weights = attention.cpu().numpy()
-    for row, place in enumerate(places.tolist()):
-        trees[place].append(TreeStep(*(values[row] for values in slots), weights[:, row]))
-
-
-def attention_of(tree: Sequence[TreeStep], slot: int, length: int) -> np.ndarray:
-    """Follow a hypothesis back from its slot after the last step, and collect what its tokens attended to.
-
-    Args:
-        tree: of the search, up to the hypothesis' last step or further.
-        slot: in which it ended.
-        length: its tokens, EOS included.
-
-    Returns:
-        (layers, heads, length, S).
-    """
-    weights = []
-    for step in reversed(tree):
-        slot = int(step.parent[slot])
-        weights.append(step.attention[:, slot])
-    return np.stack(weights[::-1][:length], axis=2)
-
-
-def side_by_side(trees: Sequence[Sequence[TreeStep]]) -> list[TreeStep]:
-    """Return the trees of several searches for one sentence as one, each one's slots after those of the one before.
-
-    Args:
-        trees: the slots of one that is shorter than others stay as they are at its end.
-    """
-    longest = max(map(len, trees), default=0)
-    return [_joined([tree[at] if at < len(tree) else _kept(tree[-1]) for tree in trees]) for at in range(longest)]
-
-
-def _joined(steps: Sequence[TreeStep]) -> TreeStep:
-    attention = [step.attention for step in steps]
-    before = np.cumsum([0] + [weights.shape[1] for weights in attention[:-1]])
-    parent = [step.parent + slots for step, slots in zip(steps, before, strict=True)]
-    named = ([getattr(step, name) for step in steps] for name in ("token", "log_prob", "score", "finished"))
-    return TreeStep(*map(np.concatenate, (parent, *named)), np.concatenate(attention, axis=1))
-
-
-def _kept(step: TreeStep) -> TreeStep:
-    slots = np.arange(len(step.token))
-    nowhere = np.zeros_like(step.attention[:, :1]).repeat(len(slots), axis=1)
-    return replace(step, parent=slots, token=np.full_like(step.token, PAD), attention=nowhere)

@@ -11,8 +11,9 @@ from torch import Tensor
 
 from nmtlab.models.interface import Record, State, TranslationModel
 from nmtlab.recipe.search import SearchSettings
-from nmtlab.search.hypothesis import Hypothesis, SearchResult, TreeStep, attention_of, remember, side_by_side
+from nmtlab.search.hypothesis import Hypothesis, SearchResult
 from nmtlab.search.top import top_by_id
+from nmtlab.search.tree import TreeStep, attention_of, remember, side_by_side
 from nmtlab.text.vocabulary import BOS, PAD
 
 

@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 
 from nmtlab.models.interface import TranslationModel
-from nmtlab.search.hypothesis import Hypothesis, SearchResult, TreeStep, attention_of, remember
+from nmtlab.search.hypothesis import Hypothesis, SearchResult
+from nmtlab.search.tree import TreeStep, attention_of, remember
 from nmtlab.text.vocabulary import BOS, EOS, PAD
 
 

@@ -58,15 +58,14 @@ def test_each_sentence_is_searched_by_beam_and_to_the_end(run, tiny_corpus):
 def test_other_beams_miss_what_scores_above_theirs(run, tiny_corpus):
     asked = {"corpus": tiny_corpus, "split": "dev", "search": LOG_PROB, "budget": 5000, "limit": 6}
     exact = measure_by_sentence(run, search_errors, **asked)
-    searches = varied(LOG_PROB, "beam_size", [1, 2])
-    missed = measure(run, missed_by_beams, searches=searches, **asked).set_index("beam_size")
+    missed = measure(run, missed_by_beams, beams=[1, 2], **asked).set_index("beam_size")
     assert missed.loc[2, "errors"] == error_rates(exact)["errors"]
     assert missed.loc[1, "errors"] >= missed.loc[2, "errors"]
     assert list(missed["sentences"]) == [exact["complete"].sum()] * 2
 
 
 def test_of_what_was_not_searched_to_the_end_it_is_not_said_whether_beams_miss_it(run, tiny_corpus):
-    missed = missed_by_beams(run, tiny_corpus, [LOG_PROB], "dev", LOG_PROB, budget=1, limit=3)
+    missed = missed_by_beams(run, tiny_corpus, [LOG_PROB.beam_size], "dev", LOG_PROB, budget=1, limit=3)
     assert list(missed["sentences"]) == [0]
     assert missed["errors"].isna().all()
 
@@ -75,7 +74,7 @@ def test_curves_of_beams_say_what_they_miss_where_that_was_asked(run, tiny_corpu
     searches = varied(LOG_PROB, "beam_size", [1, 2, 3])
     asked = {"corpus": tiny_corpus, "split": "dev", "limit": 5}
     sweep(run, searches=searches, **asked)
-    measure(run, missed_by_beams, searches=searches[:2], search=LOG_PROB, budget=5000, **asked)
+    measure(run, missed_by_beams, beams=[1, 2], search=LOG_PROB, budget=5000, **asked)
     curve = stored_sweeps([run]).query("split == 'dev' and sentences == 5").set_index("beam_size")
     assert curve["errors"].notna().to_dict() == {1: True, 2: True, 3: False}
 

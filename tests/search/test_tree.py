@@ -12,9 +12,10 @@ from nmtlab.recipe import SearchSettings, TransformerSettings
 from nmtlab.search.beam import beam_search
 from nmtlab.search.diverse import diverse_beam_search
 from nmtlab.search.forced import force
-from nmtlab.search.hypothesis import SearchResult, TreeStep, side_by_side
+from nmtlab.search.hypothesis import SearchResult
 from nmtlab.search.planned import planned_search
 from nmtlab.search.sampling import sample
+from nmtlab.search.tree import TreeStep, side_by_side
 from nmtlab.text.vocabulary import BOS, EOS, PAD
 
 TYPES = 9
