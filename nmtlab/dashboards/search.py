@@ -134,14 +134,14 @@ class SearchPage(Page):
 
     def _search_ending(self, run: Run) -> str:
         self._system = system_of(run)
-        self._grow(self.chart, run, f"What the beam of {run.name} keeps and drops")
+        self._grow(self.chart, run, "What the beam keeps and drops")
         self.exact.layout.display = ""
         rank = first_rank_of_nothing(self._system, self.sentences.source)
         return f"{run.name}: the empty translation is in beams of {rank} and more"
 
     def _search_planning(self, run: Run) -> str:
         system, reference = system_of(run), self.sentences.reference
-        self._grow(self.counted, run, f"What the beams of {run.name} keep and drop, one for each length that is tried")
+        self._grow(self.counted, run, "What a beam for each planned length keeps and drops")
         plan = length_plan(system, self.sentences.source)
         tokens = len(system.pipeline.target_ids(reference)) - 1 if reference else None
         self.lengths.layout.display = ""

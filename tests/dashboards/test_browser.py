@@ -32,7 +32,7 @@ NORMS, LOGITS = "Length of word vectors", "What makes a word win"
 ATTENTION, TOKENS = "Attention: where each system looks", "How sure the system is"
 SENTENCES, TRANSLATIONS, WORDS = "Sentences: pick one", "Translations: pick one", "Words of the source"
 CLAIMS, JOBS = "Claims of the thesis", "Trainings started here"
-TREE, ENDED = f"What the beam of {TIED} keeps and drops", "Translations that the beam has ended"
+TREE, ENDED = "What the beam keeps and drops", "Translations that the beam has ended"
 TABLE = "Test BLEU of all models"
 DEPTH, DEV, GRADIENTS = "Learned g", "Dev ", "Global gradient norm"
 
