@@ -4,13 +4,11 @@ A job is a folder: `job.json` says what was started, `log` has what it printed, 
 lives, whatever becomes of who started it.
 """
 
-import fcntl
 import json
 import os
 import re
 import signal
 import subprocess
-import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -20,6 +18,7 @@ from typing import Any, TextIO
 
 from nmtlab.errors import NmtlabError
 from nmtlab.files import write_text
+from nmtlab.locks import is_locked, lock
 
 _MOST_BYTES = 256 << 10
 """As much of the end of a log is looked at: a progress bar without a terminal is one long line."""
@@ -30,6 +29,7 @@ _CONTROL = re.compile(
     r"|\x1b[ -/]*[0-~]?"  # any other escape
     r"|[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f-\x9f]"
 )
+_LOCK = "lock"
 _SAYS_ERROR = "nmtlab: "
 _TRACEBACK = "Traceback (most recent call last):"
 
@@ -69,9 +69,9 @@ class Job:
         """
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            with _locked(folder) as lock, (folder / "log").open("ab") as log:
+            with _locked(folder) as held, (folder / "log").open("ab") as log:
                 (folder / "job.json").unlink(missing_ok=True)  # its pid may be another process' by now
-                return cls._started(folder, command, lock, log.fileno(), log.tell())
+                return cls._started(folder, command, held, log.fileno(), log.tell())
         except (OSError, ValueError) as error:
             where = getattr(error, "filename", None) or " ".join(command[:1])
             reason = getattr(error, "strerror", None) or error
@@ -81,14 +81,14 @@ class Job:
             ) from error
 
     @classmethod
-    def _started(cls, folder: Path, command: Sequence[str], lock: TextIO, log: int, log_start: int) -> "Job":
+    def _started(cls, folder: Path, command: Sequence[str], held: TextIO, log: int, log_start: int) -> "Job":
         process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
             start_new_session=True,
-            pass_fds=[lock.fileno()],  # the lock is given up when the last process that has it ends
+            pass_fds=[held.fileno()],  # the lock is given up when the last process that has it ends
             env={**os.environ, "PYTHONUNBUFFERED": "1"},  # else the log would lag behind
         )
         job = cls(folder, tuple(command), process.pid, datetime.now(UTC), log_start, process)
@@ -130,7 +130,7 @@ class Job:
         """Whether it goes on: its command, or a process that the command forked."""
         if self._process is not None:
             self._process.poll()  # let it not stay behind as a zombie
-        return _is_locked(self.folder) and self._is_latest()
+        return is_locked(self.folder / _LOCK) and self._is_latest()
 
     def stop(self) -> None:
         """Ask it to end, and return at once; nothing happens if it has ended.
@@ -223,25 +223,12 @@ def _facts(noted: dict[str, Any]) -> dict[str, Any]:
 
 def _locked(folder: Path) -> TextIO:
     """Return the folder's lock, open and locked."""
-    lock = (folder / "lock").open("w")
-    for _ in range(50):
-        with suppress(BlockingIOError):
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return lock
-        time.sleep(0.01)  # it may be held for a moment by one who looks whether a job is alive
-    lock.close()
-    raise NmtlabError(f"job {folder.name!r}: one is alive there", "stop it, wait for its end, or use another folder")
-
-
-def _is_locked(folder: Path) -> bool:
-    try:
-        with (folder / "lock").open() as lock:
-            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except FileNotFoundError:
-        return False
-    return False
+    held = lock(folder / _LOCK)
+    if held is None:
+        raise NmtlabError(
+            f"job {folder.name!r}: one is alive there", "stop it, wait for its end, or use another folder"
+        )
+    return held
 
 
 def _plain(line: str) -> str:

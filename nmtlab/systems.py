@@ -25,6 +25,7 @@ def train(
     resume: bool = False,
     on_event: OnEvent = ignore,
     should_stop: Callable[[], bool] = lambda: False,
+    allow_overlap: bool = False,
 ) -> Run:
     """Train a recipe of any family into a run; see `training.trainer.train`.
 
@@ -33,8 +34,9 @@ def train(
     Raises:
         NmtlabError: something a person can mend, before anything is lost.
     """
-    if recipe.model.family != "phrase":
-        return trainer.train(name, recipe, corpus, workspace, resume, on_event, should_stop)
+    family = (Run(workspace.run_folder(name)).recipe if resume else recipe).model.family
+    if family != "phrase":
+        return trainer.train(name, recipe, corpus, workspace, resume, on_event, should_stop, allow_overlap)
     from nmtlab.baselines.phrase import train_phrase  # its libraries take a second to load
 
     if resume:
@@ -47,7 +49,7 @@ def train(
             on_event(Preparing(what))
         doing = what
 
-    run = train_phrase(name, recipe, corpus, workspace, tell, should_stop)
+    run = train_phrase(name, recipe, corpus, workspace, tell, should_stop, allow_overlap)
     best, seconds = run.metrics("validation")["bleu"].max(), run.metrics("end")["seconds"].iloc[-1]
     on_event(Ended("finished", 1, float(best), float(seconds)))
     return run
@@ -66,7 +68,7 @@ def open_system(
             model nor settings.
         search: how to search; the recipe's own settings if not given.
         which: the best checkpoint by dev BLEU, or the last.
-        machine: where to compute; the recipe's own settings if not given.
+        machine: where to compute; on a GPU where there is one, with torch's threads, if not given.
 
     Raises:
         RunError: the run has no such checkpoint, it is damaged, or it was packed without its model.
@@ -76,7 +78,7 @@ def open_system(
 
         run.check_model()
         return open_phrase_system(run, search)  # type: ignore[return-value]
-    device = choose_device(machine or run.recipe.machine)
+    device = choose_device(machine or MachineSettings())
     model = model_for(run.recipe, run.pipeline, run.translation_table)
     weights, _ = run.weights(which)
     load_weights(model, weights)
@@ -93,7 +95,7 @@ def open_ensemble(
     """Return a translator with the weights of several runs.
 
     Args:
-        runs: neural, with the same vocabularies; the first one's settings count where none are given.
+        runs: neural, with the same vocabularies; the first one's way of searching counts where none is given.
         search, machine, which: as of `open_system`.
         mean: of the probabilities of the next token, arithmetic or geometric.
 
@@ -109,7 +111,7 @@ def open_ensemble(
                 f"runs {first.name!r} and {run.name!r}: not the same vocabularies",
                 "train both on the same corpus with the same text settings",
             )
-    systems = [open_system(run, search, which, machine or first.recipe.machine) for run in runs]
+    systems = [open_system(run, search, which, machine) for run in runs]
     return Translator(
         Ensemble([system.model for system in systems], mean), first.pipeline, search or first.recipe.search
     )

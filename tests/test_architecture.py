@@ -17,8 +17,8 @@ ROOT = Path(__file__).parents[1]
 # From the ground up; rooms of one floor do not import each other. Each is a folder or a file of nmtlab.
 FLOORS = [
     ("nmtlab",),  # __init__.py: the version
-    ("errors", "files"),
-    ("recipe", "workspace"),
+    ("errors", "files", "locks"),
+    ("recipe", "workspace", "reading"),
     ("text", "nn", "alignment", "evaluation", "jobs", "device"),
     ("models", "runs"),
     ("search",),

@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from nmtlab.errors import RunError
 from nmtlab.files import replacing
+from nmtlab.reading import MAX_BYTES, read_bytes, reading
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +60,19 @@ class LexicalTable:
         Raises:
             RunError: the file is missing or damaged.
         """
-        try:
-            return cls(**load(path.read_bytes()))
-        except (OSError, SafetensorError, TypeError, ValueError) as error:
-            raise RunError(f"{path}: missing or damaged", "restore it from a copy, or train the run again") from error
+        with reading(path, "restore it from a copy, or train the run again"):
+            table = cls(**load(read_bytes(path, 16 * MAX_BYTES)))
+            table.check()
+            return table
+
+    def fits(self, source_types: int, target_types: int) -> bool:
+        """Return whether the table has a row for each source type and no target type beyond those there are."""
+        return len(self.offsets) == source_types + 1 and not (self.targets >= target_types).any()
+
+    def check(self) -> None:
+        """Raise `ValueError` if the arrays do not belong together."""
+        ends = self.offsets[[0, -1]].tolist() if len(self.offsets) else []
+        if ends != [0, len(self.targets)] or (np.diff(self.offsets) < 0).any():
+            raise ValueError("offsets: not those of the entries")
+        if len(self.targets) != len(self.probabilities) or (self.targets < 0).any():
+            raise ValueError("targets and probabilities do not belong together")

@@ -11,15 +11,17 @@ import hashlib
 import inspect
 import json
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext, suppress
 from typing import Any
 
 import pandas as pd
 
 import nmtlab
+from nmtlab.errors import RunError
 from nmtlab.recipe import MachineSettings, SearchSettings
 from nmtlab.recipe.section import Section
 from nmtlab.runs.log import append_lines
-from nmtlab.runs.measures import Measure, Question, Row, growing, store_measure, stored_measures
+from nmtlab.runs.measures import Measure, Question, Row, as_stored, can_write, growing, store_measure
 from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus
 
@@ -28,7 +30,9 @@ SentenceAnalysis = Callable[..., Iterator[list[Row]]]
 
 
 def measure(run: Run, analysis: Analysis, **arguments: Any) -> pd.DataFrame:
-    """Return `analysis(run, **arguments)`, from the run's folder if it has been asked before.
+    """Return `analysis(run, **arguments)`, from what is kept with the run if it has been asked before.
+
+    An answer that cannot be stored, as on a disk that may only be read, is returned all the same.
 
     Args:
         run: trained, or packed with the answer.
@@ -37,12 +41,12 @@ def measure(run: Run, analysis: Analysis, **arguments: Any) -> pd.DataFrame:
 
     Raises:
         NmtlabError: as the analysis; of a run that was packed without its model and without the answer, what it has.
-        RunError: the stored answer is damaged, or cannot be stored.
+        RunError: the stored answer is damaged.
     """
     question = _question(run, analysis, arguments)
-    stored = Measure(question, question.path(run.folder))
+    stored = _stored(run, question)
     if not stored.path.exists():
-        store_measure(run.folder, question, analysis(run, **arguments))
+        return _kept(run, question, analysis(run, **arguments))
     return stored.frame()
 
 
@@ -62,25 +66,39 @@ def measure_by_sentence(
         RunError: as `measure`; or another process is measuring the same.
     """
     question = _question(run, analysis, {"start": 0, **arguments})
-    stored = Measure(question, question.path(run.folder))
+    stored = _stored(run, question)
     if stored.path.exists():
         return stored.frame()
     log = stored.path.with_suffix(".jsonl")
-    with growing(log) as sentences:
+    writable = can_write(log.parent)
+    with growing(log) if writable else nullcontext([]) as sentences:
         on_progress(len(sentences))
         for rows in analysis(run, start=len(sentences), **arguments):
-            append_lines(log, [{"rows": rows}])
+            if writable:
+                append_lines(log, [{"rows": rows}])
             sentences.append(rows)
             on_progress(1)
-        store_measure(run.folder, question, pd.DataFrame([row for rows in sentences for row in rows]))
-        log.unlink()
-    return stored.frame()
+        frame = _kept(run, question, pd.DataFrame([row for rows in sentences for row in rows]))
+        if stored.path.exists():
+            log.unlink()
+    return frame
 
 
 def answers(run: Run, analysis: Callable[..., Any]) -> list[Measure]:
     """Return the run's stored answers of one analysis, whatever the arguments; its text need not be at hand."""
     asked = (_name(analysis), run.best_step)
-    return [m for m in stored_measures(run.folder) if (m.question.analysis, m.question.checkpoint) == asked]
+    return [m for m in run.measures() if (m.question.analysis, m.question.checkpoint) == asked]
+
+
+def _stored(run: Run, question: Question) -> Measure:
+    return Measure(question, run.note(question.path(run.folder).relative_to(run.folder)))
+
+
+def _kept(run: Run, question: Question, frame: pd.DataFrame) -> pd.DataFrame:
+    """Store an answer and return it; where it cannot be stored, return it as it would be."""
+    with suppress(RunError):
+        return store_measure(run.notes_folder, question, frame).frame()
+    return as_stored(frame)
 
 
 def _question(run: Run, analysis: Callable[..., Any], arguments: dict[str, Any]) -> Question:

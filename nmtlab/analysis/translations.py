@@ -33,7 +33,7 @@ def translations(
         corpus: the text; its languages must be the run's.
         split: train, dev or test.
         search: how to search; the recipe's own settings if not given.
-        machine: where to compute; the recipe's own settings if not given.
+        machine: where to compute; torch's choice if not given.
         on_progress: told how many more lines are done.
 
     Raises:
@@ -73,4 +73,4 @@ def _facts(run: Run, source: list[str], split: str, search: SearchSettings) -> d
 
 def _path(run: Run, facts: dict[str, Any]) -> Path:
     key = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:10]
-    return run.folder / "translations" / f"{facts['split']}-{key}.txt"
+    return run.note(Path("translations", f"{facts['split']}-{key}.txt"))

@@ -36,6 +36,7 @@ def train_phrase(
     workspace: Workspace,
     on_progress: OnProgress = lambda what, share: None,
     should_stop: Callable[[], bool] = lambda: False,
+    allow_overlap: bool = False,
 ) -> Run:
     """Train a phrase-based system into a new run, which is there when it is whole and not before.
 
@@ -48,6 +49,7 @@ def train_phrase(
         workspace: where runs are kept.
         on_progress: told how far things are.
         should_stop: asked between steps; what was stopped is not kept.
+        allow_overlap: accept pairs of dev and test that are in train too; the run notes how many.
 
     Raises:
         NmtlabError: something a person can mend.
@@ -68,7 +70,7 @@ def train_phrase(
 
     started = time.perf_counter()
     report("checking the corpus")
-    checked_corpus(corpus)
+    _, overlap = checked_corpus(corpus, allow_overlap)
     checksum = corpus.checksum()
     recipe = recipe.with_changes(
         {"corpus.name": corpus.name, "corpus.source": corpus.source, "corpus.target": corpus.target}
@@ -77,7 +79,9 @@ def train_phrase(
     pipeline = Pipeline.learn(recipe.text, corpus)
     workspace.runs.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=workspace.runs, prefix=f".{name}.") as unfinished:
-        run = Run.create(Path(unfinished, name), recipe, environment(checksum, torch.device("cpu")), pipeline)
+        run = Run.create(
+            Path(unfinished, name), recipe, environment(checksum, torch.device("cpu"), overlap=overlap), pipeline
+        )
         score = _learn(run, corpus, report)
         seconds = round(time.perf_counter() - started, 3)
         run.log("validation", 1, bleu=score, seconds=seconds)

@@ -36,8 +36,8 @@ def list_() -> None:
         print_table("Runs", columns, rows, {"updates", "dev BLEU"})
     else:
         print("no runs yet; 'nmtlab demo' or 'nmtlab train' makes some")
-    for name in broken:
-        print(f"{name}: not a whole run; 'nmtlab runs remove {name}' removes it")
+    for name, problem in broken.items():
+        print(f"{name}: not a whole run ({problem}); 'nmtlab runs remove {name}' removes it")
 
 
 @app.command()
@@ -66,15 +66,14 @@ def remove(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
     """Remove runs with all that they hold, after asking."""
-    import shutil
-
+    from nmtlab.runs.run import remove_run
     from nmtlab.workspace import Workspace
 
     workspace = Workspace.find()
     folders = [_own_folder(name, workspace) for name in names]
     for folder in folders:
         if yes or typer.confirm(f"remove run {folder.name} with its checkpoints and translations?"):
-            shutil.rmtree(folder)
+            remove_run(folder)
             print(f"removed {folder.name}")
         else:
             print(f"kept {folder.name}")

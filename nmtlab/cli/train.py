@@ -6,27 +6,40 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nmtlab.cli.options import Set, Source, Target, Threads, changed, open_corpus
+from nmtlab.cli.options import Set, Source, Target, Threads, changed
 
 if TYPE_CHECKING:
     from nmtlab.recipe import Recipe
+    from nmtlab.runs.run import Run
     from nmtlab.text.corpus import ParallelCorpus
     from nmtlab.training.events import OnEvent
+
+_RECIPE = "transformer-small"
 
 
 def train(
     corpus: Annotated[str, typer.Argument(help="Name of a corpus, or path of a folder of aligned text.")],
     recipe: Annotated[
-        str, typer.Option(help="Name of a recipe ('nmtlab recipes list'), or path of a TOML file.")
-    ] = "transformer-small",
+        str,
+        typer.Option(help=f"Name of a recipe ('nmtlab recipes list'), or path of a TOML file. (default: {_RECIPE})"),
+    ] = "",
     name: Annotated[str, typer.Option(help="Name of the run. (default: CORPUS.RECIPE.SEED)")] = "",
     source: Source = "",
     target: Target = "",
     set_: Set = None,
     seed: Annotated[int | None, typer.Option(min=0, help="The one seed of everything random.")] = None,
     threads: Threads = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with a run that was interrupted.")] = False,
+    resume: Annotated[
+        bool,
+        typer.Option(
+            "--resume", help="Go on with a run that was interrupted, as it was begun; nothing else is needed."
+        ),
+    ] = False,
     plan: Annotated[bool, typer.Option("--plan", help="Say what it would take, and do not train.")] = False,
+    allow_overlap: Annotated[
+        bool,
+        typer.Option("--allow-overlap", help="Accept pairs of dev and test that are in train too; scores then say so."),
+    ] = False,
     tensorboard: Annotated[
         bool, typer.Option("--tensorboard", help="Also write TensorBoard event files into the run's folder.")
     ] = False,
@@ -39,22 +52,30 @@ def train(
         torchrun --standalone --nproc-per-node 2 -m nmtlab train CORPUS ...
     """
     from nmtlab.recipe import find_recipe
+    from nmtlab.runs.run import Run
+    from nmtlab.text.corpus import ParallelCorpus
     from nmtlab.workspace import Workspace
 
     workspace = Workspace.find()
-    settings = changed(find_recipe(recipe), set_, threads)
-    if seed is not None:
-        settings = settings.with_changes({"training.seed": seed})
-    text = open_corpus(workspace, corpus, source, target)
+    seeds = [] if seed is None else [f"training.seed={seed}"]
+    changes = [*(set_ or []), *seeds]
+    settings = changed(find_recipe(recipe or _RECIPE), changes, threads)
+    folder = workspace.corpus_folder(corpus)
+    name = name or f"{folder.resolve().name}.{Path(recipe or _RECIPE).stem}.{settings.training.seed}"
+    if resume:
+        begun = Run(workspace.run_folder(name))
+        settings = changed(find_recipe(recipe) if recipe else begun.recipe, changes, threads)
+        _check_unchanged(begun, settings)
+        source, target = source or begun.recipe.corpus.source, target or begun.recipe.corpus.target
+    text = ParallelCorpus.open(folder, source, target)
     if plan:
         _print_plan(settings, text)
         return
-    name = name or f"{text.name}.{recipe.rpartition('/')[2].removesuffix('.toml')}.{settings.training.seed}"
 
     from nmtlab.systems import train as train_run
 
     watch, should_stop = _watchers(workspace.run_folder(name) if tensorboard else None)
-    run = train_run(name, settings, text, workspace, resume, watch, should_stop)
+    run = train_run(name, settings, text, workspace, resume, watch, should_stop, allow_overlap)
     if run.status == "diverged":
         print(f"run {name}: the loss is no longer finite; try a lower rate: --set training.rate_scale=...")
     else:
@@ -78,6 +99,20 @@ def _watchers(tensorboard: Path | None) -> "tuple[OnEvent, Callable[[], bool]]":
 
     write = event_writer(tensorboard / "tensorboard")
     return lambda event: (bar(event), write(event)), lambda: bool(stopped)
+
+
+def _check_unchanged(run: "Run", recipe: "Recipe") -> None:
+    """Refuse what would make another training of a run that is resumed."""
+    from nmtlab.errors import RecipeError
+
+    begun, asked = run.recipe.fields(), recipe.fields()
+    for field, value in begun.items():
+        may_change = field in ("about", "machine.device", "machine.threads") or field.startswith("corpus.")
+        if not may_change and asked.get(field) != value:
+            raise RecipeError(
+                f"--resume: run {run.name!r} was begun with {field} = {value!r}, not {asked.get(field)!r}",
+                "leave out what you have changed, or train a new run with another --name",
+            )
 
 
 def _print_plan(recipe: "Recipe", corpus: "ParallelCorpus") -> None:

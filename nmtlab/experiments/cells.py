@@ -102,7 +102,7 @@ def made_run(cell: Cell, corpus: ParallelCorpus, workspace: Workspace) -> Run | 
     run = Run(folder)
     if different := _difference(_settings(run.recipe), _settings(cell.recipe)):
         raise RunError(f"run {cell.run!r}: there is one already, but {different}", _REMEDY)
-    if run.environment["corpus_checksum"] != corpus.checksum():
+    if run.environment.get("corpus_checksum") != corpus.checksum():
         raise RunError(f"run {cell.run!r}: there is one already, but of other text", _REMEDY)
     return run
 

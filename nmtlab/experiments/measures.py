@@ -70,14 +70,13 @@ class Bleu:
 
     def value(self, run: Run, corpus: ParallelCorpus) -> float:
         """Return the BLEU of a run, in percent."""
-        hypotheses = self._scored(translations(run, corpus, self.split, machine=run.recipe.machine), corpus.target)
+        hypotheses = self._scored(translations(run, corpus, self.split), corpus.target)
         return self._metric(corpus.target).corpus_score(hypotheses, self._references(corpus)).score
 
     def significance(self, runs: Sequence[Run], baseline: Run, corpus: ParallelCorpus) -> dict[str, float]:
         """Return p of the paired bootstrap against the baseline, by name of the run."""
         systems = {
-            run.name: self._scored(translations(run, corpus, self.split, machine=run.recipe.machine), corpus.target)
-            for run in (baseline, *runs)
+            run.name: self._scored(translations(run, corpus, self.split), corpus.target) for run in (baseline, *runs)
         }
         comparisons = paired_bootstrap(systems, self._references(corpus), self._metric(corpus.target))
         return {comparison.system: comparison.p for comparison in comparisons if comparison.p is not None}

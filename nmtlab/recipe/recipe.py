@@ -61,6 +61,13 @@ class Recipe(Section):
         """
         return self.with_changes(dict(_parse_setting(setting) for setting in settings))
 
+    def fields(self) -> dict[str, Any]:
+        """Return every field's value by its full name, as in `model.norm`."""
+        sections = self.model_dump()
+        about = sections.pop("about")
+        named = {f"{section}.{name}": value for section, fields in sections.items() for name, value in fields.items()}
+        return {"about": about, **named}
+
     def save(self, path: Path) -> None:
         """Write the recipe, complete, to a TOML file."""
         write_text(path, tomli_w.dumps(self.model_dump()))

@@ -8,12 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
+from safetensors import safe_open
 from safetensors.torch import load, save
 from torch import Tensor
 
 from nmtlab.errors import RunError
 from nmtlab.files import replacing
+from nmtlab.reading import parsed, read_bytes, reading
+
+_LIMIT = 1 << 40  # bytes: weights may be as large as they are
+_REMEDY = "use another checkpoint, or train again"
 
 
 def save_tensors(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
@@ -24,7 +28,8 @@ def save_tensors(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, 
     """
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     written = json.dumps(facts)
-    metadata = {"facts": written, "checksum": _checksum(tensors, written)}
+    # One entry: safetensors writes several in an order that differs from one time to the next.
+    metadata = {"nmtlab": json.dumps({"facts": written, "checksum": _checksum(tensors, written)})}
     try:
         with replacing(path) as temporary:
             temporary.write_bytes(save(tensors, metadata))
@@ -35,51 +40,44 @@ def save_tensors(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, 
         ) from error
 
 
-def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+def load_tensors(path: Path, kind: type = dict[str, Any]) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Return the tensors and facts of a file written by `save_tensors`.
+
+    Args:
+        path: of the file.
+        kind: what the facts must be, a type that pydantic knows.
 
     Raises:
         RunError: the file is missing, truncated or damaged.
     """
     with _explaining(path):
-        content = path.read_bytes()
+        content = read_bytes(path, _LIMIT)
         tensors = load(content)
-        metadata = _metadata(content)
-        written, checksum = metadata["facts"], metadata["checksum"]
-    if checksum != _checksum(tensors, written):
-        raise RunError(
-            f"{_where(path)}: its content does not match its checksum", "use another checkpoint, or train again"
-        )
-    return tensors, json.loads(written)
+        size = int.from_bytes(content[:8], "little")
+        written, checksum = _facts(json.loads(content[8 : 8 + size])["__metadata__"])
+        if checksum != _checksum(tensors, written):
+            raise RunError(f"{path}: its content does not match its checksum", _REMEDY)
+        return tensors, parsed(written, kind)
 
 
-def load_facts(path: Path) -> dict[str, Any]:
-    """Return the facts alone, without reading or checking the tensors; the same errors as `load_tensors`."""
+def load_facts(path: Path, kind: type = dict[str, Any]) -> dict[str, Any]:
+    """Return the facts alone, without reading or checking the tensors; arguments and errors as of `load_tensors`."""
     with _explaining(path), safe_open(path, "pt") as file:
-        return json.loads((file.metadata() or {})["facts"])
+        return parsed(_facts(file.metadata())[0], kind)
 
 
 @contextmanager
 def _explaining(path: Path) -> Iterator[None]:
-    try:
+    if not path.exists():
+        raise RunError(f"{path}: there is no such checkpoint", "train the run, or choose another checkpoint")
+    with reading(path, _REMEDY):
         yield
-    except FileNotFoundError as error:
-        raise RunError(
-            f"{_where(path)}: there is no such checkpoint", "train the run, or choose another checkpoint"
-        ) from error
-    except (OSError, SafetensorError, KeyError, ValueError) as error:
-        raise RunError(
-            f"{_where(path)}: damaged or truncated ({error})", "use another checkpoint, or train again"
-        ) from error
 
 
-def _where(path: Path) -> str:
-    return "/".join(path.parts[-3:])
-
-
-def _metadata(content: bytes) -> dict[str, str]:
-    size = int.from_bytes(content[:8], "little")
-    return json.loads(content[8 : 8 + size])["__metadata__"]
+def _facts(metadata: Mapping[str, str]) -> tuple[str, str]:
+    """Return facts and checksum as they were written; version 0.1 had an entry for each."""
+    noted = json.loads(metadata["nmtlab"]) if "nmtlab" in metadata else metadata
+    return noted["facts"], noted["checksum"]
 
 
 def _checksum(tensors: Mapping[str, Tensor], facts: str) -> str:

@@ -15,8 +15,18 @@ import nmtlab
 _PACKAGES = ("torch", "numpy", "sentencepiece", "sacremoses", "sacrebleu", "safetensors", "sil-thot", "sil-machine")
 
 
-def environment(corpus_checksum: str, device: torch.device, processes: int = 1) -> dict[str, Any]:
-    """Return versions, kind of machine, checksum of the corpus and state of the code."""
+def environment(
+    corpus_checksum: str, device: torch.device, processes: int = 1, overlap: Mapping[str, int] | None = None
+) -> dict[str, Any]:
+    """Return versions, kind of machine, checksum of the corpus and state of the code.
+
+    Args:
+        corpus_checksum: of the text that is learned from.
+        device: that computes.
+        processes: that train together.
+        overlap: by split, how many of its pairs are in the training text too.
+    """
+    shared = {"overlap": dict(overlap)} if overlap else {}
     return {
         "nmtlab": nmtlab.__version__,
         "python": platform.python_version(),
@@ -24,6 +34,7 @@ def environment(corpus_checksum: str, device: torch.device, processes: int = 1) 
         "machine": _machine(device),
         "processes": processes,
         "corpus_checksum": corpus_checksum,
+        **shared,
         "code": _code(),
     }
 
@@ -34,10 +45,10 @@ def made_by(environment: Mapping[str, Any]) -> dict[str, str]:
     Args:
         environment: of a run, or of this process.
     """
-    code, machine = environment.get("code", {}), environment["machine"]
+    code, machine = environment.get("code", {}), environment.get("machine", {})
     return {
-        "commit": code.get("commit", "")[:12] + ("+" if code.get("changed") else ""),
-        "machine": machine.get("gpu") or f"{machine['processor']}, {machine['cores']} cores",
+        "commit": str(code.get("commit", ""))[:12] + ("+" if code.get("changed") else ""),
+        "machine": machine.get("gpu") or f"{machine.get('processor', '?')}, {machine.get('cores', '?')} cores",
     }
 
 
@@ -57,9 +68,13 @@ def _processor() -> str:
 
 
 def _code() -> dict[str, Any]:
-    """Return the commit of the checkout that nmtlab was imported from, if it is one."""
+    """Return the commit of the checkout that nmtlab was imported from, if it is one.
+
+    An installed nmtlab may lie inside of another project's repository, which does not track it.
+    """
     folder = Path(nmtlab.__file__).parent
     try:
+        _git(folder, "ls-files", "--error-unmatch", "__init__.py")
         commit = _git(folder, "rev-parse", "HEAD")
         changed = bool(_git(folder, "status", "--porcelain", "--", "."))
     except (OSError, subprocess.CalledProcessError):

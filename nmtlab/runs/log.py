@@ -2,15 +2,16 @@
 
 import json
 import lzma
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from nmtlab.errors import RunError
 from nmtlab.files import write_text
+from nmtlab.reading import MAX_BYTES, parsed, read_bytes, reading
 from nmtlab.runs.xz import decompressed
 
-_MOST_BYTES = 128 << 20
+_REMEDY = "restore it from a copy; or remove it, and do without what it logged"
 
 
 def append_lines(path: Path, lines: Iterable[Mapping[str, Any]]) -> None:
@@ -30,19 +31,24 @@ def append_lines(path: Path, lines: Iterable[Mapping[str, Any]]) -> None:
         ) from error
 
 
-def read_log(path: Path) -> list[dict[str, Any]]:
+def read_log(path: Path, kind: type = dict[str, Any]) -> list[dict[str, Any]]:
     """Return the lines of a log; a last line that was cut off by a crash does not count.
 
+    Args:
+        path: of the log.
+        kind: what each line must be, a type that pydantic knows.
+
     Raises:
-        RunError: any other line is damaged.
+        RunError: it cannot be read, or a whole line is damaged or something else.
     """
-    whole = _content(path).rpartition(b"\n")[0]
-    return [_read_line(line, f"{path}, line {number}") for number, line in enumerate(whole.splitlines(), start=1)]
+    with reading(path, _REMEDY):
+        whole = _content(path).rpartition(b"\n")[0]
+    return [_read_line(line, kind, f"{path}, line {number}") for number, line in enumerate(whole.splitlines(), start=1)]
 
 
-def cut_back(path: Path, step: int) -> None:
-    """Remove the lines after `step`, and the end of a run."""
-    write_text(path, _text(line for line in read_log(path) if line["step"] <= step and line.get("kind") != "end"))
+def keep_lines(path: Path, kept: Callable[[dict[str, Any]], bool]) -> None:
+    """Remove the lines of a log that are not to be kept."""
+    write_text(path, _text(line for line in read_log(path) if kept(line)))
 
 
 def pack_log(path: Path, target: Path) -> None:
@@ -59,16 +65,16 @@ def _packed(path: Path) -> Path:
 
 def _content(path: Path) -> bytes:
     if path.exists():
-        return path.read_bytes()
-    return decompressed(_packed(path), _MOST_BYTES) if _packed(path).exists() else b""
+        return read_bytes(path)
+    return decompressed(_packed(path), MAX_BYTES) if _packed(path).exists() else b""
 
 
 def _text(lines: Iterable[Mapping[str, Any]]) -> str:
     return "".join(json.dumps(line) + "\n" for line in lines)
 
 
-def _read_line(line: bytes, where: str) -> dict[str, Any]:
+def _read_line(line: bytes, kind: type, where: str) -> dict[str, Any]:
     try:
-        return json.loads(line)
-    except ValueError as error:
+        return parsed(line, kind)
+    except (ValueError, RecursionError) as error:
         raise RunError(f"{where}: damaged", "take that line out; the others are whole") from error

@@ -1,8 +1,8 @@
 """Answers of analyses, kept with the run: a table each, with the question it answers in the file's metadata."""
 
-import fcntl
 import hashlib
 import json
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -12,14 +12,25 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pydantic import BaseModel
 
 from nmtlab.errors import RunError
 from nmtlab.files import replacing
+from nmtlab.locks import lock
+from nmtlab.reading import parsed, read_bytes, reading
 
 Row = dict[str, Any]
 """A row of a table: plain values by column."""
 
 _METADATA = b"nmtlab"
+_MAX_CELLS = 50_000_000  # of a table: few bytes may stand for many equal values
+_MAX_TABLE_BYTES = 1 << 30  # when decompressed
+_REMEDY_OF_LOG = "remove that file; it is then measured from the first sentence on"
+_REMEDY = "remove that file; a run that has its weights is measured again"
+
+
+class _Line(BaseModel):
+    rows: list[Row]
 
 
 @dataclass(frozen=True)
@@ -62,7 +73,8 @@ class Measure:
         Raises:
             RunError: the file is damaged.
         """
-        with _explaining(self.path):
+        with reading(self.path, _REMEDY):
+            _check_size(self.path)
             return pq.read_table(self.path, page_checksum_verification=True).to_pandas()
 
 
@@ -92,6 +104,17 @@ def store_measure(folder: Path, question: Question, frame: pd.DataFrame) -> Meas
     return Measure(question, path)
 
 
+def as_stored(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a table as `store_measure` would keep it."""
+    return pa.Table.from_pandas(frame).to_pandas()
+
+
+def can_write(folder: Path) -> bool:
+    """Return whether files may be put into a folder, which need not be there yet."""
+    nearest = next(place for place in (folder, *folder.parents) if place.exists())
+    return nearest.is_dir() and os.access(nearest, os.W_OK)
+
+
 @contextmanager
 def growing(path: Path) -> Iterator[list[list[Row]]]:
     """Hold a log in which a long answer grows, and yield the rows of each sentence that it has already.
@@ -102,37 +125,27 @@ def growing(path: Path) -> Iterator[list[list[Row]]]:
         RunError: another process holds it, or it is damaged.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a+b") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise RunError(f"{path}: another process is measuring this", "wait for it to end") from error
-        file.seek(0)
-        whole, end, _ = file.read().rpartition(b"\n")
-        file.truncate(len(whole + end))
-        yield _rows(whole, path)
-
-
-def _rows(content: bytes, path: Path) -> list[list[Row]]:
-    try:
-        return [json.loads(line)["rows"] for line in content.splitlines()]
-    except (ValueError, KeyError, TypeError) as error:
-        raise RunError(
-            f"{path}: damaged", "remove that file; it is then measured from the first sentence on"
-        ) from error
+    held = lock(path)
+    if held is None:
+        raise RunError(f"{path}: another process is measuring this", "wait for it to end")
+    with held:
+        with reading(path, _REMEDY_OF_LOG):
+            whole, end, _ = read_bytes(path).rpartition(b"\n")
+            rows = [parsed(line, _Line)["rows"] for line in whole.splitlines()]
+        held.truncate(len(whole + end))
+        yield rows
 
 
 def _question(path: Path) -> Question:
-    with _explaining(path):
+    with reading(path, _REMEDY):
         question = Question(**json.loads((pq.read_schema(path).metadata or {})[_METADATA]))
         if question.path(path.parents[1]) != path:
             raise ValueError("another question's answer")
         return question
 
 
-@contextmanager
-def _explaining(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except (OSError, pa.ArrowException, KeyError, ValueError, TypeError) as error:
-        raise RunError(f"{path}: damaged", "remove that file; a run that has its weights is measured again") from error
+def _check_size(path: Path) -> None:
+    metadata = pq.read_metadata(path)
+    size = sum(metadata.row_group(number).total_byte_size for number in range(metadata.num_row_groups))
+    if size > _MAX_TABLE_BYTES or metadata.num_rows * max(1, metadata.num_columns) > _MAX_CELLS:
+        raise ValueError("larger than any answer")

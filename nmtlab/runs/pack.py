@@ -6,19 +6,21 @@ same folder is one `.tar.xz` file.
 
 import hashlib
 import json
+import re
 import shutil
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import torch
 
 import nmtlab
 from nmtlab.errors import CorpusError, NmtlabError, RunError
 from nmtlab.files import write_text
+from nmtlab.reading import read_json
 from nmtlab.runs.archive import ENDING, MOST_BYTES, read_archive, write_archive
 from nmtlab.runs.checkpoint import save_tensors
 from nmtlab.runs.log import pack_log
-from nmtlab.runs.measures import stored_measures
 from nmtlab.runs.run import LOGS, PACKED, TABLE, Run
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.files import new_folder, write_lines
@@ -30,6 +32,13 @@ MOST_WEIGHTS = 4 << 20
 MOST_SENTENCES = 200
 """Most dev sentences, so that a packed run shows its corpus and does not republish it."""
 
+_FILES = re.compile(
+    r"recipe\.toml|environment\.json|packed\.json|translation_table\.safetensors|checkpoints/best\.safetensors"
+    r"|vocabulary/(pipeline\.json|(source|target)\.(tsv|model|truecase)|joint\.model)"
+    r"|metrics\.jsonl\.xz|probes/(gradient_norm|g)\.jsonl\.xz|probes/embedding_norms/\d+\.npz"
+    r"|measures/[^/]+\.parquet|translations/[^/]+\.(txt|json)"
+    r"|sentences/(LICENCE|dev\.[^/]+|(gold|aligned)/dev\.[^/]+\.align)"
+)
 _MOST_NORMS = 256 << 10  # bytes of embedding norms that are packed whole
 _LICENCE = "LICENCE"
 
@@ -77,6 +86,7 @@ def unpack(file: Path, workspace: Workspace, name: str = "") -> Run:
             or not allowed.
     """
     own_name, files = read_archive(file)
+    _check_files(files, file)
     folder = workspace.run_folder(name or own_name)
     if folder.exists():
         raise RunError(f"run {folder.name!r}: there is one already", "choose another --name")
@@ -86,11 +96,21 @@ def unpack(file: Path, workspace: Workspace, name: str = "") -> Run:
             (unfinished / path).write_bytes(content)
         try:
             run = Run(unfinished)
-            _ = run.recipe, run.environment, run.pipeline, run.status, run.best_step, run.lacks
+            _ = run.recipe, run.environment, run.pipeline, run.status, run.best_step, run.lacks, run.translation_table
+            if run.has_weights():
+                run.weights()
         except NmtlabError as error:
             problem = error.problem.replace(f"{unfinished}/", "")
             raise RunError(f"{file}: not a whole packed run ({problem})", "have it packed again") from error
     return Run(folder)
+
+
+def _check_files(files: dict[str, bytes], archive: Path) -> None:
+    if PACKED not in files:
+        raise RunError(f"{archive}: not a packed run, it has no {PACKED}", "have it packed with 'nmtlab runs pack'")
+    for path in files:
+        if not _FILES.fullmatch(path):
+            raise RunError(f"{archive}: {path} in it, which no packed run has", "do not trust it")
 
 
 def dev_sentences(corpus: ParallelCorpus, number: int, licence: str, folder: Path) -> ParallelCorpus:
@@ -135,10 +155,10 @@ def _fill(folder: Path, run: Run, weights: bool, sentences: ParallelCorpus | Non
     for log in LOGS:
         pack_log(run.folder / log, folder / log)
     for path in _embedding_norms(run):
-        _copy(path, run, folder)
-    for measure in stored_measures(run.folder):
+        _copy(path, folder / "probes/embedding_norms")
+    for measure in run.measures():
         if measure.question.checkpoint == run.best_step:
-            _copy(measure.path, run, folder)
+            _copy(measure.path, folder / "measures")
     if weights:
         _add_weights(folder, run)
     if sentences:
@@ -147,7 +167,7 @@ def _fill(folder: Path, run: Run, weights: bool, sentences: ParallelCorpus | Non
 
 
 def _embedding_norms(run: Run) -> list[Path]:
-    paths = sorted((run.folder / "probes/embedding_norms").glob("*.npz"))
+    paths = run.embedding_norm_files
     if sum(path.stat().st_size for path in paths) <= _MOST_NORMS:
         return paths
     return [path for path in paths if path in (paths[0], paths[-1]) or int(path.stem) == run.best_step]
@@ -187,17 +207,17 @@ def _add_sentences(folder: Path, run: Run, sentences: ParallelCorpus) -> None:
         raise CorpusError(f"{sentences.folder}: not made to be packed", "make it with dev_sentences")
     shutil.copytree(sentences.folder, folder / "sentences")
     text = hashlib.sha256("\n".join(sentences.lines("dev", sentences.source)).encode()).hexdigest()
-    for facts in (run.folder / "translations").glob("*.json"):
-        lines, told = facts.with_suffix(".txt"), json.loads(facts.read_text(encoding="utf-8"))
-        if lines.exists() and (told.get("text"), told.get("step")) == (text, run.best_step):
-            _copy(facts, run, folder)
-            _copy(lines, run, folder)
+    for facts in (path for notes in run.note_folders for path in (notes / "translations").glob("*.json")):
+        lines = facts.with_suffix(".txt")
+        noted = read_json(facts, dict[str, Any], "remove that file, and its translations are made again")
+        if lines.exists() and (noted.get("text"), noted.get("step")) == (text, run.best_step):
+            _copy(facts, folder / "translations")
+            _copy(lines, folder / "translations")
 
 
-def _copy(path: Path, run: Run, folder: Path) -> None:
-    target = folder / path.relative_to(run.folder)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(path, target)
+def _copy(path: Path, folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(path, folder / path.name)
 
 
 def _check_size(folder: Path, run: Run) -> None:

@@ -1,13 +1,15 @@
 """One training's folder."""
 
-import fcntl
 import json
+import secrets
+import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import cached_property
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal
-from zipfile import BadZipFile
+from zipfile import ZipFile
 
 import numpy as np
 import pandas as pd
@@ -16,10 +18,13 @@ from torch import Tensor
 from nmtlab.alignment.table import LexicalTable
 from nmtlab.errors import NmtlabError, RunError
 from nmtlab.files import replacing, write_text
+from nmtlab.locks import is_locked, lock
+from nmtlab.reading import check_plain, read_json, reading
 from nmtlab.recipe import Recipe, load_recipe
 from nmtlab.runs.checkpoint import load_facts, load_tensors, save_tensors
-from nmtlab.runs.log import append_lines, cut_back, read_log
-from nmtlab.runs.measures import stored_measures
+from nmtlab.runs.facts import BestFacts, Environment, GLine, GradientNormLine, LastFacts, MetricsLine, Packed
+from nmtlab.runs.log import append_lines, keep_lines, read_log
+from nmtlab.runs.measures import Measure, stored_measures
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.files import new_folder
 from nmtlab.text.pipeline import Pipeline
@@ -30,7 +35,12 @@ Status = Literal["training", "interrupted", "finished", "stopped", "diverged"]
 
 PACKED = "packed.json"
 TABLE = "translation_table.safetensors"
-LOGS = ("metrics.jsonl", "probes/gradient_norm.jsonl", "probes/g.jsonl")
+METRICS, GRADIENT_NORMS, G_VALUES = "metrics.jsonl", "probes/gradient_norm.jsonl", "probes/g.jsonl"
+LOGS = (METRICS, GRADIENT_NORMS, G_VALUES)
+
+_LOCK = ".lock"
+_MAX_ARRAY_BYTES = 1 << 28  # of the embedding norms of a validation, when decompressed
+_FACTS = {"best": BestFacts, "last": LastFacts}
 
 
 class Run:
@@ -40,15 +50,19 @@ class Run:
 
     Args:
         folder: an existing run's folder.
+        notes: a folder for what is asked of a run whose folder is to stay as it is; see `notes_folder`.
 
     Raises:
-        RunError: it is not a run's folder.
+        RunError: it is not a run's folder, or there is a link, a pipe or a device in it.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, notes: Path | None = None) -> None:
         if not (folder / "recipe.toml").is_file():
             raise RunError(f"run {folder.name!r}: not found", "'nmtlab runs list' shows what there is")
+        with reading(folder, "see that you may read all its files"):
+            check_plain(folder)
         self.folder = folder
+        self._notes = notes
 
     @classmethod
     def create(cls, folder: Path, recipe: Recipe, environment: Mapping[str, Any], pipeline: Pipeline) -> "Run":
@@ -75,7 +89,7 @@ class Run:
 
     @cached_property
     def environment(self) -> dict[str, Any]:
-        return self._read_json("environment.json")
+        return self._read_json("environment.json", Environment)
 
     @cached_property
     def pipeline(self) -> Pipeline:
@@ -85,20 +99,26 @@ class Run:
     def translation_table(self) -> LexicalTable | None:
         """p(target | source) from word alignment, where the model has such a table."""
         path = self.folder / TABLE
-        return LexicalTable.load(path) if path.exists() else None
+        if not path.exists():
+            return None
+        table = LexicalTable.load(path)
+        if not table.fits(self.pipeline.source_size, self.pipeline.target_size):
+            raise RunError(f"{path}: of another vocabulary", "restore it from a copy, or train the run again")
+        return table
 
     @property
     def status(self) -> Status:
         """How far the training has come."""
-        lines = read_log(self.folder / "metrics.jsonl")
+        lines = read_log(self.folder / METRICS, MetricsLine)
         if lines and lines[-1]["kind"] == "end":
             return lines[-1]["status"]
-        return "training" if self._is_locked() else "interrupted"
+        with reading(self.folder / _LOCK, "see who holds it"):
+            return "training" if is_locked(self.folder / _LOCK) else "interrupted"
 
     @cached_property
     def packed(self) -> dict[str, Any] | None:
         """What was noted when the run was packed, among it the step of its best checkpoint; None of any other run."""
-        return self._read_json(PACKED) if (self.folder / PACKED).exists() else None
+        return self._read_json(PACKED, Packed) if (self.folder / PACKED).exists() else None
 
     @property
     def lacks(self) -> str:
@@ -106,8 +126,11 @@ class Run:
         if not self.packed:
             return ""
         if self.has_weights():
-            return "packed with weights in half precision, it cannot be trained any further"
-        answers = sorted({measure.question.analysis for measure in stored_measures(self.folder)})
+            return (
+                "packed with weights in half precision, it cannot be trained any further; new log-probabilities "
+                "may differ by 0.01 from the answers that came with it, which are of the original weights"
+            )
+        answers = sorted({measure.question.analysis for measure in self.measures()})
         return (
             "packed without its model, it can neither translate nor answer new questions; it has its logs, its "
             f"vocabulary and {'answers to ' + ', '.join(answers) if answers else 'no stored answers'}"
@@ -118,7 +141,7 @@ class Run:
         """Step of the best checkpoint, also where it was left out of a packed run; None if there was none."""
         if self.packed:
             return self.packed.get("best_step")
-        return load_facts(self._checkpoint("best"))["step"] if self.has_weights() else None
+        return self._facts("best")["step"] if self.has_weights() else None
 
     @property
     def last_step(self) -> int | None:
@@ -126,7 +149,7 @@ class Run:
         if self.packed:
             end = self.metrics("end")
             return int(end["step"].iloc[-1]) if len(end) else None
-        return load_facts(self._checkpoint("last"))["step"] if self.has_weights("last") else None
+        return self._facts("last")["step"] if self.has_weights("last") else None
 
     @property
     def sentences(self) -> ParallelCorpus | None:
@@ -141,22 +164,21 @@ class Run:
             kind: `train` (loss, perplexity, tokens per second, gradient norm, rate), `validation` (BLEU,
                 perplexity) or `end`; every line has `step` and `seconds`.
         """
-        lines = read_log(self.folder / "metrics.jsonl")
+        lines = read_log(self.folder / METRICS, MetricsLine)
         return pd.DataFrame([line for line in lines if line["kind"] == kind]).drop(columns="kind", errors="ignore")
 
     def gradient_norms(self) -> pd.DataFrame:
         """Return the gradient's global norm before clipping at every update: `step`, `norm`."""
-        return pd.DataFrame(read_log(self.folder / "probes/gradient_norm.jsonl"), columns=["step", "norm"])
+        return pd.DataFrame(read_log(self.folder / GRADIENT_NORMS, GradientNormLine), columns=["step", "norm"])
 
     def g_values(self) -> pd.DataFrame:
         """Return g of every sublayer at every validation: `step`, `name`, `side`, `kind`, `depth`, `g`."""
         columns = ["step", "name", "side", "kind", "depth", "g"]
-        return pd.DataFrame(read_log(self.folder / "probes/g.jsonl"), columns=columns)
+        return pd.DataFrame(read_log(self.folder / G_VALUES, GLine), columns=columns)
 
     def embedding_norms(self) -> dict[int, dict[str, np.ndarray]]:
         """Return the length of every word vector, (types,), by use, at every validated step."""
-        files = sorted((self.folder / "probes/embedding_norms").glob("*.npz"))
-        return {int(file.stem): _read_arrays(file) for file in files}
+        return {int(file.stem): _read_arrays(file) for file in self.embedding_norm_files}
 
     def weights(self, which: Which = "best") -> tuple[dict[str, Tensor], dict[str, Any]]:
         """Return named weights and facts (step, BLEU) of a checkpoint.
@@ -165,7 +187,7 @@ class Run:
             RunError: there is no such checkpoint, it is damaged, or the run was packed without it.
         """
         self.check_model()
-        return load_tensors(self._checkpoint(which))
+        return load_tensors(self._checkpoint(which), _FACTS[which])
 
     def check_model(self) -> None:
         """Raise `RunError`, saying what there is instead, if the run was packed without its model."""
@@ -177,7 +199,38 @@ class Run:
 
     def optimiser(self, step: int) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """Return what training needs beside the weights to go on from the last checkpoint."""
-        return load_tensors(self._optimiser(step))
+        return load_tensors(self._optimiser(step), LastFacts)
+
+    @cached_property
+    def notes_folder(self) -> Path:
+        """Where new answers and translations are kept, in folders named as in the run's.
+
+        The run's folder; of a run in the gallery, whose files come with nmtlab, a folder of the cache for these very
+        weights.
+        """
+        if self._notes is None:
+            return self.folder
+        weights = self._checkpoint("best")
+        content = weights.read_bytes() if weights.exists() else b""
+        return self._notes / f"{self.name}-{sha256(content).hexdigest()[:12]}"
+
+    @property
+    def note_folders(self) -> tuple[Path, ...]:
+        """Where answers and translations are found: the run's folder and, if it is another, `notes_folder`."""
+        return tuple(dict.fromkeys((self.folder, self.notes_folder)))
+
+    def note(self, relative: str | Path) -> Path:
+        """Return where something kept with the run is: in its folder, else in `notes_folder`, there or not."""
+        kept = self.folder / relative
+        return kept if kept.exists() else self.notes_folder / relative
+
+    def measures(self) -> list[Measure]:
+        """Return the stored answers of analyses.
+
+        Raises:
+            RunError: a file is damaged.
+        """
+        return [measure for folder in self.note_folders for measure in stored_measures(folder)]
 
     # What follows is for the one process that trains.
 
@@ -190,11 +243,7 @@ class Run:
         """
         if self.packed:
             raise RunError(f"run {self.name!r}: packed, it cannot be trained any further", "train a new run")
-        with (self.folder / ".lock").open("w") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
-                raise RunError(f"run {self.name!r}: another process is training it", "wait for it to end") from error
+        with _held(self.folder):
             yield
 
     def save_best(self, weights: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
@@ -212,14 +261,14 @@ class Run:
                 file.unlink()
 
     def log(self, kind: Literal["train", "validation", "end"], step: int, **values: Any) -> None:
-        append_lines(self.folder / "metrics.jsonl", [{"kind": kind, "step": step, **values}])
+        append_lines(self.folder / METRICS, [{"kind": kind, "step": step, **values}])
 
     def log_gradient_norms(self, norms: Mapping[int, float]) -> None:
         lines = ({"step": step, "norm": norm} for step, norm in norms.items())
-        append_lines(self.folder / "probes/gradient_norm.jsonl", lines)
+        append_lines(self.folder / GRADIENT_NORMS, lines)
 
     def log_g(self, step: int, values: list[dict[str, Any]]) -> None:
-        append_lines(self.folder / "probes/g.jsonl", ({"step": step, **value} for value in values))
+        append_lines(self.folder / G_VALUES, ({"step": step, **value} for value in values))
 
     def save_embedding_norms(self, step: int, norms: Mapping[str, np.ndarray]) -> None:
         path = self.folder / f"probes/embedding_norms/{step:07d}.npz"
@@ -231,23 +280,38 @@ class Run:
 
     def save_translation(self, name: str, lines: list[str]) -> Path:
         """Write translations, a line a sentence, and return where."""
-        path = self.folder / "translations" / name
+        path = self.notes_folder / "translations" / name
         write_text(path, "".join(line.replace("\n", " ") + "\n" for line in lines))
         return path
 
-    def cut_back(self, step: int) -> None:
-        """Forget what was logged after `step`, so that a resumed training does not log it twice."""
-        for log in LOGS:
-            cut_back(self.folder / log, step)
-        for file in (self.folder / "probes/embedding_norms").glob("*.npz"):
+    def cut_back(self, step: int, reported: int | None = None) -> None:
+        """Forget what was logged after `step`, so that a resumed training does not log it twice.
+
+        Args:
+            step: of the checkpoint that training goes on from.
+            reported: last update of the last full line of the log; a line of fewer updates, which a stop leaves, is
+                forgotten with their gradient norms. `step` if not given.
+        """
+        line = step if reported is None else reported
+        limits = {"train": line, "validation": step, "end": -1}
+        keep_lines(self.folder / METRICS, lambda logged: logged["step"] <= limits[logged["kind"]])
+        keep_lines(self.folder / GRADIENT_NORMS, lambda logged: logged["step"] <= line)
+        keep_lines(self.folder / G_VALUES, lambda logged: logged["step"] <= step)
+        for file in self.embedding_norm_files:
             if int(file.stem) > step:
                 file.unlink()
 
-    def _read_json(self, name: str) -> dict[str, Any]:
-        try:
-            return json.loads((self.folder / name).read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise RunError(f"run {self.name!r}: {name} is missing or damaged", "train it again") from error
+    @property
+    def embedding_norm_files(self) -> list[Path]:
+        """The files of `embedding_norms`, named by their step."""
+        files = (self.folder / "probes/embedding_norms").glob("*.npz")
+        return sorted(file for file in files if file.stem.isascii() and file.stem.isdigit())
+
+    def _read_json(self, name: str, kind: type) -> dict[str, Any]:
+        return read_json(self.folder / name, kind, "restore it from a copy, or train the run again")
+
+    def _facts(self, which: Which) -> dict[str, Any]:
+        return load_facts(self._checkpoint(which), _FACTS[which])
 
     def _checkpoint(self, which: Which) -> Path:
         return self.folder / "checkpoints" / f"{which}.safetensors"
@@ -255,24 +319,24 @@ class Run:
     def _optimiser(self, step: int) -> Path:
         return self.folder / "checkpoints" / f"last.optimiser-{step:07d}.safetensors"
 
-    def _is_locked(self) -> bool:
-        lock = self.folder / ".lock"
-        if not lock.exists():
-            return False
-        with lock.open() as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            except OSError:
-                return True
-        return False
+
+@contextmanager
+def _held(folder: Path) -> Iterator[None]:
+    """Hold a run's folder, so that no other process trains or removes it."""
+    held = lock(folder / _LOCK)
+    if held is None:
+        raise RunError(f"run {folder.name!r}: another process is training it", "wait for it to end, or stop it")
+    with held:
+        yield
 
 
 def _read_arrays(path: Path) -> dict[str, np.ndarray]:
-    try:
+    with reading(path, "remove that file; the others are whole"):
+        with ZipFile(path) as members:
+            if sum(member.file_size for member in members.infolist()) > _MAX_ARRAY_BYTES:
+                raise ValueError("larger than any embedding norms")
         with np.load(path, allow_pickle=False) as arrays:
             return dict(arrays)
-    except (OSError, EOFError, ValueError, BadZipFile) as error:
-        raise RunError(f"{path}: damaged", "remove that file; the others are whole") from error
 
 
 def open_run(name: str, workspace: Workspace) -> Run:
@@ -283,11 +347,11 @@ def open_run(name: str, workspace: Workspace) -> Run:
     """
     own = workspace.run_folder(name)
     packed = workspace.gallery / name
-    return Run(packed if packed.is_dir() and not own.exists() else own)
+    return _gallery_run(packed, workspace) if packed.is_dir() and not own.exists() else Run(own)
 
 
-def list_runs(workspace: Workspace) -> tuple[list[Run], list[str]]:
-    """Return the runs and the names of folders that are not whole runs.
+def list_runs(workspace: Workspace) -> tuple[list[Run], dict[str, str]]:
+    """Return the runs and, of folders that cannot be opened as one, by name, what is wrong.
 
     The workspace's own come first, the newest first; then those of the gallery by name, except where a run of one's
     own has the name.
@@ -295,15 +359,37 @@ def list_runs(workspace: Workspace) -> tuple[list[Run], list[str]]:
     own = sorted(_folders(workspace.runs), key=lambda f: (f.stat().st_mtime, f.name), reverse=True)
     names = {folder.name for folder in own}
     gallery = sorted(folder for folder in _folders(workspace.gallery) if folder.name not in names)
-    runs, broken = [], []
+    runs: list[Run] = []
+    broken: dict[str, str] = {}
     for folder in (*own, *gallery):
         try:
-            run = Run(folder)
+            run = Run(folder) if folder.parent == workspace.runs else _gallery_run(folder, workspace)
             _ = run.recipe, run.environment, run.status, run.packed
             runs.append(run)
-        except NmtlabError:
-            broken.append(folder.name)
+        except NmtlabError as error:
+            broken[folder.name] = error.problem
+        except OSError as error:
+            broken[folder.name] = error.strerror or str(error)
     return runs, broken
+
+
+def remove_run(folder: Path) -> None:
+    """Remove a run's folder, whole or damaged; of a link to one, the link alone.
+
+    Raises:
+        RunError: another process is training the run.
+    """
+    if folder.is_symlink():
+        folder.unlink()
+        return
+    with nullcontext() if (folder / _LOCK).is_dir() else _held(folder):
+        # Renamed first: nothing that opens the run meanwhile finds half of it.
+        removed = folder.rename(folder.with_name(f".{folder.name}.{secrets.token_hex(8)}"))
+        shutil.rmtree(removed)
+
+
+def _gallery_run(folder: Path, workspace: Workspace) -> Run:
+    return Run(folder, workspace.cache / "gallery")
 
 
 def _folders(parent: Path) -> list[Path]:

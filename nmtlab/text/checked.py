@@ -15,12 +15,19 @@ class DevText:
     """One or more sets of references."""
 
 
-def checked_corpus(corpus: ParallelCorpus) -> DevText:
-    """Check a whole corpus before anything is learned from it, and return its dev text.
+def checked_corpus(corpus: ParallelCorpus, allow_overlap: bool = False) -> tuple[DevText, dict[str, int]]:
+    """Check a whole corpus before anything is learned from it.
+
+    Args:
+        corpus: to be learned from.
+        allow_overlap: accept pairs of dev and test that are in train too.
+
+    Returns:
+        Its dev text, and by split how many pairs are in train too, where there are any.
 
     Raises:
-        CorpusError: sides of different length, text that cannot be read, no dev text, or dev or test sentences
-            that are in training too.
+        CorpusError: sides of different length, text that cannot be read, no dev text, or dev or test pairs that are
+            in train too and may not.
     """
     for split in ("train", "dev"):
         if split not in corpus.splits:
@@ -29,11 +36,16 @@ def checked_corpus(corpus: ParallelCorpus) -> DevText:
                 "add them, or import the text with 'nmtlab corpus import', which splits it",
             )
     corpus.check()
+    overlap: dict[str, int] = {}
     for split in corpus.splits[1:]:
-        if shared := corpus.overlap(split):
+        shared = corpus.overlap(split)
+        if shared and not allow_overlap:
             raise CorpusError(
                 f"corpus {corpus.name!r}: {len(shared)} pairs of {split} are in train too, the first at {split} line "
                 f"{shared[0]}",
-                "take them out of train, or import the text again with 'nmtlab corpus import', which does",
+                "import the text again with 'nmtlab corpus import', which takes them out of train; to use published "
+                "splits as they are, train with --allow-overlap",
             )
-    return DevText(list(corpus.lines("dev", corpus.source)), corpus.references("dev"))
+        if shared:
+            overlap[split] = len(shared)
+    return DevText(list(corpus.lines("dev", corpus.source)), corpus.references("dev")), overlap

@@ -9,19 +9,22 @@ from hashlib import sha256
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from zlib import crc32
 
 import numpy as np
 from pydantic import BaseModel
 
 from nmtlab.errors import CorpusError
+from nmtlab.files import write_text
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.learning import blocks, usable_pairs
 from nmtlab.text.pipeline import Pipeline
 from nmtlab.text.vocabulary import PAD, SPECIALS, UNK
 
-_FORM = "1"  # of the files: a new form makes new caches
+_FORM = "2"  # of the files: a new form makes new caches
 _META = "meta.json"
 _CHUNK = 1_000_000  # numbers rewritten at a time
+_BLOCK = 1 << 20  # bytes checked at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +93,8 @@ class EncodedCorpus:
         Raises:
             CorpusError: the text cannot be read, or none of its pairs can be used.
         """
-        content = f"{_FORM} {split} {pipeline.checksum()} {corpus.checksum()}"
+        direction = f"{corpus.source}-{corpus.target}"
+        content = f"{_FORM} {split} {direction} {pipeline.checksum()} {corpus.checksum()}"
         folder = cache_folder / sha256(content.encode()).hexdigest()[:32]
         return _read(folder) or _build(folder, pipeline, corpus, split, on_progress or (lambda pairs: None))
 
@@ -122,14 +126,14 @@ class _Meta(BaseModel):
     left_out: dict[str, int]
     source_type: str
     target_type: str
-    sizes: dict[str, int]
+    checksums: dict[str, int]
 
 
 def _read(folder: Path) -> EncodedCorpus | None:
     """Return what is kept in `folder`, or None if it is missing or damaged."""
     try:
         meta = _Meta.model_validate_json((folder / _META).read_bytes())
-        if meta.sizes != _sizes(folder):
+        if meta.checksums != _checksums(folder):
             return None
         source = _mapped(folder, "source", meta.source_type)
         return EncodedCorpus(source, _mapped(folder, "target", meta.target_type), meta.left_out)
@@ -146,8 +150,17 @@ def _map(path: Path, dtype: str) -> np.ndarray:
     return np.asarray(np.memmap(path, dtype, mode="r"))
 
 
-def _sizes(folder: Path) -> dict[str, int]:
-    return {path.name: path.stat().st_size for path in folder.iterdir() if path.name != _META}
+def _checksums(folder: Path) -> dict[str, int]:
+    """Return the CRC-32 of every file but `meta.json`, which is read at the speed of the disk."""
+    return {path.name: _checksum(path) for path in folder.iterdir() if path.name != _META}
+
+
+def _checksum(path: Path) -> int:
+    checksum = 0
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK):
+            checksum = crc32(block, checksum)
+    return checksum
 
 
 def _build(
@@ -197,9 +210,9 @@ def _write(
             _append_copy(folder, name, types[name], side.vocabulary.counts < settings.unk_copy_below)
         _write_offsets(folder, name)
     meta = _Meta(
-        left_out=dict(left_out), source_type=types["source"], target_type=types["target"], sizes=_sizes(folder)
+        left_out=dict(left_out), source_type=types["source"], target_type=types["target"], checksums=_checksums(folder)
     )
-    (folder / _META).write_text(meta.model_dump_json(indent=2), encoding="utf-8")
+    write_text(folder / _META, meta.model_dump_json(indent=2))
 
 
 def _append_copy(folder: Path, side: str, id_type: str, rare: np.ndarray) -> None:
@@ -230,5 +243,9 @@ def _chunks(path: Path, dtype: str) -> Iterator[np.ndarray]:
 
 
 def _append(path: Path, numbers: np.ndarray) -> None:
-    with path.open("ab") as file:
-        numbers.tofile(file)
+    try:
+        with path.open("ab") as file:
+            file.write(np.ascontiguousarray(numbers).data)
+    except OSError as error:
+        error.filename = error.filename or str(path)  # a full disk does not say where it is full
+        raise

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict
 
 from nmtlab.errors import RunError
 from nmtlab.files import replacing
+from nmtlab.reading import read_bytes, reading
 from nmtlab.recipe.text import TextSettings
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.learning import learn_tokenizers, learn_vocabularies
@@ -96,7 +97,8 @@ class Pipeline:
         Raises:
             RunError: a file is missing, or is not as it was saved.
         """
-        manifest = _read_manifest(folder / _MANIFEST)
+        with reading(folder / _MANIFEST, _REMEDY):
+            manifest = _Manifest.model_validate_json(read_bytes(folder / _MANIFEST))
         source = _read_side(folder, manifest, "source")
         target = _read_side(folder, manifest, "target")
         return cls(manifest.settings, source, target)
@@ -219,35 +221,26 @@ def _tokenizer_file(settings: TextSettings, side: str) -> str:
     return "joint.model" if settings.joint else f"{side}.model"
 
 
-def _read_manifest(path: Path) -> _Manifest:
-    content = _read(path)
-    try:
-        return _Manifest.model_validate_json(content)
-    except ValueError:
-        raise RunError(f"{path}: damaged, or of another version of nmtlab", _REMEDY) from None
-
-
 def _read_side(folder: Path, manifest: _Manifest, side: str) -> Side:
     language = getattr(manifest, side)
     name = _tokenizer_file(manifest.settings, side)
-    learned = _read_checked(folder / name, manifest) if name else b""
     path = folder / f"{side}.tsv"
-    vocabulary = Vocabulary.from_tsv(_read_checked(path, manifest).decode(), str(path))
-    if manifest.settings.segmentation != "word":
-        return Side(language, Subwords(learned), vocabulary)
-    truecaser = Truecaser(learned.decode()) if name else None
-    return Side(language, Words(language, truecaser), vocabulary)
+    with reading(path, _REMEDY):
+        vocabulary = Vocabulary.from_tsv(_read_checked(path, manifest).decode(), str(path))
+    if not name:
+        return Side(language, Words(language), vocabulary)
+    with reading(folder / name, _REMEDY):
+        learned = _read_checked(folder / name, manifest)
+        if manifest.settings.segmentation == "word":
+            return Side(language, Words(language, Truecaser(learned.decode())), vocabulary)
+        subwords = Subwords(learned)
+        if subwords.types != vocabulary.types:
+            raise ValueError(f"not the types of {path.name}")
+        return Side(language, subwords, vocabulary)
 
 
 def _read_checked(path: Path, manifest: _Manifest) -> bytes:
-    content = _read(path)
+    content = read_bytes(path)
     if sha256(content).hexdigest() != manifest.files.get(path.name):
         raise RunError(f"{path}: is not as it was saved", _REMEDY)
     return content
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise RunError(f"{path}: cannot be read ({error.strerror})", _REMEDY) from None

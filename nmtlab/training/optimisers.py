@@ -1,11 +1,14 @@
 """Optimisers (thesis 3.2.5.3, 3.3.3.1)."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
+from nmtlab.errors import RunError
 from nmtlab.recipe.training import TrainingSettings
+
+_REMEDY = "use the run's own checkpoint, or train again"
 
 
 def optimiser_for(
@@ -15,3 +18,42 @@ def optimiser_for(
     if settings.optimiser == "adadelta":
         return torch.optim.Adadelta(parameters, rho=0.95, eps=1e-6), ("square_avg", "acc_delta")
     return torch.optim.Adam(parameters, betas=(0.9, 0.999), eps=1e-8, fused=True), ("exp_avg", "exp_avg_sq")
+
+
+def load_moments(
+    optimiser: torch.optim.Optimizer,
+    parameters: Mapping[str, nn.Parameter],
+    kept: Iterable[str],
+    tensors: Mapping[str, Tensor],
+    step: int,
+) -> None:
+    """Give an optimiser the state that it had at a step.
+
+    Fused optimisers read and write a state of another shape beyond its end, so that each is checked here.
+
+    Args:
+        optimiser: of these parameters.
+        parameters: by name.
+        kept: names of what it keeps for each parameter.
+        tensors: the state, as `KEPT.PARAMETER`.
+        step: how many updates there have been.
+
+    Raises:
+        RunError: a tensor is missing, or has another shape or type than its parameter.
+    """
+    for name, parameter in parameters.items():
+        moments = {key: _moment(f"{key}.{name}", tensors, parameter) for key in kept}
+        optimiser.state[parameter] = {**moments, "step": torch.tensor(float(step), device=parameter.device)}
+
+
+def _moment(name: str, tensors: Mapping[str, Tensor], parameter: nn.Parameter) -> Tensor:
+    if name not in tensors:
+        raise RunError(f"optimiser's {name!r}: missing", _REMEDY)
+    tensor = tensors[name]
+    if tensor.shape != parameter.shape or tensor.dtype != parameter.dtype:
+        raise RunError(
+            f"optimiser's {name!r}: {tensor.dtype} of shape {tuple(tensor.shape)}, where its parameter is "
+            f"{parameter.dtype} of shape {tuple(parameter.shape)}",
+            _REMEDY,
+        )
+    return tensor.to(parameter.device)

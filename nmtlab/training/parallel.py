@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TypeVar
 
 import numpy as np
@@ -14,6 +15,10 @@ from nmtlab.text.vocabulary import PAD
 
 T = TypeVar("T")
 
+_STARTED = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")  # what torchrun tells each process
+_PATIENCE = timedelta(days=7)
+"""How long processes wait for each other: the first one prepares a large corpus alone, and decodes dev text alone."""
+
 
 @dataclass(frozen=True)
 class Group:
@@ -21,15 +26,21 @@ class Group:
 
     rank: int = 0
     size: int = 1
+    control: distributed.ProcessGroup | None = None
+    """Sends what is no tensor, and waits, on the CPU: a GPU's collectives give up after minutes and stop the job."""
 
     @classmethod
     def join(cls, device: torch.device) -> "Group":
         """Join the processes that torchrun started, or be alone without it."""
-        if "RANK" not in os.environ:
+        if not all(name in os.environ for name in _STARTED):
             return cls()
+        if device.type == "cuda":
+            torch.cuda.set_device(device)
         if not distributed.is_initialized():
-            distributed.init_process_group("nccl" if device.type == "cuda" else "gloo")
-        return cls(distributed.get_rank(), distributed.get_world_size())
+            gpu = device if device.type == "cuda" else None
+            distributed.init_process_group("nccl" if gpu else "gloo", timeout=_PATIENCE, device_id=gpu)
+        control = distributed.new_group(backend="gloo", timeout=_PATIENCE)
+        return cls(distributed.get_rank(), distributed.get_world_size(), control)
 
     @property
     def is_first(self) -> bool:
@@ -55,5 +66,5 @@ class Group:
         if self.size == 1:
             return value
         box = [value]
-        distributed.broadcast_object_list(box)
+        distributed.broadcast_object_list(box, group=self.control)
         return box[0]

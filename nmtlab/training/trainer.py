@@ -2,9 +2,10 @@
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -15,7 +16,7 @@ from nmtlab.device import choose_device
 from nmtlab.errors import RunError
 from nmtlab.models.build import load_weights
 from nmtlab.models.interface import Pairs, TranslationModel
-from nmtlab.recipe import Recipe
+from nmtlab.recipe import MachineSettings, Recipe
 from nmtlab.runs.environment import environment
 from nmtlab.runs.run import Run
 from nmtlab.text.batches import Batch, Batches
@@ -26,7 +27,7 @@ from nmtlab.text.pipeline import Pipeline
 from nmtlab.text.vocabulary import BOS, EOS, PAD, UNK
 from nmtlab.training.events import Ended, OnEvent, Prepared, Preparing, Progress, Validated, ignore
 from nmtlab.training.losses import Objective
-from nmtlab.training.optimisers import optimiser_for
+from nmtlab.training.optimisers import load_moments, optimiser_for
 from nmtlab.training.parallel import Group
 from nmtlab.training.prepare import learned_table, model_for, needs_table, step_seed
 from nmtlab.training.probes import embedding_norms, g_values
@@ -47,17 +48,20 @@ def train(
     resume: bool = False,
     on_event: OnEvent = ignore,
     should_stop: Callable[[], bool] = lambda: False,
+    allow_overlap: bool = False,
 ) -> Run:
     """Train a model into a run, or go on with one that was interrupted.
 
     Args:
         name: of the run; a new one unless `resume`.
-        recipe: what to train; when resuming, the run's own recipe counts.
+        recipe: what to train; when resuming, the run's own recipe counts, but for processor and threads.
         corpus: what to learn from.
         workspace: where runs and caches are kept.
         resume: continue from the last checkpoint, with the same losses as if nothing had happened.
         on_event: told how far things are.
         should_stop: asked after every update; the training can be resumed after a stop.
+        allow_overlap: accept pairs of dev and test that are in train too; the run notes how many. A run that was begun
+            so is resumed so.
 
     Raises:
         NmtlabError: something a person can mend, before anything is lost.
@@ -68,22 +72,23 @@ def train(
     folder = workspace.run_folder(name)
     if resume:
         run = Run(folder)
-        recipe = run.recipe.model_copy(update={"machine": recipe.machine})
+        _check_same_training(run, corpus, group)
+        recipe, allow_overlap = resumed_recipe(run, recipe.machine), bool(run.environment.get("overlap"))
     elif group.tell(folder.exists()):
         raise RunError(f"run {name!r}: there is one already", "choose another --name, or add --resume to go on with it")
 
     on_event(Preparing("checking the corpus"))
-    dev = checked_corpus(corpus)
+    dev, overlap = checked_corpus(corpus, allow_overlap)
     checksum = corpus.checksum()
     if resume:
-        _check_same_corpus(run, checksum)
+        _check_same_text(run, checksum)
     elif group.is_first:
         on_event(Preparing("learning the vocabulary"))
         recipe = recipe.with_changes(
             {"corpus.name": corpus.name, "corpus.source": corpus.source, "corpus.target": corpus.target}
         )
         pipeline = Pipeline.learn(recipe.text, corpus)
-        Run.create(folder, recipe, environment(checksum, device, group.size), pipeline)
+        Run.create(folder, recipe, environment(checksum, device, group.size, overlap), pipeline)
     group.tell(None)  # the others wait for the run to be made
     run = Run(folder)
     with run.writing() if group.is_first else nullcontext():
@@ -96,11 +101,27 @@ def train(
             on_event(Preparing("aligning words"))
             run.save_translation_table(learned_table(run, encoded))
         group.tell(None)
-        trainer = Trainer(run, run.recipe.model_copy(update={"machine": recipe.machine}), encoded, dev, device, group)
+        trainer = Trainer(run, resumed_recipe(run, recipe.machine), encoded, dev, device, group)
         if resume:
             trainer.restore()
         trainer.train(on_event, should_stop)
     return run
+
+
+def resumed_recipe(run: Run, machine: MachineSettings) -> Recipe:
+    """Return a run's recipe, to be computed on another processor or with other threads, which leave it the same."""
+    kept = run.recipe.machine.model_copy(update={"device": machine.device, "threads": machine.threads})
+    return run.recipe.model_copy(update={"machine": kept})
+
+
+class _Update(NamedTuple):
+    """What an update has come to, until it is reported: sums over this process's rows, and the whole batch's tokens."""
+
+    loss: Tensor
+    nll: Tensor
+    norm: Tensor
+    source_tokens: int
+    target_tokens: int
 
 
 class Trainer:
@@ -131,7 +152,7 @@ class Trainer:
         self.epoch_batches = self.batches.count(0)
         self.seconds_before = 0.0
         self.started = time.perf_counter()
-        self.recent: list[tuple[Tensor, Tensor, Tensor, Batch]] = []
+        self.recent: list[_Update] = []
         self.recent_since = self.started
         self.peak = peak_operations(device, recipe.machine)
 
@@ -149,6 +170,8 @@ class Trainer:
         """Train to the end, to a stop, or until the loss is no longer finite."""
         left_out = self.encoded.left_out
         on_event(Prepared(sum(p.numel() for p in self.model.parameters()), len(self.encoded), left_out, self.updates))
+        if self.recipe.machine.compile:
+            on_event(Preparing("compiling the model, which takes minutes"))
         self.model.train()
         self.recent_since = time.perf_counter()
         status = "finished"
@@ -164,8 +187,10 @@ class Trainer:
             if validates:
                 self._validate(on_event)
                 self._save()
-        if status == "stopped" and self.step and self._report(on_event):
-            self._save()
+        if status == "stopped" and self.step:
+            pending = self.recent
+            if self._report(on_event):
+                self._save(pending)
         if self.group.is_first:
             self.run.log("end", self.step, status=status, seconds=round(self.seconds, 3))
         on_event(Ended(status, self.step, self.schedule.best, self.seconds))
@@ -185,14 +210,11 @@ class Trainer:
                 self.run.cut_back(0)
             return  # interrupted before its first checkpoint: it begins again
         weights, facts = self.run.weights("last")
-        optimiser, _ = self.run.optimiser(facts["step"])
+        optimiser, same_facts = self.run.optimiser(facts["step"])
+        if facts != same_facts:
+            raise RunError(f"run {self.run.name!r}: its optimiser's state is of another checkpoint", "train it again")
         load_weights(self.model, weights)
-        for name, parameter in self.parameters.items():
-            moments = {key: optimiser[f"{key}.{name}"].to(self.device) for key in self.moments}
-            self.optimiser.state[parameter] = {
-                **moments,
-                "step": torch.tensor(float(facts["step"]), device=self.device),
-            }
+        load_moments(self.optimiser, self.parameters, self.moments, optimiser, facts["step"])
         self.step, self.epoch, self.batch = facts["step"], facts["epoch"], facts["batch"]
         self.stream = self.batches.epoch(self.epoch, self.batch)
         self.epoch_batches = self.batches.count(self.epoch)
@@ -201,8 +223,15 @@ class Trainer:
         self.schedule = replace(
             self.schedule, **{key: facts[key] for key in ("factor", "since_best", "evaluations")}, best=best
         )
+        self.recent = [self._noted(*values) for values in facts.get("pending", [])]
         if self.group.is_first:
-            self.run.cut_back(self.step)
+            self.run.cut_back(self.step, facts.get("reported"))
+
+    def _noted(self, loss: float, nll: float, norm: float, source_tokens: int, target_tokens: int) -> _Update:
+        """Return an update that a stop has noted; what was summed over the processes is the first one's."""
+        sums = (loss, nll) if self.group.is_first else (0.0, 0.0)
+        numbers = torch.tensor((*sums, norm), dtype=torch.float64, device=self.device)
+        return _Update(*numbers, source_tokens, target_tokens)
 
     def _validates(self) -> bool:
         """Return whether it is time for an evaluation: after so many updates, or at the end of a pass over the text."""
@@ -235,7 +264,7 @@ class Trainer:
             parameters["lr"] = self.schedule.rate(self.step)
         self.optimiser.step()
         self.optimiser.zero_grad(set_to_none=True)
-        self.recent.append((loss.detach(), nll.detach(), norm, batch))
+        self.recent.append(_Update(loss.detach(), nll.detach(), norm, batch.source_tokens, batch.target_tokens))
 
     def _precision(self) -> AbstractContextManager:
         if self.recipe.machine.precision == "fp32":
@@ -246,11 +275,9 @@ class Trainer:
         """Log the updates since the last report; return whether all of them were finite."""
         if not self.recent:
             return True
-        sums = self.group.sum(
-            torch.stack([torch.stack((loss, nll)) for loss, nll, _, _ in self.recent]).double().sum(0)
-        )
-        norms = [norm.item() for _, _, norm, _ in self.recent]
-        tokens = sum(batch.target_tokens for *_, batch in self.recent)
+        sums = self.group.sum(_losses(self.recent).sum(0))
+        norms = [update.norm.item() for update in self.recent]
+        tokens = sum(update.target_tokens for update in self.recent)
         now = time.perf_counter()
         first = self.step - len(norms) + 1
         progress = Progress(
@@ -276,8 +303,7 @@ class Trainer:
         """Return the share of the GPUs' arithmetic that the updates since the last report have used."""
         if self.peak is None:
             return None
-        sizes = ((batch.source_tokens, batch.target_tokens) for *_, batch in self.recent)
-        operations = sum(update_operations(self.model, *both) for both in sizes)
+        operations = sum(update_operations(self.model, u.source_tokens, u.target_tokens) for u in self.recent)
         return operations / (seconds * self.peak * self.group.size)
 
     def _log(self, progress: Progress, norms: dict[int, float]) -> None:
@@ -312,7 +338,9 @@ class Trainer:
         on_event(Validated(self.step, bleu, perplexity, self.schedule.best, self.seconds, self._seconds_left()))
         self.recent_since = time.perf_counter()
 
-    def _save(self) -> None:
+    def _save(self, pending: Sequence[_Update] = ()) -> None:
+        """Save all that is needed to go on; `pending` are the updates since the last full line of the log."""
+        losses = self.group.sum(_losses(pending)).tolist() if pending else []
         if not self.group.is_first:
             return
         moments = {
@@ -330,6 +358,11 @@ class Trainer:
             "best": None if best == -math.inf else best,
             "since_best": self.schedule.since_best,
             "evaluations": self.schedule.evaluations,
+            "reported": self.step - len(pending),
+            "pending": [
+                (*sums, update.norm.item(), update.source_tokens, update.target_tokens)
+                for sums, update in zip(losses, pending, strict=True)
+            ],
         }
         self.run.save_last(self._weights(), moments, facts)
 
@@ -352,6 +385,26 @@ def _word_dropout(pairs: Pairs, share: float) -> Pairs:
     return replace(pairs, source=dropped(pairs.source), target_input=dropped(pairs.target_input))
 
 
-def _check_same_corpus(run: Run, checksum: str) -> None:
-    if run.environment["corpus_checksum"] != checksum:
+def _losses(updates: Sequence[_Update]) -> Tensor:
+    """Return loss and negative log-likelihood of updates, (updates, 2) float64."""
+    return torch.stack([torch.stack((update.loss, update.nll)).double() for update in updates])
+
+
+def _check_same_training(run: Run, corpus: ParallelCorpus, group: Group) -> None:
+    languages = run.recipe.corpus
+    if (corpus.source, corpus.target) != (languages.source, languages.target):
+        raise RunError(
+            f"run {run.name!r}: translates {languages.source} to {languages.target}, the corpus was opened as "
+            f"{corpus.source} to {corpus.target}",
+            f"resume it with --source {languages.source} --target {languages.target}, or without both",
+        )
+    if group.size != (begun := run.environment.get("processes", 1)):
+        raise RunError(
+            f"run {run.name!r}: begun by {begun} processes, which draw other dropout than {group.size}",
+            f"resume it with {begun}" + (" under torchrun" if begun > 1 else ""),
+        )
+
+
+def _check_same_text(run: Run, checksum: str) -> None:
+    if run.environment.get("corpus_checksum") != checksum:
         raise RunError(f"run {run.name!r}: it was begun on other text", "resume it on the corpus it was begun on")

@@ -203,7 +203,7 @@ def test_a_damaged_answer_is_named_and_asked_anew_once_it_is_removed(run, tiny_c
     path.write_bytes(path.read_bytes()[:200])
     with pytest.raises(RunError) as caught:
         measure(run, lengths, corpus=tiny_corpus)
-    assert str(caught.value) == f"{path}: damaged; remove that file; a run that has its weights is measured again"
+    assert str(caught.value).startswith(f"{path}: damaged or truncated (")
     path.unlink()
     pd.testing.assert_frame_equal(measure(run, lengths, corpus=tiny_corpus), first)
 
@@ -325,3 +325,22 @@ def test_a_long_answer_survives_its_process_being_killed(run, tmp_path, monkeypa
     assert measure_by_sentence(run, squares)["square"].tolist() == [number**2 for number in range(12)]
     # Sentence 4 was under way, and that of number 3 was not whole on the disk.
     assert (run.folder / "asked").read_text().split() == [str(n) for n in (0, 1, 2, 3, 4, *range(3, 12))]
+
+
+# Where nothing can be written
+
+
+@pytest.fixture
+def read_only(run) -> Run:
+    """A run whose folder takes no new files, as on a disk that may only be read."""
+    (run.folder / "measures").write_text("in the way", encoding="utf-8")
+    return run
+
+
+def test_an_answer_that_cannot_be_stored_is_given_all_the_same(read_only, run, tiny_corpus):
+    first, second = (measure(read_only, lengths, corpus=tiny_corpus) for _ in range(2))
+    pd.testing.assert_frame_equal(first, second)
+    assert len(CALLS) == 2
+    rows = measure_by_sentence(read_only, word_rows, corpus=tiny_corpus, split="dev")
+    assert len(rows) > 10
+    assert os.listdir(run.folder).count("measures") == 1

@@ -26,9 +26,9 @@ def test_runs_come_by_system_and_r_with_their_last_epoch_and_best_bleu(make_run)
     free = make_run("free", fixnorm=True, fix_hidden=False, radius=5.0)
     for run in (small, large, lexical):
         for step, perplexity in ((100, 90.0), (200, 8.0), (300, 4.0), (350, 16.0)):
-            run.log("train", step, loss=1.0, perplexity=perplexity)
+            run.log("train", step, loss=1.0, perplexity=perplexity, seconds=1.0)
         for step, bleu in ((100, 3.0), (200, 13.6), (350, 11.0)):
-            run.log("validation", step, bleu=bleu, perplexity=9.0)
+            run.log("validation", step, bleu=bleu, perplexity=9.0, seconds=1.0)
     frame = radius_table([large, lexical, free, small])
     assert frame[["system", "radius", "run"]].to_numpy().tolist() == [
         ["fixnorm", 3.0, "small"], ["fixnorm", 7.0, "large"], ["fixnorm+lex", 3.5, "lexical"],
@@ -45,9 +45,9 @@ def test_runs_come_by_system_and_r_with_their_last_epoch_and_best_bleu(make_run)
 
 def test_before_the_second_evaluation_all_updates_count(make_run):
     run = make_run("young", fixnorm=True)
-    run.log("train", 10, perplexity=100.0)
-    run.log("train", 20, perplexity=25.0)
-    run.log("validation", 20, bleu=0.5)
+    run.log("train", 10, loss=1.0, perplexity=100.0, seconds=1.0)
+    run.log("train", 20, loss=1.0, perplexity=25.0, seconds=1.0)
+    run.log("validation", 20, bleu=0.5, seconds=1.0)
     frame = radius_table([run])
     assert frame.loc[0, "train_perplexity"] == pytest.approx(50.0)
     assert frame.loc[0, "dev_bleu"] == 0.5

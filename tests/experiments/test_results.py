@@ -95,12 +95,13 @@ def test_systems_are_tested_against_the_baseline_of_their_own_seed(grid):
 def test_train_perplexity_is_that_of_the_last_pass(grid, tmp_path):
     name = cells_of(grid.table, "tiny")[0].run
     shutil.copytree(grid.workspace.run_folder(name), tmp_path / "run")
+    more = {"loss": 1.0, "seconds": 1.0}
     lines = [
-        {"kind": "train", "step": 10, "perplexity": 99.0},
-        {"kind": "validation", "step": 12, "bleu": 1.0},
-        {"kind": "train", "step": 20, "perplexity": 8.0},  # ten updates after the line before
-        {"kind": "train", "step": 25, "perplexity": 2.0},  # five
-        {"kind": "validation", "step": 25, "bleu": 2.0},
+        {"kind": "train", "step": 10, "perplexity": 99.0, **more},
+        {"kind": "validation", "step": 12, "bleu": 1.0, "seconds": 1.0},
+        {"kind": "train", "step": 20, "perplexity": 8.0, **more},  # ten updates after the line before
+        {"kind": "train", "step": 25, "perplexity": 2.0, **more},  # five
+        {"kind": "validation", "step": 25, "bleu": 2.0, "seconds": 1.0},
         {"kind": "end", "step": 25, "status": "finished", "seconds": 1.0},
     ]
     (tmp_path / "run/metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")

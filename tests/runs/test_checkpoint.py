@@ -31,7 +31,7 @@ def problem(path) -> str:
         load_tensors(path)
     message = str(caught.value)
     assert "\n" not in message
-    assert message.startswith("run/checkpoints/best.safetensors: ")
+    assert message.startswith(f"{path}: ")
     return message
 
 

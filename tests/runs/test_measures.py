@@ -98,7 +98,7 @@ def test_a_truncated_answer_is_named(stored, tmp_path):
     for size in range(0, len(content), 97):
         stored.path.write_bytes(content[:size])
         for read in (stored.frame, lambda: stored_measures(tmp_path / "run")):
-            assert problem(read).startswith(f"{stored.path}: damaged; remove that file; a run that has its weights")
+            assert problem(read).startswith(f"{stored.path}: damaged or truncated (")
 
 
 def test_values_with_a_flipped_bit_are_not_taken_for_the_answer(stored):
@@ -119,9 +119,9 @@ def test_values_with_a_flipped_bit_are_not_taken_for_the_answer(stored):
 def test_a_table_that_is_no_answer_or_that_of_another_question_is_named(stored, tmp_path):
     foreign = stored.path.with_name("mine.parquet")
     pq.write_table(pa.table({"a": [1]}), foreign)
-    assert problem(stored_measures, tmp_path / "run").startswith(f"{foreign}: damaged; remove that file")
+    assert problem(stored_measures, tmp_path / "run").startswith(f"{foreign}: damaged or truncated (")
     stored.path.rename(foreign)
-    assert problem(stored_measures, tmp_path / "run").startswith(f"{foreign}: damaged; remove that file")
+    assert problem(stored_measures, tmp_path / "run").startswith(f"{foreign}: damaged or truncated (")
 
 
 def test_on_a_full_disk_the_answer_before_is_kept(stored, tmp_path):
@@ -160,7 +160,9 @@ def test_a_damaged_line_of_a_growing_answer_is_named(tmp_path, line):
         with growing(log):
             pass
 
-    assert problem(read) == f"{log}: damaged; remove that file; it is then measured from the first sentence on"
+    message = problem(read)
+    assert message.startswith(f"{log}: damaged or truncated (")
+    assert message.endswith("); remove that file; it is then measured from the first sentence on")
 
 
 def test_an_answer_is_grown_by_one_at_a_time(tmp_path):

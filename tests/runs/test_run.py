@@ -1,11 +1,13 @@
 """A run's folder: written whole, read lazily, by one writer at a time."""
 
+import fcntl
 import os
 import re
 import shutil
 import socket
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +15,10 @@ import pytest
 import torch
 from full_disk import files_of_at_most
 
+import nmtlab
 from nmtlab.errors import CorpusError, NmtlabError, RecipeError, RunError
 from nmtlab.recipe import load_recipe
+from nmtlab.runs.environment import environment
 from nmtlab.runs.log import append_lines, read_log
 from nmtlab.runs.run import Run, list_runs, open_run
 from nmtlab.systems import open_system
@@ -66,10 +70,10 @@ def test_training_refuses_such_a_name_before_it_does_anything(tiny_corpus, tiny_
 
 def test_a_new_run_has_its_recipe_its_environment_and_its_vocabulary(tiny_corpus, tiny_recipe, workspace):
     pipeline = Pipeline.learn(tiny_recipe.text, tiny_corpus)
-    run = Run.create(workspace.runs / "new", tiny_recipe, {"machine": "small"}, pipeline)
+    run = Run.create(workspace.runs / "new", tiny_recipe, {"machine": {"cores": 2}}, pipeline)
     assert os.listdir(workspace.runs) == ["new"]
     assert run.recipe == tiny_recipe
-    assert run.environment == {"machine": "small"}
+    assert run.environment == {"machine": {"cores": 2}}
     assert run.pipeline.checksum() == pipeline.checksum()
     assert run.status == "interrupted"
     assert not run.has_weights("best")
@@ -81,7 +85,7 @@ def test_a_new_run_has_its_recipe_its_environment_and_its_vocabulary(tiny_corpus
 def test_on_a_full_disk_no_run_is_made_at_all(size, tiny_corpus, tiny_recipe, workspace):
     pipeline = Pipeline.learn(tiny_recipe.text, tiny_corpus)
     with files_of_at_most(size), pytest.raises(OSError, match="too large"):
-        Run.create(workspace.runs / "new", tiny_recipe, {"machine": "x" * 2000}, pipeline)
+        Run.create(workspace.runs / "new", tiny_recipe, {"machine": {"processor": "x" * 2000}}, pipeline)
     assert files(workspace.runs) == []
     Run.create(workspace.runs / "new", tiny_recipe, {}, pipeline)
 
@@ -213,7 +217,7 @@ def test_runs_are_listed_newest_first_and_folders_that_are_no_whole_runs_are_nam
 
 
 def test_without_a_runs_folder_there_are_no_runs(workspace):
-    assert list_runs(workspace) == ([], [])
+    assert list_runs(workspace) == ([], {})
 
 
 def test_arrays_that_would_execute_something_when_read_are_refused(copied, tmp_path):
@@ -293,19 +297,21 @@ def test_a_run_is_training_while_another_process_holds_it_and_interrupted_when_t
 
 # Checkpoints that belong together
 
+FACTS = {"epoch": 0, "batch": 1, "seconds": 1.0, "factor": 1.0, "best": None, "since_best": 0, "evaluations": 0}
+
 
 @pytest.mark.parametrize("too_large", ["weights", "optimiser"])
 def test_the_last_checkpoint_and_its_optimiser_are_replaced_together(too_large, workspace, tiny_corpus, tiny_recipe):
     run = Run.create(workspace.runs / "run", tiny_recipe, {}, Pipeline.learn(tiny_recipe.text, tiny_corpus))
-    run.save_last({"w": torch.ones(4)}, {"exp_avg.w": torch.ones(4)}, {"step": 10})
+    run.save_last({"w": torch.ones(4)}, {"exp_avg.w": torch.ones(4)}, FACTS | {"step": 10})
     weights = {"w": torch.zeros(5000 if too_large == "weights" else 4)}
     optimiser = {"exp_avg.w": torch.zeros(5000 if too_large == "optimiser" else 4)}
     with files_of_at_most(4096), pytest.raises(RunError, match=r"safetensors: could not be written"):
-        run.save_last(weights, optimiser, {"step": 20})
+        run.save_last(weights, optimiser, FACTS | {"step": 20})
     kept, facts = run.weights("last")
     moments, _ = run.optimiser(facts["step"])
     assert (facts["step"], kept["w"].tolist(), moments["exp_avg.w"].tolist()) == (10, [1] * 4, [1] * 4)
-    run.save_last(weights, optimiser, {"step": 20})
+    run.save_last(weights, optimiser, FACTS | {"step": 20})
     assert files(run.folder / "checkpoints") == ["last.optimiser-0000020.safetensors", "last.safetensors"]
 
 
@@ -342,3 +348,31 @@ def test_a_disk_that_fills_up_while_training_loses_nothing(tmp_path, tiny_corpus
 def test_a_saved_translation_has_a_line_for_each_sentence(copied):
     path = copied.save_translation("mine.txt", ["a", "", "two\nlines"])
     assert path.read_text(encoding="utf-8") == "a\n\ntwo lines\n"
+
+
+def test_a_look_at_the_status_does_not_keep_a_training_from_resuming(copied):
+    """As a page does that polls: it holds the lock for a moment."""
+    looking = (copied.folder / ".lock").open()
+    fcntl.flock(looking, fcntl.LOCK_SH)
+    threading.Timer(0.2, looking.close).start()
+    with copied.writing():
+        assert copied.status == "finished"
+
+
+# Where it was made
+
+
+def test_the_commit_is_that_of_nmtlab_and_not_of_a_repository_that_it_is_installed_in(tmp_path, monkeypatch):
+    def git(*words: str) -> None:
+        subprocess.run(["git", "-C", str(tmp_path), *words], check=True, capture_output=True)
+
+    package = tmp_path / "nmtlab"
+    package.mkdir()
+    (package / "__init__.py").write_text("", encoding="utf-8")
+    git("init")
+    git("-c", "user.name=a", "-c", "user.email=a@b", "commit", "--allow-empty", "-m", "another project")
+    monkeypatch.setattr(nmtlab, "__file__", str(package / "__init__.py"))
+    assert environment("", torch.device("cpu"))["code"] == {}
+    git("add", "nmtlab")
+    git("-c", "user.name=a", "-c", "user.email=a@b", "commit", "-m", "nmtlab")
+    assert len(environment("", torch.device("cpu"))["code"]["commit"]) == 40

@@ -3,6 +3,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from full_disk import files_of_at_most
 
 from nmtlab.errors import CorpusError
 from nmtlab.recipe.text import TextSettings
@@ -128,7 +129,14 @@ def test_other_text_another_split_or_another_pipeline_are_encoded_for_themselves
     assert len(list(cache.iterdir())) == 4
 
 
-@pytest.mark.parametrize("damage", ["missing", "cut off", "longer"])
+DAMAGE = {
+    "cut off": lambda content: content[:-1],
+    "longer": lambda content: content + b"x",
+    "flipped": lambda content: content[:-1] + bytes([content[-1] ^ 1]),
+}
+
+
+@pytest.mark.parametrize("damage", ["missing", *DAMAGE])
 def test_a_damaged_cache_is_built_again(damage, pipeline, corpus, tmp_path):
     whole = sentences(EncodedCorpus.open(tmp_path, pipeline, corpus).target_side)
     names = [path.relative_to(tmp_path) for path in tmp_path.glob("*/*")]
@@ -138,10 +146,30 @@ def test_a_damaged_cache_is_built_again(damage, pipeline, corpus, tmp_path):
         content = path.read_bytes()
         path.unlink()
         if damage != "missing":
-            path.write_bytes(content[:-1] if damage == "cut off" else content + b"x")
+            path.write_bytes(DAMAGE[damage](content))
         assert sentences(EncodedCorpus.open(tmp_path, pipeline, corpus).target_side) == whole
         assert path.read_bytes() == content
     assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_the_two_directions_of_a_text_are_encoded_for_themselves(tmp_path):
+    write_lines(tmp_path / "train.xx", ["ba de", "de"])
+    write_lines(tmp_path / "train.yy", ["pi", "pi ra"])
+    there, back = (ParallelCorpus.open(tmp_path, *languages) for languages in (("xx", "yy"), ("yy", "xx")))
+    pipeline = Pipeline.learn(WORDS, there)
+    first = EncodedCorpus.open(tmp_path / "cache", pipeline, there)
+    swapped = EncodedCorpus.open(tmp_path / "cache", pipeline, back)
+    assert sentences(first.source_side) != sentences(swapped.source_side)
+    again = EncodedCorpus.open(tmp_path / "cache", pipeline, there)
+    assert sentences(again.source_side) == sentences(first.source_side)
+
+
+@pytest.mark.parametrize("size", [0, 300])
+def test_on_a_full_disk_the_file_is_named_and_nothing_is_left(size, pipeline, corpus, tmp_path):
+    with files_of_at_most(size), pytest.raises(OSError, match=r"source\.ids") as caught:
+        EncodedCorpus.open(tmp_path, pipeline, corpus)
+    assert caught.value.strerror
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_two_who_build_the_same_at_once_both_get_it(pipeline, corpus, tmp_path):

@@ -118,7 +118,7 @@ def test_a_missing_or_damaged_file_is_named(name, damage, learned, tmp_path):
 
 
 def test_a_folder_without_a_pipeline_is_named(tmp_path):
-    with pytest.raises(RunError, match=r"nowhere.pipeline\.json: cannot be read \(No such file"):
+    with pytest.raises(RunError, match=r"nowhere.pipeline\.json: missing; restore it"):
         Pipeline.load(tmp_path / "nowhere")
 
 

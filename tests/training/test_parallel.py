@@ -3,8 +3,11 @@
 import os
 import subprocess
 import sys
+from datetime import timedelta
 
 import numpy as np
+import torch
+import torch.distributed as distributed
 
 from nmtlab.runs.run import Run
 from nmtlab.text.batches import Batch
@@ -47,3 +50,27 @@ def test_a_process_without_rows_trains_on_no_token():
     share = Group(1, 2).share(batch)
     assert share.source.shape == (1, 2)
     assert share.target_tokens == 0
+
+
+def test_variables_that_a_cluster_has_left_do_not_make_a_group(monkeypatch):
+    monkeypatch.setenv("RANK", "0")
+    assert Group.join(torch.device("cpu")) == Group()
+
+
+def test_on_gpus_each_process_takes_its_own_and_none_gives_up_on_the_first_one(monkeypatch):
+    """There is no GPU here: what torch is asked for is looked at instead."""
+    asked = {}
+    for name, value in (("RANK", "1"), ("WORLD_SIZE", "2"), ("MASTER_ADDR", "127.0.0.1"), ("MASTER_PORT", "1")):
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(torch.cuda, "set_device", lambda device: asked.update(device=device))
+    monkeypatch.setattr(distributed, "is_initialized", lambda: False)
+    monkeypatch.setattr(
+        distributed, "init_process_group", lambda backend, **more: asked.update(backend=backend, **more)
+    )
+    monkeypatch.setattr(distributed, "new_group", lambda **more: asked.update(control=more))
+    monkeypatch.setattr(distributed, "get_rank", lambda: 1)
+    monkeypatch.setattr(distributed, "get_world_size", lambda: 2)
+    assert Group.join(torch.device("cuda", 1)).rank == 1
+    assert (asked["backend"], asked["device"], asked["device_id"]) == ("nccl", torch.device("cuda", 1), asked["device"])
+    assert asked["control"]["backend"] == "gloo"  # what is no tensor, and long waits, stay away from the GPU
+    assert min(asked["timeout"], asked["control"]["timeout"]) >= timedelta(days=1)

@@ -1,0 +1,93 @@
+"""What the JSON in a run's folder must hold to be understood; fields that are not named here are kept as they are."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, RootModel
+
+
+class _Facts(BaseModel):
+    model_config = ConfigDict(extra="allow", strict=True)
+
+
+class Environment(_Facts):
+    """`environment.json`: what the run was made with."""
+
+    corpus_checksum: str = ""
+    processes: int = Field(1, ge=1)
+    overlap: dict[str, int] = {}
+    code: dict[str, Any] = {}
+    machine: dict[str, Any] = {}
+
+
+class Packed(_Facts):
+    """`packed.json`: what was noted when the run was packed."""
+
+    best_step: NonNegativeInt | None = None
+
+
+class BestFacts(_Facts):
+    """Of the best checkpoint."""
+
+    step: NonNegativeInt
+
+
+class LastFacts(_Facts):
+    """Of the last checkpoint: where training goes on."""
+
+    step: NonNegativeInt
+    epoch: NonNegativeInt
+    batch: NonNegativeInt
+    seconds: float = Field(ge=0)
+    factor: float
+    best: float | None
+    since_best: NonNegativeInt
+    evaluations: NonNegativeInt
+    reported: NonNegativeInt | None = None
+    pending: list[Annotated[list[float], Field(min_length=5, max_length=5)]] = []
+
+
+class _Train(_Facts):
+    kind: Literal["train"]
+    step: NonNegativeInt
+    loss: float
+    perplexity: float
+    seconds: float
+
+
+class _Validation(_Facts):
+    kind: Literal["validation"]
+    step: NonNegativeInt
+    bleu: float
+    perplexity: float | None = None
+    seconds: float
+
+
+class _End(_Facts):
+    kind: Literal["end"]
+    step: NonNegativeInt
+    status: Literal["finished", "stopped", "diverged"]
+    seconds: float
+
+
+class MetricsLine(RootModel):
+    """A line of `metrics.jsonl`."""
+
+    root: _Train | _Validation | _End = Field(discriminator="kind")
+
+
+class GradientNormLine(_Facts):
+    """A line of `probes/gradient_norm.jsonl`."""
+
+    step: NonNegativeInt
+    norm: float
+
+
+class GLine(_Facts):
+    """A line of `probes/g.jsonl`."""
+
+    step: NonNegativeInt
+    name: str
+    side: str
+    kind: str
+    depth: NonNegativeInt
+    g: float
