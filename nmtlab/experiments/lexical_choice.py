@@ -124,6 +124,22 @@ LEXICAL_CHOICE = replace(
 )  # fmt: skip
 
 
+# The thesis' program drops units of the source embeddings before the lexical module reads them; its text does not say.
+LEXICON_DROPOUT = Table(
+    name="lexicon-dropout",
+    title="Source embeddings whole, or dropped out, in the lexical module",
+    rows=(TU_EN, QAA_EN),
+    systems=(
+        FIXNORM_LEX,
+        replace(FIXNORM_LEX, name="fixnorm+lex, dropped", changes={"model.lexicon_reads_dropped": True}),
+    ),
+    measures=(TEST_BLEU, RARE_RECALL),
+    baseline="fixnorm+lex",
+    changes=WORDS,
+    published=False,
+)
+
+
 def _with_radius(system: System, radius: float) -> System:
     return replace(system, name=f"{system.name} r={radius:g}", changes={"model.radius": radius})
 

@@ -4,7 +4,14 @@ from nmtlab.errors import NmtlabError
 from nmtlab.experiments.declaration import Table
 from nmtlab.experiments.empty_translations import AMBIGUITY, FAVOURITES
 from nmtlab.experiments.length_planning import LENGTH_PLANNING, UNSEEN_LENGTHS
-from nmtlab.experiments.lexical_choice import LEXICAL_CHOICE, TABLE_3_4, TABLE_3_6, TABLE_3_8, TABLE_3_10
+from nmtlab.experiments.lexical_choice import (
+    LEXICAL_CHOICE,
+    LEXICON_DROPOUT,
+    TABLE_3_4,
+    TABLE_3_6,
+    TABLE_3_8,
+    TABLE_3_10,
+)
 from nmtlab.experiments.normalisation import (
     FIGURE_3_5,
     FIGURE_3_7,
@@ -17,7 +24,7 @@ from nmtlab.experiments.normalisation import (
 )
 
 TABLES: tuple[Table, ...] = (
-    TABLE_3_4, TABLE_3_6, TABLE_3_8, TABLE_3_10, LEXICAL_CHOICE,
+    TABLE_3_4, TABLE_3_6, TABLE_3_8, TABLE_3_10, LEXICAL_CHOICE, LEXICON_DROPOUT,
     TABLE_3_12, TABLE_3_13, TABLE_3_14, TABLE_3_15, TABLE_3_17, FIGURE_3_5, FIGURE_3_7, GRADIENTS,
     FAVOURITES, AMBIGUITY, LENGTH_PLANNING, UNSEEN_LENGTHS,
 )  # fmt: skip

@@ -119,6 +119,7 @@ def _recurrent(
             backwards=stack(s.layers - half if s.bidirectional else s.layers),
             forwards=stack(half) if s.bidirectional else None,
             dropout=dropout,
+            lexicon_reads_dropped=s.lexicon_reads_dropped,
         ),
         target_embedding=WordEmbedding(len(allowed), s.d_model, fixnorm=False),
         cells=[CELLS[s.cell](s.d_model, s.d_model, s.layer_norm) for _ in range(s.layers)],

@@ -28,13 +28,20 @@ class Encoder(nn.Module):
         backwards: layers that read backwards.
         forwards: layers that read forwards; their outputs are added to the others'. None: there are none.
         dropout: of the embeddings.
+        lexicon_reads_dropped: whether the memory has the embeddings after their dropout, or whole.
     """
 
     def __init__(
-        self, embedding: WordEmbedding, backwards: Stack, forwards: Stack | None, dropout: SequenceDropout
+        self,
+        embedding: WordEmbedding,
+        backwards: Stack,
+        forwards: Stack | None,
+        dropout: SequenceDropout,
+        lexicon_reads_dropped: bool,
     ) -> None:
         super().__init__()
         self.embedding = embedding
+        self.lexicon_reads_dropped = lexicon_reads_dropped
         self.backwards = backwards
         self.forwards = forwards
         self.dropout = dropout
@@ -55,7 +62,7 @@ class Encoder(nn.Module):
             more, more_states = self.forwards(x, lengths)
             outputs, states = outputs + more, states + more_states
         mask = torch.zeros_like(padding, dtype=outputs.dtype).masked_fill_(padding, -math.inf).unsqueeze(1)
-        return Memory(outputs, outputs, mask, embedded, words), states
+        return Memory(outputs, outputs, mask, x if self.lexicon_reads_dropped else embedded, words), states
 
 
 def _without_end(source: Tensor) -> Tensor:
@@ -72,7 +79,7 @@ class Memory:
     Args:
         keys, values: (B, S, D); the keys are projected once, when decoding starts.
         mask: (B, 1, S), -inf at padding and at EOS.
-        embedded: (B, S, D) source embeddings.
+        embedded: (B, S, D) source embeddings as the lexical module reads them.
         source: (B, S) ids.
     """
 

@@ -43,6 +43,9 @@ class RnnSettings(Section):
     lexicon: Literal["none", "module", "table"] = "none"
     """The jointly trained lexical module (thesis 3.2.4), or a fixed table from word alignment (Arthur et al. 2016)."""
 
+    lexicon_reads_dropped: bool = False
+    """Whether the lexical module reads source embeddings after dropout, as the thesis' program does, or whole."""
+
     dropout: float = Field(0.2, ge=0, lt=1)
     """Share of units dropped between layers, never from one position to the next unless variational."""
 

@@ -316,6 +316,20 @@ def test_dropout_changes_training_and_nothing_else(choices):
     assert torch.equal(first, log_probs(model, pairs()))
 
 
+def test_the_lexical_module_reads_whole_source_embeddings_or_the_encoders_dropped_ones():
+    source = torch.tensor([[4, 5, 6, EOS]])
+    choices = {"fixnorm": True, "lexicon": "module", "dropout": 0.5}
+    for dropped in (False, True):
+        model = recurrent(lexicon_reads_dropped=dropped, **choices).train()
+        memory, _ = model.encoder(source)
+        embedded = memory.embedded[0, :3]
+        whole = model.encoder.embedding.table(source[0, :3])
+        kept = embedded != 0
+        assert kept.all() != dropped
+        torch.testing.assert_close(embedded[kept], whole[kept] * (2 if dropped else 1))
+        assert torch.equal(model.eval().encoder(source)[0].embedded[0, :3], whole)
+
+
 def test_the_state_goes_on_undropped_between_positions_unless_dropout_is_variational():
     batch = Pairs.from_arrays(np.array([[5, 2]]), np.array([[9, 10, 5, 11, 2]]))
     for variational in (False, True):
