@@ -34,6 +34,12 @@ MaxWords = Annotated[int, typer.Option(min=1, help="Pairs with more words on eit
 MaxRatio = Annotated[
     float, typer.Option(min=0, help="Pairs with one side this many times longer are dropped; 0 for none.")
 ]
+AllowOverlap = Annotated[
+    bool,
+    typer.Option(
+        "--allow-overlap", help="Keep what train shares with published dev and test sets; see 'nmtlab train'."
+    ),
+]
 
 
 @import_app.command("text")
@@ -55,6 +61,7 @@ def import_text_(
     split_by: By = "target",
     max_words: MaxWords = 250,
     max_ratio: MaxRatio = 0.0,
+    allow_overlap: AllowOverlap = False,
 ) -> None:
     """Import two aligned text files (plain, .gz or .xz)."""
     from nmtlab.text.cleaning import Limits
@@ -64,7 +71,7 @@ def import_text_(
     published = {split: files for split, files in (("dev", dev_files), ("test", test_files)) if files}
     files, limits = (source_file, target_file), Limits(max_words, max_ratio)
     hold_out = HoldOut(dev, test, max_held_out, split_by)
-    _say(name, import_text(_new_folder(name), files, source, target, limits, hold_out, published))
+    _say(name, import_text(_new_folder(name), files, source, target, limits, hold_out, published, allow_overlap))
 
 
 @import_app.command("tsv")
@@ -133,6 +140,7 @@ def import_mtdata_(
     split_by: By = "target",
     max_words: MaxWords = 250,
     max_ratio: MaxRatio = 0.0,
+    allow_overlap: AllowOverlap = False,
 ) -> None:
     """Download published corpora with mtdata: by --recipe, or by languages and ids.
 
@@ -148,7 +156,8 @@ def import_mtdata_(
         raise CorpusError(f"recipe {recipe!r} and languages or data sets of your own", "give either, not both")
     chosen = find_recipe(recipe) if recipe else Recipe(source, target, *sets)
     hold_out = HoldOut(dev, test, max_held_out, split_by)
-    _say(name, import_mtdata(_new_folder(name), chosen, Limits(max_words, max_ratio), hold_out))
+    limits = Limits(max_words, max_ratio)
+    _say(name, import_mtdata(_new_folder(name), chosen, limits, hold_out, allow_overlap))
 
 
 @import_app.command("sacrebleu")

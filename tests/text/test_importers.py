@@ -25,9 +25,9 @@ def _messy_pairs():
     return good[:100] + blank + good[100:] + long + good[:25]
 
 
-def _build(folder, pairs, hold_out=NO_SPLIT, published=None):
+def _build(folder, pairs, hold_out=NO_SPLIT, published=None, **more):
     report = ImportReport("text", {"text": ["a", "b"]}, "uz", "en")
-    return build(folder, report, iter(pairs), LIMITS, hold_out, published)
+    return build(folder, report, iter(pairs), LIMITS, hold_out, published, **more)
 
 
 def _nothing_left_behind(parent, *expected):
@@ -91,6 +91,19 @@ def test_published_sets_are_taken_as_they_are_and_kept_out_of_train(tmp_path):
     assert report.kept == {"train": 1, "dev": 4, "test": 0}
     assert report.dropped["train"] == {"sentence of dev or test": 3, "duplicate": 1, "blank side": 1}
     assert report.options == {"max_words": 50, "max_ratio": 0.0}
+
+
+def test_train_keeps_what_it_shares_with_published_sets_if_that_is_asked_for(tmp_path):
+    dev, train = [("a", "x")], [("a", "x"), ("b", "x"), ("b", "x"), ("", "z")]
+    report = _build(tmp_path / "small", train, published={"dev": iter(dev)}, allow_overlap=True)
+    assert list(ParallelCorpus.open(tmp_path / "small").pairs("train")) == [("a", "x"), ("b", "x")]
+    assert report.dropped["train"] == {"duplicate": 1, "blank side": 1}
+    assert report.options["allow_overlap"] is True
+
+
+def test_what_is_held_out_never_overlaps(tmp_path):
+    report = _build(tmp_path / "small", _messy_pairs(), HoldOut(dev=0.1, test=0.1), allow_overlap=True)
+    assert report.dropped["train"]["sentence of dev or test"] > 0
 
 
 def test_the_report_is_written_beside_the_corpus(tmp_path):

@@ -74,6 +74,7 @@ def build(
     limits: Limits,
     hold_out: HoldOut,
     published: Mapping[str, Iterable[Pair]] | None = None,
+    allow_overlap: bool = False,
 ) -> ImportReport:
     """Write the corpus `folder` from `pairs`, whole or not at all, and return `report`, filled in.
 
@@ -88,11 +89,15 @@ def build(
         limits: lengths allowed.
         hold_out: how much to hold out.
         published: dev and test set of the input's own.
+        allow_overlap: keep the pairs of train that have a sentence of a published set.
 
     Raises:
         CorpusError: `folder` is there already, nothing is left to train on, or the input cannot be read.
     """
-    report.options |= asdict(limits) | ({} if published else asdict(hold_out))
+    whole = bool(published) and allow_overlap
+    report.options |= (
+        asdict(limits) | ({} if published else asdict(hold_out)) | ({"allow_overlap": True} if whole else {})
+    )
     kept = {}
     parts: Mapping[str, Iterable[Pair]]
     with new_folder(folder) as temporary:
@@ -103,7 +108,7 @@ def build(
         held_out: set[bytes] = set()
         for split in ("test", "dev", "train"):
             part = parts.get(split, ())
-            if split == "train" or not published:
+            if (split == "train" and not whole) or not published:
                 part = without_leaks(part, held_out, report.dropped[split])
             kept[split] = _write(temporary, report, split, part)
             if split != "train" and kept[split]:

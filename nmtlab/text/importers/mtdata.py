@@ -70,7 +70,9 @@ def find_recipe(name: str) -> Recipe:
     return THESIS[name]
 
 
-def import_mtdata(folder: Path, recipe: Recipe, limits: Limits, hold_out: HoldOut) -> ImportReport:
+def import_mtdata(
+    folder: Path, recipe: Recipe, limits: Limits, hold_out: HoldOut, allow_overlap: bool = False
+) -> ImportReport:
     """Make the corpus `folder` from data sets that mtdata knows.
 
     What mtdata has downloaded before (its folder is named by the environment variable MTDATA) needs no network.
@@ -80,6 +82,7 @@ def import_mtdata(folder: Path, recipe: Recipe, limits: Limits, hold_out: HoldOu
         recipe: which data sets.
         limits: lengths allowed.
         hold_out: how much is held out, if the recipe has neither dev nor test.
+        allow_overlap: keep the pairs to train on that have a sentence of the recipe's dev or test.
 
     Raises:
         CorpusError: mtdata is not installed, does not know or cannot fetch a data set; or as `build`.
@@ -94,7 +97,7 @@ def import_mtdata(folder: Path, recipe: Recipe, limits: Limits, hold_out: HoldOu
     codes = _codes(recipe.source, recipe.target)
     with tempfile.TemporaryDirectory() as temporary:
         sets = {split: _pairs(names, codes, Path(temporary)) for split, names in splits.items() if names}
-        return build(folder, report, sets.pop("train"), limits, hold_out, sets)
+        return build(folder, report, sets.pop("train"), limits, hold_out, sets, allow_overlap)
 
 
 def _pairs(names: tuple[str, ...], codes: list[str], folder: Path) -> Iterator[Pair]:

@@ -21,6 +21,7 @@ def import_text(
     limits: Limits,
     hold_out: HoldOut,
     published: Mapping[str, Files] | None = None,
+    allow_overlap: bool = False,
 ) -> ImportReport:
     """Make the corpus `folder` from two aligned text files.
 
@@ -32,6 +33,7 @@ def import_text(
         limits: lengths allowed.
         hold_out: how much is held out, if nothing is published.
         published: files of dev and test, taken as they are (see `build`).
+        allow_overlap: keep the pairs to train on that have a sentence of these.
 
     Raises:
         CorpusError: a file cannot be read, or two files are not aligned; or as `build`.
@@ -40,7 +42,7 @@ def import_text(
     origin = {split: [as_named(path) for path in both] for split, both in {"text": files, **published}.items()}
     report = ImportReport("text", origin, source, target)
     sets = {split: _pairs(both) for split, both in published.items()}
-    return build(folder, report, _pairs(files), limits, hold_out, sets)
+    return build(folder, report, _pairs(files), limits, hold_out, sets, allow_overlap)
 
 
 def text_lines(path: Path) -> Iterator[str]:
