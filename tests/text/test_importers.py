@@ -102,7 +102,8 @@ def test_train_keeps_what_it_shares_with_published_sets_if_that_is_asked_for(tmp
 
 
 def test_what_is_held_out_never_overlaps(tmp_path):
-    report = _build(tmp_path / "small", _messy_pairs(), HoldOut(dev=0.1, test=0.1), allow_overlap=True)
+    pairs = [(f"Gap {n % 90}", f"Sentence {n % 110}") for n in range(9900)]
+    report = _build(tmp_path / "small", pairs, HoldOut(dev=40, test=40), allow_overlap=True)
     assert report.dropped["train"]["sentence of dev or test"] > 0
 
 
