@@ -42,7 +42,7 @@ def trainability(
     from nmtlab.device import choose_device
     from nmtlab.experiments.trainability import MAP, left_to_train, points, read_map, with_outcome
     from nmtlab.experiments.trainability import trainability as outcomes
-    from nmtlab.files import replacing
+    from nmtlab.files import writing
     from nmtlab.recipe import find_recipe
     from nmtlab.runs.environment import environment, made_by
     from nmtlab.workspace import Workspace
@@ -61,8 +61,8 @@ def trainability(
     with tqdm(total=len(wanted), initial=len(wanted) - len(left), unit=" trainings", disable=None, leave=False) as bar:
         for outcome in outcomes(left, settings, text, workspace, updates):
             kept = with_outcome(read_map(to), outcome, training, maker)  # another process may have added some
-            with replacing(to) as temporary:
-                kept.to_csv(temporary, index=False)
+            with writing(to) as place:
+                kept.to_csv(place, index=False)
             bar.update()
     _print_map(kept[kept["training"] == training], training)
     print(f"  written to {to}")
