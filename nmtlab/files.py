@@ -77,7 +77,7 @@ def temporary_folder(path: Path) -> Iterator[Path]:
     with _naming(path, temporary):
         temporary.mkdir()
     try:
-        with _locked(os.open(temporary, os.O_RDONLY)):
+        with _locked(os.open(temporary, os.O_RDONLY)), _naming(path, temporary):
             yield temporary
     finally:
         shutil.rmtree(temporary)
@@ -104,7 +104,7 @@ def _naming(path: Path, temporary: Path | None = None) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.filename in (None, str(temporary)):
+        if error.filename is None or (temporary and os.fsdecode(error.filename).startswith(str(temporary))):
             error.filename = str(path)
         raise
 

@@ -19,7 +19,7 @@ def compare(
     beam: Beam = None,
     set_: Set = None,
     threads: Threads = None,
-    samples: Annotated[int, typer.Option(min=1, help="Test sets drawn by the bootstrap.")] = 1000,
+    samples: Annotated[int, typer.Option(min=1, max=1_000_000, help="Test sets drawn by the bootstrap.")] = 1000,
     csv: Annotated[bool, typer.Option("--csv", help="Print comma-separated values instead of a table.")] = False,
 ) -> None:
     """Compare systems with a baseline by paired bootstrap resampling (Koehn 2004)."""

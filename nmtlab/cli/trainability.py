@@ -16,7 +16,7 @@ def trainability(
     recipe: Annotated[str, typer.Option(help="Of a Transformer: its width, norm, batches.")] = "transformer-tiny",
     layers: Annotated[str, typer.Option(help="Depths of encoder and decoder.")] = "1,2,4,6,8,12",
     rates: Annotated[str, typer.Option(help="Learning rates, without warm-up.")] = "3e-4,1e-3,3e-3,1e-2,3e-2",
-    seeds: Annotated[int, typer.Option(min=1, help="Trainings of each point.")] = 3,
+    seeds: Annotated[int, typer.Option(min=1, max=1000, help="Trainings of each point.")] = 3,
     updates: Annotated[int, typer.Option(min=10, help="Updates of each training.")] = 200,
     to: Annotated[
         Path | None,

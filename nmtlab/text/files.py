@@ -37,9 +37,7 @@ def read_lines(path: Path) -> Iterator[str]:
     except FileNotFoundError:
         raise CorpusError(f"{path}: not found", "check the name") from None
     except OSError as error:
-        raise CorpusError(
-            f"{path}: cannot be read ({error.strerror})", "check that it is a file you may read"
-        ) from None
+        raise _unreadable(str(path), error) from None
 
 
 def lines_of(file: BinaryIO | gzip.GzipFile | lzma.LZMAFile, name: str) -> Iterator[str]:
@@ -53,6 +51,8 @@ def lines_of(file: BinaryIO | gzip.GzipFile | lzma.LZMAFile, name: str) -> Itera
         raise CorpusError(
             f"{name}, after line {number}: the compressed file is damaged ({error})", "get it again"
         ) from None
+    except OSError as error:
+        raise _unreadable(name, error) from None
 
 
 def write_lines(path: Path, lines: Iterable[str]) -> int:
@@ -146,6 +146,10 @@ def _decoded(raw: bytes, name: str, number: int) -> str:
             f"{name}, line {number}: {words:,} words, more than {MAX_WORDS:,}", "put one sentence on each line"
         )
     return line
+
+
+def _unreadable(name: str, error: OSError) -> CorpusError:
+    return CorpusError(f"{name}: cannot be read ({error.strerror})", "check that it is a file you may read")
 
 
 def _too_long(name: str, number: int) -> CorpusError:
