@@ -5,6 +5,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from nmtlab.models.interface import Pairs, TranslationModel
+from nmtlab.nn.once import check_first_derivative
 
 _CHUNK = 2**18
 """Logits in a chunk: 1 MiB, so that all passes but the first find them in the processor's cache."""
@@ -83,4 +84,8 @@ class _CrossEntropy(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: torch.autograd.function.FunctionCtx, grad: Tensor, _: Tensor) -> tuple[Tensor, None, None]:
-        return ctx.grad.mul_(grad), None, None
+        check_first_derivative("the loss")
+        if ctx.grad is None:
+            raise RuntimeError("the gradient of this loss is used up: compute the loss again for another backward pass")
+        used, ctx.grad = ctx.grad.mul_(grad), None
+        return used, None, None
