@@ -55,6 +55,7 @@ app.add_typer(recipes.app, name="recipes")
 
 def main() -> None:
     """Run the command; what a person can mend becomes one line on standard error and exit code 2."""
+    _let_threads_spin_briefly()
     try:
         _prepare_streams()
         _run()
@@ -68,6 +69,16 @@ def main() -> None:
         if not _is_repeated(error):
             print(f"nmtlab: {mendable}", file=sys.stderr)
         sys.exit(2)
+
+
+def _let_threads_spin_briefly() -> None:
+    """Set how long threads spin while they wait for each other, in this process and those that it starts.
+
+    Those that spin for long collapse where a core has other work to do (data/results/spinning.txt). libgomp reads the
+    variable when torch loads it, which commands do later.
+    """
+    if "OMP_WAIT_POLICY" not in os.environ:
+        os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
 
 def _prepare_streams() -> None:
