@@ -87,6 +87,26 @@ def test_the_loss_is_that_of_the_words_and_of_the_length():
     assert loss.item() == pytest.approx(by_hand, abs=1e-4)
 
 
+def test_a_row_without_a_translation_costs_nothing_and_an_empty_translation_its_length():
+    model = planned()
+    source, target = (np.concatenate((ids, ids[:1])) for ids in (SOURCE, TARGET))
+    target[2] = PAD
+    losses, gradients = [], []
+    for rows in (slice(3), slice(2)):
+        pairs = Pairs.from_arrays(source[rows], target[rows])
+        loss, nll = Objective(model, smoothing=0.1)(pairs)
+        losses.append([loss.item(), nll.item()])
+        gradients.append(torch.autograd.grad(loss, list(model.parameters()), allow_unused=True))
+    assert losses[0] == losses[1]
+    for with_row, without in zip(*gradients, strict=True):
+        torch.testing.assert_close(with_row, without)
+    _, alone = Objective(model, smoothing=0.0)(Pairs.from_arrays(source[2:], target[2:]))
+    target[2, 0] = EOS
+    _, empty = Objective(model, smoothing=0.0)(Pairs.from_arrays(source[2:], target[2:]))
+    memory = model.encode(torch.from_numpy(source[2:]))
+    assert (alone.item(), empty.item()) == (0.0, pytest.approx(-model.length_log_probs(memory)[0, 0].item(), rel=1e-6))
+
+
 def test_forced_decoding_scores_the_length_in_place_of_eos():
     model = planned()
     source, target = torch.from_numpy(SOURCE), torch.from_numpy(TARGET)
