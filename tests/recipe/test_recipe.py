@@ -1,5 +1,6 @@
 """Recipes: named, read, written, changed, and explained."""
 
+import json
 import math
 import tomllib
 
@@ -184,6 +185,19 @@ def test_a_recipe_builds_on_a_named_one(written):
 
 def test_without_a_base_what_is_not_said_is_the_default(written):
     assert load_recipe(written("[model]\ndropout = 0.25\n")) == Recipe().with_changes({"model.dropout": 0.25})
+
+
+@pytest.mark.parametrize("name", ["/etc", "../x", "a/b", ".", "..", "a\\b", "a\nb", "a\0b", "a\x85b"])
+def test_a_corpus_is_named_and_never_a_path(name, written):
+    expected = f"corpus.name: {name!r} is not the name of a folder; give a name without slashes, not a path"
+    assert problem(Recipe().with_changes, {"corpus.name": name}) == f"recipe: {expected}"
+    path = written(Recipe().described().replace('name = ""', f"name = {json.dumps(name)}"))
+    assert problem(load_recipe, path) == f"{path}: {expected}"
+
+
+@pytest.mark.parametrize("name", ["", "a b", "...", "..a", "Größe (1)", "كتاب", "x" * 255])
+def test_a_corpus_has_any_name_that_a_folder_can_have(name):
+    assert Recipe().with_changes({"corpus.name": name}).corpus.name == name
 
 
 def test_a_recipe_is_frozen():
