@@ -4,16 +4,10 @@ What a script or a notebook needs most stands here; everything else is found by 
 look'). Names are loaded when they are first used, so that importing nmtlab is quick.
 """
 
-import os
 from importlib import import_module
 from typing import Any
 
 __version__ = "0.1.0"
-
-# libgomp reads it when torch loads it: threads that spin for long while they wait for each other collapse where a core
-# has other work to do (data/results/spinning.txt).
-if "OMP_WAIT_POLICY" not in os.environ:
-    os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
 _ROOMS = {
     "NmtlabError": "nmtlab.errors",

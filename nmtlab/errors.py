@@ -1,5 +1,34 @@
 """What is told to a person when something cannot be done."""
 
+import errno
+import os
+import re
+
+_LONG_WORD = re.compile(r"\S{241,}")
+_LONGEST_WORD, _LONGEST_TEXT = 240, 1000
+"""Characters of a word, and of a problem or remedy: what was given may be as long as a file."""
+
+_REMEDIES = {
+    errno.ENOSPC: "free some space",
+    errno.EDQUOT: "free some space",
+    errno.EFBIG: "allow larger files (ulimit -f)",
+    errno.EACCES: "check the permissions",
+    errno.EPERM: "check the permissions",
+    errno.EROFS: "choose a place that can be written to",
+    errno.ENOENT: "check the path",
+    errno.ENOTDIR: "choose another path",
+    errno.EISDIR: "choose another path",
+    errno.EEXIST: "choose another path",
+    errno.ENOTEMPTY: "choose another path",
+    errno.ENAMETOOLONG: "choose a shorter name",
+    errno.EMFILE: "allow more open files (ulimit -n)",
+    errno.EBADF: "leave it open, or name a file",
+}
+
+_NO_MEMORY = re.compile(r"out of memory|DefaultCPUAllocator|Storage size calculation overflowed|std::bad_alloc")
+_AMOUNT = re.compile(r"allocate (\d+(?:\.\d+)? (?:bytes|[KMGTPE]iB))")
+_NO_THREADS = "Resource temporarily unavailable"
+
 
 class NmtlabError(Exception):
     """A problem that a person can mend: one line saying where, what, and what to do.
@@ -10,18 +39,61 @@ class NmtlabError(Exception):
     """
 
     def __init__(self, problem: str, remedy: str) -> None:
-        super().__init__(f"{problem}; {remedy}")
-        self.problem = problem
-        self.remedy = remedy
+        self.problem, self.remedy = _shortened(problem), _shortened(remedy)
+        super().__init__(f"{self.problem}; {self.remedy}")
+
+    def __reduce__(self) -> tuple[type["NmtlabError"], tuple[str, str]]:
+        return type(self), (self.problem, self.remedy)  # as it was made, for another process
 
 
-class RecipeError(NmtlabError, ValueError):
+class RecipeError(NmtlabError):
     """A recipe, or one of its fields, does not exist or has a value that is not allowed."""
 
 
-class CorpusError(NmtlabError, ValueError):
+class CorpusError(NmtlabError):
     """Text that cannot be used: missing, not aligned, not UTF-8, empty, overlapping."""
 
 
-class RunError(NmtlabError, OSError):
+class RunError(NmtlabError):
     """A run that is missing, incomplete, damaged, in use, or whose name is taken or not allowed."""
+
+
+def error_of_the_machine(error: Exception) -> NmtlabError | None:
+    """Return what a person can do about an error of disk, memory or threads; None if it is none of these."""
+    text = str(error)
+    if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM:
+        return _no_memory(text)
+    if isinstance(error, OSError):
+        where = os.fsdecode(error.filename or ("standard input" if error.errno == errno.EBADF else "a file"))
+        remedy = _REMEDIES.get(error.errno, "check it, and the space on its disk")
+        return NmtlabError(f"{where}: {error.strerror or text or type(error).__name__}", remedy)
+    if isinstance(error, RuntimeError) and _NO_MEMORY.search(text):
+        return _no_memory(text)
+    if isinstance(error, RuntimeError) and _NO_THREADS in text:
+        return NmtlabError("no more threads can be started here", "lower --threads (machine.threads)")
+    return None
+
+
+def _no_memory(text: str) -> NmtlabError:
+    amount = _AMOUNT.search(text)
+    where = "the GPU's memory" if "CUDA" in text else "memory"
+    asked = f", {_in_gib(amount[1])} more were needed" if amount else ""
+    return NmtlabError(
+        f"{where} is full{asked}",
+        "lower what is kept at once: training.batch_tokens, search.batch_tokens, the beam, --samples, the model's size",
+    )
+
+
+def _in_gib(amount: str) -> str:
+    number, unit = amount.split()
+    return f"{int(number) / 2**30:,.1f} GiB" if unit == "bytes" else amount
+
+
+def _shortened(text: str) -> str:
+    """Return `text` with what is too long in it cut in the middle."""
+    return _cut(_LONG_WORD.sub(lambda word: _cut(word[0], _LONGEST_WORD), text), _LONGEST_TEXT)
+
+
+def _cut(text: str, longest: int) -> str:
+    half = (longest - 3) // 2
+    return text if len(text) <= longest else f"{text[:half]}...{text[-half:]}"

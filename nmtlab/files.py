@@ -1,33 +1,136 @@
-"""Files written whole or not at all."""
+"""Files and folders written whole or not at all."""
 
 import os
+import re
 import secrets
+import shutil
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from nmtlab.locks import try_lock
+
+_TEMPORARY = re.compile(r"\..+\.[0-9a-f]{16}\.nmtlab")
+
+_LEFT_BEHIND = 600.0
+"""Seconds without a change after which what nobody has locked is taken for left behind: not every shared disk has locks
+that other machines see."""
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Yield a temporary path beside `path`, which takes its place when the block ends well.
+    """Yield a temporary file beside `path`, which takes its place when the block ends well.
 
-    A crash, an error or a full disk leaves what was at `path` as it was.
+    A crash, an error or a full disk leaves what was at `path` as it was. A link at `path` is replaced, not followed:
+    for a path that a person has named see `writing`.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-    try:
+    with temporary_file(path) as temporary, _naming(path, temporary):
         yield temporary
         with temporary.open("rb") as file:
             os.fsync(file.fileno())
         os.replace(temporary, path)
-    except OSError as error:
-        error.filename = error.filename or str(path)  # a full disk does not say where it is full
-        raise
-    finally:
-        temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[Path]:
+    """Yield where to write what is to be at `path`, which a person has named.
+
+    A file is replaced, also one that a link leads to; what is no file, as a device or a pipe, is written in place.
+    """
+    if path.exists() and not path.is_file():
+        with _naming(path):
+            yield path
+    else:
+        with replacing(Path(os.path.realpath(path))) as temporary:
+            yield temporary
 
 
 def write_text(path: Path, text: str) -> None:
     """Write `text` to `path` as UTF-8, whole or not at all."""
     with replacing(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
+
+
+@contextmanager
+def temporary_file(path: Path) -> Iterator[Path]:
+    """Yield an empty file of another name beside `path`, removed in the end if it is still there.
+
+    What processes that were killed have left beside `path`, files and folders, is removed first.
+    """
+    _remove_left_behind(path.parent)
+    temporary = _beside(path)
+    with _naming(path, temporary):
+        file = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
+    try:
+        with _locked(file):
+            yield temporary
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def temporary_folder(path: Path) -> Iterator[Path]:
+    """Yield an empty folder of another name beside `path`, removed in the end; otherwise as `temporary_file`."""
+    _remove_left_behind(path.parent)
+    temporary = _beside(path)
+    with _naming(path, temporary):
+        temporary.mkdir()
+    try:
+        with _locked(os.open(temporary, os.O_RDONLY)), _naming(path, temporary):
+            yield temporary
+    finally:
+        shutil.rmtree(temporary)
+
+
+def remove_folder(folder: Path) -> None:
+    """Remove a folder at once: nobody finds half of it meanwhile, and what a kill leaves of it is removed later."""
+    shutil.rmtree(folder.rename(_beside(folder)))
+
+
+def _beside(path: Path) -> Path:
+    return path.with_name(f".{path.name}.{secrets.token_hex(8)}.nmtlab")
+
+
+@contextmanager
+def _locked(file: int) -> Iterator[None]:
+    """Hold a lock on an open file, which the system gives up however this process ends; close the file at the end."""
+    try:
+        try_lock(file)  # not every file system has locks
+        yield
+    finally:
+        os.close(file)
+
+
+@contextmanager
+def _naming(path: Path, temporary: Path | None = None) -> Iterator[None]:
+    """Let an error name `path`: a full disk does not say where it is full, and nobody knows the temporary file."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None or (temporary and os.fsdecode(error.filename).startswith(str(temporary))):
+            error.filename = str(path)
+        raise
+
+
+def _remove_left_behind(folder: Path) -> None:
+    """Remove temporary files and folders that nobody writes to any more."""
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if _TEMPORARY.fullmatch(entry.name):
+                with suppress(OSError):  # it is somebody else's, or locked, or another process has just removed it
+                    _remove_if_left_behind(Path(entry.path))
+
+
+def _remove_if_left_behind(path: Path) -> None:
+    is_folder = path.is_dir() and not path.is_symlink()
+    inside = path.rglob("*") if is_folder else ()
+    if time.time() - max(each.lstat().st_mtime for each in (path, *inside)) < _LEFT_BEHIND:
+        return
+    file = os.open(path, (os.O_RDONLY if is_folder else os.O_RDWR) | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        if try_lock(file):
+            shutil.rmtree(path) if is_folder else path.unlink()
+    finally:
+        os.close(file)

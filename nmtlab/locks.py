@@ -1,7 +1,6 @@
 """One process at a time: a lock on a file, which the system gives up when its holder ends, however it ends."""
 
 import time
-from contextlib import suppress
 from pathlib import Path
 from typing import TextIO
 
@@ -24,12 +23,20 @@ def lock(path: Path) -> TextIO | None:
     """
     file = path.open("a", encoding="utf-8")
     for _ in range(_TRIES):
-        with suppress(LockException):
-            portalocker.lock(file, LockFlags.EXCLUSIVE | LockFlags.NON_BLOCKING)
+        if try_lock(file.fileno()):
             return file
         time.sleep(_PAUSE)
     file.close()
     return None
+
+
+def try_lock(file: int) -> bool:
+    """Lock an open file, by its number, until it is closed; return whether nobody else holds it."""
+    try:
+        portalocker.lock(file, LockFlags.EXCLUSIVE | LockFlags.NON_BLOCKING)
+    except LockException:
+        return False
+    return True
 
 
 def is_locked(path: Path) -> bool:

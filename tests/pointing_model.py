@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from nmtlab.models.interface import Record, Step, TranslationModel
+from nmtlab.models.interface import Record, Searchable, Step
 from nmtlab.text.vocabulary import EOS, PAD
 
 
@@ -21,7 +21,7 @@ class PointingState:
         return PointingState(self.source[rows[:, 0] // self.slots], self.position, rows.shape[1])
 
 
-class PointingModel(nn.Module):
+class PointingModel(nn.Module, Searchable):
     """At step t it most probably says the t-th scripted token, whatever was said before.
 
     The attention recorded has two layers of two heads. The last layer's heads differ, and their mean is what is
@@ -32,8 +32,6 @@ class PointingModel(nn.Module):
         said: for each source (ids without EOS) the target ids, EOS added.
         weights: for each source and step the weights on its tokens.
     """
-
-    columns, attendable, plans_length = TranslationModel.columns, TranslationModel.attendable, False
 
     def __init__(
         self,

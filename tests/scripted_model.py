@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from nmtlab.models.interface import Record, Step, TranslationModel
+from nmtlab.models.interface import Record, Searchable, Step
 from nmtlab.text.vocabulary import EOS, PAD
 
 
@@ -21,7 +21,7 @@ class ScriptedState:
         return ScriptedState(prefixes, self.source[rows[:, 0] // slots])
 
 
-class ScriptedModel:
+class ScriptedModel(Searchable):
     """Next-token log-probabilities are a function of the source sentence and the tokens so far.
 
     Args:
@@ -45,9 +45,6 @@ class ScriptedModel:
 
     def start(self, memory: Tensor, length: None = None) -> ScriptedState:
         return ScriptedState([[()] for _ in memory], memory)
-
-    columns, predicted, plans_length = TranslationModel.columns, TranslationModel.predicted, False
-    attendable = TranslationModel.attendable
 
     def step(self, state: ScriptedState, token: Tensor, record: bool = False, attention: Tensor | None = None) -> Step:
         self.steps += 1

@@ -17,8 +17,9 @@ ROOT = Path(__file__).parents[1]
 # From the ground up; rooms of one floor do not import each other. Each is a folder or a file of nmtlab.
 FLOORS = [
     ("nmtlab",),  # __init__.py: the version
-    ("errors", "files", "locks"),
-    ("recipe", "workspace", "reading"),
+    ("errors", "locks", "languages"),
+    ("files", "reading"),
+    ("recipe", "workspace"),
     ("text", "nn", "alignment", "evaluation", "jobs", "device"),
     ("models", "runs"),
     ("search",),

@@ -8,6 +8,7 @@ from pointing_model import PointingModel
 from nmtlab.models.build import build_model
 from nmtlab.recipe import RnnSettings, SearchSettings, TextSettings, TransformerSettings
 from nmtlab.search.beam import beam_search
+from nmtlab.search.ensemble import Ensemble
 from nmtlab.text.checked import DevText
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.pipeline import Pipeline
@@ -57,6 +58,13 @@ def test_each_unk_becomes_the_word_with_most_attention(words):
     (translation,) = system.translate([source])
     assert translation.text == "Deutsche Telekom sees a child"
     assert translation.replacements == [((0, 2, "Deutsche"), (1, 3, "Telekom"))]
+
+
+def test_of_an_ensemble_each_unk_becomes_the_word_with_most_attention(words):
+    source = "Deutsche Telekom"
+    alone = scripted(words, {source: ("? ?", [[0.6, 0.4], [0.1, 0.5, 0.4]])})
+    system = Translator(Ensemble([alone.model, alone.model]), words, COPYING)
+    assert system.translate([source])[0].text == alone.translate([source])[0].text == "Deutsche Telekom"
 
 
 def test_attention_shifted_to_the_left_copies_the_wrong_words(words):

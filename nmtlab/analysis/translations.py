@@ -23,6 +23,7 @@ def translations(
     search: SearchSettings | None = None,
     machine: MachineSettings | None = None,
     on_progress: Callable[[int], None] = lambda lines: None,
+    on_unkept: Callable[[OSError], object] = lambda error: None,
 ) -> list[str]:
     """Return a run's translations of a split of a corpus, by its best checkpoint.
 
@@ -35,6 +36,7 @@ def translations(
         search: how to search; the recipe's own settings if not given.
         machine: where to compute; torch's choice if not given.
         on_progress: told how many more lines are done.
+        on_unkept: told why the translations could not be kept.
 
     Raises:
         CorpusError: no such split, or other languages.
@@ -49,8 +51,12 @@ def translations(
         return list(read_lines(path))
     translator = open_system(run, search, machine=machine)
     lines = [translation.text for translation in translator.translate(source, on_progress=on_progress)]
-    write_text(path.with_suffix(".json"), json.dumps(facts, indent=1) + "\n")
-    return list(read_lines(run.save_translation(path.name, lines)))
+    try:
+        write_text(path.with_suffix(".json"), json.dumps(facts, indent=1) + "\n")
+        return list(read_lines(run.save_translation(path.name, lines)))
+    except OSError as error:
+        on_unkept(error)
+        return [line.replace("\n", " ") for line in lines]
 
 
 def stored_translations(

@@ -19,10 +19,14 @@ def compare(
     beam: Beam = None,
     set_: Set = None,
     threads: Threads = None,
-    samples: Annotated[int, typer.Option(min=1, help="Test sets drawn by the bootstrap.")] = 1000,
+    samples: Annotated[int, typer.Option(min=1, max=1_000_000, help="Test sets drawn by the bootstrap.")] = 1000,
     csv: Annotated[bool, typer.Option("--csv", help="Print comma-separated values instead of a table.")] = False,
 ) -> None:
-    """Compare systems with a baseline by paired bootstrap resampling (Koehn 2004)."""
+    """Compare systems with a baseline by paired bootstrap resampling.
+
+    p is sacrebleu's: the share of resampled test sets on which the absolute difference, less the mean of them all, is
+    above that on the test set itself. It is close to a one-sided test's (Koehn 2004), half of a two-sided one's.
+    """
     from tqdm import tqdm
 
     from nmtlab.analysis.scores import compare_texts

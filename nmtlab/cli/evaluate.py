@@ -25,12 +25,12 @@ def evaluate(
     """
     from nmtlab.analysis.scores import run_perplexity, score_texts
     from nmtlab.analysis.translations import translations
-    from nmtlab.errors import CorpusError
+    from nmtlab.errors import CorpusError, error_of_the_machine
     from nmtlab.runs.run import open_run
     from nmtlab.workspace import Workspace
 
     workspace = Workspace.find()
-    perplexity = None
+    perplexity, unkept = None, list[OSError]()
     if Path(run).is_file():
         if not corpus:
             raise CorpusError(f"{run}: which reference?", "name the corpus it translates with --corpus")
@@ -44,7 +44,7 @@ def evaluate(
         from tqdm import tqdm
 
         with tqdm(total=text.count(split), unit=" sentences", disable=None, leave=False) as bar:
-            lines = translations(opened, text, split, recipe.search, recipe.machine, bar.update)
+            lines = translations(opened, text, split, recipe.search, recipe.machine, bar.update, unkept.append)
         if recipe.model.family != "phrase":
             perplexity = run_perplexity(opened, text, split, recipe.machine)
     scores = score_texts(lines, text.references(split), text.target)
@@ -54,3 +54,5 @@ def evaluate(
     print(f"tokenized BLEU  {scores['tokenized_bleu']:6.2f}  Moses tokens, case-sensitive, no smoothing (multi-bleu)")
     if perplexity is not None:
         print(f"perplexity      {perplexity[0]:6.2f}  per token, of which {perplexity[1]} were scored as unknown")
+    for error in unkept:
+        print(f"the translations could not be kept: {error_of_the_machine(error)}")

@@ -28,7 +28,7 @@ def figures(
     runs that have what it shows.
     """
     from nmtlab.errors import NmtlabError
-    from nmtlab.files import replacing
+    from nmtlab.files import writing
     from nmtlab.runs.run import list_runs, open_run
     from nmtlab.workspace import Workspace
 
@@ -40,11 +40,11 @@ def figures(
     browser = pictures and _browser_is_there()
     for name, view in _views(runs):
         path = to / f"{name}.html"
-        with replacing(path) as temporary:
-            view.figure.write_html(temporary, include_plotlyjs=True, config={"displaylogo": False})
+        with writing(path) as place:
+            view.figure.write_html(place, include_plotlyjs=True, config={"displaylogo": False})
         for form in _FORMATS if browser else ():
-            with replacing(path.with_suffix(f".{form}")) as temporary:
-                view.figure.write_image(temporary, format=form, width=1000, scale=1)
+            with writing(path.with_suffix(f".{form}")) as place:
+                view.figure.write_image(place, format=form, width=1000, scale=1)
         print(f"written to {path}{' and as ' + ' and '.join(_FORMATS) if browser else ''}")
     if pictures and not browser:
         print("no pictures: no Chrome or Chromium was found (install one, or give --no-pictures)")

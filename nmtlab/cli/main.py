@@ -1,5 +1,6 @@
 """The command `nmtlab`."""
 
+import io
 import os
 import sys
 
@@ -21,7 +22,7 @@ from nmtlab.cli import (
 )
 from nmtlab.cli.corpus import app as corpus
 from nmtlab.cli.corpus_make import make
-from nmtlab.errors import NmtlabError
+from nmtlab.errors import NmtlabError, error_of_the_machine
 
 app = typer.Typer(
     help=(
@@ -54,16 +55,76 @@ app.add_typer(recipes.app, name="recipes")
 
 def main() -> None:
     """Run the command; what a person can mend becomes one line on standard error and exit code 2."""
+    _let_threads_spin_briefly()
+    try:
+        _prepare_streams()
+        _run()
+    except BrokenPipeError:
+        _discard_output()
+        sys.exit(1)
+    except Exception as error:
+        mendable = error if isinstance(error, NmtlabError) else error_of_the_machine(error)
+        if mendable is None:
+            raise
+        if not _is_repeated(error):
+            print(f"nmtlab: {mendable}", file=sys.stderr)
+        sys.exit(2)
+
+
+def _let_threads_spin_briefly() -> None:
+    """Set how long threads spin while they wait for each other, in this process and those that it starts.
+
+    Those that spin for long collapse where a core has other work to do (data/results/spinning.txt). libgomp reads the
+    variable when torch loads it, which commands do later.
+    """
+    if "OMP_WAIT_POLICY" not in os.environ:
+        os.environ.setdefault("GOMP_SPINCOUNT", "1000")
+
+
+def _prepare_streams() -> None:
+    """Let text be UTF-8 whatever the locale, as it is in files, and see to streams that are closed.
+
+    Raises:
+        NmtlabError: standard output is closed.
+    """
+    if sys.stdout is None:
+        raise NmtlabError("standard output: closed", "send it to a file, or to /dev/null")
+    # The next file to be opened would get a closed stream's number, and what is printed there.
+    if sys.stdin is None:
+        sys.stdin = os.fdopen(os.open(os.devnull, os.O_WRONLY))  # to read from it is an error
+    if sys.stderr is None:
+        sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape")  # a file's name may be no UTF-8
+
+
+def _run() -> None:
     try:
         app()
-    except NmtlabError as error:
-        print(f"nmtlab: {error}", file=sys.stderr)
-        sys.exit(2)
+    except SystemExit:
+        _flush_output()
+        raise
+
+
+def _flush_output() -> None:
+    """Write what is still to be written, for what has no room on a full disk shows now at the latest."""
+    try:
+        sys.stdout.flush()
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
+        raise
     except OSError as error:
-        if error.filename is None and error.strerror is None:
-            raise
-        print(f"nmtlab: {error.filename or 'file'}: {error.strerror}; mend that and try again", file=sys.stderr)
-        sys.exit(2)
+        error.filename = error.filename or "standard output"
+        _discard_output()
+        raise
+
+
+def _discard_output() -> None:
+    """Keep the interpreter from writing, at its end, what cannot be written."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _is_repeated(error: Exception) -> bool:
+    """Return whether other processes of a training meet with the same mistake, and another one of them says so."""
+    return (
+        isinstance(error, NmtlabError) and "TORCHELASTIC_RUN_ID" in os.environ and os.environ.get("LOCAL_RANK") != "0"
+    )

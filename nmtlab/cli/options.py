@@ -1,5 +1,6 @@
 """Options that several commands share."""
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -86,6 +87,9 @@ def numbers(text: str, kind: type[int] | type[float], option: str, least: float)
         found = [kind(part) for part in text.split(",")]
     except ValueError as error:
         raise NmtlabError(f"{option} {text}: {error}", "give numbers with commas between them") from error
-    if min(found) < least:
-        raise NmtlabError(f"{option} {text}: {min(found):g} is among them", f"give numbers from {least:g}")
+    for number in found:
+        if number < least or not abs(number) < math.inf:
+            form = "g" if kind is float else "d"
+            remedy = "give numbers" if least == -math.inf else f"give numbers from {least:g}"
+            raise NmtlabError(f"{option} {text}: {number:{form}} is among them", remedy)
     return found

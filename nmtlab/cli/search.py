@@ -250,7 +250,8 @@ def _rows(columns: "dict[str, pd.Series]") -> list[list[str]]:
 
 
 def _write(found: "pd.DataFrame", csv: Path | None) -> None:
-    from nmtlab.files import write_text
+    from nmtlab.files import writing
 
     if csv:
-        write_text(csv, found.to_csv(index=False))
+        with writing(csv) as place:
+            place.write_text(found.to_csv(index=False), encoding="utf-8")

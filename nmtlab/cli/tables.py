@@ -33,4 +33,4 @@ def print_comparison(comparison: pd.DataFrame, title: str) -> None:
         columns = ["system", str(metric), "bootstrap, 95 %", "difference", "p"]
         print_table(f"{metric} on {title}", columns, cells, set(columns[1:]))
         print(f"  {rows['signature'].iloc[0]}")
-    print("  * p < 0.05, ** p < 0.01 against the first system, paired bootstrap")
+    print("  * p < 0.05, ** p < 0.01 against the first system, sacrebleu's paired bootstrap")

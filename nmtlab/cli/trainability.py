@@ -16,7 +16,7 @@ def trainability(
     recipe: Annotated[str, typer.Option(help="Of a Transformer: its width, norm, batches.")] = "transformer-tiny",
     layers: Annotated[str, typer.Option(help="Depths of encoder and decoder.")] = "1,2,4,6,8,12",
     rates: Annotated[str, typer.Option(help="Learning rates, without warm-up.")] = "3e-4,1e-3,3e-3,1e-2,3e-2",
-    seeds: Annotated[int, typer.Option(min=1, help="Trainings of each point.")] = 3,
+    seeds: Annotated[int, typer.Option(min=1, max=1000, help="Trainings of each point.")] = 3,
     updates: Annotated[int, typer.Option(min=10, help="Updates of each training.")] = 200,
     to: Annotated[
         Path | None,
@@ -42,7 +42,7 @@ def trainability(
     from nmtlab.device import choose_device
     from nmtlab.experiments.trainability import MAP, left_to_train, points, read_map, with_outcome
     from nmtlab.experiments.trainability import trainability as outcomes
-    from nmtlab.files import replacing
+    from nmtlab.files import writing
     from nmtlab.recipe import find_recipe
     from nmtlab.runs.environment import environment, made_by
     from nmtlab.workspace import Workspace
@@ -61,8 +61,8 @@ def trainability(
     with tqdm(total=len(wanted), initial=len(wanted) - len(left), unit=" trainings", disable=None, leave=False) as bar:
         for outcome in outcomes(left, settings, text, workspace, updates):
             kept = with_outcome(read_map(to), outcome, training, maker)  # another process may have added some
-            with replacing(to) as temporary:
-                kept.to_csv(temporary, index=False)
+            with writing(to) as place:
+                kept.to_csv(place, index=False)
             bar.update()
     _print_map(kept[kept["training"] == training], training)
     print(f"  written to {to}")

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from nmtlab.runs.run import Run
     from nmtlab.translation import Search, Translation, Translator
 
+_COLDEST, _HOTTEST = 0.001, 1000.0  # beyond these, float32 has no distribution left to draw from
 _SCORES = tuple(f"search.{name}=" for name in ("score", "alpha", "gamma", "coverage"))
 
 
@@ -44,7 +45,9 @@ def translate(
     prefix: Annotated[
         Path | None, typer.Option(help="How translations begin: a line of this file for each of the text.")
     ] = None,
-    samples: Annotated[int, typer.Option(min=0, help="Draw so many translations of each, instead of searching.")] = 0,
+    samples: Annotated[
+        int, typer.Option(min=0, max=10_000, help="Draw so many translations of each, instead of searching.")
+    ] = 0,
     temperature: Annotated[float | None, typer.Option(help="Of what is drawn from. (default: 1)")] = None,
     top_k: Annotated[
         int | None, typer.Option(min=1, help="Draw from the k most probable types alone. (default: from all)")
@@ -54,9 +57,12 @@ def translate(
     ] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Of what is drawn. (default: 1)")] = None,
     groups: Annotated[
-        int, typer.Option(min=0, help="Search with so many beams that are kept apart, and show the best of each.")
+        int,
+        typer.Option(min=0, max=100, help="Search with so many beams that are kept apart, and show the best of each."),
     ] = 0,
-    strength: Annotated[float | None, typer.Option(min=0, help="How much they are kept apart. (default: 0.5)")] = None,
+    strength: Annotated[
+        float | None, typer.Option(min=0, max=1e6, help="How much they are kept apart. (default: 0.5)")
+    ] = None,
     last: Annotated[bool, typer.Option("--last", help="Use the last checkpoint instead of the best.")] = False,
     set_: Set = None,
     threads: Threads = None,
@@ -134,8 +140,11 @@ def _check(
     if scores and plans_length(run):
         raise NmtlabError(f"--set {scores[0]}: run {run.name!r} is searched by p(length) times p", "leave it out")
     temperature, top_p = (1.0 if drawing[name] is None else drawing[name] for name in ("--temperature", "--top-p"))
-    if temperature <= 0:
-        raise NmtlabError(f"--temperature {temperature:g}: not above 0", "give 1 for the model's own distribution")
+    if not _COLDEST <= temperature <= _HOTTEST:
+        raise NmtlabError(
+            f"--temperature {temperature:g}: not from {_COLDEST:g} to {_HOTTEST:g}",
+            "give 1 for the model's own distribution",
+        )
     if not 0 < top_p <= 1:
         raise NmtlabError(f"--top-p {top_p:g}: not above 0 and up to 1", "give 1 to draw from all types")
 

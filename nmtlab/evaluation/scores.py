@@ -11,10 +11,11 @@ from sacrebleu.metrics import BLEU, CHRF
 from sacrebleu.metrics.base import Metric
 
 from nmtlab.errors import CorpusError, NmtlabError
+from nmtlab.languages import language_of
 
 Tokenizer = Literal["13a", "intl", "char", "zh", "ja-mecab", "ko-mecab", "none"]
 
-_WITHOUT_SPACES = {"ja", "zh", "yue", "th", "lo", "km", "my"}
+_WITHOUT_SPACES = {"ja", "yue", "th", "lo", "km", "my"}
 
 # Perl's split knows six separators, Python's str.split knows every space of Unicode: the others are moved out of
 # its sight, each to a private character of its own.
@@ -81,13 +82,14 @@ def tokenized_bleu(hypotheses: Sequence[str], references: Sequence[Sequence[str]
 def default_tokenizer(language: str) -> Tokenizer:
     """Return the tokenizer that BLEU into `language` is reported with.
 
-    `char` where words are written without spaces between them (Japanese, Chinese, Thai, Lao, Khmer, Burmese), else
-    `13a`. sacrebleu's own choice for Japanese, `ja-mecab`, needs `pip install 'sacrebleu[ja]'`.
+    `zh` for Chinese, `char` where other languages are written without spaces between words (Japanese, Cantonese, Thai,
+    Lao, Khmer, Burmese), else `13a`. sacrebleu's choice for Japanese, `ja-mecab`, needs `pip install 'sacrebleu[ja]'`.
 
     Args:
-        language: BCP-47 code; what follows the first `-` makes no difference.
+        language: its code; what follows the first `-` or `_`, and capitals, make no difference.
     """
-    return "char" if language.split("-")[0].lower() in _WITHOUT_SPACES else "13a"
+    language = language_of(language)
+    return "zh" if language == "zh" else "char" if language in _WITHOUT_SPACES else "13a"
 
 
 def bleu_metric(tokenize: Tokenizer = "13a") -> Metric:

@@ -15,7 +15,10 @@ class Comparison:
     """A system beside the baseline; all but `p` in the metric's points.
 
     `mean` and `margin` are of the resampled scores: 95 % of them lie in an interval of width 2 · margin.
-    `p` is how likely a difference as large as this one would be if there were none; None for the baseline.
+    `p` is sacrebleu's, None for the baseline: of the absolute differences on the resampled test sets, less their mean,
+    the share that is above the absolute difference on the test set itself (Riezler and Maxwell 2005), with one more
+    sample counted as above. Where it is small it is close to the share of test sets on which the better system is not
+    better, Koehn's one-sided test (2004); it is half the p of a two-sided test.
     """
 
     system: str
@@ -33,7 +36,7 @@ def paired_bootstrap(
     metric: Metric,
     samples: int = 1000,
 ) -> list[Comparison]:
-    """Compare systems with a baseline by paired bootstrap resampling (Koehn 2004), as sacrebleu does.
+    """Compare systems with a baseline by paired bootstrap resampling, with sacrebleu's p (see `Comparison`).
 
     Every call draws the same samples; sacrebleu's variable SACREBLEU_SEED changes them, the signature names the seed.
 

@@ -85,8 +85,8 @@ class Sublayer(NamedTuple):
     depth: int  # from 1
 
 
-class TranslationModel(nn.Module, ABC):
-    """A model of p(target | source)."""
+class Searchable(ABC):
+    """What a search asks of a model: one model, or several that translate as one."""
 
     output_types: Tensor
     """(C,) the type of each output column, ascending."""
@@ -131,6 +131,18 @@ class TranslationModel(nn.Module, ABC):
                 broadcastable to those of `Record`, (layers, B, K, heads, S).
         """
 
+    def predicted(self, target: Tensor) -> Tensor:
+        """Return which tokens of padded targets, (B, T), are predicted: bool."""
+        return target != PAD
+
+    def length_log_probs(self, memory: Any) -> Tensor:
+        """Return log-probabilities (B, n) of the lengths 0 to n - 1; of a model that plans them."""
+        raise NotImplementedError
+
+
+class TranslationModel(nn.Module, Searchable):
+    """A model of p(target | source)."""
+
     @abstractmethod
     def forward(self, pairs: Pairs, memory: Any = None) -> Tensor:
         """Return the decoder's states where tokens are predicted, see `predicted`, row by row: (tokens, D).
@@ -139,14 +151,6 @@ class TranslationModel(nn.Module, ABC):
             pairs: a batch.
             memory: of its source, where it is known already.
         """
-
-    def predicted(self, target: Tensor) -> Tensor:
-        """Return which tokens of padded targets, (B, T), are predicted: bool."""
-        return target != PAD
-
-    def length_log_probs(self, memory: Any) -> Tensor:
-        """Return log-probabilities (B, n) of the lengths 0 to n - 1; of a model that plans them."""
-        raise NotImplementedError
 
     @abstractmethod
     def output(self, states: Tensor) -> Tensor:

@@ -6,6 +6,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from nmtlab.nn.once import check_first_derivative
+
 EPSILON = 1e-5
 
 
@@ -39,6 +41,7 @@ class _ScaleNorm(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: torch.autograd.function.FunctionCtx, grad: Tensor) -> tuple[Tensor, Tensor]:
+        check_first_derivative("ScaleNorm")
         x, g, inverse = ctx.saved_tensors
         projection = torch.linalg.vecdot(grad, x).unsqueeze(-1)
         # Below epsilon the divisor is a constant, so the gradient has no part along x.

@@ -13,7 +13,7 @@ class MachineSettings(Section):
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """Processor; auto takes a GPU where there is one."""
 
-    threads: int = Field(0, ge=0)
+    threads: int = Field(0, ge=0, le=1024)
     """CPU threads (0: as many as torch chooses)."""
 
     precision: Literal["fp32", "bf16"] = "fp32"

@@ -93,7 +93,8 @@ def load_recipe(path: Path) -> Recipe:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise RecipeError(f"recipe {path}: cannot be read ({error})", "give the path of a TOML file") from error
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise RecipeError(f"recipe {path}: cannot be read ({reason})", "give the path of a TOML file") from error
     return _from_toml(text, str(path))
 
 
@@ -129,6 +130,8 @@ def _from_toml(text: str, where: str) -> Recipe:
         settings = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise RecipeError(f"{where}: not TOML ({error})", "mend that line") from error
+    except RecursionError as error:
+        raise RecipeError(f"{where}: brackets or tables in each other, too many", "a recipe needs none") from error
     base = settings.pop("base", None)
     if base is None:
         return _validated(settings, where)
@@ -202,7 +205,7 @@ def _parse_setting(setting: str) -> tuple[str, Any]:
         raise RecipeError(f"setting {setting!r}: no value", "write it as section.field=value")
     try:
         value = tomllib.loads(f"value = {text.strip()}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (tomllib.TOMLDecodeError, RecursionError):
         value = text.strip()
     return field.strip(), value
 

@@ -13,10 +13,10 @@ class RnnSettings(Section):
     family: Literal["rnn"] = "rnn"
     """Which family of models the other fields describe."""
 
-    d_model: int = Field(512, ge=1)
+    d_model: int = Field(512, ge=1, le=65_536)
     """Width of embeddings and of hidden states."""
 
-    layers: int = Field(1, ge=1)
+    layers: int = Field(1, ge=1, le=1000)
     """Number of layers, of the encoder and of the decoder."""
 
     bidirectional: bool = False

@@ -10,7 +10,7 @@ from nmtlab.recipe.section import Section
 class SearchSettings(Section):
     """Beam search and the score of a hypothesis (thesis 3.1.3, survey 6)."""
 
-    beam_size: int = Field(4, ge=1)
+    beam_size: int = Field(4, ge=1, le=100_000)
     """Hypotheses kept at each step; 1 is greedy search."""
 
     score: Literal["log-prob", "average", "length-normalised", "word-reward"] = "length-normalised"
@@ -25,7 +25,7 @@ class SearchSettings(Section):
     coverage: float = Field(0.0, ge=0)
     """Weight of the coverage penalty of Wu et al. (2016)."""
 
-    extra_length: int = Field(50, ge=0)
+    extra_length: int = Field(50, ge=0, le=10_000)
     """A hypothesis may be this much longer than the source, in tokens."""
 
     replace_unknown: bool = False
@@ -34,7 +34,7 @@ class SearchSettings(Section):
     allow_empty: bool = True
     """Whether the empty translation may be returned."""
 
-    lengths: int = Field(5, ge=1)
+    lengths: int = Field(5, ge=1, le=10_000)
     """Lengths that are tried, the most probable ones, of a model that plans them (thesis 4.1)."""
 
     batch_tokens: int = Field(8192, ge=1)

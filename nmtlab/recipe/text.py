@@ -13,7 +13,7 @@ class TextSettings(Section):
     segmentation: Literal["word", "bpe", "unigram"] = "bpe"
     """Moses words, or SentencePiece subwords learned by byte-pair merges or as a unigram model."""
 
-    vocabulary_size: int = Field(8000, ge=0)
+    vocabulary_size: int = Field(8000, ge=0, le=1_000_000)
     """Number of types, the four special ones included; for words, the most frequent ones (0: all)."""
 
     minimum_count: int = Field(1, ge=1)

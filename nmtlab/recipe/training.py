@@ -10,7 +10,7 @@ from nmtlab.recipe.section import Section
 class TrainingSettings(Section):
     """Loss, optimiser, schedule and stopping (thesis 3.3.2.4, 3.3.3.1)."""
 
-    seed: int = Field(1, ge=0)
+    seed: int = Field(1, ge=0, lt=2**64)
     """The one seed of initial weights, dropout and the order of the data."""
 
     batch_tokens: int = Field(4096, ge=1)

@@ -13,16 +13,16 @@ class TransformerSettings(Section):
     family: Literal["transformer"] = "transformer"
     """Which family of models the other fields describe."""
 
-    d_model: int = Field(256, ge=2)
+    d_model: int = Field(256, ge=2, le=65_536)
     """Width d of embeddings and of every sublayer's input and output; even."""
 
-    d_ff: int = Field(1024, ge=1)
+    d_ff: int = Field(1024, ge=1, le=1_048_576)
     """Width of the feed-forward sublayers' inner layer (4 d in the thesis)."""
 
-    encoder_layers: int = Field(3, ge=1)
+    encoder_layers: int = Field(3, ge=1, le=1000)
     """Number of encoder layers."""
 
-    decoder_layers: int = Field(3, ge=1)
+    decoder_layers: int = Field(3, ge=1, le=1000)
     """Number of decoder layers."""
 
     heads: int = Field(4, ge=1)
@@ -55,7 +55,7 @@ class TransformerSettings(Section):
     length_gradient: bool = True
     """Whether the loss of the planned length reaches the encoder; without, it is learned beside the rest."""
 
-    longest_plan: int = Field(200, ge=1)
+    longest_plan: int = Field(200, ge=1, le=100_000)
     """Longest length that can be planned, in tokens."""
 
     @model_validator(mode="after")

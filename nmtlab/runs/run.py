@@ -1,8 +1,6 @@
 """One training's folder."""
 
 import json
-import secrets
-import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from functools import cached_property
@@ -17,7 +15,7 @@ from torch import Tensor
 
 from nmtlab.alignment.table import LexicalTable
 from nmtlab.errors import NmtlabError, RunError
-from nmtlab.files import replacing, write_text
+from nmtlab.files import remove_folder, replacing, write_text
 from nmtlab.locks import is_locked, lock
 from nmtlab.reading import check_plain, read_json, reading
 from nmtlab.recipe import Recipe, load_recipe
@@ -383,9 +381,7 @@ def remove_run(folder: Path) -> None:
         folder.unlink()
         return
     with nullcontext() if (folder / _LOCK).is_dir() else _held(folder):
-        # Renamed first: nothing that opens the run meanwhile finds half of it.
-        removed = folder.rename(folder.with_name(f".{folder.name}.{secrets.token_hex(8)}"))
-        shutil.rmtree(removed)
+        remove_folder(folder)
 
 
 def _gallery_run(folder: Path, workspace: Workspace) -> Run:

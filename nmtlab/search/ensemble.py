@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from nmtlab.errors import RunError
-from nmtlab.models.interface import Record, State, Step, TranslationModel
+from nmtlab.models.interface import Record, Searchable, State, Step, TranslationModel
 
 Mean = Literal["arithmetic", "geometric"]
 
@@ -25,7 +25,7 @@ class _States:
         return _States(tuple(state.select(rows) for state in self.states))
 
 
-class Ensemble:
+class Ensemble(Searchable):
     """What a search asks of a model, answered by several with the same vocabularies.
 
     Args:
@@ -39,7 +39,7 @@ class Ensemble:
     def __init__(self, models: Sequence[TranslationModel], mean: Mean = "arithmetic") -> None:
         self.models, self.mean = list(models), mean
         self.output_types = models[0].output_types
-        self.training = self.plans_length = False
+        self.training = False
         if any(not torch.equal(model.output_types, self.output_types) for model in self.models):
             raise RunError("an ensemble of runs that do not produce the same types", "train them on one vocabulary")
         if any(model.plans_length for model in self.models):
@@ -53,10 +53,6 @@ class Ensemble:
         """Return itself, as `eval`."""
         return self
 
-    def columns(self, types: Tensor) -> Tensor:
-        """Return the output columns of types; see `TranslationModel.columns`."""
-        return self.models[0].columns(types)
-
     def attendable(self, source: Tensor) -> Tensor:
         """Return which tokens of the source all models can attend to; see `TranslationModel.attendable`."""
         return torch.stack([model.attendable(source) for model in self.models]).all(0)
@@ -65,8 +61,8 @@ class Ensemble:
         """Return each model's memory."""
         return [model.encode(source) for model in self.models]
 
-    def start(self, memory: list[Any]) -> _States:
-        """Return each model's state before the first token."""
+    def start(self, memory: list[Any], length: None = None) -> _States:
+        """Return each model's state before the first token; there are no lengths to plan."""
         return _States(tuple(model.start(own) for model, own in zip(self.models, memory, strict=True)))
 
     def step(self, state: _States, token: Tensor, record: bool = False, attention: Tensor | None = None) -> Step:

@@ -8,6 +8,7 @@ from itertools import count, zip_longest
 from pathlib import Path
 
 from nmtlab.errors import CorpusError
+from nmtlab.languages import CODE
 from nmtlab.text.files import COMPRESSIONS, read_lines
 
 Pair = tuple[str, str]
@@ -15,13 +16,12 @@ Pair = tuple[str, str]
 
 SPLITS = ("train", "dev", "test")
 
-_LANGUAGE = re.compile(r"[A-Za-z]{2,8}([-_][A-Za-z0-9]{1,8})*")
-_FILE = re.compile(rf"(?:{'|'.join(SPLITS)})\.(?P<language>{_LANGUAGE.pattern})(?:\.gz|\.xz)?")
+_FILE = re.compile(rf"(?:{'|'.join(SPLITS)})\.(?P<language>{CODE})(?:\.gz|\.xz)?")
 
 
 def check_language(code: str) -> None:
     """Raise `CorpusError` if `code` cannot be the name of a language in a corpus' files (BCP-47-like: uz, pt-BR)."""
-    if not _LANGUAGE.fullmatch(code):
+    if not re.fullmatch(CODE, code):
         raise CorpusError(f"language {code!r}: not a code", "use one like uz, pt-BR or uz-Cyrl")
 
 

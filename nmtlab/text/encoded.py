@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from hashlib import sha256
 from itertools import chain
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from zlib import crc32
 
 import numpy as np
 from pydantic import BaseModel
 
 from nmtlab.errors import CorpusError
-from nmtlab.files import write_text
+from nmtlab.files import temporary_folder, write_text
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.learning import blocks, usable_pairs
 from nmtlab.text.pipeline import Pipeline
@@ -167,8 +166,8 @@ def _build(
     folder: Path, pipeline: Pipeline, corpus: ParallelCorpus, split: str, on_progress: Callable[[int], object]
 ) -> EncodedCorpus:
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(dir=folder.parent, prefix=".encoding-") as outer:
-        temporary = Path(outer, folder.name)
+    with temporary_folder(folder) as outer:
+        temporary = outer / folder.name
         temporary.mkdir()
         _write(temporary, pipeline, corpus, split, on_progress)
         built = _read(temporary)  # stays mapped whatever becomes of the folder

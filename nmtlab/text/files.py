@@ -3,8 +3,6 @@
 import gzip
 import lzma
 import os
-import shutil
-import tempfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -12,7 +10,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from nmtlab.errors import CorpusError
-from nmtlab.files import replacing
+from nmtlab.files import temporary_folder, writing
 
 COMPRESSIONS = (".gz", ".xz")
 MAX_WORDS = 10_000
@@ -39,9 +37,7 @@ def read_lines(path: Path) -> Iterator[str]:
     except FileNotFoundError:
         raise CorpusError(f"{path}: not found", "check the name") from None
     except OSError as error:
-        raise CorpusError(
-            f"{path}: cannot be read ({error.strerror})", "check that it is a file you may read"
-        ) from None
+        raise _unreadable(str(path), error) from None
 
 
 def lines_of(file: BinaryIO | gzip.GzipFile | lzma.LZMAFile, name: str) -> Iterator[str]:
@@ -55,10 +51,12 @@ def lines_of(file: BinaryIO | gzip.GzipFile | lzma.LZMAFile, name: str) -> Itera
         raise CorpusError(
             f"{name}, after line {number}: the compressed file is damaged ({error})", "get it again"
         ) from None
+    except OSError as error:
+        raise _unreadable(name, error) from None
 
 
 def write_lines(path: Path, lines: Iterable[str]) -> int:
-    """Write `lines` to `path`, compressed if its name ends in `.gz` or `.xz`, whole or not at all.
+    """Write `lines` to `path`, compressed if its name ends in `.gz` or `.xz`, as `nmtlab.files.writing` does.
 
     Returns:
         The number of lines.
@@ -93,19 +91,16 @@ def new_folder(folder: Path) -> Iterator[Path]:
     if folder.exists():
         raise CorpusError(f"{folder}: there is one already", "choose another name, or remove it")
     folder.parent.mkdir(parents=True, exist_ok=True)
-    outer = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
-    try:
+    with temporary_folder(folder) as outer:
         temporary = outer / folder.name
         temporary.mkdir()
         yield temporary
         os.rename(temporary, folder)
-    finally:
-        shutil.rmtree(outer)
 
 
 @contextmanager
 def _writing(path: Path) -> Iterator[Callable[[int, str], None]]:
-    with replacing(path) as temporary, temporary.open("wb") as plain, _compressing(plain, path.suffix) as file:
+    with writing(path) as place, place.open("wb") as plain, _compressing(plain, path.suffix) as file:
 
         def write(number: int, line: str) -> None:
             if "\n" in line or "\0" in line or line.endswith("\r"):
@@ -151,6 +146,10 @@ def _decoded(raw: bytes, name: str, number: int) -> str:
             f"{name}, line {number}: {words:,} words, more than {MAX_WORDS:,}", "put one sentence on each line"
         )
     return line
+
+
+def _unreadable(name: str, error: OSError) -> CorpusError:
+    return CorpusError(f"{name}: cannot be read ({error.strerror})", "check that it is a file you may read")
 
 
 def _too_long(name: str, number: int) -> CorpusError:

@@ -11,6 +11,7 @@ from sacremoses import MosesDetokenizer, MosesTokenizer
 from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
 
 from nmtlab.errors import CorpusError, RecipeError
+from nmtlab.languages import language_of
 from nmtlab.text.truecase import Truecaser
 from nmtlab.text.vocabulary import BOS, EOS, PAD, SPECIALS, UNK, Vocabulary
 
@@ -58,7 +59,7 @@ class Words:
     """
 
     def __init__(self, language: str, truecaser: Truecaser | None = None) -> None:
-        language = re.split("[-_]", language)[0].lower()
+        language = language_of(language)
         self._tokenizer = _moses_tokenizer(language)
         self._detokenizer = None if language in _GLUED else MosesDetokenizer(language)
         self.truecaser = truecaser

@@ -5,6 +5,11 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from nmtlab.models.interface import Pairs, TranslationModel
+from nmtlab.nn.once import check_first_derivative
+from nmtlab.text.vocabulary import PAD
+
+NO_LENGTH = -1
+"""In the place of a length: a row that only fills a batch has none, while an empty translation has 0."""
 
 _CHUNK = 2**18
 """Logits in a chunk: 1 MiB, so that all passes but the first find them in the processor's cache."""
@@ -33,13 +38,17 @@ class Objective(nn.Module):
         loss, nll = cross_entropy(logits.float(), self.model.columns(pairs.target[said]), self.smoothing)
         if memory is None:
             return loss, nll
-        length = length_loss(self.model.length_log_probs(memory).float(), said.sum(1))
-        return loss + length, nll + length.detach()
+        length = said.sum(1).masked_fill((pairs.target == PAD).all(1), NO_LENGTH)
+        length_nll = length_loss(self.model.length_log_probs(memory).float(), length)
+        return loss + length_nll, nll + length_nll.detach()
 
 
 def length_loss(log_probs: Tensor, length: Tensor) -> Tensor:
-    """Return the negative log-likelihood of lengths, (B,), under (B, n), summed; longer ones count as the longest."""
-    return F.nll_loss(log_probs, length.clamp_max(log_probs.shape[1] - 1), reduction="sum")
+    """Return the negative log-likelihood of lengths, (B,), under (B, n), summed.
+
+    Longer ones count as the longest, and `NO_LENGTH` for nothing: of a row that only fills a batch.
+    """
+    return F.nll_loss(log_probs, length.clamp_max(log_probs.shape[1] - 1), ignore_index=NO_LENGTH, reduction="sum")
 
 
 def cross_entropy(logits: Tensor, gold: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:
@@ -83,4 +92,8 @@ class _CrossEntropy(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: torch.autograd.function.FunctionCtx, grad: Tensor, _: Tensor) -> tuple[Tensor, None, None]:
-        return ctx.grad.mul_(grad), None, None
+        check_first_derivative("the loss")
+        if ctx.grad is None:
+            raise RuntimeError("the gradient of this loss is used up: compute the loss again for another backward pass")
+        used, ctx.grad = ctx.grad.mul_(grad), None
+        return used, None, None

@@ -47,5 +47,6 @@ def text_perplexity(
         total += nll.item()
         tokens += sum(len(target_ids[i]) for i in batch)
     model.train(was_training)
-    unseen = sum(not pipeline.target_allowed[token] for ids in target_ids for token in ids)
-    return perplexity(total, tokens), int(unseen)
+    allowed = pipeline.target_allowed
+    unseen = sum(not allowed[token] for ids in target_ids for token in ids)
+    return perplexity(total, tokens), unseen

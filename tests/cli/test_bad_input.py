@@ -1,11 +1,14 @@
 """Bad input: exit code 2, one line that says where and what to do, and nothing half-made left behind."""
 
+import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from full_disk import files_of_at_most, memory_of_at_most
 
 TRAIN = ("train", "spoiled", "--recipe", "tiny.toml", "--name", "new")
 
@@ -320,6 +323,83 @@ def test_a_language_that_cannot_be_grown(refused, data, words, expected):
 def test_a_corpus_name_that_is_taken_or_leaves_the_folder(refused, spoiled):
     assert refused("corpus", "make", "spoiled").startswith("corpus 'spoiled': there is one already; choose another")
     assert refused("corpus", "make", "../x").startswith("corpus name '../x': not allowed; use up to 100")
+
+
+# What disk, memory and streams refuse
+
+
+def test_what_cannot_be_written_is_named_with_what_to_do(refused, nmtlab, data):
+    message = refused("translate", "whole", "--output", "/dev/full", stdin="ein hund\n")
+    assert message == "/dev/full: No space left on device; free some space\n"
+    with files_of_at_most(100):
+        said = nmtlab("corpus", "make", "grown", "--train", 50, "--dev", 5, "--test", 5)
+    assert (said.code, said.err.count("\n")) == (2, 1)
+    assert said.err.endswith("corpora/grown: File too large; allow larger files (ulimit -f)\n")
+    assert not (data / "corpora" / "grown").exists()
+    assert refused("corpus", "stats", "x" * 5000).endswith("; choose a shorter name\n")
+
+
+def test_memory_that_is_not_there_is_a_line_that_says_what_to_lower(refused, tiny_corpus):
+    lines = (tiny_corpus.folder / "test.en").read_text(encoding="utf-8").splitlines()
+    for name in ("one.txt", "two.txt"):
+        Path(name).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    words = ("compare", "one.txt", "two.txt", "--corpus", "tiny", "--samples", 1_000_000)
+    with memory_of_at_most(100 << 20):
+        assert re.match(r"memory is full.*; lower .* the beam, --samples", refused(*words))
+
+
+def test_what_is_quoted_is_cut_in_the_middle(refused):
+    for words in (("--set", "model.norm=" + "x" * 100_000), ("--set", "model.norm=" + "x y " * 30_000)):
+        message = refused(*TRAIN, *words)
+        assert len(message) < 1300
+        assert "x...x" in message or "..." in message
+        assert message.endswith("input should be 'layer', 'scale' or 'rms'\n")
+    assert len(refused("recipes", "show", "x" * 5000 + ".toml")) < 300
+
+
+def test_a_score_is_printed_where_the_translations_cannot_be_kept(nmtlab, data):
+    folder = data / "runs" / "whole" / "translations"
+    expected = nmtlab("evaluate", "whole", "--beam", 2).out
+    shutil.rmtree(folder)
+    folder.write_text("no folder")
+    said = nmtlab("evaluate", "whole", "--beam", 2)
+    assert said.code == 0
+    assert said.out.startswith(expected)
+    assert said.out.removeprefix(expected) == (
+        f"the translations could not be kept: {folder}: File exists; choose another path\n"
+    )
+
+
+CLOSED = """
+python=$1
+"$python" -m nmtlab recipes list >&- ; echo $?
+"$python" -m nmtlab runs remove whole <&- ; echo $?
+"$python" -m nmtlab translate whole --input in.txt 2>&- ; echo $?
+"$python" -m nmtlab translate whole <&- ; echo $?
+LC_ALL=C PYTHONUTF8=0 PYTHONCOERCECLOCALE=0 "$python" -m nmtlab recipes show transformer-tiny | grep -c λ
+"""
+
+
+def test_streams_that_are_closed_or_ascii_end_in_a_line_or_change_nothing(data):
+    Path("in.txt").write_text("\n", encoding="utf-8")
+    done = subprocess.run(["bash", "-c", CLOSED, "bash", sys.executable], capture_output=True, text=True)
+    out = done.stdout.splitlines()
+    assert re.fullmatch(r"remove run whole .*: 2", out.pop(1))
+    assert out == ["2", "", "0", "2", "1"]
+    assert done.stderr.splitlines() == [
+        "nmtlab: standard output: closed; send it to a file, or to /dev/null",
+        "nmtlab: standard input: Bad file descriptor; leave it open, or name a file",
+        "nmtlab: standard input: cannot be read (Bad file descriptor); check that it is a file you may read",
+    ]
+    assert (data / "runs" / "whole").is_dir()
+
+
+def test_of_several_processes_one_says_what_is_wrong(nmtlab, monkeypatch):
+    monkeypatch.setenv("TORCHELASTIC_RUN_ID", "1")
+    for rank, lines in (("0", 1), ("1", 0)):
+        monkeypatch.setenv("LOCAL_RANK", rank)
+        said = nmtlab("runs", "show", "none")
+        assert (said.code, said.err.count("\n")) == (2, lines)
 
 
 # As others see it

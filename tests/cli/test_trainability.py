@@ -24,7 +24,12 @@ def test_a_map_is_drawn_and_gone_on_with(nmtlab, data, tiny_corpus):
 
 
 @pytest.mark.parametrize(
-    ("options", "named"), [(("--layers", "one"), "--layers one"), (("--rates", "1e-3,0"), "--rates 1e-3,0: 0 is among")]
+    ("options", "named"),
+    [
+        (("--layers", "one"), "--layers one"),
+        (("--rates", "1e-3,0"), "--rates 1e-3,0: 0 is among"),
+        (("--rates", "1e-3,inf"), "--rates 1e-3,inf: inf is among"),
+    ],
 )
 def test_what_is_no_number_is_named(nmtlab, options, named):
     said = nmtlab("trainability", "tiny", *options)

@@ -63,7 +63,9 @@ def test_an_ensemble_translates_with_all_its_runs(nmtlab, data, learned, mean):
     ("options", "said"),
     [
         (["--samples", "2", "--groups", "2"], "--samples and --groups: one way of searching excludes the other"),
-        (["--samples", "2", "--temperature", "0"], "--temperature 0: not above 0"),
+        (["--samples", "2", "--temperature", "0"], "--temperature 0: not from 0.001 to 1000"),
+        (["--samples", "2", "--temperature", "nan"], "--temperature nan: not from 0.001 to 1000"),
+        (["--samples", "2", "--temperature", "1e-300"], "--temperature 1e-300: not from 0.001 to 1000"),
         (["--samples", "2", "--top-p", "1.5"], "--top-p 1.5: not above 0 and up to 1"),
         (["--with", "nobody"], "nobody"),
         (["--top-k", "3"], "--top-k: belongs to --samples; add --samples, or leave it out"),

@@ -32,20 +32,22 @@ def references():
 
 
 def slow_bootstrap(baseline, system, references, score, samples):
-    """Koehn 2004 with one call of the whole metric for each drawn test set; p as in Moses' script."""
+    """Mean, margin, p as in Moses' script, and Koehn's (2004): a call of the whole metric for each drawn test set."""
     generator = random.Random(7)
-    scores, differences = [], []
+    scores, differences, not_better = [], [], 0
     for _ in range(samples):
         drawn = generator.choices(range(len(references)), k=len(references))
         drawn_references = [[references[i] for i in drawn]]
         ours = score([system[i] for i in drawn], drawn_references).value
         scores.append(ours)
-        differences.append(abs(ours - score([baseline[i] for i in drawn], drawn_references).value))
+        difference = ours - score([baseline[i] for i in drawn], drawn_references).value
+        differences.append(abs(difference))
+        not_better += difference <= 0
     real = abs(score(system, [references]).value - score(baseline, [references]).value)
     centre = statistics.mean(differences)
     p = (1 + sum(difference - centre > real for difference in differences)) / (1 + samples)
     scores.sort()
-    return statistics.mean(scores), (scores[-1 - samples // 40] - scores[samples // 40]) / 2, p
+    return statistics.mean(scores), (scores[-1 - samples // 40] - scores[samples // 40]) / 2, p, not_better / samples
 
 
 @pytest.mark.parametrize(
@@ -55,13 +57,21 @@ def slow_bootstrap(baseline, system, references, score, samples):
 )
 def test_a_slow_bootstrap_of_our_own_agrees(references, metric, score):
     baseline, system = corrupted(references, 0.3, seed=2), corrupted(references, 0.28, seed=3)
-    mean, margin, p = slow_bootstrap(baseline, system, references, score, samples=400)
+    mean, margin, p, _ = slow_bootstrap(baseline, system, references, score, samples=400)
     _, measured = paired_bootstrap({"base": baseline, "new": system}, [references], metric, samples=2000)
     assert measured.score == score(system, [references]).value
     assert measured.difference == measured.score - score(baseline, [references]).value
     assert measured.mean == pytest.approx(mean, abs=margin / 5)
     assert measured.margin == pytest.approx(margin, rel=0.2)
     assert measured.p == pytest.approx(p, abs=0.12)
+
+
+def test_p_is_that_of_a_one_sided_test_and_half_that_of_a_two_sided_one(references):
+    baseline, system = corrupted(references, 0.3, seed=2), corrupted(references, 0.22, seed=3)
+    *_, koehn = slow_bootstrap(baseline, system, references, chrf, samples=600)
+    _, measured = paired_bootstrap({"base": baseline, "new": system}, [references], chrf_metric(), samples=2000)
+    assert 0.005 < koehn < 0.1
+    assert measured.p == pytest.approx(koehn, abs=0.4 * koehn)
 
 
 def test_a_system_against_itself_is_no_different(references):

@@ -6,7 +6,7 @@ import multiprocessing
 import pytest
 from little_table import little_table
 
-from nmtlab.errors import CorpusError
+from nmtlab.errors import CorpusError, RunError
 from nmtlab.experiments import Row, Setup, cells_of, in_processes, results, run_grid
 from nmtlab.experiments import cells as cells_module
 from nmtlab.experiments.corpora import Brought
@@ -148,7 +148,7 @@ def test_a_run_of_another_recipe_stops_the_grid_before_anything_is_trained(grid,
         for cell in cells_of(grid.table, "tiny")
     ]
     before = written(grid.workspace)
-    with pytest.raises(OSError, match=r"model\.dropout"):
+    with pytest.raises(RunError, match=r"model\.dropout"):
         run_grid(other, grid.workspace)
     assert written(grid.workspace) == before
 

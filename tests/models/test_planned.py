@@ -35,6 +35,15 @@ def planned(seed: int = 1, **more):
     return build_model(settings, TYPES, np.arange(TYPES) > BOS, joint=False).double().eval()
 
 
+def model_that_never_ends():
+    torch.manual_seed(1)
+    settings = TransformerSettings(d_model=16, d_ff=16, heads=2, encoder_layers=1, decoder_layers=1, dropout=0.0)
+    model = build_model(settings, TYPES, np.arange(TYPES) > BOS, joint=False).double().eval()
+    with torch.no_grad():
+        model.output_layer.bias[EOS] = -50.0
+    return model
+
+
 def source_of(*sentences: list[int]) -> torch.Tensor:
     longest = max(map(len, sentences))
     return torch.tensor([[*s, *[PAD] * (longest - len(s))] for s in sentences])
@@ -76,6 +85,26 @@ def test_the_loss_is_that_of_the_words_and_of_the_length():
             state, token = step.state, following
     assert nll.item() == pytest.approx(by_hand, abs=1e-4)
     assert loss.item() == pytest.approx(by_hand, abs=1e-4)
+
+
+def test_a_row_without_a_translation_costs_nothing_and_an_empty_translation_its_length():
+    model = planned()
+    source, target = (np.concatenate((ids, ids[:1])) for ids in (SOURCE, TARGET))
+    target[2] = PAD
+    losses, gradients = [], []
+    for rows in (slice(3), slice(2)):
+        pairs = Pairs.from_arrays(source[rows], target[rows])
+        loss, nll = Objective(model, smoothing=0.1)(pairs)
+        losses.append([loss.item(), nll.item()])
+        gradients.append(torch.autograd.grad(loss, list(model.parameters()), allow_unused=True))
+    assert losses[0] == losses[1]
+    for with_row, without in zip(*gradients, strict=True):
+        torch.testing.assert_close(with_row, without)
+    _, alone = Objective(model, smoothing=0.0)(Pairs.from_arrays(source[2:], target[2:]))
+    target[2, 0] = EOS
+    _, empty = Objective(model, smoothing=0.0)(Pairs.from_arrays(source[2:], target[2:]))
+    memory = model.encode(torch.from_numpy(source[2:]))
+    assert (alone.item(), empty.item()) == (0.0, pytest.approx(-model.length_log_probs(memory)[0, 0].item(), rel=1e-6))
 
 
 def test_forced_decoding_scores_the_length_in_place_of_eos():
@@ -137,7 +166,9 @@ def test_the_best_of_the_most_probable_lengths_is_found_as_by_brute_force(seed, 
     results = planned_search(model, batch, settings, n_best=3)
     for result, sentence in zip(results, sentences, strict=True):
         source = torch.tensor([sentence])
-        of_length = model.length_log_probs(model.encode(source))[0, : len(sentence) + 2]  # words + 2
+        of_length = model.length_log_probs(model.encode(source))[
+            0, : len(sentence) + 1
+        ]  # up to words + 1: EOS would be one more
         tried = of_length.topk(min(lengths, len(of_length))).indices.tolist()  # whatever the other sentence has
         every = [y for n in tried for y in itertools.product(range(2 + 1, TYPES), repeat=n)]
         scores = {}
@@ -150,15 +181,30 @@ def test_the_best_of_the_most_probable_lengths_is_found_as_by_brute_force(seed, 
         assert all(h.finished and h.score == h.log_prob for h in result.hypotheses)
 
 
-def test_a_sentence_is_translated_the_same_in_any_batch():
-    model = planned(3)
+def test_what_is_found_is_as_long_at_most_as_what_a_beam_finds():
+    model, settings = planned(), SearchSettings(beam_size=1, lengths=1, extra_length=2)
+    ordinary = model_that_never_ends()
+    with torch.no_grad():
+        model.length_model.output.bias.copy_(torch.arange(201.0))  # the longer the likelier
+    found = planned_search(model, torch.from_numpy(SOURCE), settings)
+    cut_off = beam_search(ordinary, torch.from_numpy(SOURCE), settings)
+    assert [len(own.hypotheses[0].tokens) for own in cut_off] == [5, 3]
+    assert [len(own.hypotheses[0].tokens) + 1 for own in found] == [5, 3]  # with the EOS that a beam would need
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+def test_a_sentence_is_translated_the_same_in_any_batch(dtype):
+    model = planned(3).to(dtype)
     settings = SearchSettings(beam_size=3, lengths=3)
-    sentences = ([4, 6, 5, 3, EOS], [5, EOS], [6, 6, EOS])
+    sentences = ([4, 6, 5, 3] * 6 + [EOS], [5, EOS], [6, 6, EOS])
     together = planned_search(model, source_of(*sentences), settings, n_best=2)
     alone = [planned_search(model, torch.tensor([sentence]), settings, n_best=2)[0] for sentence in sentences]
     assert [[h.tokens for h in own.hypotheses] for own in together] == [
         [h.tokens for h in own.hypotheses] for own in alone
     ]
+    # sums over many tokens: what rounding does to them grows with them
+    for own, other in zip(together, alone, strict=True):
+        assert [h.score for h in own.hypotheses] == pytest.approx([h.score for h in other.hypotheses], rel=1e-5, abs=0)
 
 
 def test_the_empty_translation_can_be_forbidden():

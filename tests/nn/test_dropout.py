@@ -86,3 +86,12 @@ def test_a_view_is_dropped_like_any_other_tensor():
     x = torch.randn(6, 5).t()
     y = Dropout(0.5)(x)
     assert torch.equal(y[y != 0], (2 * x)[y != 0])
+
+
+def test_a_second_derivative_goes_through_the_same_units():
+    x = torch.randn(50, dtype=torch.float64, requires_grad=True)
+    y = Dropout(0.5).train()(x)
+    kept = (y / x).detach()  # 0 or 2
+    (gradient,) = torch.autograd.grad(y.pow(3).sum(), x, create_graph=True)
+    gradient.sum().backward()
+    torch.testing.assert_close(x.grad, 6 * kept.pow(3) * x.detach())

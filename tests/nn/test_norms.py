@@ -93,3 +93,9 @@ def test_input_and_gradient_are_not_written_to():
     norm(x).backward(grad)
     assert torch.equal(x.detach(), kept_x)
     assert torch.equal(grad, kept_grad)
+
+
+def test_a_second_derivative_of_scale_norm_is_an_error_and_never_wrong():
+    x = torch.randn(3, 4, dtype=torch.float64, requires_grad=True)
+    with pytest.raises(RuntimeError, match="ScaleNorm has no second derivative"):
+        torch.autograd.grad(ScaleNorm(4).double()(x).sum(), x, create_graph=True)

@@ -1,5 +1,6 @@
 """Recipes: named, read, written, changed, and explained."""
 
+import json
 import math
 import tomllib
 
@@ -167,7 +168,7 @@ def test_any_value_comes_back(tmp_path_factory, about, rate, gamma, joint, size)
     folder = tmp_path_factory.mktemp("recipe")
     changes = {
         "about": about, "corpus.source": about, "training.rate_scale": rate, "search.gamma": gamma,
-        "text.joint": joint, "text.vocabulary_size": size % 2**63,
+        "text.joint": joint, "training.seed": size % 2**64,
     }  # fmt: skip
     recipe = Recipe().with_changes(changes)
     recipe.save(folder / "a.toml")
@@ -184,6 +185,19 @@ def test_a_recipe_builds_on_a_named_one(written):
 
 def test_without_a_base_what_is_not_said_is_the_default(written):
     assert load_recipe(written("[model]\ndropout = 0.25\n")) == Recipe().with_changes({"model.dropout": 0.25})
+
+
+@pytest.mark.parametrize("name", ["/etc", "../x", "a/b", ".", "..", "a\\b", "a\nb", "a\0b", "a\x85b"])
+def test_a_corpus_is_named_and_never_a_path(name, written):
+    expected = f"corpus.name: {name!r} is not the name of a folder; give a name without slashes, not a path"
+    assert problem(Recipe().with_changes, {"corpus.name": name}) == f"recipe: {expected}"
+    path = written(Recipe().described().replace('name = ""', f"name = {json.dumps(name)}"))
+    assert problem(load_recipe, path) == f"{path}: {expected}"
+
+
+@pytest.mark.parametrize("name", ["", "a b", "...", "..a", "Größe (1)", "كتاب", "x" * 255])
+def test_a_corpus_has_any_name_that_a_folder_can_have(name):
+    assert Recipe().with_changes({"corpus.name": name}).corpus.name == name
 
 
 def test_a_recipe_is_frozen():
@@ -236,6 +250,13 @@ SETTING_ERRORS = {
     "model.d_model=7": "recipe: model: d_model is 7 but must be even; choose 8",
     "training.rate_scale=inf": "recipe: training.rate_scale = inf is not allowed; input should be a finite number",
     "search.gamma=nan": "recipe: search.gamma = nan is not allowed; input should be a finite number",
+    "model.encoder_layers=1000000": "recipe: model.encoder_layers = 1000000 is not allowed; input should be less "
+    "than or equal to 1000",
+    "model.d_model=100000000": "recipe: model.d_model = 100000000 is not allowed; input should be less than or",
+    "search.beam_size=100000000": "recipe: search.beam_size = 100000000 is not allowed; input should be less than or",
+    "machine.threads=100000": "recipe: machine.threads = 100000 is not allowed; input should be less than or equal to",
+    "training.seed=999999999999999999999999999999": "recipe: training.seed = 999999999999999999999999999999 is not",
+    "text.vocabulary_size=3000000000": "recipe: text.vocabulary_size = 3000000000 is not allowed; input should be less",
     "model=3": "recipe: model = 3 is not allowed; input should be a valid dictionary",
 }  # fmt: skip
 
@@ -259,6 +280,7 @@ FILE_ERRORS = {
     "model = 3\n": "model = 3 is not allowed; input should be a valid dictionary",
     "[about]\nwhat = 'x'\n": "about = {'what': 'x'} is not allowed; input should be a valid string",
     "[model\n": "not TOML (",
+    "x = " + "[" * 50_000: "brackets or tables in each other, too many; a recipe needs none",
 }
 
 

@@ -9,9 +9,11 @@ from nmtlab.errors import RunError
 from nmtlab.models.build import build_model
 from nmtlab.recipe import RnnSettings, SearchSettings, TransformerSettings
 from nmtlab.search.beam import beam_search
+from nmtlab.search.diverse import diverse_beam_search
 from nmtlab.search.ensemble import Ensemble
 from nmtlab.search.exact import exact_search
-from nmtlab.text.vocabulary import BOS, EOS, PAD
+from nmtlab.search.forced import force
+from nmtlab.text.vocabulary import BOS, EOS, PAD, UNK
 
 SOURCE = torch.tensor([[4, 5, EOS], [5, EOS, PAD]])
 TRANSFORMER = TransformerSettings(d_model=16, d_ff=16, heads=2, encoder_layers=1, decoder_layers=2)
@@ -58,6 +60,25 @@ def test_an_ensemble_is_searched_exactly():
     wide = settings.model_copy(update={"beam_size": 500})
     found = exact_search(ensemble, SOURCE[:1], settings)
     assert found.best.tokens == beam_search(ensemble, SOURCE[:1], wide)[0].hypotheses[0].tokens
+
+
+@pytest.mark.parametrize("mean", ["arithmetic", "geometric"])
+def test_a_model_beside_itself_says_of_a_given_translation_what_it_says_alone(mean):
+    model = model_of(RnnSettings(d_model=8), 5)
+    target = torch.tensor([[4, UNK, EOS], [UNK, EOS, PAD]])  # as where the words for UNKs are looked for
+    for one, both in zip(
+        *(force(each, SOURCE, target) for each in (model, Ensemble([model, model], mean))), strict=True
+    ):
+        np.testing.assert_allclose(both.log_probs, one.log_probs)
+        np.testing.assert_allclose(both.attention, one.attention, atol=1e-12)
+
+
+def test_a_model_beside_itself_finds_the_translations_that_differ_which_it_finds_alone():
+    model = model_of(TRANSFORMER, 4)
+    alone, twice = (diverse_beam_search(each, SOURCE, SETTINGS, 3) for each in (model, Ensemble([model, model])))
+    assert [[h.tokens for h in one.hypotheses] for one in twice] == [
+        [h.tokens for h in one.hypotheses] for one in alone
+    ]
 
 
 def test_models_of_other_types_are_no_ensemble():

@@ -78,6 +78,20 @@ def test_the_right_type_is_among_those_that_share_the_smoothing():
     torch.testing.assert_close(gradient, 0.5 * (logits.softmax(-1) - wanted))
 
 
+def test_a_second_backward_pass_and_a_second_derivative_are_errors_and_never_wrong():
+    logits, gold = drawn(9, 13)
+    logits.requires_grad_()
+    loss, _ = cross_entropy(logits * 1, gold, 0.1)
+    loss.backward(retain_graph=True)
+    first = logits.grad.clone()
+    with pytest.raises(RuntimeError, match="compute the loss again"):
+        loss.backward()
+    assert torch.equal(logits.grad, first)
+    loss, _ = cross_entropy(logits * 1, gold, 0.1)
+    with pytest.raises(RuntimeError, match="the loss has no second derivative"):
+        torch.autograd.grad(loss, logits, create_graph=True)
+
+
 def test_very_large_logits_give_finite_losses():
     logits, gold = torch.tensor([[1e4, -1e4, 0.0]]), torch.tensor([1])
     loss, nll, gradient = losses_and_gradient(logits, gold, 0.1)

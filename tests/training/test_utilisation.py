@@ -8,6 +8,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from nmtlab.models.build import build_model
 from nmtlab.models.interface import Pairs
 from nmtlab.progress import ProgressBar
+from nmtlab.recipe import RnnSettings
 from nmtlab.recipe.machine import MachineSettings
 from nmtlab.training.events import Prepared, Progress
 from nmtlab.training.losses import Objective
@@ -38,6 +39,22 @@ def test_operations_of_a_transformer_are_those_that_torch_counts(tiny_recipe, pl
     assert update_operations(model, lines * source, lines * target) == pytest.approx(counted, rel=0.03)
 
 
+@pytest.mark.parametrize("attention", ["general", "dot", "additive"])
+@pytest.mark.parametrize("tied", [True, False])
+def test_operations_of_a_recurrent_model_are_those_that_torch_counts(tied, attention):
+    torch.manual_seed(1)
+    # torch counts the sums of a cell that it has not fused
+    settings = RnnSettings(d_model=16, layers=2, tied=tied, attention=attention, layer_norm=True)
+    model = build_model(settings, TYPES, np.ones(TYPES, dtype=bool), joint=False)
+    lines, source, target, d = 6, 17, 9, settings.d_model
+    pairs = Pairs.from_arrays(np.full((lines, source), 4), np.full((lines, target), 5))
+    with FlopCounterMode(display=False) as counter:
+        Objective(model, 0.1)(pairs)[0].backward()
+    products = 2 if attention == "additive" else 4  # its scores are no product of matrices
+    counted = counter.get_total_flops() - 3 * products * d * lines * source * target
+    assert update_operations(model, lines * source, lines * target) == pytest.approx(counted, rel=0.03)
+
+
 @pytest.mark.parametrize(
     ("gpu", "peak"),
     [
@@ -46,7 +63,10 @@ def test_operations_of_a_transformer_are_those_that_torch_counts(tiny_recipe, pl
         ("NVIDIA H100 PCIe", 756e12),
         ("NVIDIA A100-SXM4-80GB", 312e12),
         ("NVIDIA L40S", 362e12),
+        ("NVIDIA L40", 181e12),
         ("NVIDIA L4", 121e12),
+        ("NVIDIA L400", None),
+        ("NVIDIA GH200 480GB", 989e12),
         ("Some other GPU", None),
     ],
 )

@@ -9,6 +9,7 @@ from learned import learned_run
 
 from nmtlab.systems import open_system
 from nmtlab.text.checked import checked_corpus
+from nmtlab.text.pipeline import Pipeline
 from nmtlab.text.vocabulary import BOS
 from nmtlab.training.validation import dev_bleu, text_perplexity
 
@@ -74,3 +75,17 @@ def test_validation_leaves_the_model_in_the_mode_it_was_in(system, run, tiny_cor
         text_perplexity(system.model, system.pipeline, dev.source[:2], dev.references[0][:2])
         assert {module.training for module in system.model.modules()} == {training}
     system.model.eval()
+
+
+def test_which_types_may_be_produced_is_worked_out_once_for_a_text(system):
+    worked_out = []
+
+    class Counting(Pipeline):
+        @property
+        def target_allowed(self):
+            worked_out.append(1)
+            return super().target_allowed
+
+    pipeline = Counting(system.pipeline.settings, system.pipeline.source, system.pipeline.target)
+    text_perplexity(system.model, pipeline, ["ein hund", "haus"], ["one dog", "house"])
+    assert len(worked_out) == 1
