@@ -64,7 +64,9 @@ def error_of_the_machine(error: Exception) -> NmtlabError | None:
     if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM:
         return _no_memory(text)
     if isinstance(error, OSError):
-        where = os.fsdecode(error.filename or ("standard input" if error.errno == errno.EBADF else "a file"))
+        where = os.fsdecode(
+            error.filename or ("standard input" if error.errno == errno.EBADF else "a file or standard output")
+        )
         remedy = _REMEDIES.get(error.errno, "check it, and the space on its disk")
         return NmtlabError(f"{where}: {error.strerror or text or type(error).__name__}", remedy)
     if isinstance(error, RuntimeError) and _NO_MEMORY.search(text):
