@@ -60,11 +60,12 @@ class RunError(NmtlabError):
 
 def error_of_the_machine(error: Exception) -> NmtlabError | None:
     """Return what a person can do about an error of disk, memory or threads; None if it is none of these."""
-    text = str(error)
+    text = " ".join(str(error).split())
     if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM:
         return _no_memory(text)
     if isinstance(error, OSError):
-        where = os.fsdecode(error.filename or ("standard input" if error.errno == errno.EBADF else "a file"))
+        where = error.filename or ("standard input" if error.errno == errno.EBADF else "a file or standard output")
+        where = os.fsdecode(where) if isinstance(where, str | bytes) else where
         remedy = _REMEDIES.get(error.errno, "check it, and the space on its disk")
         return NmtlabError(f"{where}: {error.strerror or text or type(error).__name__}", remedy)
     if isinstance(error, RuntimeError) and _NO_MEMORY.search(text):

@@ -56,8 +56,9 @@ def test_an_error_of_the_disk_names_the_file_where_it_is_known():
     assert str(full) == "here: No space left on device; free some space"
     denied = error_of_the_machine(PermissionError(errno.EACCES, "Permission denied", b"there"))
     assert str(denied) == "there: Permission denied; check the permissions"
-    bare = error_of_the_machine(OSError("7317 requested and 4096 written"))
-    assert str(bare).startswith("a file: 7317 requested and 4096 written; check")
+    assert str(error_of_the_machine(OSError(errno.EIO, "Input/output error", 7))).startswith("7: Input/output error; ")
+    bare = error_of_the_machine(OSError("7317 requested\nand 4096 written"))
+    assert str(bare).startswith("a file or standard output: 7317 requested and 4096 written; check")
 
 
 def test_threads_that_cannot_be_started_are_said_and_other_errors_are_bugs():
