@@ -4,7 +4,6 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable
-from pathlib import Path
 
 import torch
 
@@ -77,9 +76,9 @@ def train_phrase(
     report("learning the vocabulary")
     pipeline = Pipeline.learn(recipe.text, corpus)
     workspace.runs.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(dir=workspace.runs, prefix=f".{name}.") as unfinished:
+    with temporary_folder(folder) as unfinished:
         run = Run.create(
-            Path(unfinished, name), recipe, environment(checksum, torch.device("cpu"), overlap=overlap), pipeline
+            unfinished / name, recipe, environment(checksum, torch.device("cpu"), overlap=overlap), pipeline
         )
         score = _learn(run, corpus, report)
         seconds = round(time.perf_counter() - started, 3)

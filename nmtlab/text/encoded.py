@@ -242,9 +242,5 @@ def _chunks(path: Path, dtype: str) -> Iterator[np.ndarray]:
 
 
 def _append(path: Path, numbers: np.ndarray) -> None:
-    try:
-        with path.open("ab") as file:
-            file.write(np.ascontiguousarray(numbers).data)
-    except OSError as error:
-        error.filename = error.filename or str(path)  # a full disk does not say where it is full
-        raise
+    with path.open("ab") as file:
+        file.write(np.ascontiguousarray(numbers).data)  # numpy's tofile does not say why it fails

@@ -167,7 +167,7 @@ def test_a_recipe_comes_back_from_its_file_and_from_its_description(name, writte
 def test_any_value_comes_back(tmp_path_factory, about, rate, gamma, joint, size):
     folder = tmp_path_factory.mktemp("recipe")
     changes = {
-        "about": about, "corpus.source": about, "training.rate_scale": rate, "search.gamma": gamma,
+        "about": about, "training.rate_scale": rate, "search.gamma": gamma,
         "text.joint": joint, "training.seed": size % 2**64,
     }  # fmt: skip
     recipe = Recipe().with_changes(changes)
@@ -328,3 +328,11 @@ def test_numbers_that_are_no_numbers_are_refused_in_every_section():
             if field.annotation is float:
                 for value in (math.nan, math.inf, -math.inf):
                     assert f"{section}.{name} = " in problem(Recipe().with_changes, {f"{section}.{name}": value})
+
+
+@pytest.mark.parametrize("code", ["../x", "d/e", "de\n", "d", "de en", "0"])
+def test_a_language_that_is_no_code_is_refused(code):
+    with pytest.raises(RecipeError, match=r"corpus\.source"):
+        Recipe().with_changes({"corpus.source": code})
+    for allowed in ("", "uz", "pt-BR", "zh_CN", "uz-Cyrl"):
+        assert Recipe().with_changes({"corpus.source": allowed}).corpus.source == allowed
