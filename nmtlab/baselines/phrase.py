@@ -14,6 +14,7 @@ from nmtlab.baselines.translator import MODELS, PhraseTranslator
 from nmtlab.baselines.tuning import tune_language_model, tune_weights
 from nmtlab.errors import RecipeError, RunError
 from nmtlab.evaluation.scores import bleu, default_tokenizer
+from nmtlab.files import temporary_folder
 from nmtlab.recipe import PhraseSettings, Recipe
 from nmtlab.runs.environment import environment
 from nmtlab.runs.run import Run
