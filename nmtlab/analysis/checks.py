@@ -16,6 +16,13 @@ def check_languages(run: Run, corpus: ParallelCorpus) -> None:
         )
 
 
+def overlap(run: Run, corpus: ParallelCorpus, split: str) -> str:
+    """Return what is to be said beside a run's score on a text that it has partly learned from; empty of any other."""
+    if not run.environment.get("overlap", {}).get(split) or run.environment["corpus_checksum"] != corpus.checksum():
+        return ""
+    return f"run {run.name!r}: {run.overlap}"
+
+
 def plans_length(run: Run) -> bool:
     """Return whether a run plans lengths: then it is searched by p(length) · p, whatever score is asked for."""
     model = run.recipe.model

@@ -5,7 +5,18 @@ from typing import Annotated
 
 import typer
 
-from nmtlab.cli.options import Beam, Set, Source, Split, Target, Threads, open_corpus, read_translations, run_recipe
+from nmtlab.cli.options import (
+    Beam,
+    Set,
+    Source,
+    Split,
+    Target,
+    Threads,
+    open_corpus,
+    read_translations,
+    run_recipe,
+    say_overlap,
+)
 
 
 def compare(
@@ -66,3 +77,5 @@ def compare(
         print(table.to_csv(index=False), end="")
     else:
         print_comparison(table, f"{text.name} {split}, {text.source} to {text.target}")
+        for opened in runs.values():
+            say_overlap(opened, text, split)

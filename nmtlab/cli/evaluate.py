@@ -5,7 +5,18 @@ from typing import Annotated
 
 import typer
 
-from nmtlab.cli.options import Beam, Set, Source, Split, Target, Threads, open_corpus, read_translations, run_recipe
+from nmtlab.cli.options import (
+    Beam,
+    Set,
+    Source,
+    Split,
+    Target,
+    Threads,
+    open_corpus,
+    read_translations,
+    run_recipe,
+    say_overlap,
+)
 
 
 def evaluate(
@@ -54,5 +65,7 @@ def evaluate(
     print(f"tokenized BLEU  {scores['tokenized_bleu']:6.2f}  Moses tokens, case-sensitive, no smoothing (multi-bleu)")
     if perplexity is not None:
         print(f"perplexity      {perplexity[0]:6.2f}  per token, of which {perplexity[1]} were scored as unknown")
+    if not Path(run).is_file():
+        say_overlap(opened, text, split)
     for error in unkept:
         print(f"the translations could not be kept: {error_of_the_machine(error)}")

@@ -8,6 +8,7 @@ import typer
 
 if TYPE_CHECKING:
     from nmtlab.recipe import Recipe
+    from nmtlab.runs.run import Run
     from nmtlab.text.corpus import ParallelCorpus
     from nmtlab.workspace import Workspace
 
@@ -39,17 +40,28 @@ def changed(recipe: "Recipe", settings: list[str] | None, threads: int | None, b
 def run_recipe(recipe: "Recipe", settings: list[str] | None, threads: int | None, beam: int | None) -> "Recipe":
     """Return a trained run's recipe with the command line's changes, of how to search and where to compute only.
 
+    Where it was trained does not count.
+
     Raises:
         RecipeError: another field is to be changed, which is too late once a run is trained.
     """
     from nmtlab.errors import RecipeError
+    from nmtlab.recipe import MachineSettings
 
     for setting in settings or []:
         if not setting.startswith(("search.", "machine.")):
             raise RecipeError(
                 f"--set {setting}: the run is trained already", "set fields of search or machine, or train another run"
             )
-    return changed(recipe, settings, threads, beam)
+    return changed(recipe.model_copy(update={"machine": MachineSettings()}), settings, threads, beam)
+
+
+def say_overlap(run: "Run", corpus: "ParallelCorpus", split: str) -> None:
+    """Say beside a score that the run has learned from some of the text, if it has."""
+    from nmtlab.analysis.checks import overlap
+
+    if found := overlap(run, corpus, split):
+        print(found)
 
 
 def read_text(path: Path | None) -> list[str]:

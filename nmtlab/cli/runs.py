@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nmtlab.cli.options import Threads, changed, open_corpus
+from nmtlab.cli.options import Threads, open_corpus, run_recipe
 
 if TYPE_CHECKING:
     from nmtlab.runs.run import Run
@@ -36,6 +36,9 @@ def list_() -> None:
         print_table("Runs", columns, rows, {"updates", "dev BLEU"})
     else:
         print("no runs yet; 'nmtlab demo' or 'nmtlab train' makes some")
+    for run in runs:
+        if run.overlap:
+            print(f"{run.name}: {run.overlap}")
     for name, problem in broken.items():
         print(f"{name}: not a whole run ({problem}); 'nmtlab runs remove {name}' removes it")
 
@@ -51,6 +54,8 @@ def show(name: Annotated[str, typer.Argument(help="Name of a run.")]) -> None:
     run = open_run(name, Workspace.find())
     validations = run.metrics("validation")
     print(f"run {run.name}: {run.status}\n")
+    if run.overlap:
+        print(f"{run.overlap}.\n")
     if run.lacks:
         print(f"{run.lacks[0].upper()}{run.lacks[1:]}.\n")
     if len(validations):
@@ -155,5 +160,5 @@ def _dev_sentences(
     if not has_gold_links(corpus, "dev"):
         links = reference_links(run.pipeline, corpus, "dev")[:number]
         write_lines(aligned_path(sentences, "dev"), [link_line(own) for own in links])
-    translations(run, sentences, "dev", machine=changed(run.recipe, None, threads).machine)
+    translations(run, sentences, "dev", machine=run_recipe(run.recipe, None, threads, None).machine)
     return sentences

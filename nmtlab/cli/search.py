@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from nmtlab.cli.options import Beam, Set, Source, Split, Target, Threads, open_corpus, run_recipe
+from nmtlab.cli.options import Beam, Set, Source, Split, Target, Threads, open_corpus, run_recipe, say_overlap
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,6 +67,7 @@ def search_errors(
             machine=machine,
         )  # fmt: skip
     _write(found, csv)
+    say_overlap(opened, text, split)
     rates = error_rates(found)
     if not rates["complete"]:
         print(f"none of {len(found)} sentences was searched to the end within {budget:,} hypotheses: raise --budget")
@@ -149,6 +150,7 @@ def beam_sweep(
     if field not in found:
         found.insert(0, field, values)
     _write(found, csv)
+    say_overlap(opened, text, split)
     shown = {
         field.replace("beam_size", "beam"): found[field].map("{:g}".format),
         "BLEU": found["bleu"].map("{:.2f}".format),
@@ -184,6 +186,7 @@ def length_errors(
     opened, text, _, _ = _asked(run, corpus, source, target, None, None, None, None)
     found = measure(opened, planned_lengths, corpus=text, split=split, limit=limit)
     _write(found, csv)
+    say_overlap(opened, text, split)
     summed = errors(found)
     shares = {"among 1": "right", "among 5": "among the 5 likeliest", "among 10": "among 10"}
     print_table(

@@ -135,6 +135,13 @@ class Run:
         )
 
     @property
+    def overlap(self) -> str:
+        """What of dev and test is in the training text too, in a sentence without its full stop; mostly empty."""
+        shared = self.environment.get("overlap", {})
+        counted = " and ".join(f"{pairs:,} pairs of {split}" for split, pairs in shared.items())
+        return f"{counted} are in its training text too: its scores on them are too high" if counted else ""
+
+    @property
     def best_step(self) -> int | None:
         """Step of the best checkpoint, also where it was left out of a packed run; None if there was none."""
         if self.packed:

@@ -187,7 +187,7 @@ def test_what_is_killed_is_no_run(tiny_corpus, workspace):
                 break
         process.send_signal(signal.SIGKILL)
     assert process.returncode == -signal.SIGKILL
-    assert list_runs(workspace) == ([], [])
+    assert list_runs(workspace) == ([], {})
     train_phrase("killed", RECIPE, tiny_corpus, workspace)
     assert [run.name for run in list_runs(workspace)[0]] == ["killed"]
 
@@ -209,7 +209,9 @@ def test_a_corpus_without_dev_or_with_dev_in_train_is_refused(make_corpus, works
     corpus = ParallelCorpus.open(make_corpus())
     for language in ("de", "en"):
         (corpus.folder / f"dev.{language}").write_bytes((corpus.folder / f"train.{language}").read_bytes())
-    with pytest.raises(CorpusError, match=r"300 pairs of dev are in train too, the first at dev line 1; take them out"):
+    with pytest.raises(
+        CorpusError, match=r"300 pairs of dev are in train too, the first at dev line 1"
+    ):
         train_phrase("no", RECIPE, corpus, workspace)
     (corpus.folder / "dev.de").unlink()
     with pytest.raises(CorpusError, match=r"no dev.de and dev.en; add them"):

@@ -122,3 +122,9 @@ def test_text_that_overlaps_is_trained_on_if_asked_for_and_the_run_says_so(nmtla
     assert nmtlab(*words, "--name", "allowed", "--allow-overlap").code == 0
     run = Run(data / "runs/allowed")
     assert run.environment["overlap"] == {"test": 1}
+    caveat = "run 'allowed': 1 pairs of test are in its training text too: its scores on them are too high\n"
+    assert nmtlab("evaluate", "allowed", "--corpus", folder).out.endswith(caveat)
+    assert caveat in nmtlab("beam-sweep", "allowed", "--corpus", folder, "--beams", "1").out
+    assert caveat not in nmtlab("evaluate", "allowed", "--corpus", folder, "--split", "dev").out
+    assert caveat not in nmtlab("evaluate", "allowed", "--corpus", "tiny").out
+    assert caveat.removeprefix("run 'allowed': ") in nmtlab("runs", "list").out
