@@ -96,7 +96,8 @@ class AttentionPage(Page):
 
     def _details(self, runs: list[Run], source: str, target: str | None, links: Collection[Link]) -> Iterator[None]:
         """Fill the tables below the heatmaps, which take longer: behind them, and not at all if one goes on at once."""
-        self.shifts.show(_shifts(runs, source, target, links))
+        if target and links:
+            self.shifts.show(_shifts(runs, source, target, links))
         yield
         rows = []
         for run in runs:
@@ -158,9 +159,7 @@ def _rings(runs: list[Run], source: str, target: str, links: Collection[Link]) -
     return {run.name: piece_links(pair_of_words(system_of(run).pipeline, source, target, links)) for run in runs}
 
 
-def _shifts(runs: list[Run], source: str, target: str | None, links: Collection[Link]) -> pd.DataFrame:
-    if target is None or not links:
-        return pd.DataFrame()
+def _shifts(runs: list[Run], source: str, target: str, links: Collection[Link]) -> pd.DataFrame:
     rows = []
     for run in runs:
         system = system_of(run)
