@@ -196,10 +196,8 @@ class NormsPage(Page):
         best, wanted = shown.iloc[0]["word"], shown[shown["wanted"]].iloc[0]
         word = "Reference word" if self.sentences.reference else "Word of the system's own translation"
         length = f" of these with all vectors at length {self.radius.value:g}" if self.fixed.value else ""
-        self.hint.say(
-            f"{self.sentences.told}  →  {self._target}  —  {word}: “{wanted['word']}”, rank {wanted['rank']}{length}; "
-            f"rank 1: “{best}”."
-        )
+        rank = f"rank {wanted['rank']}{length}" + ("" if wanted["rank"] == 1 else f"; rank 1: “{best}”")
+        self.hint.say(f"{self.sentences.told}  →  {self._target}  —  {word}: “{wanted['word']}”, {rank}.")
 
 
 def _wrong(choices: pd.DataFrame) -> pd.DataFrame:
