@@ -1,6 +1,6 @@
 """Choosing a sentence: from a text of the runs, filtered and sorted, or typed."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 import ipywidgets as widgets
 
@@ -79,7 +79,7 @@ class SentenceChooser(widgets.VBox):
             where = "Example sentence, since no text of these runs is here"
         return f"{where}: {self.source}"
 
-    def follow(self, changed: Collection[str], runs: Sequence[Run]) -> None:
+    def follow(self, changed: set[str], runs: Sequence[Run]) -> None:
         """Offer what there is for some runs, and look at the picked line or the typed sentence, whichever came last.
 
         Args:
