@@ -1,7 +1,7 @@
 """Where do systems look, and does their attention point at the word that is being translated? (thesis 3.2.6.3)
 
-Shifts are signed: attention that is one word to the *left* of the aligned source word, in the source's written order,
-is shifted by -1.
+Shifts are to the left, as the thesis speaks of them: attention that is one word to the *left* of the aligned source
+word, in the source's written order, is shifted by 1, and attention one word to its right by -1.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -83,7 +83,7 @@ def attention_shift(
     Returns:
         A row for each target word: `run`; `line`, from 1; `target_position` and `target_word`; `unknown`, whether the
         system cannot say it; `source_position`, `source_word` and `weight` of the attention's peak; `linked_position`,
-        of the aligned source word, and `shift`, the peak's distance from it in words, negative to the left: both
+        of the aligned source word, and `shift`, how far left of it the peak is, in words, negative to the right: both
         missing for a word without link. Positions count from 0.
 
     Raises:
@@ -134,12 +134,12 @@ def shift_summary(shifts: pd.DataFrame, by: Sequence[str] = ("run", "unknown")) 
         by: columns to keep apart, `frequency` among them after `with_frequency`.
 
     Returns:
-        A row for each group of linked words: the columns of `by`; `words`, their number; `mean` and `median` shift;
-        `left`, `on` and `right`, the shares (0 to 1) of those whose attention is to the left of the aligned word, on
-        it and to the right.
+        A row for each group of linked words: the columns of `by`; `words`, their number; `mean` and `median` shift to
+        the left; `left`, `on` and `right`, the shares (0 to 1) of those whose attention is to the left of the aligned
+        word, on it and to the right.
     """
     linked = shifts.dropna(subset="shift")
-    sides = linked.assign(left=linked["shift"] < 0, on=linked["shift"] == 0, right=linked["shift"] > 0)
+    sides = linked.assign(left=linked["shift"] > 0, on=linked["shift"] == 0, right=linked["shift"] < 0)
     return (
         sides.groupby(list(by), observed=True)
         .agg(
@@ -246,7 +246,7 @@ def _peaks(pair: WordPair, weights: np.ndarray) -> Iterator[dict[str, Any]]:
             "source_word": pair.source_words[peak],
             "weight": float(weights[j, peak]),
             "linked_position": linked,
-            "shift": None if linked is None else peak - linked,
+            "shift": None if linked is None else linked - peak,
         }
 
 

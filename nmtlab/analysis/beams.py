@@ -165,8 +165,8 @@ def stored_sweeps(runs: Sequence[Run]) -> pd.DataFrame:
     """Return what was swept of some runs and is kept with them, whatever the text: its curves over the beam's size.
 
     Returns:
-        Rows of `outcome`, with `run`; `way`, of searching which text; and `name`, of both: of each two beams or more;
-        `errors`, of `missed_by_beams`, where that was asked.
+        Rows of `outcome`, with `run`; `text`; `way`, of searching which text; and `name`, of all: of each two beams or
+        more; `errors`, of `missed_by_beams`, where that was asked.
     """
     outcomes, missed = _stored(runs, outcome), _stored(runs, missed_by_beams)
     if outcomes.empty:
@@ -184,8 +184,9 @@ def _stored(runs: Sequence[Run], analysis: Callable[..., pd.DataFrame]) -> pd.Da
 
 
 def _named(run: Run, answer: Measure) -> pd.DataFrame:
-    way = f"{way_of(run, answer)}, {text_of(answer)}"
-    return answer.frame().assign(run=run.name, way=way, name=f"{run.name}, {way}")
+    text = text_of(answer)
+    way = f"{way_of(run, answer)}, {text}"
+    return answer.frame().assign(run=run.name, text=text, way=way, name=f"{run.name}, {way}")
 
 
 def way_of(run: Run, answer: Measure) -> str:

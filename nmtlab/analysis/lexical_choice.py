@@ -73,7 +73,7 @@ def _attention(run: Run, corpus: ParallelCorpus, part: str) -> Iterator[Quantity
     links = reference_links(run.pipeline, corpus, part)
     shifts = attention_shift(run, corpus, part, links)
     linked = shifts["shift"].dropna()
-    yield "left shift", -linked.mean(), len(linked)
+    yield "left shift", linked.mean(), len(linked)
     yield "alignment error", attention_error(shifts, links)["error_rate"].item(), len(linked)
     copies = unknown_summary(reference_unknowns(run, corpus, part, links))
     for line in copies.itertuples():

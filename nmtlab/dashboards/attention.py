@@ -16,7 +16,7 @@ from nmtlab.dashboards.columns import columns, row
 from nmtlab.dashboards.page import Note, Page, heading
 from nmtlab.dashboards.runs import RunChooser
 from nmtlab.dashboards.sentences import SentenceChooser
-from nmtlab.dashboards.systems import can_decode, of_one_pair, system_of
+from nmtlab.dashboards.systems import can_decode, left_out, of_one_pair, system_of
 from nmtlab.dashboards.table import Table
 from nmtlab.dashboards.work import Work
 from nmtlab.errors import CorpusError
@@ -42,39 +42,47 @@ class AttentionPage(Page):
         )
         self.pin = widgets.Button(description="Pin this sentence", tooltip="Keep it below, to compare others with it")
         self.pinned = widgets.Text(layout={"display": "none"})
+        self._languages = ("", "")
         self.chart, self.pinned_chart, self.hint = Chart(), Chart(), Note()
-        self.pinned_chart.layout.display = "none"
-        self.shifts = Table("In this sentence: distance of attention's peak from the linked word, in words")
+        self.shifts = Table(
+            "In this sentence: mean left shift of attention from the linked word, in words (positive: too far left)"
+        )
         self.copies = Table("Unknown words in own translations, and what is copied for them")
-        self.measured = Table("Over the whole test text, as measured (left shift in words; the others are shares)")
+        self.measured = Table(
+            "Left shift in words (positive: too far left), alignment error and right copies as shares, as measured"
+        )
         self.work = Work(self.guarded)
         self.pin.on_click(lambda _: self._pin())
         state = {
             "runs": self.runs.table, **self.sentences.state, "target": self.said, "layer": self.layer,
             "head": self.head, "pinned": self.pinned,
         }  # fmt: skip
+        shown = ("runs", *self.sentences.state, "target")
+        parts = {
+            self.hint: state, self.chart: state, self.pinned_chart: ("runs", "pinned"), self.measured: ("runs",),
+            **dict.fromkeys((self.work, self.shifts, self.copies), shown),
+        }  # fmt: skip
         body = [
             columns(self.runs, self.sentences),
             row(self.said, self.layer, self.head, self.pin),
             self.hint, self.chart, self.pinned_chart,
             self.work, columns(self.shifts, self.copies),
-            heading("And on the whole?"), self.measured,
+            heading("Over the whole test set"), self.measured,
         ]  # fmt: skip
-        super().__init__(ATTENTION, state, self._answer, body, self.runs.refresh)
+        super().__init__(ATTENTION, state, self._answer, body, self.runs.refresh, parts)
 
     def _answer(self, changed: set[str]) -> None:
-        runs = self.runs.chosen
-        if "runs" in changed:
-            self.sentences.offer(runs)
-            self.measured.show(_measured(runs))
-        elif "text" in changed:
-            self.sentences.show()
+        chosen = self.runs.chosen
+        self.sentences.follow(changed, chosen)
+        if "runs" in changed and chosen:
+            self.measured.show(_measured(chosen))
+            self._unpin_others(chosen[0])
         source = self.sentences.source
-        if not runs or not source:
-            self.hint.say("Pick runs that have their weights here, and a sentence.")
+        if not source:
+            self.hint.say("Type a sentence." if chosen else "Pick a run that has its weights here.")
             return
         target = self.sentences.reference if self.said.value == "reference" else None
-        runs = of_one_pair(runs)
+        runs = of_one_pair(chosen)
         weights = _weights(runs, source, target)
         self._offer_heads(weights)
         links, whose = self._links(runs[0])
@@ -82,12 +90,14 @@ class AttentionPage(Page):
         self._draw_pinned(runs, changed)
         if changed - {"layer", "head", "pinned"}:
             self.work.start("looking closer", len(runs) + 1, self._details(runs, source, target, links), waits=True)
-        told = f"Rings: {whose}." if target and links else "There are no links for this sentence."
-        self.hint.say(f"{source}  →  {target or 'what each system says itself'}  —  {told}")
+        told = f"Rings: {whose}." if target and links else "No alignment for this target."
+        said = target or "each system's own translation"
+        self.hint.say(f"{left_out(chosen, runs)} {self.sentences.told}  →  {said}  —  {told}".strip())
 
     def _details(self, runs: list[Run], source: str, target: str | None, links: Collection[Link]) -> Iterator[None]:
         """Fill the tables below the heatmaps, which take longer: behind them, and not at all if one goes on at once."""
-        self.shifts.show(_shifts(runs, source, target, links))
+        if target and links:
+            self.shifts.show(_shifts(runs, source, target, links))
         yield
         rows = []
         for run in runs:
@@ -111,7 +121,7 @@ class AttentionPage(Page):
             links, true = kept_links(text.corpus, text.split)
         except CorpusError:
             return (), ""
-        return links[line - 1], "words that belong together" if true else "words that an aligner has put together"
+        return links[line - 1], "gold alignment" if true else "automatic alignment"
 
     def _draw(self, chart: Chart, weights: pd.DataFrame, links: Mapping[str, Collection[Link]]) -> None:
         chart.show(attention_figure(weights, links, self.layer.value, self.head.value))
@@ -120,12 +130,18 @@ class AttentionPage(Page):
         reference = self.sentences.reference if self.said.value == "reference" else None
         self.pinned.value = f"{self.sentences.source}\t{reference or ''}"
 
+    def _unpin_others(self, run: Run) -> None:
+        """Let go of a sentence that was pinned in another language."""
+        languages = run.recipe.corpus.source, run.recipe.corpus.target
+        if languages != self._languages:
+            self.pinned.value = ""
+        self._languages = languages
+
     def _draw_pinned(self, runs: list[Run], changed: set[str]) -> None:
-        if not self.pinned.value or not changed & {"pinned", "runs", "layer", "head"}:
-            return
-        source, _, target = self.pinned.value.partition("\t")
-        self._draw(self.pinned_chart, _weights(runs, source, target or None), {})
-        self.pinned_chart.layout.display = ""
+        drawn = self.pinned_chart.figure.data and not changed & {"pinned", "runs", "layer", "head"}
+        if self.pinned.value and not drawn:
+            source, _, target = self.pinned.value.partition("\t")
+            self._draw(self.pinned_chart, _weights(runs, source, target or None), {})
 
 
 def attention_page(workspace: Workspace | None = None) -> AttentionPage:
@@ -143,22 +159,21 @@ def _rings(runs: list[Run], source: str, target: str, links: Collection[Link]) -
     return {run.name: piece_links(pair_of_words(system_of(run).pipeline, source, target, links)) for run in runs}
 
 
-def _shifts(runs: list[Run], source: str, target: str | None, links: Collection[Link]) -> pd.DataFrame:
-    if target is None or not links:
-        return pd.DataFrame()
+def _shifts(runs: list[Run], source: str, target: str, links: Collection[Link]) -> pd.DataFrame:
     rows = []
     for run in runs:
         system = system_of(run)
         pair = pair_of_words(system.pipeline, source, target, links)
         rows.append(peak_shifts(run.name, [pair], forced_attention(system, [pair])))
     summary = shift_summary(pd.concat(rows), by=["run"])
-    return summary[["run", "words", "mean", "left", "on", "right"]].round(2)
+    shown = summary[["run", "words", "mean", "left", "on", "right"]]
+    return shown.rename(columns={"mean": "left shift"}).round(2)
 
 
 def _copies(run: Run, source: str) -> dict[str, str]:
     translation = system_of(run).translate([source])[0]
     replaced = translation.replacements[0] if translation.replacements else ()
-    copied = ", ".join(f"{place + 1}. word: {word}" for place, _, word in replaced)
+    copied = ", ".join(f"word {place + 1}: {word}" for place, _, word in replaced)
     return {"run": run.name, "translation": translation.text, "copied for unknown words": copied or "none"}
 
 

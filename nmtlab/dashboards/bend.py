@@ -23,6 +23,7 @@ class Bend(widgets.VBox):
         self._guarded = guarded
         self._system: Translator | None = None
         self._source = self._target = ""
+        self.fresh = False
         self.position = widgets.Dropdown(description="Before", options=[])
         self.place = widgets.Dropdown(description="look at", options=[])
         self.weight = widgets.FloatSlider(
@@ -45,6 +46,7 @@ class Bend(widgets.VBox):
             source, target: the sentence and its translation.
             weights: rows of `analysis.attention.attention_of` of both.
         """
+        self.fresh = True
         asked = (system, source, target)
         if asked == (self._system, self._source, self._target):
             return
@@ -56,6 +58,11 @@ class Bend(widgets.VBox):
             control.options = [(f"{place + 1}: {piece}", place) for piece, place in places]
             control.value = 0
         self.said.say("")
+
+    def clear(self) -> None:
+        """Offer nothing."""
+        self._system = None
+        self.layout.display = "none"
 
     def _decode(self) -> None:
         with self._guarded():

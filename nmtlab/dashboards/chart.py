@@ -39,11 +39,19 @@ class Chart(anywidget.AnyWidget):
     def __init__(self) -> None:
         super().__init__()
         self.figure = go.Figure()
+        self.fresh = False
 
     def show(self, figure: go.Figure) -> None:
         """Show a figure in place of the last one."""
         self.figure = figure
         self.spec = figure.to_json()
+        self.layout.display = ""
+        self.fresh = True
+
+    def clear(self) -> None:
+        """Show nothing."""
+        self.show(go.Figure())
+        self.layout.display = "none"
 
     def on_click(self, answer: Callable[[dict[str, Any]], None]) -> None:
         """Call `answer` with `customdata`, `x` and `y` of a point that is clicked and its trace's `meta`."""

@@ -28,7 +28,8 @@ def depth_page(workspace: Workspace | None = None) -> Page:
         slopes.show(view.frame.round(3))
         hint.say("g at each run's best evaluation. A slope above 0: g grows with depth, as the thesis found.")
 
-    return Page(DEPTH, {"runs": runs.table}, update, [runs, chart, hint, slopes, while_training], runs.refresh)
+    shown = [chart, hint, slopes, while_training]
+    return Page(DEPTH, {"runs": runs.table}, update, [runs, *shown], runs.refresh, dict.fromkeys(shown, ("runs",)))
 
 
 def _has_g(run: Run) -> bool:

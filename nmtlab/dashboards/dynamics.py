@@ -39,13 +39,17 @@ class DynamicsPage(Page):
         self.quantiles = Table("Quantiles of the gradient norm, by √parameters so that systems compare, × 1,000")
         self.signals, self.maps = Signals(workspace, self.guarded), Maps(workspace)
         state = {"runs": self.runs.table, "score": self.score, "over": self.over, "training": self.maps.training}
+        parts = {
+            **dict.fromkeys((self.live, self.dev, self.best), ("runs", "score", "over")),
+            **dict.fromkeys((self.gradients, self.spikes, self.verdicts, self.quantiles), ("runs",)),
+        }
         body = [
             self.runs, row(self.score, self.over), self.live, self.dev, self.gradients,
             columns(self.best, self.spikes), columns(self.verdicts, self.quantiles),
             heading("What comes into each normalisation?"), self.signals,
             heading("Which Transformers learn at all?"), self.maps,
         ]  # fmt: skip
-        super().__init__(DYNAMICS, state, self._answer, body, self.runs.refresh)
+        super().__init__(DYNAMICS, state, self._answer, body, self.runs.refresh, parts)
 
     def _answer(self, changed: set[str]) -> None:
         if "training" in changed:

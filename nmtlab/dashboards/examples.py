@@ -1,6 +1,8 @@
-"""A sentence to begin with, where a run brings none."""
+"""A sentence to begin with, where nobody has chosen one."""
 
+from nmtlab.analysis.sentences import texts
 from nmtlab.runs.run import Run
+from nmtlab.workspace import Workspace
 
 _EXAMPLES = {
     "de": "Drei Kinder bauen im Garten hinter dem Haus ihrer Großeltern eine Burg aus alten Kisten.",
@@ -8,8 +10,8 @@ _EXAMPLES = {
 }
 
 
-def example(run: Run) -> str:
-    """Return a sentence of a run's packed text, else one of its language, else nothing."""
-    if run.sentences:
-        return next(iter(run.sentences.lines("dev", run.sentences.source)))
+def example(run: Run, workspace: Workspace) -> str:
+    """Return the first sentence of a run's texts, else one of its source language, else nothing."""
+    for text in texts(run, workspace):
+        return next(iter(text.corpus.lines(text.split, text.corpus.source)))
     return _EXAMPLES.get(run.recipe.corpus.source, "")

@@ -46,7 +46,7 @@ def index_page(workspace: Workspace | None = None) -> Page:
         ),
         claims, numbers, look, heading("Runs that can be looked at"), runs, look_at_runs,
     ]  # fmt: skip
-    return Page(INDEX, {"claim": claims, "runs": runs.table}, update, body, runs.refresh)
+    return Page(INDEX, {"claim": claims, "runs": runs.table}, update, body, runs.refresh, {numbers: ("claim",)})
 
 
 def _links() -> object:

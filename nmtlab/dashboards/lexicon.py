@@ -36,10 +36,14 @@ class LexiconPage(Page):
         self._tables: dict[str, pd.DataFrame] = {}
         self._lines, self._pieces = pd.DataFrame(), list[set[str]]()
         state = {"runs": self.runs.table, "word": self.words}
+        parts = {
+            **dict.fromkeys((self.words, self.precision), ("runs",)),
+            **dict.fromkeys((self.chart, self.sentences, self.hint), state),
+        }
         body = [
             self.runs, self.hint, columns(self.words, widgets.VBox([self.chart, self.precision])), self.sentences,
         ]  # fmt: skip
-        super().__init__(LEXICON, state, self._answer, body, self.runs.refresh)
+        super().__init__(LEXICON, state, self._answer, body, self.runs.refresh, parts)
 
     def _answer(self, changed: set[str]) -> None:
         if not self.runs.chosen:
@@ -53,7 +57,8 @@ class LexiconPage(Page):
             self.words.show(_words(self._tables))
             if not self.words.chosen:
                 self.words.choose([word for word in self.words.frame.index if word.isalpha()][:1])
-            self._judge()
+            if GOLD in self._tables:
+                self.precision.show(precision(self._tables[LEARNED], self._tables[GOLD]).round(3))
         word = self.words.value
         if word is not None:
             shown = [own[own["source"] == word].assign(by=by) for by, own in self._tables.items()]
@@ -61,12 +66,6 @@ class LexiconPage(Page):
             self.sentences.title = f"Sentences that have {word}"
             self.sentences.show(self._lines[[word in pieces for pieces in self._pieces]].reset_index(drop=True))
         self.hint.say(_told(self._tables))
-
-    def _judge(self) -> None:
-        gold = self._tables.get(GOLD)
-        self.precision.layout.display = "none" if gold is None else ""
-        if gold is not None:
-            self.precision.show(precision(self._tables[LEARNED], gold).round(3))
 
 
 def lexicon_page(workspace: Workspace | None = None) -> LexiconPage:

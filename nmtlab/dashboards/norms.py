@@ -16,7 +16,7 @@ from nmtlab.dashboards.columns import columns, row
 from nmtlab.dashboards.page import Note, Page, heading
 from nmtlab.dashboards.runs import RunChooser
 from nmtlab.dashboards.sentences import SentenceChooser
-from nmtlab.dashboards.systems import can_decode, is_neural, system_of
+from nmtlab.dashboards.systems import can_decode, is_neural, of_one_pair, system_of
 from nmtlab.dashboards.table import Table
 from nmtlab.dashboards.work import Work
 from nmtlab.errors import NmtlabError
@@ -26,6 +26,7 @@ from nmtlab.views import norms_view
 from nmtlab.workspace import Workspace
 
 FIRST = ("small-qaa-en.tied.s1", "small-qaa-en.fixnorm.s1", "small-tr-en.tied.s1")
+_NO_WEIGHTS = "None of these runs has its weights here: choose a run with weights to see its logits."
 _CANDIDATES = 12
 _AT_A_TIME = 256  # padded tokens
 _TERMS = {
@@ -63,6 +64,12 @@ class NormsPage(Page):
             "runs": self.runs.table, "word": self.word, "system": self.system, **self.sentences.state,
             "position": self.position, "fixed": self.fixed, "r": self.radius,
         }  # fmt: skip
+        parts = {
+            **dict.fromkeys((self.norms, self.correlations), ("runs",)),
+            **dict.fromkeys((self.work, self.wrong), ("runs", "system", "text")),
+            **dict.fromkeys((self.logits, self.terms, self.hint), state),
+            self.neighbours: ("runs", "word", "system"),
+        }
         body = [
             self.runs, self.norms,
             columns(self.correlations, widgets.VBox([self.word, self.neighbours])),
@@ -74,36 +81,34 @@ class NormsPage(Page):
             heading("In which wrong rare words did the length of vectors decide?"),
             row(self.find, self.work), self.wrong,
         ]  # fmt: skip
-        super().__init__(NORMS, state, self._answer, body, self.runs.refresh)
+        super().__init__(NORMS, state, self._answer, body, self.runs.refresh, parts)
 
     def _answer(self, changed: set[str]) -> None:
         runs = self.runs.chosen
-        if not runs:
-            self.hint.say("There is no run yet: train one on the page Train.")
-            return
+        able = [run for run in runs if can_decode(run)]
         if "runs" in changed:
-            self._show_norms(runs)
-            able = [run.name for run in runs if can_decode(run)]
-            before = self.system.value
-            self.system.options = able
-            self.system.value = before if before in able else next(iter(able), None)
-            self.sentences.offer([run for run in runs if run.name in able])
+            self._offer_systems([run.name for run in able])
         chosen = self._chosen_system()
-        if changed & {"runs", "system", "text"}:
-            self.work.stop()
-            self.wrong.show(pd.DataFrame())  # they were another system's, or another text's
-        if chosen is None:
-            self.hint.say("None of these runs has its weights here: choose one that has to see its logits.")
-            return
-        if "text" in changed:
-            self.sentences.show()
-        if changed & {"runs", "word", "system"}:
-            self._show_neighbours(chosen)
+        fitting = of_one_pair([chosen, *able])[1:] if chosen else []
+        anew = {"runs"} if "system" in changed else set()
+        self.sentences.follow(changed | anew, fitting)
+        if "runs" in changed and runs:
+            self._show_norms(runs)
         if changed & {"runs", "system", "text", "line", "sentence"}:
             self._offer_positions(chosen)
+        if chosen is None:
+            self.hint.say(_NO_WEIGHTS if runs else "There is no run yet: train one on the page Train.")
+            return
         if changed & {"runs", "system", "text", "line", "sentence", "position"}:
             self._decompose(chosen)
         self._show_logits()
+        if changed & {"runs", "word", "system"}:
+            self._show_neighbours(chosen)  # the last, as a person may have typed any word
+
+    def _offer_systems(self, names: list[str]) -> None:
+        before = self.system.value
+        self.system.options = names
+        self.system.value = before if before in names else next(iter(names), None)
 
     def _chosen_system(self) -> Run | None:
         return next((run for run in self.runs.chosen if run.name == self.system.value), None)
@@ -125,17 +130,17 @@ class NormsPage(Page):
         self.neighbours.title = f"Nearest words to {word} in {run.name}" if word else "Nearest words: name or click one"
         self.neighbours.show(neighbours(system_of(run), word).round(3) if word else pd.DataFrame())
 
-    def _offer_positions(self, run: Run) -> None:
+    def _offer_positions(self, run: Run | None) -> None:
         source = self.sentences.source
-        if not source:
+        if run is None or not source:
             self.position.options = []
             return
         self._target = self.sentences.reference or system_of(run).translate([source])[0].text
         pipeline = system_of(run).pipeline
         pieces = [*pipeline.target.tokenizer.split(self._target), "</s>"]
         before = self.position.value
-        self.position.options = [(f"{place + 1}  {piece}", place) for place, piece in enumerate(pieces)]
-        self.position.value = before if before is not None and before < len(pieces) else 0
+        self.position.options = [(f"{place}  {piece}", place) for place, piece in enumerate(pieces, start=1)]
+        self.position.value = before if before is not None and before <= len(pieces) else 1
 
     def _find(self) -> None:
         with self.guarded():
@@ -176,25 +181,23 @@ class NormsPage(Page):
             self._decomposed = pd.DataFrame()
             return
         self._decomposed = decompose(
-            system_of(run), self.sentences.source, self._target, self.position.value, top=_CANDIDATES
+            system_of(run), self.sentences.source, self._target, self.position.value - 1, top=_CANDIDATES
         )
 
     def _show_logits(self) -> None:
         frame = self._decomposed
         if frame.empty:
-            self.hint.say("Pick a sentence.")
+            self.hint.say("Type a sentence.")
             return
         shown = with_radius(frame, self.radius.value) if self.fixed.value else frame
         values = term_values(shown)
         self.logits.show(logit_figure(shown, values))
         self.terms.show(shown.drop(columns="id").round(4))
         best, wanted = shown.iloc[0]["word"], shown[shown["wanted"]].iloc[0]
-        said = "given the words before it" if self.sentences.reference else "in the system's own translation"
-        length = f" With all vectors at length {self.radius.value:g}, as fixnorm has it:" if self.fixed.value else ""
-        self.hint.say(
-            f"{self._target}  —  the word here is {wanted['word']}, {said}.{length} {best} is first of these, "
-            f"{wanted['word']} has place {wanted['rank']}."
-        )
+        word = "Reference word" if self.sentences.reference else "Word of the system's own translation"
+        length = f" of these with all vectors at length {self.radius.value:g}" if self.fixed.value else ""
+        rank = f"rank {wanted['rank']}{length}" + ("" if wanted["rank"] == 1 else f"; rank 1: “{best}”")
+        self.hint.say(f"{self.sentences.told}  →  {self._target}  —  {word}: “{wanted['word']}”, {rank}.")
 
 
 def _wrong(choices: pd.DataFrame) -> pd.DataFrame:
@@ -202,7 +205,7 @@ def _wrong(choices: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "line": wrong["line"],
-            "position": wrong["position"],
+            "position": wrong["position"] + 1,
             "right word": wrong["gold"],
             "times": wrong["gold_count"],
             "preferred": wrong["preferred"],

@@ -4,6 +4,8 @@ import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from html import escape
+from types import MappingProxyType
+from typing import Protocol
 from urllib.parse import parse_qsl, urlencode
 
 import ipywidgets as widgets
@@ -21,6 +23,16 @@ _log = page_log()
 Update = Callable[[set[str]], None]
 
 
+class Part(Protocol):
+    """What an update shows: a chart, a table, a note, or work under way."""
+
+    fresh: bool
+    """Whether it was shown, or begun, since this was last set to False."""
+
+    def clear(self) -> None:
+        """Show nothing, and do nothing more."""
+
+
 class Page(widgets.VBox):
     """A page.
 
@@ -32,6 +44,8 @@ class Page(widgets.VBox):
         body: controls and what answers them, from top to bottom.
         refresh: called when the page is opened and while it is looked at; says which names of `state` have something
             new behind them.
+        parts: what updates show, each with the names of `state` that it depends on. What an update did not show though
+            one of these has changed would be of an earlier choice: it is cleared.
     """
 
     def __init__(
@@ -41,12 +55,14 @@ class Page(widgets.VBox):
         update: Update,
         body: Sequence[widgets.Widget],
         refresh: Callable[[], Collection[str]] = lambda: (),
+        parts: Mapping[Part, Collection[str]] = MappingProxyType({}),
     ) -> None:
         self.about = about
-        self.state, self._update, self._refresh = state, update, refresh
+        self.state, self._update, self._refresh, self._parts = state, update, refresh, parts
         self._browser = Browser(self._opened, self._looking)
         self._message = html("", "nmtlab-message")
         self._changes: set[str] | None = None
+        self._failed: set[str] = set()
         self.body = list(body)
         head = html(f"<h1>{escape(about.title)}</h1><div class='nmtlab-question'>{escape(about.question)}</div>")
         script = [] if SERVED in os.environ else [PlotlyScript()]
@@ -89,11 +105,23 @@ class Page(widgets.VBox):
             yield
             if self._changes:
                 self.tell("")
-                with self.guarded():
-                    self._update(self._changes)
+                self._answer_all(self._changes)
                 self._browser.query = urlencode(read_state(self.state))
         finally:
             self._changes = None
+
+    def _answer_all(self, changes: set[str]) -> None:
+        """Update for changes, and for those of an update that failed before, and clear what is of an earlier choice."""
+        changes |= self._failed
+        self._failed = changes
+        for part in self._parts:
+            part.fresh = False
+        with self.guarded():
+            self._update(changes)
+            self._failed = set()
+        for part, names in self._parts.items():
+            if not part.fresh and changes.intersection(names):
+                part.clear()
 
     def _opened(self, query: str) -> None:
         asked = dict(parse_qsl(query.removeprefix("?"), keep_blank_values=True))
@@ -145,6 +173,11 @@ class Note(widgets.HTML):
     def say(self, text: str) -> None:
         """Show text, whatever stands in it, as text."""
         self.value = escape(text)
+        self.fresh = True
+
+    def clear(self) -> None:
+        """Say nothing."""
+        self.say("")
 
 
 def heading(text: str) -> widgets.HTML:

@@ -21,11 +21,10 @@ from nmtlab.analysis.search_tree import (
 from nmtlab.dashboards.about import SEARCH
 from nmtlab.dashboards.chart import Chart
 from nmtlab.dashboards.columns import columns, row
-from nmtlab.dashboards.examples import example
 from nmtlab.dashboards.page import Note, Page, heading
 from nmtlab.dashboards.runs import RunChooser
 from nmtlab.dashboards.sentences import SentenceChooser
-from nmtlab.dashboards.systems import can_decode, of_one_pair, system_of
+from nmtlab.dashboards.systems import can_decode, left_out, of_one_pair, system_of
 from nmtlab.dashboards.table import Table
 from nmtlab.dashboards.work import Work
 from nmtlab.plots import calibration_figure, lengths_figure, sweep_figure, tree_figure
@@ -40,12 +39,13 @@ _SCORES = [
     ("word reward", "word-reward"),
 ]  # fmt: skip
 _BUDGET, _PORTION = 20_000, 250
+_RANKING = {"score", "alpha", "gamma"}
 _SEARCHED = {"runs", "text", "line", "sentence", "beam"}
 """Parts of the page's state that decide what is searched."""
 _RATES = {
     "sentences": "sentences", "complete": "searched to the end", "errors": "missed by the beam",
     "empty": "best is empty", "beam_empty": "beam's is empty", "length_ratio": "length of the best",
-    "beam_length_ratio": "of the beam's", "empty_rank": "beam that the empty one enters (median)",
+    "beam_length_ratio": "of the beam's", "empty_rank": "beam size at which the empty translation enters (median)",
 }  # fmt: skip
 _PLANNED = {
     "sentences": "sentences", "error": "off by (tokens)", "bias": "longer by (tokens)", "among 1": "right",
@@ -74,77 +74,79 @@ class SearchPage(Page):
         self.rates = Table("Measured: beams against exact search (lengths to the reference's)")
         self.planned = Table("Measured: the likeliest planned length against the reference's")
         self.about_curves = Note()
+        self.swept = widgets.Dropdown(description="Curves of", options=[], layout={"width": "26em"})
         self._trees: dict[Chart, tuple[str, pd.DataFrame]] = {}
         self._system, self._exact = None, None
         self.exact.on_click(lambda _: self._start_exact())
         state = {
             "runs": self.runs.table, **self.sentences.state, "beam": self.beam, "step": self.step, "score": self.score,
-            "alpha": self.alpha, "gamma": self.gamma,
+            "alpha": self.alpha, "gamma": self.gamma, "curves": self.swept,
         }  # fmt: skip
+        parts = {
+            **dict.fromkeys((self.hint, self.chart, self.counted, self.work, self.found), _SEARCHED),
+            **dict.fromkeys((self.each, self.lengths), _SEARCHED),
+            **dict.fromkeys((self.about_curves, self.curves), ("runs", "curves")),
+            **dict.fromkeys((self.rates, self.planned, self.calibration), ("runs",)),
+            self.ended: _SEARCHED | _RANKING,
+        }
         body = [
             columns(self.runs, self.sentences), row(self.beam, self.step, self.exact), self.hint, self.chart,
             self.counted, self.work, self.found, self.ranking, self.ended, self.each, self.lengths,
-            heading("Over whole texts"), self.about_curves, self.curves, self.rates, self.planned,
+            heading("Over whole texts"), self.about_curves, self.swept, self.curves, self.rates, self.planned,
             self.calibration,
         ]  # fmt: skip
-        super().__init__(SEARCH, state, self._answer, body, self.runs.refresh)
+        super().__init__(SEARCH, state, self._answer, body, self.runs.refresh, parts)
 
     def _answer(self, changed: set[str]) -> None:
         runs = self.runs.chosen
-        if "runs" in changed:
-            self.sentences.offer(runs)
-            self._measured(runs)
-        elif "text" in changed:
-            self.sentences.show()
-        if changed & _SEARCHED:
-            self.work.stop()
-            self.found.say("")
-            self._exact = None
         able = [run for run in runs if can_decode(run)]
-        if able and not self.sentences.source:
-            self.sentences.typed.value = example(able[0])
-        if not able or not self.sentences.source:
-            self._forget()
-            self.hint.say("Pick a run that has its weights here, and a sentence, for a tree.")
-            return
+        self.sentences.follow(changed, able)
+        if changed & {"runs", "curves"}:
+            self._measured(runs)
         if changed & _SEARCHED:
             self._search(able)
-        if changed - {"score", "alpha", "gamma"}:
+        if changed - _RANKING:
             for chart, (title, tree) in self._trees.items():
                 chart.show(tree_figure(tree, min(self.step.value, int(tree["step"].max())), title))
         if self._trees and changed - {"step"}:
             _, tree = next(iter(self._trees.values()))
             self.ended.show(_ranked(tree, self._ranking()))
 
-    def _search(self, runs: list[Run]) -> None:
+    def _search(self, able: list[Run]) -> None:
         """Search with the first run that has an end and with the first that plans lengths, and translate with all."""
-        self._forget()
-        source, reference = self.sentences.source, self.sentences.reference
-        runs = of_one_pair(runs)
+        self._trees, self._system, self._exact = {}, None, None
+        self._offer_controls()
+        source, runs = self.sentences.source, of_one_pair(able)
+        if not source:
+            lacking = "a sentence: type one" if able else "a run that has its weights here: pick one"
+            self.hint.say(f"A tree needs {lacking}.")
+            return
         planning = [run for run in runs if system_of(run).model.plans_length][:1]
         ending = [run for run in runs if not system_of(run).model.plans_length][:1]
         told = [self._search_ending(run) for run in ending] + [self._search_planning(run) for run in planning]
-        of_a_tree = (self.ranking, self.ended, self.step) if self._trees else ()
-        for part in (*self._trees, *of_a_tree, self.each):
-            part.layout.display = ""
+        self._offer_controls()
         self.each.show(_said(runs, source))
         self.step.max = max((int(tree["step"].max()) for _, tree in self._trees.values()), default=1)
         self.step.value = self.step.max
-        self.hint.say(f"{source}  →  {reference or '?'}  —  {'; '.join(told)}.")
+        pair = f"{self.sentences.told}  →  {self.sentences.reference or '(no reference)'}"
+        self.hint.say(f"{left_out(able, runs)} {pair}  —  {'; '.join(told)}.".strip())
+
+    def _offer_controls(self) -> None:
+        """Show the controls of a tree, and of an exact search, where there is one."""
+        for control, wanted in ((self.ranking, self._trees), (self.step, self._trees), (self.exact, self._system)):
+            control.layout.display = "" if wanted else "none"
 
     def _search_ending(self, run: Run) -> str:
         self._system = system_of(run)
         self._grow(self.chart, run, "What the beam keeps and drops")
-        self.exact.layout.display = ""
         rank = first_rank_of_nothing(self._system, self.sentences.source)
-        return f"{run.name}: the empty translation is in beams of {rank} and more"
+        return f"{run.name}: {_fate_of_nothing(self._trees[self.chart][1], rank)}"
 
     def _search_planning(self, run: Run) -> str:
         system, reference = system_of(run), self.sentences.reference
         self._grow(self.counted, run, "What a beam for each planned length keeps and drops")
         plan = length_plan(system, self.sentences.source)
         tokens = len(system.pipeline.target_ids(reference)) - 1 if reference else None
-        self.lengths.layout.display = ""
         self.lengths.show(lengths_figure(plan, tokens))
         nothing = plan.loc[plan["length"] == 0, "probability"].iloc[0]
         return f"{run.name} plans the empty translation with a probability of {nothing:.2g}"
@@ -155,13 +157,6 @@ class SearchPage(Page):
         tree = search_tree(system, self.sentences.source, search, self.sentences.reference)
         if len(tree):  # there is none of a planned nothing
             self._trees[chart] = title, tree
-
-    def _forget(self) -> None:
-        """Forget what was searched, and show nothing of a search."""
-        self._trees, self._system = {}, None
-        searched = (self.chart, self.counted, self.ranking, self.ended, self.step, self.exact, self.each, self.lengths)
-        for part in searched:
-            part.layout.display = "none"
 
     def _settings(self) -> SearchSettings:
         return SearchSettings(score="log-prob", beam_size=self.beam.value)
@@ -192,32 +187,37 @@ class SearchPage(Page):
         self.about_curves.say(" ".join(filter(None, lacking)))
 
     def _show_sweeps(self, runs: list[Run]) -> str:
+        """Show the curves of one text: those of another are of other sentences."""
         sweeps = stored_sweeps(runs)
-        self.curves.layout.display = "" if len(sweeps) else "none"
-        if sweeps.empty:
+        names = tuple(dict.fromkeys(sweeps.get("text", ())))
+        if names != self.swept.options:
+            before = self.swept.value
+            self.swept.options = names
+            self.swept.value = before if before in names else next(iter(names), None)
+        self.swept.layout.display = "" if len(names) > 1 else "none"
+        if not names:
             return "No sweep of these runs yet: 'nmtlab beam-sweep RUN' makes one."
-        self.curves.show(sweep_figure(sweeps))
-        return ""
+        shown = sweeps[sweeps["text"] == self.swept.value]
+        self.curves.show(sweep_figure(shown))
+        without = [run.name for run in runs if run.name not in set(shown["run"])]
+        return f"No sweep of {self.swept.value} for {', '.join(without)}." if without else ""
 
     def _show_rates(self, runs: list[Run]) -> str:
         rates = [_rates(run, answer) for run in runs for answer in answers(run, search_errors)]
-        self.rates.layout.display = "" if rates else "none"
-        if not rates:
-            ending = not all(plans_length(run) for run in runs)
-            return "No exact search of a text yet: 'nmtlab search-errors RUN' does it." if ending else ""
-        self.rates.show(pd.DataFrame(rates))
-        return ""
+        if rates:
+            self.rates.show(pd.DataFrame(rates))
+            return ""
+        ending = not all(plans_length(run) for run in runs)
+        return "No exact search of a text yet: 'nmtlab search-errors RUN' does it." if ending else ""
 
     def _show_plans(self, runs: list[Run]) -> str:
         plans = [(run, answer) for run in runs for answer in answers(run, planned_lengths)]
-        for part in (self.planned, self.calibration):
-            part.layout.display = "" if plans else "none"
-        if not plans:
-            planning = any(plans_length(run) for run in runs)
-            return "No planned lengths of a text yet: 'nmtlab length-errors RUN' compares them." if planning else ""
-        self.planned.show(pd.DataFrame([_plan_errors(run, answer) for run, answer in plans]))
-        self.calibration.show(calibration_figure(pd.concat(_calibrated(run, answer) for run, answer in plans)))
-        return ""
+        if plans:
+            self.planned.show(pd.DataFrame([_plan_errors(run, answer) for run, answer in plans]))
+            self.calibration.show(calibration_figure(pd.concat(_calibrated(run, answer) for run, answer in plans)))
+            return ""
+        planning = any(plans_length(run) for run in runs)
+        return "No planned lengths of a text yet: 'nmtlab length-errors RUN' compares them." if planning else ""
 
 
 def search_page(workspace: Workspace | None = None) -> SearchPage:
@@ -237,6 +237,17 @@ def _plan_errors(run: Run, answer: Measure) -> dict[str, object]:
 
 def _calibrated(run: Run, answer: Measure) -> pd.DataFrame:
     return length_calibration(answer.frame()).assign(row=text_of(answer), column=run.name)
+
+
+def _fate_of_nothing(tree: pd.DataFrame, rank: int) -> str:
+    """Say which beams the empty translation enters, and what becomes of it in a tree."""
+    enters = f"the empty translation enters beams of {rank:,} or more at step 1"
+    ended = ended_hypotheses(tree)
+    found = ended[ended["length"] == 1]
+    if found.empty:
+        return f"{enters}, and may be dropped again at step 2"
+    dropped = found["dropped_at"].iloc[0]
+    return f"{enters}; this beam {'keeps it to the end' if pd.isna(dropped) else f'drops it after step {dropped}'}"
 
 
 def _ranked(tree: pd.DataFrame, search: SearchSettings) -> pd.DataFrame:

@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 
 import ipywidgets as widgets
-import pandas as pd
 
 from nmtlab.analysis.sentences import Text, sentences, texts
 from nmtlab.dashboards.columns import row
+from nmtlab.dashboards.examples import example
+from nmtlab.dashboards.systems import of_one_pair
 from nmtlab.dashboards.table import Table
 from nmtlab.runs.run import Run
 from nmtlab.workspace import Workspace
@@ -16,15 +17,16 @@ MOST_LETTERS = 2000
 
 
 class SentenceChooser(widgets.VBox):
-    """The sentences of a text, one of which is looked at; typing another one takes its place.
+    """The sentences of a text, one of which is looked at; typing another one takes its place, and picking one again.
 
-    `state` has what an address keeps of it.
+    Runs without a text have an example, which is neither picked nor typed. `state` has what an address keeps of it.
     """
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
         self._runs: list[Run] = []
         self._texts: list[Text] = []
+        self._line, self._typed_last = 1, False
         self.text = widgets.Dropdown(description="Text", options=[], layout={"width": "26em"})
         self.table = Table("Sentences: pick one", pick="one", height="15em")
         self.typed = widgets.Text(
@@ -34,19 +36,26 @@ class SentenceChooser(widgets.VBox):
         )
         self.typed.description = "Sentence"
         self.state = {"text": self.text, "line": self.table, "sentence": self.typed}
-        edit = widgets.Button(description="Edit it", tooltip="Put the picked sentence into the box below")
+        edit = widgets.Button(description="Edit sentence", tooltip="Put this sentence into the box below")
         edit.on_click(lambda _: self._edit())
-        super().__init__([row(self.text, edit), self.table, self.typed])
+        self.empty = widgets.Button(
+            description="Clear", tooltip="Empty the box, and go back to the sentence before", layout={"width": "6em"}
+        )
+        self.empty.on_click(lambda _: self._empty())
+        self.table.observe(lambda change: self._note_picked(change["new"]), "value")
+        self.typed.observe(lambda change: self._note_typed(change["new"]), "value")
+        self._note_typed("")
+        super().__init__([row(self.text, edit), self.table, widgets.HBox([self.typed, self.empty])])
 
     @property
     def source(self) -> str:
         """The sentence that is looked at, empty if there is none."""
-        return self.typed.value.strip()[:MOST_LETTERS] or self._picked("source")
+        return self._typed[:MOST_LETTERS] or self._picked("source") or self._example
 
     @property
     def reference(self) -> str | None:
         """Its translation, where it is one of the text's."""
-        return None if self.typed.value.strip() else self._picked("reference") or None
+        return None if self._typed else self._picked("reference") or None
 
     @property
     def chosen_text(self) -> Text | None:
@@ -56,11 +65,35 @@ class SentenceChooser(widgets.VBox):
 
     @property
     def line(self) -> int | None:
-        """Number of the sentence in its text, from 1; None of a typed one."""
-        return None if self.typed.value.strip() else self.table.value
+        """Number of the sentence in its text, from 1; None of any other."""
+        return None if self._typed else self.table.value
 
-    def offer(self, runs: Sequence[Run]) -> None:
-        """Offer the texts of some runs, and show the sentences of the chosen one."""
+    @property
+    def told(self) -> str:
+        """Where the sentence comes from, and the sentence."""
+        if self._typed:
+            where = "Typed sentence"
+        elif self.line is not None:
+            where = f"Line {self.line} of {self.text.value}"
+        else:
+            where = "Example sentence, since no text of these runs is here"
+        return f"{where}: {self.source}"
+
+    def follow(self, changed: set[str], runs: Sequence[Run]) -> None:
+        """Offer what there is for some runs, and look at the picked line or the typed sentence, whichever came last.
+
+        Args:
+            changed: as given to a page's update; runs and text are looked at anew if they are in it.
+            runs: those of another pair of languages than the first one's have no part in it.
+        """
+        if "runs" in changed:
+            self._offer(of_one_pair(runs))
+        if changed & {"runs", "text"}:
+            self._show()
+        self._settle()
+
+    def _offer(self, runs: Sequence[Run]) -> None:
+        """Offer the texts of some runs."""
         found: dict[str, Text] = {}
         for run in runs:
             found |= {text.name: text for text in texts(run, self._workspace)}
@@ -69,23 +102,46 @@ class SentenceChooser(widgets.VBox):
             before = self.text.value
             self.text.options = tuple(found)
             self.text.value = before if before in found else next(iter(found), None)
-        self.show()
 
-    def show(self) -> None:
+    def _show(self) -> None:
         """Show the sentences of the chosen text."""
         text = self.chosen_text
         if text is None:
-            self.table.show(pd.DataFrame())
-            return
-        pair = (text.corpus.source, text.corpus.target)
-        fitting = [run for run in self._runs if (run.recipe.corpus.source, run.recipe.corpus.target) == pair]
-        frame = sentences(fitting, text)
-        self.table.show(frame.reset_index().set_index("line", drop=False))
-        if not self.table.chosen and len(frame):
-            self.table.choose([1])
+            self.table.clear()
+        else:
+            self.table.show(sentences(self._runs, text).reset_index().set_index("line", drop=False))
+
+    def _settle(self) -> None:
+        """Have either a typed sentence or a picked line."""
+        if self._typed_last:
+            self.table.unpick()
+        elif self.table.value is not None:
+            self.typed.value = ""
+        elif not self._typed:
+            lines = self.table.frame.index
+            self.table.choose([self._line if self._line in lines else 1])
+
+    def _note_picked(self, line: int | None) -> None:
+        if line is not None:
+            self._line, self._typed_last = line, False
+
+    def _note_typed(self, text: str) -> None:
+        self._typed_last = bool(text.strip())
+        self.empty.layout.display = "" if text.strip() else "none"
+
+    @property
+    def _typed(self) -> str:
+        return self.typed.value.strip()
+
+    @property
+    def _example(self) -> str:
+        return example(self._runs[0], self._workspace) if self._runs else ""
 
     def _edit(self) -> None:
-        self.typed.value = self._picked("source")
+        self.typed.value = self.source
+
+    def _empty(self) -> None:
+        self.typed.value = ""
 
     def _picked(self, column: str) -> str:
         line = self.table.value

@@ -1,5 +1,6 @@
 """Systems that stay open while a page asks them one question after another."""
 
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -29,9 +30,32 @@ def can_decode(run: Run) -> bool:
     return is_neural(run) and run.has_weights()
 
 
-def of_one_pair(runs: list[Run]) -> list[Run]:
+def of_one_pair(runs: Sequence[Run]) -> list[Run]:
     """Return the runs that translate between the languages of the first."""
     return [run for run in runs if _pair(run) == _pair(runs[0])]
+
+
+def of_one_source(runs: Sequence[Run]) -> list[Run]:
+    """Return the runs that translate from the language of the first."""
+    return [run for run in runs if run.recipe.corpus.source == runs[0].recipe.corpus.source]
+
+
+def left_out(runs: Sequence[Run], shown: Sequence[Run]) -> str:
+    """Say which runs are not shown, as their languages are not those of the others; nothing if all are.
+
+    Args:
+        runs: that were chosen.
+        shown: those of them that are shown.
+    """
+    names = {run.name for run in shown}
+    others: dict[str, list[str]] = {}
+    for run in runs:
+        if run.name not in names:
+            others.setdefault("-".join(_pair(run)), []).append(run.name)
+    told = "; ".join(
+        f"{', '.join(own)} {'translates' if len(own) == 1 else 'translate'} {pair}" for pair, own in others.items()
+    )
+    return f"{len(shown)} of {len(runs)} shown: {told}." if told else ""
 
 
 def _pair(run: Run) -> tuple[str, str]:

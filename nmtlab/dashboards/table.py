@@ -35,6 +35,7 @@ class Table(anywidget.AnyWidget):
     def __init__(self, title: str, pick: str = "none", height: str = "16em") -> None:
         super().__init__(title=title, pickable=pick != "none", multiple=pick == "many", height=height)
         self.frame = pd.DataFrame()
+        self.fresh = False
         self._keys: dict[str, Any] = {}
         self.observe(self._chosen_in_browser, "chosen")
 
@@ -49,12 +50,24 @@ class Table(anywidget.AnyWidget):
         self.content = json.dumps({"columns": [str(name) for name in frame.columns], "rows": rows}, ensure_ascii=False)
         self.chosen = [key for key in self.chosen if key in self._keys]
         self._chosen_in_browser()
+        self.layout.display = ""
+        self.fresh = True
+
+    def clear(self) -> None:
+        """Show nothing, not even the title, which may name what was shown."""
+        self.show(pd.DataFrame())
+        self.layout.display = "none"
 
     def choose(self, keys: Sequence[Any]) -> None:
         """Pick rows by their keys; those that are not there are left out, and if none is, nothing changes."""
         known = [str(key) for key in keys if str(key) in self._keys]
         if known:
             self.chosen = known if self.multiple else known[:1]
+        self._chosen_in_browser()
+
+    def unpick(self) -> None:
+        """Pick no row."""
+        self.chosen = []
         self._chosen_in_browser()
 
     def _chosen_in_browser(self, _: object = None) -> None:

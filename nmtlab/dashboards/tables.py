@@ -45,11 +45,16 @@ class TablesPage(Page):
             "table": self.table, "measure": self.measure, "draw": self.draw, "line": self.lines,
             "training": self.trainings.table,
         }  # fmt: skip
+        parts = {
+            **dict.fromkeys((self.hint, self.lines), ("table", "measure")),
+            self.chart: ("table", "measure", "draw"), self.claims: ("table",),
+            self.trainings.table: ("table", "measure", "line"),
+        }  # fmt: skip
         body = [
             row(self.table, self.measure, self.draw), self.hint, self.chart, self.lines, self.claims,
             heading("What a number stands for"), self.trainings,
         ]  # fmt: skip
-        super().__init__(TABLES, state, self._answer, body)
+        super().__init__(TABLES, state, self._answer, body, parts=parts)
 
     def _answer(self, changed: set[str]) -> None:
         if self.table.value is None:

@@ -48,11 +48,12 @@ class TrainPage(Page):
         self.resume.on_click(lambda _: self._resume())
         state = {"corpus": self.corpus, "recipe": self.recipe, "settings": self.settings, "job": self.jobs}
         controls = [self.corpus, self.recipe, self.told, self.settings, self.name, self.start]
+        parts = {self.curve: ("job",), self.hint: ("job", "corpus")}
         body = [
             columns(widgets.VBox(controls), widgets.VBox([self.jobs, row(self.stop, self.resume)])),
             self.hint, columns(self.curve, self.printed),
         ]  # fmt: skip
-        super().__init__(TRAIN, state, self._answer, body, self._look)
+        super().__init__(TRAIN, state, self._answer, body, self._look, parts)
 
     def _answer(self, changed: set[str]) -> None:
         self.told.say(find_recipe(self.recipe.value).about)
@@ -62,6 +63,7 @@ class TrainPage(Page):
         self.stop.disabled = job is None or not job.alive
         self.resume.disabled = job is None or job.alive or not self._can_go_on(job)
         if job is None:
+            self.printed.value = ""
             self.hint.say("Nothing has been started from here yet. A training goes on when this page is closed.")
             return
         self._watch(job)

@@ -15,7 +15,7 @@ from nmtlab.dashboards.examples import example
 from nmtlab.dashboards.page import Note, Page
 from nmtlab.dashboards.runs import RunChooser
 from nmtlab.dashboards.sentences import MOST_LETTERS
-from nmtlab.dashboards.systems import can_decode, system_of
+from nmtlab.dashboards.systems import can_decode, left_out, of_one_source, system_of
 from nmtlab.dashboards.table import Table
 from nmtlab.dashboards.work import Work
 from nmtlab.plots import attention_figure, token_figure
@@ -31,9 +31,10 @@ class TranslatePage(Page):
     """The best translations of each system; of the picked one, each token's probability and attention."""
 
     def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
         self.runs = RunChooser(workspace, accepts=can_decode, first=FIRST)
         self.typed = widgets.Textarea(
-            placeholder="Type or paste text, a sentence a line, and leave the box to have it translated",
+            placeholder="Type or paste text, a sentence a line, and click outside the box to translate",
             continuous_update=False,
             rows=5,
             layout={"width": "100%"},
@@ -50,33 +51,47 @@ class TranslatePage(Page):
             "runs": self.runs.table, "text": self.typed, "beam": self.beam, "best": self.best, "begin": self.begun,
             "pick": self.found,
         }  # fmt: skip
+        asked = ("runs", "text", "beam", "best", "begin")
+        parts = {
+            **dict.fromkeys((self.found, self.work), asked),
+            **dict.fromkeys((self.tokens, self.attention, self.hint, self.bend), state),
+        }
         body = [
             columns(self.runs, widgets.VBox([self.typed, row(self.beam, self.best, self.begun)])),
             self.work, self.hint, self.found, columns(self.tokens, self.attention), self.bend,
         ]  # fmt: skip
-        super().__init__(TRANSLATE, state, self._answer, body, self.runs.refresh)
+        super().__init__(TRANSLATE, state, self._answer, body, self.runs.refresh, parts)
 
     def _answer(self, changed: set[str]) -> None:
         runs = self.runs.chosen
         if not runs:
             self.hint.say("There is no run with its weights here: train one on the page Train.")
             return
-        if not self.typed.value.strip():
-            self.typed.value = example(runs[0])
-        lines = self._lines()
+        lines = self._lines(runs)
         if not lines:
             self.hint.say("Type a sentence to be translated.")
             return
         if changed - {"pick"}:
-            self.work.start("translating", len(lines) * len(runs), self._translate(runs, lines))
-        self._look_into()
+            self.work.start("translating", sum(len(own) for _, own in lines), self._translate(lines))
+        self._look_into(runs, lines)
 
-    def _lines(self) -> list[str]:
-        return [line[:MOST_LETTERS] for line in self.typed.value.splitlines() if line.strip()][:_MOST_LINES]
+    def _lines(self, runs: list[Run]) -> list[tuple[str, list[Run]]]:
+        """Return each line with the runs that translate from its language.
 
-    def _translate(self, runs: list[Run], lines: list[str]) -> Iterator[None]:
+        What is typed is taken to be in the first run's; where nothing is, each language has an example.
+        """
+        if self.typed.value.strip():
+            typed = [line[:MOST_LETTERS] for line in self.typed.value.splitlines() if line.strip()][:_MOST_LINES]
+            return [(line, of_one_source(runs)) for line in typed]
+        by_language: dict[str, list[Run]] = {}
+        for run in runs:
+            by_language.setdefault(run.recipe.corpus.source, []).append(run)
+        examples = [(example(own[0], self._workspace), own) for own in by_language.values()]
+        return [(line, own) for line, own in examples if line]
+
+    def _translate(self, lines: list[tuple[str, list[Run]]]) -> Iterator[None]:
         rows: list[dict[str, object]] = []
-        for number, line in enumerate(lines, start=1):
+        for number, (line, runs) in enumerate(lines, start=1):
             for run in runs:
                 rows += self._of(run, number, line)
                 self.found.show(_by_place(rows))
@@ -104,18 +119,22 @@ class TranslatePage(Page):
             for place, (text, hypothesis) in enumerate(zip(found.texts, found.hypotheses, strict=True), start=1)
         ]
 
-    def _look_into(self) -> None:
+    def _look_into(self, runs: list[Run], lines: list[tuple[str, list[Run]]]) -> None:
+        said = left_out(runs, [run for run in runs if any(run in own for _, own in lines)])
+        if not self.typed.value.strip():
+            said += " Example sentences, one for each source language, since the box is empty."
+        self.hint.say(said.strip())
         if self.found.value is None:
             return
         picked = self.found.frame.loc[self.found.value]
-        run = next(run for run in self.runs.chosen if run.name == picked["run"])
-        source, target = self._lines()[picked["line"] - 1], picked["translation"]
+        run = next(run for run in runs if run.name == picked["run"])
+        source, target = lines[picked["line"] - 1][0], picked["translation"]
         system = system_of(run)
         self.tokens.show(token_figure(token_probabilities(system, source, target)))
         weights = attention_of(run.name, system, source, target)
         self.attention.show(attention_figure(weights))
         self.bend.offer(system, source, target, weights)
-        self.hint.say(f"Looking into what {run.name} says of: {source}")
+        self.hint.say(f"{said} Details of {run.name} for: {source}".strip())
 
 
 def translate_page(workspace: Workspace | None = None) -> TranslatePage:

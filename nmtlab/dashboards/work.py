@@ -26,6 +26,7 @@ class Work(widgets.HBox):
     def __init__(self, guarded: Callable[[], AbstractContextManager[None]]) -> None:
         self._guarded = guarded
         self._task: asyncio.Task[None] | None = None
+        self.fresh = False
         self._bar = widgets.IntProgress(layout={"width": "20em"})
         self._label = widgets.Label()
         stop = widgets.Button(description="Stop")
@@ -42,6 +43,7 @@ class Work(widgets.HBox):
             waits: begin only when nothing else has been asked for a moment; else what fits into one is done at once.
         """
         self.stop()
+        self.fresh = True
         self._bar.max, self._bar.value, self._label.value = steps, 0, what
         loop, end = _loop(), time.monotonic() + (0 if waits else _AT_ONCE)
         while loop is None or time.monotonic() < end:
@@ -56,6 +58,8 @@ class Work(widgets.HBox):
             self._task.cancel()
         self._task = None
         self.layout.display = "none"
+
+    clear = stop
 
     async def _go_on(self, work: Iterator[object], pause: float) -> None:
         with self._guarded():

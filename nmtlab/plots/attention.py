@@ -1,18 +1,27 @@
 """Attention of several systems side by side (thesis Figure 3.3)."""
 
+import re
 from collections.abc import Collection, Mapping, Sequence
+from html import escape, unescape
+from typing import NamedTuple
 
 import pandas as pd
 import plotly.graph_objects as go
 
 from nmtlab.plots.theme import COLOURS, SHADES, dressed, plain
 
-_LEGEND = {"orientation": "h", "y": 1.08, "yanchor": "bottom", "x": 1, "xanchor": "right"}
 _BARE = {"showgrid": False, "zeroline": False}
-_SOURCE = {"title": {"text": "source"}, "tickangle": -60, **_BARE}
-_TARGET = {"autorange": "reversed", **_BARE}
-_RUN = {"xref": "paper", "yref": "paper", "y": 1, "xanchor": "center", "yanchor": "bottom", "showarrow": False}
-_GAP = 0.08  # between two heatmaps, of the whole figure's width
+_SOURCE = {"title": {"text": "source"}, "tickangle": -60, "tickfont": {"size": 12}, **_BARE}
+_TARGET = {"autorange": "reversed", "tickfont": {"size": 12}, **_BARE}
+_RUN = {"xref": "paper", "yref": "paper", "xanchor": "center", "yanchor": "bottom", "showarrow": False}
+_SCALE = {"title": {"text": "weight"}, "len": 180, "lenmode": "pixels", "y": 1, "yanchor": "top"}
+_MOST = 4
+"""Heatmaps in a row."""
+_WIDTH = 1000
+"""Pixels that heatmaps have in a row, as pages are mostly wide."""
+_CELL, _LETTER, _LINE, _SLANTED = 22, 7, 17, 13
+"""Pixels of a row of a heatmap, of a letter, of a line of text, and between two slanted labels."""
+_LONGEST_NAME = 120
 
 
 def attention_figure(
@@ -30,22 +39,101 @@ def attention_figure(
         head: from 1; likewise.
     """
     runs = list(dict.fromkeys(weights["run"]))
-    width = (1 + _GAP) / max(len(runs), 1) - _GAP
-    traces, layout, rows = [], {"legend": _LEGEND, "annotations": []}, 0
-    for place, run in enumerate(runs, start=1):
-        own = _head(weights[weights["run"] == run], layer, head)
+    heads = [_head(weights[weights["run"] == run], layer, head) for run in runs]
+    sources, targets = ([_pieces(own, side) for own in heads] for side in ("source", "target"))
+    grid = _grid(runs, sources, targets)
+    traces, layout, names = [], {}, []
+    for place, (run, own) in enumerate(zip(runs, heads, strict=True)):
         linked = sorted((links or {}).get(run, ()))
-        sources, targets = (_pieces(own, side) for side in ("source", "target"))
-        rows = max(rows, len(targets))
-        left = (place - 1) * (width + _GAP)
-        axes = {"xaxis": f"x{place}", "yaxis": f"y{place}"}
-        traces += [_heatmap(own, place == len(runs)) | axes, _rings(linked, place == 1 and bool(linked)) | axes]
-        layout[f"xaxis{place}"] = _SOURCE | _ticks(sources) | {"anchor": f"y{place}", "domain": [left, left + width]}
-        layout[f"yaxis{place}"] = _TARGET | _ticks(targets) | {"anchor": f"x{place}"}
-        layout["annotations"].append(_RUN | {"text": plain(run), "x": left + width / 2})
-    figure = go.Figure(traces, layout)  # `make_subplots` takes longer than the systems' decoding
-    figure.update_yaxes(title_text="target", selector=0)
-    return dressed(figure, "Attention: where each system looks for each target word", max(220 + 22 * rows, 380))
+        across, down = grid.domains(place)
+        x, y = f"x{place + 1}", f"y{place + 1}"
+        for trace in (_heatmap(own, not place), _rings(linked, not place and bool(linked))):
+            traces.append(trace | {"xaxis": x, "yaxis": y})
+        title = {} if place % grid.columns else {"title": {"text": "target"}}
+        layout[f"xaxis{place + 1}"] = _SOURCE | _ticks(sources[place]) | {"anchor": y, "domain": across}
+        layout[f"yaxis{place + 1}"] = _TARGET | _ticks(targets[place]) | {"anchor": x, "domain": down} | title
+        names.append(_RUN | {"text": _wrapped(run, grid.letters), "x": sum(across) / 2, "y": down[1]})
+    figure = go.Figure(traces, {**layout, "annotations": names})  # `make_subplots` takes longer than the decoding
+    return _framed(figure, grid)
+
+
+class _Grid(NamedTuple):
+    """Rows of heatmaps, all of one size.
+
+    Args:
+        rows, columns: how many.
+        width, gap: of a heatmap and between two in a row, as shares of the row.
+        height: of a heatmap in pixels.
+        above, below: room for a name and for labels, in pixels.
+    """
+
+    rows: int
+    columns: int
+    width: float
+    gap: float
+    height: int
+    above: int
+    below: int
+
+    @property
+    def whole(self) -> int:
+        """Pixels from the top of the first row to the foot of the last."""
+        return self.rows * self.height + (self.rows - 1) * (self.above + self.below)
+
+    @property
+    def letters(self) -> int:
+        """How many fit above a heatmap."""
+        return _letters(self.width)
+
+    def domains(self, place: int) -> tuple[list[float], list[float]]:
+        """Return where a heatmap lies across and down, as shares of the whole."""
+        row, column = divmod(place, self.columns)
+        left = column * (self.width + self.gap)
+        top = 1 - row * (self.height + self.above + self.below) / self.whole
+        return [left, min(1, left + self.width)], [max(0, top - self.height / self.whole), top]
+
+
+def _grid(runs: list[str], sources: list[list[str]], targets: list[list[str]]) -> _Grid:
+    """Return a grid in which names and labels have room, of the runs and the pieces on both sides of each."""
+    gap = min(30 + _LETTER * _longest(targets), 200)
+    needed = gap + _SLANTED * max(map(len, sources))
+    columns = max(1, min(_MOST, len(runs), (_WIDTH + gap) // needed))
+    width = (1 + gap / _WIDTH) / columns - gap / _WIDTH
+    lines = max(1 + _wrapped(run, _letters(width)).count("<br>") for run in runs)
+    return _Grid(
+        rows=-(-len(runs) // columns), columns=columns, width=width, gap=gap / _WIDTH,
+        height=max(160, _CELL * max(map(len, targets))),
+        above=_LINE * lines, below=50 + int(0.9 * _LETTER * _longest(sources)),
+    )  # fmt: skip
+
+
+def _framed(figure: go.Figure, grid: _Grid) -> go.Figure:
+    """Return a figure with room for its title and a legend beside it, however high it is."""
+    margin = 45 + grid.above
+    height = margin + grid.whole + grid.below
+    top = 1 - 14 / height
+    dressed(figure, "Attention: where each system looks for each target word", height)
+    return figure.update_layout(
+        margin={"t": margin, "b": grid.below},
+        title={"y": top, "yanchor": "top"},
+        legend={"orientation": "h", "yref": "container", "y": top, "yanchor": "top", "x": 1, "xanchor": "right"},
+    )
+
+
+def _letters(width: float) -> int:
+    return int(width * _WIDTH / _LETTER)
+
+
+def _wrapped(name: str, letters: int) -> str:
+    """Return a name in lines of at most so many letters, broken behind dots and hyphens where there are any."""
+    shown = name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…"
+    words = re.findall(r"[^.-]*[.-]*", shown)
+    lines = [""]
+    for part in (word[at : at + letters] for word in words for at in range(0, len(word), letters)):
+        if len(lines[-1] + part) > letters:
+            lines.append("")
+        lines[-1] += part
+    return "<br>".join(escape(line, quote=False) for line in lines)
 
 
 def _heatmap(own: pd.DataFrame, scale: bool) -> dict[str, object]:
@@ -55,7 +143,7 @@ def _heatmap(own: pd.DataFrame, scale: bool) -> dict[str, object]:
     return {
         "type": "heatmap", "z": grid.to_numpy(), "x": grid.columns, "y": grid.index, "zmin": 0, "zmax": 1,
         "customdata": [[[source, target] for source in sources] for target in targets],
-        "colorscale": SHADES, "showscale": scale, "colorbar": {"title": {"text": "weight"}},
+        "colorscale": SHADES, "showscale": scale, "colorbar": _SCALE,
         "hovertemplate": "%{customdata[1]} looks at %{customdata[0]}: %{z:.3f}<extra></extra>",
     }  # fmt: skip
 
@@ -87,6 +175,11 @@ def _pieces(weights: pd.DataFrame, side: str) -> list[str]:
     pieces = weights.drop_duplicates(f"{side}_position").sort_values(f"{side}_position")
     both = zip(pieces[f"{side}_piece"], pieces[f"{side}_unknown"], strict=True)
     return [f"<b>{plain(piece)}</b>" if unknown else plain(piece) for piece, unknown in both]
+
+
+def _longest(sides: list[list[str]]) -> int:
+    """Return the letters of the longest piece as it is seen."""
+    return max(len(unescape(re.sub("</?b>", "", piece))) for pieces in sides for piece in pieces)
 
 
 def _ticks(pieces: list[str]) -> dict[str, object]:

@@ -80,9 +80,9 @@ STRAIGHT = {(i, i) for i in range(5)}
 NEWS = pair_of("But Deutsche Telekom said no", "tuy Deutsche Telekom nói không", STRAIGHT, "Deutsche Telekom")
 
 
-def test_attention_one_word_to_the_left_is_shifted_by_minus_one():
+def test_attention_one_word_to_the_left_is_shifted_by_one():
     frame = peak_shifts("tied", [NEWS], [looking_at(NEWS, 0, 0, 1, 2, 3)])
-    assert frame["shift"].tolist() == [0, -1, -1, -1, -1]
+    assert frame["shift"].tolist() == [0, 1, 1, 1, 1]
     assert frame["source_word"].tolist() == ["But", "But", "Deutsche", "Telekom", "said"]
     assert frame["weight"].tolist() == [0.6] * 5
     assert frame["unknown"].tolist() == [False, True, True, False, False]
@@ -90,13 +90,13 @@ def test_attention_one_word_to_the_left_is_shifted_by_minus_one():
     assert frame["line"].tolist() == [1] * 5
 
 
-def test_attention_to_the_right_is_shifted_by_plus():
+def test_attention_to_the_right_is_shifted_by_minus():
     frame = peak_shifts("x", [NEWS], [looking_at(NEWS, 3, 4, 2, 3, 4)])
-    assert frame["shift"].tolist() == [3, 3, 0, 0, 0]
+    assert frame["shift"].tolist() == [-3, -3, 0, 0, 0]
 
 
 @pytest.mark.parametrize(
-    ("peak", "linked", "shift"), [(0, 1, -1), (1, 1, 0), (2, 1, 1), (3, 4, -1), (4, 4, 0)]
+    ("peak", "linked", "shift"), [(0, 1, 1), (1, 1, 0), (2, 1, -1), (3, 4, 1), (4, 4, 0)]
 )  # between two links, the left one
 def test_of_several_links_the_nearest_one_counts(peak, linked, shift):
     pair = pair_of("a b c d e", "x", {(1, 0), (4, 0)})
@@ -113,7 +113,7 @@ def test_a_word_without_a_link_has_no_shift():
     pair = pair_of("a b", "x y", {(1, 1)})
     frame = peak_shifts("x", [pair], [looking_at(pair, 0, 0)])
     assert frame["shift"].isna().tolist() == [True, False]
-    assert frame["shift"][1] == -1
+    assert frame["shift"][1] == 1
     summary = shift_summary(frame, by=["run"])
     assert summary["words"].tolist() == [1]
 
@@ -138,12 +138,12 @@ def test_the_summary_is_what_one_would_count():
     both = pd.concat([a, b])
     summary = shift_summary(both, by=["run", "unknown"]).set_index(["run", "unknown"])
     assert summary.loc[("tied", True)].to_dict() == {
-        "words": 2, "mean": -1.0, "median": -1.0, "left": 1.0, "on": 0.0, "right": 0.0,
+        "words": 2, "mean": 1.0, "median": 1.0, "left": 1.0, "on": 0.0, "right": 0.0,
     }  # fmt: skip
-    assert summary.loc[("tied", False), "mean"] == pytest.approx(-1 / 3)
+    assert summary.loc[("tied", False), "mean"] == pytest.approx(1 / 3)
     assert summary.loc[("tied", False), ["left", "on"]].tolist() == pytest.approx([1 / 3, 2 / 3])
     assert summary.loc[("lex", True)].to_dict() == {
-        "words": 2, "mean": 1.0, "median": 1.0, "left": 0.0, "on": 0.5, "right": 0.5,
+        "words": 2, "mean": -1.0, "median": -1.0, "left": 0.0, "on": 0.5, "right": 0.5,
     }  # fmt: skip
     known = with_frequency(both[~both["unknown"]], {"tuy": 3})
     frequencies = shift_summary(known, by=["frequency"])
@@ -155,9 +155,9 @@ def test_the_distribution_counts_each_shift():
     frame = peak_shifts("tied", [NEWS], [looking_at(NEWS, 0, 0, 1, 2, 4)])
     distribution = shift_distribution(frame, by=["run"])
     assert distribution.to_dict("list") == {
-        "run": ["tied", "tied"], "shift": [-1, 0], "words": [3, 2], "share": [0.6, 0.4],
+        "run": ["tied", "tied"], "shift": [0, 1], "words": [2, 3], "share": [0.4, 0.6],
     }  # fmt: skip
-    assert shift_distribution(frame)["share"].tolist() == pytest.approx([1 / 3, 2 / 3, 1.0])
+    assert shift_distribution(frame)["share"].tolist() == pytest.approx([2 / 3, 1 / 3, 1.0])
 
 
 def test_alignment_error_is_that_of_the_peaks_of_all_target_words():
@@ -223,7 +223,7 @@ def test_the_shift_on_a_corpus_is_that_of_a_plain_loop(runs, tiny_corpus, links)
         peaks.append({(int(row.argmax()), j) for j, row in enumerate(weights)})
         for j, word in enumerate(target.split()):
             peak = int(weights[j].argmax())
-            expected.append((line, j, word, target_ids[j] == UNK, peak, peak - j))
+            expected.append((line, j, word, target_ids[j] == UNK, peak, j - peak))
     columns = ["line", "target_position", "target_word", "unknown", "source_position", "shift"]
     assert list(frame[columns].itertuples(index=False, name=None)) == expected
     assert 0 < frame["unknown"].mean() < 1

@@ -51,7 +51,7 @@ def test_each_number_is_that_of_its_own_analysis(runs, corpus):
     run, links = runs["tied"], gold_links(corpus, "test")
     found = numbers(run, corpus)
     shifts = attention_shift(run, corpus, "test", links)
-    assert found["left shift"] == (pytest.approx(-shifts["shift"].dropna().mean()), shifts["shift"].notna().sum())
+    assert found["left shift"] == (pytest.approx(shifts["shift"].dropna().mean()), shifts["shift"].notna().sum())
     assert found["alignment error"][0] == attention_error(shifts, links)["error_rate"].item()
     norms = norm_correlations(word_norms(run)).set_index("quantity")
     assert found["norm-frequency"] == tuple(norms.loc["used_norm", ["spearman", "words"]])

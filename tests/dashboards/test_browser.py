@@ -204,7 +204,8 @@ def _logits_answer(page: Shown, system: Translator, packed: pd.DataFrame) -> Non
     said = system.translate(["Tom öldü ."])[0].text
     eventually(logits, near([decompose(system, "Tom öldü .", said, 2, top=12)["logit"].tolist()]))
     asked_for = parse_qs(page.query[1:])
-    assert (asked_for["line"], asked_for["position"], asked_for["r"]) == (["4"], ["2"], ["5.7"])
+    assert (asked_for["sentence"], asked_for["position"], asked_for["r"]) == (["Tom öldü ."], ["3"], ["5.7"])
+    assert "line" not in asked_for
 
 
 def test_attention_answers_to_sentences_heads_and_a_pin(show, systems, packed):
@@ -243,6 +244,29 @@ def test_attention_answers_to_sentences_heads_and_a_pin(show, systems, packed):
     eventually(heatmaps, attended(systems, names, "Tom öldü ."))
     said = [systems[n].translate(["Tom öldü ."])[0].text for n in names]
     eventually(lambda: page.column("Unknown words", "translation"), said)
+    assert page.picked(SENTENCES) == []
+    assert "Typed sentence: Tom öldü ." in page.notes
+    _a_picked_line_and_a_typed_sentence_replace_each_other(page, last)
+    page.pick("Runs", "hostile")
+    eventually(lambda: f"2 of 3 shown: hostile translates de-en. Line {last} of {TIED}" in page.notes, True)
+    for name in names:
+        page.pick("Runs", name)
+    eventually(lambda: "Line 1 of hostile test" in page.notes, True)
+    eventually(lambda: page.page.locator(".nmtlab-chart:visible").count(), 1)  # what was pinned is Turkish
+    assert page.message == ""
+
+
+def _a_picked_line_and_a_typed_sentence_replace_each_other(page: Shown, last: str) -> None:
+    field = page.control("text", "Sentence").locator("input")
+    page.press("Clear")
+    eventually(lambda: page.picked(SENTENCES), [last])
+    eventually(field.input_value, "")
+    page.type("Sentence", "Tom öldü .")
+    eventually(lambda: page.picked(SENTENCES), [])
+    page.pick(SENTENCES, last)
+    eventually(field.input_value, "")
+    eventually(lambda: "sentence=" in page.query, False)
+    eventually(lambda: f"Line {last} of {TIED}" in page.notes, True)
 
 
 def test_a_lexicon_answers_to_a_search_and_a_word(show, runs, systems):

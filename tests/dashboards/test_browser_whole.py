@@ -162,7 +162,7 @@ def test_hostile_text_is_translated_and_looked_into(show):
     for line in range(1, len(HOSTILE) + 2):
         page.pick(TRANSLATIONS, f"hostile/{line}/1")
         eventually(lambda line=line: f"pick=hostile%2F{line}%2F1" in page.query, True)
-    eventually(lambda: "Looking into what hostile says of: xxx" in page.notes, True)
+    eventually(lambda: "Details of hostile for: xxx" in page.notes, True)
     assert page.message == ""
 
 
@@ -182,7 +182,7 @@ def test_wrong_rare_words_are_found_and_led_to(show, served):
     eventually(lambda: page.picked(SENTENCES), [str(wrong["line"][2])])
     position = page.page.locator(".widget-dropdown").filter(has_text="</s>").locator("select")
     eventually(lambda: position.evaluate("(select) => select.selectedIndex"), int(wrong["position"][2]))
-    eventually(lambda: f"the word here is {wrong['gold'][2]}" in page.notes, True)
+    eventually(lambda: f"Reference word: “{wrong['gold'][2]}”" in page.notes, True)
 
 
 # Trainings

@@ -10,6 +10,7 @@ import pytest
 
 from nmtlab.dashboards.runs import RunChooser
 from nmtlab.dashboards.sentences import MOST_LETTERS, SentenceChooser
+from nmtlab.dashboards.systems import left_out, of_one_pair
 from nmtlab.runs.run import Run
 from nmtlab.workspace import Workspace
 
@@ -123,8 +124,18 @@ def here(trained, tiny_corpus, tmp_path) -> Workspace:
 @pytest.fixture
 def chooser(here) -> SentenceChooser:
     chooser = SentenceChooser(here)
-    chooser.offer([Run(here.runs / "whole")])
+    follow(chooser, [Run(here.runs / "whole")])
     return chooser
+
+
+def follow(chooser: SentenceChooser, runs: list[Run]) -> None:
+    """Follow as after another choice of runs."""
+    chooser.follow({"runs"}, runs)
+
+
+def settle(chooser: SentenceChooser) -> None:
+    """Follow as after anything else."""
+    chooser.follow({"text", "line", "sentence"}, chooser._runs)
 
 
 def test_the_first_sentence_of_the_first_text_is_picked(chooser, tiny_corpus):
@@ -132,6 +143,7 @@ def test_the_first_sentence_of_the_first_text_is_picked(chooser, tiny_corpus):
     assert chooser.text.options == ("tiny test", "tiny dev")
     assert (chooser.source, chooser.reference, chooser.line) == (source, reference, 1)
     assert (chooser.chosen_text.split, chooser.chosen_text.packed) == ("test", False)
+    assert chooser.told == f"Line 1 of tiny test: {source}"
 
 
 def test_another_row_is_another_sentence(chooser, tiny_corpus):
@@ -142,15 +154,47 @@ def test_another_row_is_another_sentence(chooser, tiny_corpus):
 
 def test_another_text_has_other_sentences(chooser, tiny_corpus):
     chooser.text.value = "tiny dev"
-    chooser.show()
+    settle(chooser)
     assert (chooser.source, chooser.reference) == next(tiny_corpus.pairs("dev"))
 
 
-def test_a_typed_sentence_takes_the_place_of_the_picked_one(chooser):
+def test_a_typed_sentence_takes_the_place_of_the_picked_one_until_the_box_is_emptied(chooser):
+    chooser.table.choose([4])
     chooser.typed.value = "  hund singt "
+    settle(chooser)
     assert (chooser.source, chooser.reference, chooser.line) == ("hund singt", None, None)
-    chooser.typed.value = " "
-    assert chooser.line == 1
+    assert chooser.told == "Typed sentence: hund singt"
+    assert chooser.table.chosen == []
+    assert chooser.empty.layout.display == ""
+    chooser.empty.click()
+    settle(chooser)
+    assert chooser.line == 4
+    assert chooser.empty.layout.display == "none"
+
+
+def test_a_picked_line_takes_the_place_of_the_typed_sentence(chooser, tiny_corpus):
+    chooser.typed.value = "hund singt"
+    settle(chooser)
+    chooser.table.chosen = ["1"]  # the line that was picked before
+    settle(chooser)
+    assert chooser.typed.value == ""
+    assert (chooser.source, chooser.reference) == next(tiny_corpus.pairs("test"))
+
+
+def test_a_typed_sentence_stays_when_runs_or_text_change(chooser, here):
+    chooser.typed.value = "hund singt"
+    settle(chooser)
+    chooser.text.value = "tiny dev"
+    settle(chooser)
+    follow(chooser, [Run(shutil.copytree(here.runs / "whole", here.runs / "typed for"))])
+    assert chooser.source == chooser.typed.value == "hund singt"
+
+
+def test_a_picked_sentence_can_be_edited(chooser):
+    before = chooser.source
+    chooser._edit()
+    settle(chooser)
+    assert (chooser.typed.value, chooser.told) == (before, f"Typed sentence: {before}")
 
 
 def test_a_typed_sentence_is_not_endless(chooser):
@@ -160,22 +204,52 @@ def test_a_typed_sentence_is_not_endless(chooser):
 
 def test_the_same_text_stays_chosen_when_runs_change(chooser, here):
     chooser.text.value = "tiny dev"
-    chooser.show()
+    settle(chooser)
     chooser.table.choose([4])
-    chooser.offer([Run(shutil.copytree(here.runs / "whole", here.runs / "other"))])
+    follow(chooser, [Run(shutil.copytree(here.runs / "whole", here.runs / "other"))])
     assert chooser.text.value == "tiny dev"
     assert chooser.line == 4
 
 
 def test_without_runs_there_is_no_sentence(chooser):
-    chooser.offer([])
+    follow(chooser, [])
     assert (chooser.source, chooser.reference, chooser.line, chooser.chosen_text) == ("", None, None, None)
     assert chooser.table.frame.equals(pd.DataFrame())
 
 
-def test_a_run_without_its_corpus_has_no_sentence(trained):
+def test_a_run_without_its_corpus_has_an_example_that_is_neither_picked_nor_typed(trained):
     chooser = SentenceChooser(trained[1])
-    chooser.offer([trained[0]])
-    assert chooser.source == ""
+    follow(chooser, [trained[0]])
+    assert chooser.source.startswith("Drei Kinder")
+    assert chooser.told.startswith("Example sentence")
+    assert (chooser.typed.value, chooser.line, chooser.reference) == ("", None, None)
     chooser.typed.value = "hund"
     assert chooser.source == "hund"
+
+
+def test_texts_are_those_of_the_first_runs_languages_and_an_example_never_crosses_to_others():
+    gallery = Workspace(Path(__file__).parents[2] / "data")
+    german, turkish, controlled = (
+        Run(gallery.gallery / name) for name in ("multi30k-de-en.small", "small-tr-en.tied.s1", "small-qaa-en.tied.s1")
+    )
+    chooser = SentenceChooser(gallery)
+    follow(chooser, [german])
+    assert chooser.source.startswith("Drei Kinder")
+    follow(chooser, [turkish, controlled])
+    assert chooser.text.options == ("small-tr-en.tied.s1 (packed dev)",)
+    assert (chooser.source, chooser.line) == ("2013 asla unutmayacağım bir yıl.", 1)
+    follow(chooser, [german, turkish])
+    assert chooser.source.startswith("Drei Kinder")
+    assert chooser.line is None
+
+
+def test_runs_of_other_languages_are_named():
+    gallery = Path(__file__).parents[2] / "data/gallery"
+    names = ["small-tr-en.tied.s1", "multi30k-de-en.small", "small-tr-en.fixnorm.s1", "small-qaa-en.tied.s1"]
+    runs = [Run(gallery / name) for name in names]
+    shown = of_one_pair(runs)
+    assert [run.name for run in shown] == names[::2]
+    assert left_out(runs, shown) == (
+        "2 of 4 shown: multi30k-de-en.small translates de-en; small-qaa-en.tied.s1 translates qaa-en."
+    )
+    assert left_out(shown, shown) == ""

@@ -4,12 +4,14 @@ import logging
 from pathlib import Path
 
 import ipywidgets as widgets
+import pandas as pd
 import pytest
 
 from nmtlab.dashboards import page as page_module
 from nmtlab.dashboards.about import About
 from nmtlab.dashboards.log import VARIABLE, page_log
 from nmtlab.dashboards.page import Note, Page, heading
+from nmtlab.dashboards.table import Table
 from nmtlab.errors import NmtlabError
 
 ABOUT = About("some", "Some <title>", "Which & why?")
@@ -20,9 +22,11 @@ class Recorded:
 
     def __init__(self, update=lambda recorded, changed: None, refresh=lambda: ()) -> None:
         self.one, self.two = widgets.IntSlider(value=1), widgets.IntSlider(value=2)
+        self.of_one, self.of_two = Note(), Table("of two")
         self.calls: list[set[str]] = []
         self._update = update
-        self.page = Page(ABOUT, {"one": self.one, "two": self.two}, self._answer, [self.one, self.two], refresh)
+        state, parts = {"one": self.one, "two": self.two}, {self.of_one: ("one",), self.of_two: ("one", "two")}
+        self.page = Page(ABOUT, state, self._answer, [self.one, self.two], refresh, parts)
 
     def _answer(self, changed: set[str]) -> None:
         self.calls.append(changed)
@@ -55,6 +59,43 @@ def fail(error: Exception):
             raise error
 
     return update
+
+
+def show_above_ten(recorded: Recorded, changed: set[str]) -> None:
+    """Show each number that has changed, if it is above ten; a number of 99 is an error."""
+    for name, show in (("one", recorded.of_one.say), ("two", lambda text: recorded.of_two.show(pd.DataFrame([text])))):
+        number = getattr(recorded, name).value
+        if number == 99:
+            raise NmtlabError("99", "take another")
+        if number > 10 and name in changed:
+            show(str(number))
+
+
+def test_what_an_update_did_not_show_is_cleared_where_it_depends_on_what_has_changed():
+    recorded = Recorded(show_above_ten)
+    assert recorded.of_two.layout.display == "none"
+    recorded.one.value, recorded.two.value = 20, 30
+    assert (recorded.of_one.value, recorded.of_two.frame[0].tolist()) == ("20", ["30"])
+    assert recorded.of_two.layout.display == ""
+    recorded.two.value = 1
+    assert (recorded.of_one.value, len(recorded.of_two.frame)) == ("20", 0)
+    assert recorded.of_two.layout.display == "none"
+    recorded.one.value = 1
+    assert recorded.of_one.value == ""
+
+
+def test_after_an_error_nothing_of_an_earlier_choice_is_left_and_the_next_update_asks_for_it_again():
+    recorded = Recorded(show_above_ten)
+    recorded.one.value, recorded.two.value = 20, 30
+    recorded.two.value = 99
+    assert (recorded.of_one.value, len(recorded.of_two.frame)) == ("20", 0)
+    recorded.one.value = 99
+    assert recorded.of_one.value == ""
+    recorded.one.value = 21
+    assert (recorded.of_one.value, len(recorded.of_two.frame), recorded.telling) == ("21", 0, True)
+    recorded.two.value = 31
+    assert (recorded.of_two.frame[0].tolist(), recorded.telling) == (["31"], False)
+    assert recorded.calls[-2:] == [{"one", "two"}, {"one", "two"}]
 
 
 def test_at_first_everything_is_new():

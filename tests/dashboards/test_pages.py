@@ -7,6 +7,7 @@ from pathlib import Path
 
 import ipywidgets as widgets
 import pytest
+from dashboards.conftest import workspace_of
 
 from nmtlab.dashboards.about import INDEX, PAGES
 from nmtlab.dashboards.chart import Chart
@@ -18,6 +19,7 @@ from nmtlab.text.pipeline import Pipeline
 from nmtlab.workspace import Workspace
 
 GALLERY = Path(__file__).parents[2] / "data/gallery"
+LEX, G = "small-tr-en.fixnorm-lex.s1", "small-gl-en.prenorm-fixnorm-scalenorm.s1"
 NAMES = [page.name for page in (INDEX, *PAGES)]
 each_page = pytest.mark.parametrize("name", NAMES)
 
@@ -86,6 +88,76 @@ def test_a_page_of_packed_runs_with_weights_shows_all_but_g(name, gallery):
     page = make(name, gallery)
     assert told(page) == ""
     assert bool(figures(page)) == (name not in ("index", "depth", "train"))
+
+
+def held(page: Page) -> dict[object, str]:
+    """Return what charts and tables hold that answer a page's controls."""
+    own = {page.state.get("runs"), page.state.get("claim")}
+    skipped = set(leaves(getattr(page, "maps", None)))  # which no run is behind
+    parts = [leaf for leaf in leaves(page) if isinstance(leaf, Chart | Table) and leaf not in own | skipped]
+    return {
+        part: part.spec if isinstance(part, Chart) else part.title + part.content
+        for part in parts
+        if (part.figure.data if isinstance(part, Chart) else len(part.frame))
+    }
+
+
+@pytest.fixture
+def twice(tmp_path) -> Workspace:
+    """Two runs that answer most questions, and a copy of each."""
+    workspace = workspace_of(tmp_path / "twice", (LEX, G))
+    for name in (LEX, G):
+        shutil.copytree(workspace.gallery / name, workspace.gallery / f"other-{name}")
+    return workspace
+
+
+def answering(name: str, workspace: Workspace) -> Page:
+    """Return a page that shows something."""
+    page = make(name, workspace)
+    if "runs" in page.state:
+        page.state["runs"].choose([G if name == "depth" else LEX])
+    assert held(page)
+    return page
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "train"])
+def test_where_nothing_is_chosen_no_figure_table_or_note_is_left_of_what_was(name, twice):
+    page = answering(name, twice)
+    chosen = next(page.state[key] for key in ("claim", "runs", "table") if key in page.state)
+    if isinstance(chosen, Table):
+        chosen.unpick()
+    else:
+        chosen.value = None
+    assert told(page) == ""
+    assert held(page) == {}
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in ("index", "tables", "train")])
+def test_where_an_answer_fails_no_figure_table_or_note_is_left_of_what_was(name, twice):
+    page = answering(name, twice)
+    before, said = held(page), notes(page)
+    other = "other-" + (G if name == "depth" else LEX)
+    for path in (twice.gallery / other).rglob("*.*"):
+        if path.suffix in (".xz", ".safetensors", ".tsv"):
+            path.write_bytes(b"no")
+    page.state["runs"].choose([other])
+    assert told(page)
+    assert before.items() & held(page).items() == set()
+    assert not {note for note in said if LEX in note} & set(notes(page))
+
+
+def test_the_page_train_shows_no_curve_of_the_training_picked_before(trained, workspace):
+    shutil.copytree(trained[0].folder, workspace.runs / "whole")
+    for name in ("begun", "whole"):
+        Job.start(workspace.data / "jobs" / name, ["true"])._process.wait()
+    page = make("train", workspace)
+    page.jobs.choose(["whole"])
+    assert page.curve.figure.data
+    page.jobs.choose(["begun"])
+    assert not page.curve.figure.data
+    page.jobs.choose(["whole"])
+    page._looking()
+    assert page.curve.figure.data
 
 
 @each_page

@@ -4,14 +4,15 @@ import re
 import shutil
 from pathlib import Path
 
+import pandas as pd
 import pytest
 import torch
 
-from nmtlab.analysis.beams import sweep, varied
+from nmtlab.analysis.beams import stored_sweeps, sweep, varied
 from nmtlab.analysis.lengths import length_calibration, length_errors, length_plan, planned_lengths
 from nmtlab.analysis.measure import measure, measure_by_sentence
 from nmtlab.analysis.search_errors import search_errors
-from nmtlab.analysis.search_tree import LOG_PROB, ended_hypotheses, search_tree
+from nmtlab.analysis.search_tree import LOG_PROB, ended_hypotheses, first_rank_of_nothing, search_tree
 from nmtlab.dashboards.search import SearchPage
 from nmtlab.dashboards.systems import system_of
 from nmtlab.recipe import SearchSettings
@@ -48,7 +49,7 @@ def test_the_tree_is_that_of_the_beam_and_is_drawn_as_far_as_the_step(page, here
     source, reference = page.sentences.source, page.sentences.reference
     tree = search_tree(system, source, SearchSettings(score="log-prob", beam_size=3), reference)
     assert page.step.value == page.step.max == tree["step"].max()
-    assert page.hint.value.startswith(f"{source}  →  {reference}  —  ordinary: ")
+    assert page.hint.value.startswith(f"Line 1 of tiny test: {source}  →  {reference}  —  ordinary: ")
     page.step.value = 1
     drawn = {x for trace in page.chart.figure.data for x in trace.x if x is not None}
     assert drawn <= {0, 1}
@@ -73,6 +74,8 @@ def test_exact_search_says_what_is_best_of_all(page, here):
     if best.complete:
         assert page.found.value.startswith("The best of all: ")
         assert f"log p {best.best.log_prob:.3f}" in page.found.value
+    page.step.value, page.alpha.value = 1, 1.0
+    assert page.found.value != ""
     page.beam.value = 4
     assert page.found.value == ""
 
@@ -95,7 +98,7 @@ def test_a_run_that_plans_lengths_has_a_tree_beside_the_others(page, here):
     (bars,) = page.lengths.figure.data
     assert sum(bars.y) == pytest.approx(1.0, abs=1e-5)
     assert {part.layout.display for part in (page.lengths, page.chart, page.counted, page.exact)} == {""}
-    assert "ordinary: the empty translation is in beams of" in page.hint.value
+    assert "ordinary: the empty translation enters beams of" in page.hint.value
     page.runs.table.choose(["planned"])
     assert page.chart.layout.display == page.exact.layout.display == "none"
     assert {part.layout.display for part in (page.lengths, page.counted, page.ended)} == {""}
@@ -164,14 +167,14 @@ def test_a_run_without_weights_shows_what_was_measured_of_it(tmp_path):
     assert page.rates.frame["run"].tolist() == ["small-gl-en.prenorm.s1"] * 2
     hidden = (page.chart, page.ended, page.exact, page.each, page.lengths)
     assert [part.layout.display for part in hidden] == ["none"] * 5
-    assert "Pick a run that has its weights here" in page.hint.value
+    assert page.hint.value == "A tree needs a run that has its weights here: pick one."
     page.runs.table.choose(["small-gl-en.prenorm.s1", "small-gl-en.prenorm-fixnorm-scalenorm.s1"])
     assert page.each.frame["run"].tolist() == ["small-gl-en.prenorm-fixnorm-scalenorm.s1"]
     assert [part.layout.display for part in hidden] == ["", "", "", "", "none"]
 
 
 def test_an_address_keeps_sentence_beam_step_and_ranking(here):
-    query = "runs=ordinary&text=tiny+dev&line=2&beam=5&step=2&score=word-reward&alpha=0.6&gamma=1.0"
+    query = "runs=planned&text=tiny+dev&line=2&beam=5&step=2&score=word-reward&alpha=0.6&gamma=1.0"
     page = SearchPage(here)
     page._opened(f"?{query}")
     assert page._message.value == ""
@@ -184,6 +187,45 @@ def test_a_run_without_its_text_has_an_example(tmp_path):
     page = SearchPage(workspace)
     assert page.runs.table.value == ("multi30k-de-en.small",)
     assert page.sentences.source.startswith("Drei Kinder")
+    assert "sentence=" not in page._browser.query
     assert page.ended.frame["text"].str.startswith("Three children").all()
     assert page.rates.frame["sentences"].tolist() == [500]
     assert len(page.curves.figure.data) == 10  # by log-probability and length-normalised, in five panels
+
+
+def test_the_note_on_the_empty_translation_holds_at_every_beam(here):
+    page = SearchPage(here)
+    page.runs.table.choose(["ordinary"])
+    rank = first_rank_of_nothing(open_system(Run(here.runs / "ordinary")), page.sentences.source)
+    assert 1 < rank < page.beam.max
+    for beam in (1, rank - 1, rank, rank + 1, page.beam.max):
+        page.beam.value = beam
+        _, tree = page._trees[page.chart]
+        nothing = ended_hypotheses(tree).query("length == 1")
+        assert f"the empty translation enters beams of {rank} or more at step 1" in page.hint.value
+        assert len(nothing) == (beam >= rank)
+        for one in nothing.itertuples():
+            kept = one.dropped_at is pd.NA
+            fate = "keeps it to the end" if kept else f"drops it after step {one.dropped_at}"
+            assert f"this beam {fate}" in page.hint.value
+        assert ("may be dropped again at step 2" in page.hint.value) == (beam < rank)
+
+
+def test_curves_are_of_one_text_at_a_time():
+    page = SearchPage(Workspace(GALLERY.parent))
+    names = ["small-gl-en.prenorm.s1", "small-gl-en.planned.s1"]
+    page.runs.table.choose(names)
+    texts = page.swept.options
+    assert len(texts) > 1
+    assert page.swept.layout.display == ""
+    lines = set()
+    for text in texts:
+        page.swept.value = text
+        drawn = {trace.name for trace in page.curves.figure.data}
+        assert all(name.endswith(f", {text}") for name in drawn)
+        swept = {name.partition(", ")[0] for name in drawn}
+        without = [name for name in names if name not in swept]
+        assert (f"No sweep of {text} for {', '.join(without)}." in page.about_curves.value) == bool(without)
+        lines |= drawn
+    assert lines == set(stored_sweeps(page.runs.chosen)["name"])
+    assert f"curves={texts[-1].replace(' ', '+')}" in page._browser.query

@@ -1,5 +1,7 @@
 """Figures show the numbers they are given, name axes and units, and draw text as text."""
 
+from itertools import pairwise
+
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
@@ -69,6 +71,26 @@ def test_attention_is_a_heatmap_a_run_of_the_chosen_head(trained):
     (ring,) = traces(figure, "markers")
     assert (list(ring.x), list(ring.y)) == ([0], [1])
     assert figure.layout.yaxis.autorange == "reversed"
+
+
+@pytest.mark.parametrize("words", [2, 12, 40])
+def test_heatmaps_of_any_number_of_runs_stand_in_rows_of_at_most_four_and_apart(trained, words):
+    weights = attention([trained[0]], " ".join(["das"] * words), "this is")
+    for runs in range(1, 25):
+        names = [f"small-de-en.prenorm-fixnorm-scalenorm.encoder_layers-6.s{place}" for place in range(runs)]
+        figure = attention_figure(pd.concat([weights.assign(run=name) for name in names]))
+        assert_dressed(figure)
+        across = [axis.domain for axis in figure.select_xaxes()]
+        down = [axis.domain for axis in figure.select_yaxes()]
+        assert len(across) == runs
+        assert all(0 <= low < high <= 1 for low, high in (*across, *down))
+        places = sorted(zip(down, across, strict=True), reverse=True)
+        rows = {row: sorted(left for one, left in places if one == row) for row in dict.fromkeys(down)}
+        assert max(map(len, rows.values())) == min(runs, {2: 4, 12: 4, 40: 1}[words])
+        assert all(left[1] < right[0] for row in rows.values() for left, right in pairwise(row))
+        assert all(lower[1] < upper[0] for upper, lower in pairwise(sorted(rows, reverse=True)))
+        titles = [note.text.replace("<br>", "") for note in figure.layout.annotations]
+        assert titles == names
 
 
 def test_unknown_pieces_are_bold_in_the_attention(trained):

@@ -1,0 +1,144 @@
+"""Which sentence a page gives to which system, and what it says of it."""
+
+import pytest
+from dashboards.conftest import workspace_of
+
+from nmtlab.analysis.attention import attention_of
+from nmtlab.analysis.choices import rare_choices
+from nmtlab.dashboards.attention import AttentionPage
+from nmtlab.dashboards.norms import NormsPage
+from nmtlab.dashboards.search import SearchPage
+from nmtlab.dashboards.systems import system_of
+from nmtlab.dashboards.translate import TranslatePage
+from nmtlab.runs.run import Run
+from nmtlab.workspace import Workspace
+
+TURKISH, FIXNORM, GERMAN = "small-tr-en.tied.s1", "small-tr-en.fixnorm.s1", "multi30k-de-en.small"
+CONTROLLED = "small-qaa-en.tied.s1"
+FIRST_TURKISH, FIRST_CONTROLLED = "2013 asla unutmayacağım bir yıl.", "Om kuk rullarunar kosh mumimarim ."
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory) -> Workspace:
+    """Systems of three pairs of languages; the German one has no text."""
+    return workspace_of(tmp_path_factory.mktemp("languages") / "data", (TURKISH, FIXNORM, GERMAN, CONTROLLED))
+
+
+def drawn(page: AttentionPage) -> list[str]:
+    return [note.text for note in page.chart.figure.layout.annotations]
+
+
+def translated(page: TranslatePage) -> set[tuple[str, str]]:
+    """Return each run with what it has translated, as far as it is the best."""
+    frame = page.found.frame.query("place == 1")
+    return set(zip(frame["run"], frame["translation"], strict=True))
+
+
+def test_attention_gives_a_run_without_a_text_an_example_and_leaves_out_other_pairs_in_words(workspace):
+    page = AttentionPage(workspace)
+    page._opened(f"?runs={GERMAN}")
+    assert page._message.value == ""
+    assert drawn(page) == [GERMAN]
+    assert page.hint.value.startswith("Example sentence, since no text of these runs is here: Drei Kinder")
+    assert "sentence=" not in page._browser.query
+    page.runs.table.choose([TURKISH, GERMAN, FIXNORM])
+    assert drawn(page) == [TURKISH, FIXNORM]
+    assert page.hint.value.startswith(f"2 of 3 shown: {GERMAN} translates de-en. Line 1 of ")
+    assert page.sentences.source == FIRST_TURKISH
+
+
+def test_a_sentence_that_was_pinned_in_another_language_is_let_go(workspace):
+    page = AttentionPage(workspace)
+    page.runs.table.choose([TURKISH])
+    page.pin.click()
+    page.runs.table.choose([FIXNORM])
+    assert page.pinned_chart.figure.data
+    page.runs.table.choose([GERMAN])
+    assert not page.pinned_chart.figure.data
+    assert "pinned" not in page._browser.query
+
+
+def test_both_tables_of_a_shift_count_it_to_the_left(workspace):
+    page = AttentionPage(workspace)
+    page.runs.table.choose([TURKISH])
+    (row,) = page.shifts.frame.to_dict("records")
+    assert (row["left"] > row["right"]) == (row["left shift"] > 0) == (page.measured.frame["left shift"][0] > 0)
+    assert "positive: too far left" in page.shifts.title
+    assert "positive: too far left" in page.measured.title
+
+
+def test_search_draws_an_example_of_the_runs_language_alone(workspace):
+    page = SearchPage(workspace)
+    assert page.sentences.source.startswith("Drei Kinder")
+    page.runs.table.choose([CONTROLLED, GERMAN])
+    assert page.sentences.source == FIRST_CONTROLLED
+    assert page.each.frame["run"].tolist() == [CONTROLLED]
+    assert f"1 of 2 shown: {GERMAN} translates de-en." in page.hint.value
+
+
+def test_norms_offers_the_texts_of_the_chosen_systems_languages(workspace):
+    page = NormsPage(workspace)
+    page.runs.table.choose([TURKISH, CONTROLLED, GERMAN])
+    for name, first in ((TURKISH, FIRST_TURKISH), (CONTROLLED, FIRST_CONTROLLED), (GERMAN, "Drei Kinder")):
+        page.system.value = name
+        assert page._message.value == ""
+        assert page.sentences.source.startswith(first)
+        assert page.sentences.text.options == ((f"{name} (packed dev)",) if name != GERMAN else ())
+        assert page.logits.figure.data
+
+
+def test_norms_counts_positions_from_one_wherever_they_are_seen(workspace):
+    page = NormsPage(workspace)
+    page.runs.table.choose([TURKISH])
+    page.find.click()
+    text = page.sentences.chosen_text
+    wrong = rare_choices(system_of(Run(workspace.gallery / TURKISH)), text.corpus, text.split).query("not right")
+    assert page.wrong.frame["position"].tolist() == (wrong["position"] + 1).tolist()
+    row = page.wrong.frame.iloc[3]
+    page.wrong.choose([3])
+    assert page.position.label == f"{row['position']}  {row['right word']}"
+    assert f"position={row['position']}&" in page._browser.query
+    assert f"Reference word: “{row['right word']}”, rank" in page.hint.value
+
+
+def test_norms_keeps_wrong_words_when_the_length_is_moved_and_not_for_another_system(workspace):
+    page = NormsPage(workspace)
+    page.runs.table.choose([TURKISH, FIXNORM])
+    page.find.click()
+    page.word.value = "book"
+    assert len(page.wrong.frame)
+    page.fixed.value, page.radius.value = True, 3.0
+    assert len(page.wrong.frame)
+    assert len(page.neighbours.frame)
+    page.system.value = FIXNORM
+    assert page.wrong.layout.display == "none"
+    assert len(page.wrong.frame) == 0
+    assert len(page.neighbours.frame)
+
+
+def test_translate_gives_each_system_an_example_of_its_language_while_nothing_is_typed(workspace):
+    page = TranslatePage(workspace)
+    page._opened(f"?runs={GERMAN}")
+    (german,) = translated(page)
+    assert german[1].startswith("Three children")
+    page.runs.table.choose([TURKISH, GERMAN, FIXNORM])
+    runs = {name: Run(workspace.gallery / name) for name in (TURKISH, FIXNORM)}
+    turkish = {(name, page._of(run, 1, FIRST_TURKISH)[0]["translation"]) for name, run in runs.items()}
+    assert translated(page) == {german} | turkish
+    assert page.typed.value == ""
+    assert page.hint.value.startswith("Example sentences, one for each source language")
+
+
+def test_translate_gives_typed_lines_to_systems_of_their_language_alone_and_says_so(workspace):
+    page = TranslatePage(workspace)
+    page.typed.value = "Tom öldü ."
+    page.runs.table.choose([TURKISH, GERMAN, FIXNORM, CONTROLLED])
+    assert {run for run, _ in translated(page)} == {TURKISH, FIXNORM}
+    assert page.hint.value.startswith(
+        f"2 of 4 shown: {GERMAN} translates de-en; {CONTROLLED} translates qaa-en. Details of {TURKISH} for: Tom öldü ."
+    )
+    page.found.choose([f"{FIXNORM}/1/1"])
+    weights = attention_of(
+        FIXNORM, system_of(Run(workspace.gallery / FIXNORM)), "Tom öldü .", dict(translated(page))[FIXNORM]
+    )
+    assert page.attention.figure.data[0].z.size == len(weights)
