@@ -4,8 +4,8 @@ from nmtlab.dashboards.about import DEPTH
 from nmtlab.dashboards.chart import Chart
 from nmtlab.dashboards.page import Note, Page
 from nmtlab.dashboards.runs import RunChooser
+from nmtlab.dashboards.systems import has_g
 from nmtlab.dashboards.table import Table
-from nmtlab.runs.run import Run
 from nmtlab.views import depth_view, slopes_view
 from nmtlab.workspace import Workspace
 
@@ -14,7 +14,7 @@ FIRST = ("deep-de-en.pre-scalenorm", "deep-de-en.post-scalenorm")
 
 def depth_page(workspace: Workspace | None = None) -> Page:
     """Return the page: learned g of each sublayer against its depth, several runs together."""
-    runs = RunChooser(workspace or Workspace.find(), accepts=_has_g, first=FIRST)
+    runs = RunChooser(workspace or Workspace.find(), accepts=has_g, first=FIRST)
     chart, while_training, slopes = Chart(), Chart(), Table("Slopes of g, in a layer, and its correlation with depth")
     hint = Note()
 
@@ -29,7 +29,3 @@ def depth_page(workspace: Workspace | None = None) -> Page:
         hint.say("g at each run's best evaluation. A slope above 0: g grows with depth, as the thesis found.")
 
     return Page(DEPTH, {"runs": runs.table}, update, [runs, chart, hint, slopes, while_training], runs.refresh)
-
-
-def _has_g(run: Run) -> bool:
-    return not run.g_values().empty
