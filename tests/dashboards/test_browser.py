@@ -145,6 +145,11 @@ def test_training_is_drawn_by_score_and_by_time(show, runs):
     assert page.values(DEV, "x") == near([curve["step"].tolist()])
     page.press("perplexity")
     eventually(lambda: page.values(DEV), near([curve["perplexity"].tolist()]))
+    for title in (DEV, GRADIENTS):  # powers of ten and twice, five times as much: the digits alone would not do
+        texts = page.chart(title).locator(".ytick text").all_text_contents()
+        numbers = [float(text.replace(",", "")) for text in texts]
+        assert len(numbers) >= 2
+        assert numbers == sorted(set(numbers))
     page.press("minutes")
     eventually(lambda: page.values(DEV, "x"), near([curve["minutes"].tolist()]))
     page.pick("Runs", TIED)
