@@ -6,6 +6,9 @@ from nmtlab.dashboards.page import Note, Page
 from nmtlab.dashboards.runs import RunChooser
 from nmtlab.dashboards.systems import has_g
 from nmtlab.dashboards.table import Table
+from nmtlab.experiments.claims import CLAIMS
+from nmtlab.experiments.judged import measured_claims
+from nmtlab.experiments.measures import G_SLOPES
 from nmtlab.views import depth_view, slopes_view
 from nmtlab.workspace import Workspace
 
@@ -26,6 +29,17 @@ def depth_page(workspace: Workspace | None = None) -> Page:
         chart.show(view.figure)
         while_training.show(slopes_view(runs.chosen).figure)
         slopes.show(view.frame.round(3))
-        hint.say("g at each run's best evaluation. A slope above 0: g grows with depth, as the thesis found.")
+        above = int((view.frame["slope"] > 0).sum())
+        hint.say(
+            "g at each run's best evaluation; a slope above 0: g grows with depth. "
+            f"{above} of {len(view.frame)} slopes are above 0.{_over_seeds()}"
+        )
 
     return Page(DEPTH, {"runs": runs.table}, update, [runs, chart, hint, slopes, while_training], runs.refresh)
+
+
+def _over_seeds() -> str:
+    """Say how the claims that g grows with depth came out, if they were measured."""
+    found = measured_claims(claims=[claim for claim in CLAIMS if claim.measure in G_SLOPES])["verdict"].value_counts()
+    counts = ", ".join(f"{verdict} {count}" for verdict, count in found.items())
+    return f" Claims that it grows, over seeds: {counts}." if counts else ""
