@@ -133,7 +133,7 @@ def test_a_table_with_a_baseline_is_shown_by_its_differences():
     lines = summary(read_cells(RESULTS / "table-3.6.small.csv"), find_table("table-3.6"))
     wanted = lines[lines["row"].isin(view.frame["row"])]
     pd.testing.assert_series_equal(view.frame["difference"], wanted["difference"], check_index=False)
-    assert "test BLEU, more than tied" in [note.text for note in view.figure.layout.annotations]
+    assert "test BLEU: system − tied" in [note.text for note in view.figure.layout.annotations]
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,14 @@ _HERE = "127.0.0.1"
 
 def dashboards(
     ip: Annotated[
-        str, typer.Option(help="Interface to listen on; another than this machine's own needs --token.")
+        str,
+        typer.Option(
+            help="Interface to listen on; another than this machine's own needs --token. Pages answer to this name, "
+            "to localhost and 127.0.0.1; with 0.0.0.0 to any."
+        ),
     ] = _HERE,
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port, or the first free one near it.")] = 8866,
-    token: Annotated[str, typer.Option(help="Word without which nobody is let in.")] = "",
+    token: Annotated[str | None, typer.Option(help="Word without which nobody is let in.")] = None,
     warm: Annotated[int, typer.Option(min=0, help="Kernels kept ready for each page: each takes some 200-400 MB.")] = 1,
     browser: Annotated[bool, typer.Option(help="Open the index in a browser.")] = False,
 ) -> None:
@@ -23,6 +27,8 @@ def dashboards(
     from nmtlab.errors import NmtlabError
     from nmtlab.workspace import Workspace
 
+    if token is not None and not token.strip():
+        raise NmtlabError("--token: it is empty, and would let everybody in", "give a word, or leave --token out")
     if ip not in (_HERE, "localhost", "::1") and not token:
         raise NmtlabError(
             f"--ip {ip}: others could reach it, and whoever does can train and read here",
@@ -36,7 +42,7 @@ def dashboards(
     query = f"?token={token}" if token else ""
     print(f"Runs and corpora of {workspace.data}")
     print(f"Open http://{ip}:{port}/{query} (or at the port named below, if this one is taken); Ctrl-C ends")
-    serve(workspace, ip, port, token, warm, browser)
+    serve(workspace, ip, port, token or "", warm, browser)
 
 
 def lab(

@@ -4,8 +4,11 @@ from nmtlab.dashboards.about import DEPTH
 from nmtlab.dashboards.chart import Chart
 from nmtlab.dashboards.page import Note, Page
 from nmtlab.dashboards.runs import RunChooser
+from nmtlab.dashboards.systems import has_g
 from nmtlab.dashboards.table import Table
-from nmtlab.runs.run import Run
+from nmtlab.experiments.claims import CLAIMS
+from nmtlab.experiments.judged import measured_claims
+from nmtlab.experiments.measures import G_SLOPES
 from nmtlab.views import depth_view, slopes_view
 from nmtlab.workspace import Workspace
 
@@ -14,7 +17,7 @@ FIRST = ("deep-de-en.pre-scalenorm", "deep-de-en.post-scalenorm")
 
 def depth_page(workspace: Workspace | None = None) -> Page:
     """Return the page: learned g of each sublayer against its depth, several runs together."""
-    runs = RunChooser(workspace or Workspace.find(), accepts=_has_g, first=FIRST)
+    runs = RunChooser(workspace or Workspace.find(), accepts=has_g, first=FIRST)
     chart, while_training, slopes = Chart(), Chart(), Table("Slopes of g, in a layer, and its correlation with depth")
     hint = Note()
 
@@ -26,11 +29,18 @@ def depth_page(workspace: Workspace | None = None) -> Page:
         chart.show(view.figure)
         while_training.show(slopes_view(runs.chosen).figure)
         slopes.show(view.frame.round(3))
-        hint.say("g at each run's best evaluation. A slope above 0: g grows with depth, as the thesis found.")
+        above = int((view.frame["slope"] > 0).sum())
+        hint.say(
+            "g at each run's best evaluation; a slope above 0: g grows with depth. "
+            f"{above} of {len(view.frame)} slopes are above 0.{_over_seeds()}"
+        )
 
     shown = [chart, hint, slopes, while_training]
     return Page(DEPTH, {"runs": runs.table}, update, [runs, *shown], runs.refresh, dict.fromkeys(shown, ("runs",)))
 
 
-def _has_g(run: Run) -> bool:
-    return not run.g_values().empty
+def _over_seeds() -> str:
+    """Say how the claims that g grows with depth came out, if they were measured."""
+    found = measured_claims(claims=[claim for claim in CLAIMS if claim.measure in G_SLOPES])["verdict"].value_counts()
+    counts = ", ".join(f"{verdict} {count}" for verdict, count in found.items())
+    return f" Claims that it grows, over seeds: {counts}." if counts else ""

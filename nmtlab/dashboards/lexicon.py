@@ -11,7 +11,7 @@ from nmtlab.dashboards.chart import Chart
 from nmtlab.dashboards.columns import columns
 from nmtlab.dashboards.page import Note, Page
 from nmtlab.dashboards.runs import RunChooser
-from nmtlab.dashboards.systems import can_decode, system_of
+from nmtlab.dashboards.systems import has_lexicon, system_of
 from nmtlab.dashboards.table import Table
 from nmtlab.errors import NmtlabError
 from nmtlab.plots import lexicon_figure
@@ -71,12 +71,6 @@ class LexiconPage(Page):
 def lexicon_page(workspace: Workspace | None = None) -> LexiconPage:
     """Return the page."""
     return LexiconPage(workspace or Workspace.find())
-
-
-def has_lexicon(run: Run) -> bool:
-    """Return whether a run has a lexical module, and its weights are here."""
-    model = run.recipe.model
-    return can_decode(run) and model.family == "rnn" and model.lexicon == "module"
 
 
 def _tables(run: Run, workspace: Workspace) -> dict[str, pd.DataFrame]:

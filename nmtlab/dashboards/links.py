@@ -1,21 +1,52 @@
-"""Links to the pages that show some runs."""
+"""Links to the pages that show some runs, or a line of a table."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 from urllib.parse import urlencode
 
-from nmtlab.dashboards.about import ATTENTION, DYNAMICS, NORMS, TRANSLATE, About
+from nmtlab.dashboards.about import ATTENTION, DEPTH, DYNAMICS, LEXICON, NORMS, SEARCH, TABLES, TRANSLATE, About
+from nmtlab.dashboards.systems import can_decode, has_g, has_lexicon, has_searches, is_neural, of_one_pair
+from nmtlab.runs.run import Run
 
-SHOWING = (NORMS, ATTENTION, DYNAMICS, TRANSLATE)
-"""Pages that show several runs together."""
+SHOWS: Mapping[About, Callable[[Run], bool]] = {
+    NORMS: is_neural, ATTENTION: can_decode, DEPTH: has_g, DYNAMICS: is_neural, LEXICON: has_lexicon,
+    SEARCH: has_searches, TRANSLATE: can_decode,
+}  # fmt: skip
+"""Pages that show runs, and which."""
+
+_MOST, _ONE_ALONE = 4, (LEXICON,)
 
 
-def links_to(names: Sequence[str], pages: Iterable[About] = SHOWING) -> str:
-    """Return links, as markup, to pages that show some runs together.
+def links_to(runs: Sequence[Run], pages: Iterable[About] = tuple(SHOWS)) -> str:
+    """Return links, as markup, to the pages that can show any of some runs, with those that they can, of one pair.
 
     Args:
-        names: of the runs.
-        pages: which.
+        runs: a few of them are shown together, the first.
+        pages: of `SHOWS`, that are wanted.
     """
-    query = urlencode({"runs": ",".join(names)})
-    return " · ".join(f"<a href='{page.name}.ipynb?{query}'>{escape(page.title)}</a>" for page in pages)
+    found = {page: of_one_pair([run for run in runs if SHOWS[page](run)]) for page in pages}
+    return " · ".join(_link(page, runs=_names(page, able)) for page, able in found.items() if able)
+
+
+def link_to_line(table: str, measure: str, pair: str, system: str) -> str:
+    """Return a link, as markup, to a line on the page Tables.
+
+    Args:
+        table: with its scale, `table-3.6.small`.
+        measure: one of the table's.
+        pair, system: the line.
+    """
+    return _link(TABLES, table=table, measure=measure, line=line_key(pair, system))
+
+
+def line_key(pair: str, system: str) -> str:
+    """Return the key of a line on the page Tables."""
+    return f"{pair} · {system}"
+
+
+def _names(page: About, runs: Sequence[Run]) -> str:
+    return ",".join(run.name for run in runs[: 1 if page in _ONE_ALONE else _MOST])
+
+
+def _link(page: About, **state: str) -> str:
+    return f"<a href='{escape(f'{page.name}.ipynb?{urlencode(state)}')}'>{escape(page.title)}</a>"

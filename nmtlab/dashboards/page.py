@@ -98,13 +98,14 @@ class Page(widgets.VBox):
                 self._changes.update(keys)
 
     @contextmanager
-    def _together(self) -> Iterator[None]:
-        """Update once, behind the block, for all that is changed in it."""
+    def _together(self, action: bool = True) -> Iterator[None]:
+        """Update once, behind the block, for all that is changed in it; only an action takes a message away."""
         self._changes = set()
         try:
             yield
             if self._changes:
-                self.tell("")
+                if action:
+                    self.tell("")
                 self._answer_all(self._changes)
                 self._browser.query = urlencode(read_state(self.state))
         finally:
@@ -136,8 +137,10 @@ class Page(widgets.VBox):
                 self.tell(f"The address asks for what is not here: {', '.join(unknown)}. The rest is as it asks.")
 
     def _looking(self) -> None:
-        with self.guarded(), self._together():
+        before = self._message.value
+        with self.guarded(), self._together(action=False):
             self._changed(*self._refresh())
+        self._message.value = before or self._message.value  # what an action has said stands until the next one
 
     def _foot(self) -> widgets.Widget:
         save = widgets.Button(description="Save this page", tooltip="One HTML file with these figures and tables")

@@ -32,7 +32,7 @@ class RunChooser(widgets.VBox):
         title: str = "Runs",
     ) -> None:
         self._workspace, self._accepts, self._first = workspace, accepts, first
-        self._seen: dict[str, tuple[int, int]] = {}
+        self._seen: dict[str, tuple[int, ...]] = {}
         self.table = Table(title, pick="many" if many else "one", height="13em")
         self._note, self._lacking = Note(), Note()
         super().__init__([self.table, self._note, self._lacking])
@@ -89,10 +89,14 @@ def _named(unfit: int, broken: list[str]) -> str:
     return " ".join(sentences)
 
 
-def _trace(workspace: Workspace) -> dict[str, tuple[int, int]]:
+_MADE_IN_TRAINING = ("recipe.toml", "metrics.jsonl", "checkpoints/best.safetensors")
+"""Files whose times are compared: a folder's time changes too when an answer about the run is stored in it."""
+
+
+def _trace(workspace: Workspace) -> dict[str, tuple[int, ...]]:
     """Return what changes when a run comes, goes or goes on, by its name."""
     folders = [path for parent in (workspace.gallery, workspace.runs) for path in sorted(parent.glob("[!.]*"))]
-    return {path.name: (_time(path), _time(path / "metrics.jsonl")) for path in folders}
+    return {path.name: tuple(_time(path / file) for file in _MADE_IN_TRAINING) for path in folders}
 
 
 def _time(path: Path) -> int:

@@ -6,7 +6,7 @@ from itertools import islice
 import ipywidgets as widgets
 import pandas as pd
 
-from nmtlab.analysis.beams import described, outcome, stored_sweeps, text_of, way_of
+from nmtlab.analysis.beams import described, stored_sweeps, text_of, way_of
 from nmtlab.analysis.checks import plans_length
 from nmtlab.analysis.lengths import length_calibration, length_errors, length_plan, planned_lengths
 from nmtlab.analysis.measure import answers
@@ -24,7 +24,7 @@ from nmtlab.dashboards.columns import columns, row
 from nmtlab.dashboards.page import Note, Page, heading
 from nmtlab.dashboards.runs import RunChooser
 from nmtlab.dashboards.sentences import SentenceChooser
-from nmtlab.dashboards.systems import can_decode, left_out, of_one_pair, system_of
+from nmtlab.dashboards.systems import can_decode, has_searches, left_out, of_one_pair, system_of
 from nmtlab.dashboards.table import Table
 from nmtlab.dashboards.work import Work
 from nmtlab.plots import calibration_figure, lengths_figure, sweep_figure, tree_figure
@@ -57,7 +57,7 @@ class SearchPage(Page):
     """The tree of a sentence step by step, its translations ranked anew, and what was measured of whole texts."""
 
     def __init__(self, workspace: Workspace) -> None:
-        self.runs = RunChooser(workspace, accepts=_can_tell, first=FIRST)
+        self.runs = RunChooser(workspace, accepts=has_searches, first=FIRST)
         self.sentences = SentenceChooser(workspace)
         self.beam = widgets.IntSlider(description="Beam", value=8, min=1, max=500, continuous_update=False)
         self.step = widgets.IntSlider(description="Step", value=1, min=1, max=1, continuous_update=True)
@@ -223,11 +223,6 @@ class SearchPage(Page):
 def search_page(workspace: Workspace | None = None) -> SearchPage:
     """Return the page."""
     return SearchPage(workspace or Workspace.find())
-
-
-def _can_tell(run: Run) -> bool:
-    """Return whether a run can search, or keeps what was measured of its searches."""
-    return can_decode(run) or any(answers(run, analysis) for analysis in (outcome, search_errors, planned_lengths))
 
 
 def _plan_errors(run: Run, answer: Measure) -> dict[str, object]:

@@ -7,8 +7,12 @@ from tempfile import TemporaryDirectory
 
 import nbformat
 from jupyter_server.services.kernels.kernelmanager import AsyncMappingKernelManager
+from tornado import web
+from tornado.httputil import HTTPServerRequest
+from tornado.routing import Matcher, Rule
 from traitlets.config import Config
 from voila.app import Voila
+from voila.handler import BaseVoilaHandler
 
 from nmtlab.dashboards.about import INDEX, PAGES, About
 from nmtlab.dashboards.chart import PLOTLY, SERVED
@@ -34,6 +38,57 @@ class Kernels(AsyncMappingKernelManager):
     async def cull_kernel_if_idle(self, kernel_id: str) -> None:
         if kernel_id in self._met:
             await super().cull_kernel_if_idle(kernel_id)
+
+
+_LOCAL = ("127.0.0.1", "localhost", "::1")
+"""Names of this machine that lead to nobody else's."""
+
+_A_PAGE = rf"(?:{'|'.join(page.name for page in (INDEX, *PAGES))})\.ipynb"
+_A_FILE = r"\w+/static(?:/[^/.%][^/%]*)+"  # of a template, without a way up
+
+_ALL_INTERFACES = ("0.0.0.0", "::", "")
+
+
+class _AskedByAnotherName(Matcher):
+    """Matches what is asked of a host that is not ours.
+
+    A web site whose name is turned to this machine's address would else have a browser read and work the pages for it.
+
+    Args:
+        ip: of the interface that is listened on; if it is all of them, every name is ours, and the token guards.
+    """
+
+    def __init__(self, ip: str) -> None:
+        self._ours = None if ip in _ALL_INTERFACES else {*_LOCAL, ip.lower()}
+
+    def match(self, request: HTTPServerRequest) -> dict[str, object] | None:
+        ours = self._ours is None or request.host_name.strip("[]") in self._ours
+        return None if ours else {}
+
+
+class _Refused(web.RequestHandler):
+    def prepare(self) -> None:
+        self.set_status(403)
+        self.set_header("Content-Type", "text/plain; charset=utf-8")
+        self.finish("nmtlab does not answer to this name: open the address that 'nmtlab dashboards' printed.\n")
+
+
+class _NoPage(BaseVoilaHandler):
+    @web.authenticated
+    def get(self) -> None:
+        raise web.HTTPError(404)
+
+
+class Server(Voila):
+    """Voila that answers to its own names and has no pages but ours."""
+
+    def init_handlers(self) -> list:
+        nothing = f"/logout|/voila/render/(?!{_A_PAGE}$).*|/voila/templates/(?!{_A_FILE}$).*"  # Voila trips over these
+        return [
+            Rule(_AskedByAnotherName(self.ip), _Refused),
+            (nothing, _NoPage, {"voila_configuration": self.voila_configuration}),
+            *super().init_handlers(),
+        ]
 
 
 def page_notebook(page: About) -> nbformat.NotebookNode:
@@ -74,7 +129,7 @@ def serve(workspace: Workspace, ip: str, port: int, token: str, warm: int, open_
         write_pages(pages)
         _write_template(share)
         os.environ["JUPYTER_PATH"] = os.pathsep.join(filter(None, [str(share), os.environ.get("JUPYTER_PATH")]))
-        Voila.launch_instance(argv=[], config=_config(pages, ip, port, token, warm, open_browser))
+        Server.launch_instance(argv=[], config=_config(pages, ip, port, token, warm, open_browser))
 
 
 def _write_template(share: Path) -> None:

@@ -33,9 +33,11 @@ class Signals(widgets.VBox):
         super().__init__([self._chart, self._note, self._button, self._work])
 
     def show(self, runs: Sequence[Run]) -> None:
-        """Show what was measured of the Transformers among some runs."""
-        self._work.stop()
+        """Show what was measured of the Transformers among some runs; what is being measured of the same goes on."""
+        before = [run.folder for run in self._runs]
         self._runs = [run for run in runs if run.recipe.model.family == "transformer"]
+        if [run.folder for run in self._runs] != before:
+            self._work.stop()
         self._draw()
 
     def _draw(self) -> None:

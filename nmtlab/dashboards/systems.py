@@ -4,7 +4,11 @@ from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
+from nmtlab.analysis.beams import outcome
+from nmtlab.analysis.lengths import planned_lengths
+from nmtlab.analysis.measure import answers
 from nmtlab.analysis.opened import opened
+from nmtlab.analysis.search_errors import search_errors
 from nmtlab.runs.run import Run
 from nmtlab.translation import Translator
 
@@ -23,6 +27,22 @@ def system_of(run: Run) -> Translator:
 def is_neural(run: Run) -> bool:
     """Return whether a run has a decoder with word vectors."""
     return run.recipe.model.family != "phrase"
+
+
+def has_lexicon(run: Run) -> bool:
+    """Return whether a run has a lexical module, and its weights are here."""
+    model = run.recipe.model
+    return can_decode(run) and model.family == "rnn" and model.lexicon == "module"
+
+
+def has_g(run: Run) -> bool:
+    """Return whether a run has logged the g of ScaleNorm."""
+    return not run.g_values().empty
+
+
+def has_searches(run: Run) -> bool:
+    """Return whether a run can search, or keeps what was measured of its searches."""
+    return can_decode(run) or any(answers(run, analysis) for analysis in (outcome, search_errors, planned_lengths))
 
 
 def can_decode(run: Run) -> bool:

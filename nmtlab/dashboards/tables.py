@@ -1,5 +1,6 @@
 """The tables of the thesis, run again: measured beside published, down to the trainings and their sentences."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import ipywidgets as widgets
@@ -8,13 +9,16 @@ import pandas as pd
 from nmtlab.dashboards.about import TABLES
 from nmtlab.dashboards.chart import Chart
 from nmtlab.dashboards.columns import row
+from nmtlab.dashboards.links import line_key
 from nmtlab.dashboards.page import Note, Page, heading
 from nmtlab.dashboards.table import Table
 from nmtlab.dashboards.trainings import Trainings
 from nmtlab.experiments import published, summary, with_published
 from nmtlab.experiments.claims import CLAIMS
 from nmtlab.experiments.judged import measured_claims, overall
+from nmtlab.experiments.measures import Measure
 from nmtlab.experiments.stored import RESULTS, Stored, read_cells, stored_tables
+from nmtlab.experiments.summary import rounded
 from nmtlab.plots import table_figure
 from nmtlab.workspace import Workspace
 
@@ -34,8 +38,8 @@ class TablesPage(Page):
             description="Draw", options=[("differences", "difference"), ("values", "value")]
         )
         self.chart, self.hint = Chart(), Note()
-        self.lines = Table("Means over the seeds, ± 95 %: pick a line for its trainings", pick="one", height="24em")
-        self.claims = Table("What the thesis claims of it", height="16em")
+        self.lines = Table("Means over the seeds, ± 95 %: select a line for its runs", pick="one", height="24em")
+        self.claims = Table("Thesis claims", height="16em")
         self.trainings = Trainings(workspace)
         self._cells = self._summary = pd.DataFrame()
         self.chart.on_click(self._clicked)
@@ -52,7 +56,7 @@ class TablesPage(Page):
         }  # fmt: skip
         body = [
             row(self.table, self.measure, self.draw), self.hint, self.chart, self.lines, self.claims,
-            heading("What a number stands for"), self.trainings,
+            heading("Runs behind the selected number"), self.trainings,
         ]  # fmt: skip
         super().__init__(TABLES, state, self._answer, body, parts=parts)
 
@@ -66,7 +70,8 @@ class TablesPage(Page):
         if changed & {"table", "measure"}:
             self._sum_up(stored)
         if changed & {"table", "measure", "draw"}:
-            self.chart.show(table_figure(self._summary, stored.table.title, self.draw.value, stored.table.baseline))
+            show = self.draw.value if stored.table.baseline else "value"
+            self.chart.show(table_figure(self._summary, stored.table.title, show, stored.table.baseline))
         if changed & {"table", "measure", "line"}:
             self._offer(stored)
         self.trainings.look()
@@ -78,8 +83,6 @@ class TablesPage(Page):
         self.measure.options = names
         self.measure.value = before if before in names else names[0]
         self.draw.layout.display = "" if stored.table.baseline else "none"
-        if not stored.table.baseline:
-            self.draw.value = "value"
         own = [claim for claim in CLAIMS if claim.evidence == stored.path.name]
         self.claims.show(overall(measured_claims(stored.path.parent, own)))
         self.claims.layout.display = "" if own else "none"
@@ -92,17 +95,17 @@ class TablesPage(Page):
         if not self.lines.chosen:
             self.lines.choose(list(self.lines.frame.index[:1]))
         begun_not = self._summary.loc[~begun & (self._summary["missing"] > 0), "row"]
-        self.hint.say(_told(stored, begun_not.unique()))
+        measure = next(one for one in stored.table.measures if one.name == self.measure.value)
+        self.hint.say(_told(stored, measure, begun_not.unique()))
 
     def _offer(self, stored: Stored) -> None:
         own = self._cells[self._cells["metric"] == self.measure.value]
-        keys = own["row"].map(_key) + own["column"]
-        picked = own[keys == self.lines.value]
+        picked = own[[key == self.lines.value for key in _keys(own)]]
         same_row = own[own["row"].isin(picked["row"])]
         self.trainings.offer(picked, same_row[same_row["column"] == stored.table.baseline])
 
     def _clicked(self, point: dict[str, Any]) -> None:
-        self.lines.choose([_key(point["meta"]) + point["customdata"][0]])
+        self.lines.choose([line_key(point["meta"], point["customdata"][0])])
 
 
 def tables_page(workspace: Workspace | None = None) -> TablesPage:
@@ -110,38 +113,40 @@ def tables_page(workspace: Workspace | None = None) -> TablesPage:
     return TablesPage(workspace or Workspace.find())
 
 
-def _key(pair: str) -> str:
-    return f"{pair} · "
+def _keys(lines: pd.DataFrame) -> list[str]:
+    return [line_key(pair, system) for pair, system in zip(lines["row"], lines["column"], strict=True)]
 
 
 def _lines(summed: pd.DataFrame, baseline: str) -> pd.DataFrame:
     """Return the lines of a summary as they are shown."""
     names = {"row": "pair", "column": "system", "mean": "measured", "margin": "±", "seeds": "seeds"}
     if baseline:
-        names |= {"difference": f"to {baseline}", "difference_margin": "± of it"}
+        names |= {"difference": f"system − {baseline}", "difference_margin": "± of the difference"}
         names |= {"significant": "seeds with p < 0.01", "verdict": "verdict"}
     names["diverged"] = "diverged"
     if summed["published"].ne("").any():
         last = "published_difference" if baseline else "published"
-        names |= {"published": "published"} | {last: "published, to it" if baseline else "published"}
+        names |= {"published": "published"} | {last: "published difference" if baseline else "published"}
         summed = summed.assign(**{last: summed[last] + summed["published_mark"]})
-    shown = summed[list(names)].round(2).rename(columns=names)
-    return shown.set_index(summed["row"].map(_key) + summed["column"])
+    shown = rounded(summed[list(names)]).rename(columns=names)
+    return shown.set_index(pd.Index(_keys(summed)))
 
 
-def _told(stored: Stored, not_begun: list[str]) -> str:
+def _told(stored: Stored, measure: Measure, not_begun: Sequence[str]) -> str:
     """Say where a table comes from, and what is missing."""
     table = stored.table
     parts = [f"Made by 'nmtlab reproduce {table.name} --scale {stored.scale}'; cells in {stored.path.name}."]
     if sources := list(published(table.name)["source"].unique()):
-        other = "" if stored.scale == "thesis" else " It is of other text, so that differences compare, not scores."
+        other = "" if stored.scale == "thesis" else " They used other data: compare differences, not scores."
         parts.append(f"Published: {'; '.join(sources)}.{other}")
         if published(table.name)["mark"].any():
             parts.append(f"Marks beside what was published: {table.marks}.")
     if table.baseline:
+        better = "below" if measure.lower_is_better else "above"
         parts.append(
-            "Verdict: undecided where the interval of the difference covers zero, or no system of the pair is usable."
+            f"Differences are system − {table.baseline}; better is {better} 0, undecided where the interval covers 0 "
+            "or no system of the pair is usable."
         )
     if len(not_begun):
-        parts.append(f"Not begun: {', '.join(not_begun)}.")
+        parts.append(f"Not run yet: {', '.join(not_begun)}.")
     return " ".join(parts)

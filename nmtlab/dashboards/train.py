@@ -122,6 +122,7 @@ class TrainPage(Page):
 
     def _stop(self) -> None:
         with self.guarded():
+            self.tell("")
             if job := self._picked():
                 job.stop()
                 self.hint.say(f"{job.name}: is told to stop, and saves what is needed to go on.")

@@ -5,11 +5,10 @@ import pandas as pd
 
 from nmtlab.analysis.sentences import sentences, texts
 from nmtlab.analysis.translations import stored_translations
-from nmtlab.dashboards.about import ATTENTION, DYNAMICS, NORMS, TRANSLATE
 from nmtlab.dashboards.links import links_to
 from nmtlab.dashboards.page import Note, html
-from nmtlab.dashboards.systems import can_decode, is_neural
 from nmtlab.dashboards.table import Table
+from nmtlab.experiments.summary import rounded
 from nmtlab.runs.run import Run, list_runs
 from nmtlab.workspace import Workspace
 
@@ -24,7 +23,7 @@ class Trainings(widgets.VBox):
         self._workspace = workspace
         self._cells, self._baseline = pd.DataFrame(), dict[str, str]()
         self._runs: dict[str, Run] = {}
-        self.table = Table("Trainings behind it: pick one for its sentences", pick="one")
+        self.table = Table("Runs: select one for its sentences", pick="one")
         self._look, self._hint, self._lines = html(), Note(), Table("Sentences", height="24em")
         super().__init__([self.table, self._look, self._hint, self._lines])
 
@@ -46,19 +45,21 @@ class Trainings(widgets.VBox):
         """Show what there is of the picked training."""
         name = self.table.value
         pair = [self._runs[one] for one in (self._baseline.get(name), name) if one in self._runs]
-        self._look.value = _links(pair)
+        links = links_to(pair)
+        self._look.value = f"Open beside its baseline in: {links}" if links else ""
         self._lines.layout.display = "none"
         if name not in self._runs:
             self._hint.say(f"{name} is not here: 'nmtlab reproduce' makes it." if name else "")
             return
         for text in texts(self._runs[name], self._workspace):
             if stored_translations(self._runs[name], text.corpus, text.split) is not None:
-                self._lines.title = f"Sentences: {text.name}"
+                kept = "" if text.split == "test" else " (test sentences are not kept)"
+                self._lines.title = f"Examples from {text.split}{kept}"
                 self._lines.show(sentences(pair, text).reset_index())
                 self._lines.layout.display = ""
                 self._hint.say("")
                 return
-        self._hint.say(f"Of {name} no translations are here.")
+        self._hint.say(f"No stored translations for {name}.")
 
 
 def _same_seed(cells: pd.DataFrame, baseline: pd.DataFrame) -> dict[str, str]:
@@ -75,15 +76,5 @@ def _same_seed(cells: pd.DataFrame, baseline: pd.DataFrame) -> dict[str, str]:
 
 def _facts(cells: pd.DataFrame, runs: dict[str, Run]) -> pd.DataFrame:
     shown = cells[["seed", "value", "p", "status", "updates", "minutes", "run", "recipe", "machine", "commit"]]
-    shown = shown.round({"value": 2, "p": 4, "minutes": 1}).assign(here=[name in runs for name in cells["run"]])
+    shown = rounded(shown.round({"minutes": 1})).assign(here=[name in runs for name in cells["run"]])
     return shown.set_index("run", drop=False)
-
-
-def _links(runs: list[Run]) -> str:
-    """Return links to the pages that can show some runs."""
-    ways = [
-        ([DYNAMICS], [run.name for run in runs if is_neural(run)]),
-        ([ATTENTION, NORMS, TRANSLATE], [run.name for run in runs if can_decode(run)]),
-    ]
-    found = [links_to(names, pages) for pages, names in ways if names]
-    return f"Look at it, beside what it is compared with: {' · '.join(found)}" if found else ""

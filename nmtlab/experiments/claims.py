@@ -1,5 +1,6 @@
 """What the seeds claim: of which number in which table. A new claim is an entry of `CLAIMS`."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -62,6 +63,17 @@ from nmtlab.experiments.normalisation import (
 )
 from nmtlab.experiments.search_measures import EMPTY_FAVOURITES, LENGTH_OF_BEST
 
+_SHOWN_BY: Mapping[str, tuple[Measure, ...]] = {
+    "dynamics": (DEV_BLEU, TRAIN_PERPLEXITY, ALIVE, GRADIENT_NORM, GRADIENT_NOISE, *GRADIENT_LEFT),
+    "translate": (TEST_BLEU, TOKENIZED_TEST_BLEU),
+    "norms": (NORM_FREQUENCY, RARE_RECALL),
+    "attention": (LEFT_SHIFT, RIGHT_COPIES),
+    "lexicon": (LEXICON_PRECISION,),
+    "depth": (*G_SLOPES, LATE_G, OUTPUT_G),
+    "search": (EMPTY_FAVOURITES, LENGTH_OF_BEST, *BY_LOG_PROB, *BY_LENGTH, *BY_REWARD, *LIKELIEST_ALONE, RISE),
+}
+"""The page of the dashboards, by name, on which one sees in single runs what a measure is about."""
+
 
 @dataclass(frozen=True)
 class Claim:
@@ -95,14 +107,33 @@ class Claim:
     scale: Scale = "small"
 
     @property
+    def page(self) -> str:
+        """Name of the page of the dashboards that shows runs with a view to the claim."""
+        return next(page for page, measures in _SHOWN_BY.items() if self.measure in measures)
+
+    @property
+    def direction(self) -> str:
+        """What the effect is the difference of, and on which side of 0 the claim has it."""
+        system, than = (f"|{name}|" if self.absolute else f"{name}" for name in (self.system, self.than))
+        difference = system if self.than == 0.0 else f"{system} − {than}"
+        if self.expects == "higher":
+            return f"{difference}, expected above {f'−{self.tolerance:g}' if self.tolerance else '0'}"
+        return f"{difference}, expected below {self.tolerance:g}"
+
+    @property
+    def stored(self) -> str:
+        """Table and scale, as `Stored.name` has them."""
+        return f"{self.table.name}.{self.scale}"
+
+    @property
     def bootstrap(self) -> str:
         """Name of the file in `data/results` that has p of the paired bootstrap."""
-        return f"{self.table.name}.{self.scale}.bootstrap.csv"
+        return f"{self.stored}.bootstrap.csv"
 
     @property
     def evidence(self) -> str:
         """Name of the file in `data/results` that has the measured cells."""
-        return f"{self.table.name}.{self.scale}.csv"
+        return f"{self.stored}.csv"
 
 
 def _underfits_and_overfits(system: str, small: float, right: float, large: float) -> tuple[Claim, ...]:

@@ -19,7 +19,8 @@ from nmtlab.experiments.summary import SIGNIFICANT, interval, verdict
 Judgement = Literal["confirmed", "refuted", "undecided"]
 
 COLUMNS = [
-    "claim", "source", "pair", "metric", "seeds", "effect", "margin", "p", "significant", "verdict", "runs", "evidence",
+    "claim", "source", "direction", "pair", "metric", "seeds", "effect", "margin", "p", "significant", "verdict",
+    "runs", "evidence",
 ]  # fmt: skip
 
 _JUDGEMENT: dict[str, Judgement] = {"better": "confirmed", "worse": "refuted", "undecided": "undecided"}
@@ -38,7 +39,8 @@ def measured_claims(folder: Path = RESULTS, claims: Sequence[Claim] = CLAIMS) ->
 
     Returns:
         A line for each claim and pair of which there is something to compare, in the order of declaration: `claim`,
-        `source`; `pair`, a row of the table; `metric`; `seeds`, that were compared; `effect`, the mean of the
+        `source`; `direction`, what is subtracted from what and which side of 0 is claimed; `pair`, a row of the table;
+        `metric`; `seeds`, that were compared; `effect`, the mean of the
         differences seed by seed, and its `margin` (95 % of Student's t; NaN of one seed); `p` of the paired bootstrap,
         that of the median seed, and `significant`, of how many seeds it is below 0.01, missing where there are no
         sentences to draw from; `verdict`, `confirmed` or `refuted` if the interval leaves out zero, or minus the
@@ -62,13 +64,13 @@ def measured_claims(folder: Path = RESULTS, claims: Sequence[Claim] = CLAIMS) ->
 
 
 def overall(measured: pd.DataFrame) -> pd.DataFrame:
-    """Return a line a claim of `measured_claims`: `claim`, `source`, and `found`, of which pairs what was found."""
+    """Return a line a claim of `measured_claims`: `claim`, `source`, `direction`, and `found`, what of which pairs."""
     lines = []
-    for (claim, source), own in measured.groupby(["claim", "source"], sort=False):
+    for (claim, source, direction), own in measured.groupby(["claim", "source", "direction"], sort=False):
         pairs = own.groupby("verdict")["pair"].agg(", ".join)
         found = [f"{kind}: {pairs[kind]}" for kind in _JUDGEMENT.values() if kind in pairs]
-        lines.append({"claim": claim, "source": source, "found": "; ".join(found)})
-    return pd.DataFrame(lines, columns=["claim", "source", "found"])
+        lines.append({"claim": claim, "source": source, "direction": direction, "found": "; ".join(found)})
+    return pd.DataFrame(lines, columns=["claim", "source", "direction", "found"])
 
 
 def not_measured(measured: pd.DataFrame, claims: Sequence[Claim] = CLAIMS) -> list[Claim]:
@@ -99,6 +101,7 @@ def _line(claim: Claim, row: str, cells: pd.DataFrame) -> dict[str, object]:
     return {
         "claim": claim.text,
         "source": claim.source,
+        "direction": claim.direction,
         "pair": row,
         "metric": claim.measure.name,
         "seeds": len(differences),

@@ -121,6 +121,20 @@ def with_published(lines: pd.DataFrame, table: Table) -> pd.DataFrame:
     return _published_compared(whole, table.baseline)
 
 
+def rounded(table: pd.DataFrame, decimals: int = 2, digits: int = 3) -> pd.DataFrame:
+    """Return a table for reading: numbers to some decimals, small ones to at least so many significant digits."""
+    return table.assign(**{
+        name: [_rounded(value, decimals, digits) for value in column]
+        for name, column in table.select_dtypes("float").items()
+    })  # fmt: skip
+
+
+def _rounded(value: float, decimals: int, digits: int) -> float:
+    if value == 0 or not math.isfinite(value):
+        return value
+    return round(value, max(decimals, digits - 1 - math.floor(math.log10(abs(value)))))
+
+
 def _published_compared(lines: pd.DataFrame, baseline: str) -> pd.DataFrame:
     """Work out the published differences that were not printed, where both values are numbers."""
     printed = lines[lines["column"] == baseline].set_index(["row", "metric"])["published"]

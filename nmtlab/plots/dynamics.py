@@ -5,7 +5,7 @@ from typing import Literal
 import pandas as pd
 import plotly.graph_objects as go
 
-from nmtlab.plots.theme import dressed, plain, see_through, styles
+from nmtlab.plots.theme import dressed, log_axis, plain, see_through, styles
 
 _MOST_POINTS = 2000
 
@@ -34,7 +34,7 @@ def dev_figure(
     if score == "bleu":
         figure.update_yaxes(title_text="dev BLEU (%)", rangemode="tozero")
     else:
-        figure.update_yaxes(title_text="dev perplexity (per token)", type="log")
+        figure.update_yaxes(title_text="dev perplexity (per token)", **log_axis(curves[score]))
     return dressed(figure, f"Dev {'BLEU' if score == 'bleu' else 'perplexity'} while training")
 
 
@@ -64,5 +64,5 @@ def gradient_figure(curves: pd.DataFrame) -> go.Figure:
             name=f"{name} ({len(spikes):,} spikes)", hovertemplate="median %{y:.2f}<extra>" + name + "</extra>",
         )  # fmt: skip
     figure.update_xaxes(title_text="updates")
-    figure.update_yaxes(title_text="norm of the gradient, before clipping", type="log", dtick="D2")
+    figure.update_yaxes(title_text="norm of the gradient, before clipping", **log_axis(curves["norm"]))
     return dressed(figure, "Global gradient norm while training: each update (faint), running median, spikes (×)")

@@ -4,7 +4,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from nmtlab.plots.theme import dressed, plain, see_through, styles
+from nmtlab.plots.theme import dressed, log_axis, plain, see_through, styles
 
 _MOST_WORDS = 1000  # of a run
 _SHOWN = {
@@ -33,7 +33,8 @@ def norm_figure(bins: pd.DataFrame, words: pd.DataFrame | None = None) -> go.Fig
             if words is not None:
                 _add_words(figure, words[words["run"] == run], str(run), quantity, style[run]["color"], column)
             _add_bins(figure, own, str(run), style[run], column, first)
-        figure.update_xaxes(title_text="frequency rank of the word", type="log", dtick=1, col=column)
+        ranks = log_axis([*bins["first_rank"], *bins["last_rank"]])
+        figure.update_xaxes(title_text="frequency rank of the word", **ranks, col=column)
         figure.update_yaxes(title_text=_SHOWN[quantity], col=column)
     figure.update_layout(legend={"orientation": "h", "y": -0.2, "yanchor": "top", "x": 0})
     return dressed(figure, "Length of word vectors, and biases, by frequency: median and range of bins", 460)

@@ -4,12 +4,10 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from nmtlab.plots.theme import BELOW, dressed, plain, styles
+from nmtlab.plots.theme import BELOW, dressed, log_axis, plain, styles
 
 _SIDES = ("encoder", "decoder")
 _QUANTITIES = {"activation": "length of the vectors", "gradient": "length of their gradient"}
-_FAR_APART = 1000
-"""Where the largest size is so many times the smallest, powers of ten are all that has a label."""
 _FACTS = "before %{customdata[0]}, layer %{customdata[1]}: %{y:.3g}"
 
 
@@ -40,12 +38,10 @@ def signals_figure(signals: pd.DataFrame) -> go.Figure:
                 )  # fmt: skip
                 named.add(name)
     figure.update_xaxes(title_text="normalisation, from the words up", row=2)
-    figure.update_yaxes(type="log", exponentformat="power")
     for row, (quantity, title) in enumerate(_QUANTITIES.items(), start=1):
         figure.update_yaxes(title_text=title, row=row, col=1)
         for column, side in enumerate(_SIDES, start=1):
             sizes = signals.loc[signals["side"] == side, quantity]
-            wide = sizes.max() > _FAR_APART * sizes.min()
-            figure.update_yaxes(dtick=1 if wide else "D2", row=row, col=column)
+            figure.update_yaxes(**log_axis(sizes), row=row, col=column)
     figure.update_layout(legend=BELOW)
     return dressed(figure, "What comes into each normalisation, forwards and backwards", 640)

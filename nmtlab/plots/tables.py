@@ -44,7 +44,7 @@ def table_figure(lines: pd.DataFrame, title: str, show: Shown = "value", baselin
     figure = make_subplots(
         rows=down, cols=across, subplot_titles=[escape(pair) for pair in pairs], shared_yaxes=True,
         horizontal_spacing=0.03, vertical_spacing=_BETWEEN / max(inside, _BETWEEN * down),
-        x_title=metric if show == "value" else f"{metric}, more than {escape(baseline)}",
+        x_title=metric if show == "value" else f"{metric}: system − {escape(baseline)}",
     )  # fmt: skip
     named: set[str] = set()
     for place, pair in enumerate(pairs):
@@ -77,7 +77,7 @@ def _measured(own: pd.DataFrame, show: Shown, said: str) -> go.Scatter:
         error_x={"type": "data", "array": margin, "thickness": 1.5, "width": 3},
         marker={"size": 9, "color": COLOURS[0], "symbol": "circle-open" if said else "circle"},
         customdata=own[["column", "seeds", "diverged"]].assign(margin=margin),
-        hovertemplate="%{y}: %{x:.2f} ± %{customdata[3]:.2f}, %{customdata[1]} seeds, %{customdata[2]} diverged",
+        hovertemplate="%{y}: %{x:.4~g} ± %{customdata[3]:.4~g}, %{customdata[1]} seeds, %{customdata[2]} diverged",
     )  # fmt: skip
 
 

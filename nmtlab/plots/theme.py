@@ -1,6 +1,8 @@
 """How all figures look."""
 
+import math
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 import plotly.graph_objects as go
 
@@ -64,6 +66,51 @@ def styles(names: Iterable[str]) -> Mapping[str, dict[str, str]]:
         name: {"color": COLOURS[place % len(COLOURS)], "dash": DASHES[place // len(COLOURS) % len(DASHES)]}
         for place, name in enumerate(unique)
     }
+
+
+def log_axis(values: Iterable[float]) -> dict[str, Any]:
+    """Return a logarithmic axis with full numbers at 1, 2 and 5 of each power of ten, at powers alone if it is long.
+
+    Args:
+        values: that are drawn on it; those that have no logarithm do not count.
+    """
+    known = [value for value in values if 0 < value < math.inf] or [1.0]
+    low, high = min(known), max(known)
+    steps = [(digit, power) for power in range(_power(low) - 2, _power(high) + 3) for digit in (1, 2, 5)]
+    first = next(place for place, step in enumerate(steps) if _number(step) >= low)
+    last = next(place for place, step in enumerate(steps) if _number(step) > high) - 1
+    if last <= first:  # an axis has two numbers at least: those around what is drawn
+        first, last = last, max(first, last + 1)
+    ticks = steps[first - 1 : last + 2]
+    if len(ticks) > _MOST_NUMBERS:
+        powers = [step for step in ticks if step[0] == 1]
+        ticks = powers[:: math.ceil(len(powers) / _MOST_NUMBERS)]
+    ends = [math.log10(min(low, _number(steps[first]))), math.log10(max(high, _number(steps[last])))]
+    margin = _MARGIN * (ends[1] - ends[0])
+    return {
+        "type": "log", "range": [ends[0] - margin, ends[1] + margin], "tickmode": "array",
+        "tickvals": [_number(step) for step in ticks], "ticktext": [_named(*step) for step in ticks],
+    }  # fmt: skip
+
+
+_MARGIN = 0.05  # on either side, of the length between
+_MOST_NUMBERS = 10
+_MOST_ZEROS = 5  # of a number that is written out
+
+
+def _power(value: float) -> int:
+    return math.floor(math.log10(value))
+
+
+def _number(step: tuple[int, int]) -> float:
+    digit, power = step
+    return float(f"{digit}e{power}")
+
+
+def _named(digit: int, power: int) -> str:
+    if abs(power) <= _MOST_ZEROS:
+        return f"{_number((digit, power)):,.{max(0, -power)}f}"
+    return f"{digit}×10<sup>{power}</sup>".removeprefix("1×").replace("-", "−")
 
 
 def see_through(colour: str, opacity: float) -> str:

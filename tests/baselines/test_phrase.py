@@ -209,9 +209,7 @@ def test_a_corpus_without_dev_or_with_dev_in_train_is_refused(make_corpus, works
     corpus = ParallelCorpus.open(make_corpus())
     for language in ("de", "en"):
         (corpus.folder / f"dev.{language}").write_bytes((corpus.folder / f"train.{language}").read_bytes())
-    with pytest.raises(
-        CorpusError, match=r"300 pairs of dev are in train too, the first at dev line 1"
-    ):
+    with pytest.raises(CorpusError, match=r"300 pairs of dev are in train too, the first at dev line 1"):
         train_phrase("no", RECIPE, corpus, workspace)
     (corpus.folder / "dev.de").unlink()
     with pytest.raises(CorpusError, match=r"no dev.de and dev.en; add them"):

@@ -16,6 +16,15 @@ def test_others_are_let_in_with_a_token_alone(nmtlab, ip):
     assert said.out == ""
 
 
+@pytest.mark.parametrize("token", ["", "  ", "\t"])
+@pytest.mark.parametrize("ip", ["127.0.0.1", "0.0.0.0"])
+def test_a_token_that_is_none_is_refused(nmtlab, ip, token):
+    said = nmtlab("dashboards", "--ip", ip, "--token", token)
+    assert said.code == 2
+    assert said.err == ("nmtlab: --token: it is empty, and would let everybody in; give a word, or leave --token out\n")
+    assert said.out == ""
+
+
 @pytest.mark.parametrize("port", ["0", "70000", "x"])
 def test_a_port_that_is_none_is_refused(nmtlab, port):
     said = nmtlab("dashboards", "--port", port)

@@ -80,6 +80,7 @@ def serve(tmp_path_factory) -> Iterator[Callable[..., Served]]:
 
     def start(workspace: Workspace, *options: str) -> Served:
         port = free_port()
+        host = "127.0.0.2" if "127.0.0.2" in options else "127.0.0.1"
         log = tmp_path_factory.mktemp("server") / "log"
         command = [sys.executable, "-m", "nmtlab", "dashboards", "--port", str(port), "--warm", "0", *options]
         environment = {**os.environ, "NMTLAB_DATA": str(workspace.data), "NMTLAB_CORPORA": ""}
@@ -89,8 +90,8 @@ def serve(tmp_path_factory) -> Iterator[Callable[..., Served]]:
         until = time.monotonic() + PATIENCE
         while time.monotonic() < until and process.poll() is None:
             with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", port)) == 0:
-                    return Served(f"http://127.0.0.1:{port}", workspace, process)
+                if probe.connect_ex((host, port)) == 0:
+                    return Served(f"http://{host}:{port}", workspace, process)
             time.sleep(0.2)
         raise AssertionError(log.read_text(encoding="utf-8"))
 

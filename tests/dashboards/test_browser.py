@@ -21,6 +21,7 @@ from nmtlab.dashboards.about import PAGES
 from nmtlab.experiments import find_table, summary
 from nmtlab.experiments.judged import measured_claims, overall
 from nmtlab.experiments.stored import RESULTS, read_cells
+from nmtlab.experiments.summary import rounded
 from nmtlab.experiments.trainability import MAP, read_map
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run, open_run
@@ -83,8 +84,9 @@ def test_the_index_shows_the_claims_and_leads_to_every_page(show):
         page.pick(CLAIMS, claim) if claim != claims[0] else None
         eventually(lambda: page.picked(CLAIMS), [claim])
         own = found[found["claim"] == claim]
-        eventually(lambda own=own: page.column("In each pair", "pair"), own["pair"].tolist())
-        assert page.column("In each pair", "effect") == cells(own["effect"].round(3))
+        eventually(lambda own=own: page.column("By language pair", "pair"), own["pair"].tolist())
+        assert page.column("By language pair", "effect") == cells(rounded(own)["effect"])
+        assert page.column("By language pair", "effect of") == own["direction"].tolist()
     links = page.page.locator(".nmtlab-index a")
     assert links.evaluate_all("(all) => all.map((a) => a.getAttribute('href'))") == [f"{p.name}.ipynb" for p in PAGES]
     assert page.page.locator(".nmtlab-nav a").count() == len(PAGES) + 1
@@ -102,15 +104,15 @@ def test_a_table_is_drawn_beside_what_was_published_and_leads_to_sentences(show,
     sure = own[own["verdict"] != "undecided"]["difference"].tolist()
     eventually(lambda: near(sure) in page.values(TABLE, "x", name="measured, 95 %"), True)
     assert page.picked("Means over the seeds") == ["tu-en · fixnorm"]
-    assert page.picked("Trainings behind it") == [FIXNORM]
+    assert page.picked("Runs: select one") == [FIXNORM]
     packed = sentences([], texts(open_run(FIXNORM, served.workspace), served.workspace)[0])
-    assert page.column("Sentences: ", "source") == packed["source"].tolist()[:200]
+    assert page.column("Examples from dev", "source") == packed["source"].tolist()[:200]
     page.press("values")
     values = lines[(lines["row"] == "tu-en") & (lines["verdict"] != "undecided")]["mean"].tolist()
     eventually(lambda: near(values) in page.values(TABLE, "x", name="measured, 95 %"), True)
     page.choose("Table", "table-3.8, small: The length r of word vectors")
     first = read_cells(RESULTS / "table-3.8.small.csv")["run"].iloc[0]
-    eventually(lambda: page.picked("Trainings behind it"), [first])
+    eventually(lambda: page.picked("Runs: select one"), [first])
     assert f"{first} is not here" in page.notes
     page.choose("Measure", "dev BLEU")
     eventually(lambda: "measure=dev+BLEU" in page.query, True)
@@ -143,6 +145,11 @@ def test_training_is_drawn_by_score_and_by_time(show, runs):
     assert page.values(DEV, "x") == near([curve["step"].tolist()])
     page.press("perplexity")
     eventually(lambda: page.values(DEV), near([curve["perplexity"].tolist()]))
+    for title in (DEV, GRADIENTS):  # powers of ten and twice, five times as much: the digits alone would not do
+        texts = page.chart(title).locator(".ytick text").all_text_contents()
+        numbers = [float(text.replace(",", "")) for text in texts]
+        assert len(numbers) >= 2
+        assert numbers == sorted(set(numbers))
     page.press("minutes")
     eventually(lambda: page.values(DEV, "x"), near([curve["minutes"].tolist()]))
     page.pick("Runs", TIED)

@@ -209,7 +209,11 @@ def test_a_training_is_started_watched_stopped_and_gone_on_with(show, served):
     eventually(lambda: len(page.values(DEV)[0]) > first, True)
     page.press("Start training")
     eventually(lambda: "run 'started': there is one already" in page.message, True)
+    first = len(page.values(DEV)[0])
+    eventually(lambda: len(page.values(DEV)[0]) > first, True)
+    assert "run 'started': there is one already" in page.message  # though the page was drawn anew by itself
     page.press("Stop it")
+    eventually(lambda: page.message, "")
     eventually(lambda: job.alive, False)
     eventually(lambda: page.page.get_by_role("button", name="Go on with it").is_enabled(), True)
     assert "is training" not in page.notes

@@ -93,6 +93,20 @@ def test_a_chosen_run_that_has_gone_on_is_said(runs):
     assert chooser.refresh() == ()
 
 
+def test_an_answer_that_is_stored_with_a_chosen_run_is_nothing_new(runs):
+    chooser = RunChooser(runs, first=["a"])
+    (runs.runs / "a/measures").mkdir(exist_ok=True)
+    (runs.runs / "a/measures/some.parquet").touch()
+    os.utime(runs.runs / "a")
+    assert chooser.refresh() == ()
+
+
+def test_a_chosen_run_whose_weights_have_come_is_said(runs):
+    chooser = RunChooser(runs, first=["a"])
+    os.utime(runs.runs / "a/checkpoints/best.safetensors")
+    assert chooser.refresh() == ("runs",)
+
+
 def test_a_chosen_run_that_is_removed_is_chosen_no_more(runs):
     chooser = RunChooser(runs, first=["a", "c"])
     shutil.rmtree(runs.runs / "a")

@@ -210,6 +210,27 @@ def test_an_error_in_looking_is_told_and_the_page_goes_on():
     assert recorded.calls[-1] == {"one"}
 
 
+def test_a_message_stays_while_the_page_is_looked_at_until_the_next_action():
+    recorded = Recorded(refresh=lambda: ["two"])
+    recorded.page.tell("a bad name")
+    recorded.page._looking()
+    assert recorded.calls[-1] == {"two"}
+    assert recorded.told == "a bad name"
+    recorded.one.value = 3
+    assert not recorded.telling
+
+
+def test_an_error_in_looking_takes_the_place_of_no_message_of_an_action():
+    def refresh():
+        raise NmtlabError("gone", "bring it back")
+
+    recorded = Recorded(refresh=refresh)
+    recorded.page.tell("a bad name")
+    recorded.page._looking()
+    assert recorded.told == "a bad name"
+    assert recorded.telling
+
+
 def test_title_and_question_stand_in_the_page_as_text():
     head = next(child for child in Recorded().page.children if "<h1>" in getattr(child, "value", ""))
     assert "Some &lt;title&gt;" in head.value

@@ -13,6 +13,7 @@ from nmtlab.dashboards.about import INDEX, PAGES
 from nmtlab.dashboards.chart import Chart
 from nmtlab.dashboards.page import Note, Page
 from nmtlab.dashboards.table import Table
+from nmtlab.experiments.judged import measured_claims
 from nmtlab.jobs import Job
 from nmtlab.runs.run import Run
 from nmtlab.text.pipeline import Pipeline
@@ -181,6 +182,17 @@ def test_a_page_of_a_run_on_hostile_text_stands(name, hostile):
     assert told(page) == ""
     assert page.state["runs"].value == ("hostile",)
     assert figures(page)
+
+
+def test_what_is_said_of_g_is_what_the_slopes_and_the_seeds_say(hostile):
+    page = make("depth", hostile)
+    (slopes,) = (leaf.frame["slope"] for leaf in leaves(page) if isinstance(leaf, Table) and "slope" in leaf.frame)
+    found = measured_claims()
+    verdicts = found[found["metric"].str.startswith("slope, ")]["verdict"]
+    (note,) = (note for note in notes(page) if "slope" in note)
+    assert f"{(slopes > 0).sum()} of {len(slopes)} slopes are above 0." in note
+    assert f"confirmed {(verdicts == 'confirmed').sum()}, refuted {(verdicts == 'refuted').sum()}" in note
+    assert "as the thesis found" not in note
 
 
 def test_every_page_keeps_its_state_in_its_address(gallery):

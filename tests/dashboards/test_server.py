@@ -2,6 +2,7 @@
 
 import http.client
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -20,10 +21,10 @@ NOTEBOOKS = ROOT / "notebooks/dashboards"
 TOKEN = "only-for-friends"
 
 
-def ask(served, path: str, method: str = "GET", cookie: str = "") -> http.client.HTTPResponse:
+def ask(served, path: str, method: str = "GET", **headers: str) -> http.client.HTTPResponse:
     """Return what is answered to a path, sent as it is: other clients tidy away `..` and follow."""
     connection = http.client.HTTPConnection(urlsplit(served.address).netloc, timeout=60)
-    connection.request(method, path, headers={"Cookie": cookie} if cookie else {})
+    connection.request(method, path, headers=headers)
     return connection.getresponse()
 
 
@@ -108,13 +109,64 @@ def test_nothing_else_is_served(served, path):
 )  # fmt: skip
 def test_no_way_leads_out_of_the_folder(served, path):
     status, content = answer(served, path)
-    assert status in (302, 403, 404, 500)
+    assert status in (403, 404)
+    assert content
     assert b"root:" not in content
     assert b"base_template" not in content
 
 
+@pytest.mark.parametrize(
+    "path",
+    ["/logout", "/voila/render/", "/voila/render/%00", "/voila/render/x/index.ipynb", "/voila/templates/",
+     "/voila/templates/nmtlab/static/", "/voila/templates/nmtlab/static/%00", "/voila/templates/nmtlab/static/./x"],
+)  # fmt: skip
+def test_what_is_no_page_is_404_in_words(served, path):
+    status, content = answer(served, path)
+    assert status == 404
+    assert b"There is no such page" in content
+
+
 def test_no_kernel_can_be_started_by_hand(served):
     assert answer(served, "/api/kernels", "POST")[0] == 404
+
+
+# By which names
+
+
+def upgrade(served, path: str, host: str) -> int:
+    """Return what is answered to a browser that asks for a websocket."""
+    key = {"Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==", "Sec-WebSocket-Version": "13"}
+    wanted = {"Upgrade": "websocket", "Connection": "Upgrade", "Host": host, "Origin": f"http://{host}"}
+    return ask(served, path, **key, **wanted).status
+
+
+def kernel_of(served) -> str:
+    """Open a page and return the address of its kernel's websocket."""
+    _, content = answer(served, "/voila/render/depth.ipynb")
+    found = re.search(rb'"kernelId": "([0-9a-f-]{36})"', content)
+    return f"/api/kernels/{found[1].decode()}/channels"
+
+
+def test_pages_and_kernels_answer_to_no_foreign_name(served):
+    port = urlsplit(served.address).port
+    kernel = kernel_of(served)
+    for host in ("evil.example", f"evil.example:{port}", f"127.0.0.1.evil.example:{port}", "192.168.0.7"):
+        for path in ("/", "/voila/render/index.ipynb", "/voila/templates/nmtlab/static/plotly.min.js", "/logout"):
+            response = ask(served, path, Host=host)
+            assert response.status == 403
+            assert b"open the address that" in response.read()
+        assert upgrade(served, kernel, host) == 403
+    for host in (f"127.0.0.1:{port}", f"localhost:{port}", f"LOCALHOST:{port}", f"[::1]:{port}"):
+        assert ask(served, "/", Host=host).status == 200
+        assert upgrade(served, kernel, host) == 101
+    assert upgrade(served, "/voila/query/00000000-0000-0000-0000-000000000000", "evil.example") == 403
+
+
+@pytest.mark.parametrize(("ip", "foreign"), [("127.0.0.2", 403), ("0.0.0.0", 200)])
+def test_pages_for_others_answer_to_the_name_that_they_were_given(serve, hostile, ip, foreign):
+    served = serve(hostile, "--ip", ip, "--token", TOKEN)
+    for host, status in ((ip, 200), ("localhost", 200), ("evil.example", foreign)):
+        assert ask(served, f"/?token={TOKEN}", Host=f"{host}:8866").status == status
 
 
 # Who is let in
@@ -140,7 +192,7 @@ def test_whoever_has_the_token_is_let_in_and_stays_so_on_the_next_page(guarded):
     assert response.status == 200
     assert f"token={TOKEN}".encode() in response.read()
     cookie = response.headers["Set-Cookie"].split(";")[0]
-    assert ask(guarded, "/", cookie=cookie).status == 200
+    assert ask(guarded, "/", Cookie=cookie).status == 200
 
 
 # How it ends

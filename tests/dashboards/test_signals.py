@@ -1,5 +1,7 @@
 """What comes into each normalisation, on a page: what was measured, and what is measured on a click."""
 
+import asyncio
+import os
 import shutil
 from contextlib import nullcontext
 from pathlib import Path
@@ -9,6 +11,7 @@ import pytest
 
 from nmtlab.analysis.measure import answers, measure
 from nmtlab.analysis.signals import signals
+from nmtlab.dashboards.dynamics import dynamics_page
 from nmtlab.dashboards.signals import Signals
 from nmtlab.runs.run import Run, open_run
 from nmtlab.text.corpus import ParallelCorpus
@@ -61,6 +64,38 @@ def test_what_was_measured_in_part_can_be_completed(hostile):
     part._button.click()
     assert len(drawn(part)) == 2
     shutil.rmtree(run.folder / "measures")
+
+
+def test_measuring_goes_on_though_its_own_files_and_a_training_change_the_run(hostile):
+    run = open_run("hostile", hostile)
+
+    async def main() -> None:
+        page = dynamics_page(hostile)
+        page.signals._button.click()
+        for _ in range(100):
+            os.utime(run.folder / "metrics.jsonl")  # as if it were training
+            page._looking()
+            await asyncio.sleep(0.01)
+            if len(answers(run, signals)) == 2:
+                break
+
+    asyncio.run(main())
+    assert {answer.question.arguments["update"] for answer in answers(run, signals)} == {0, run.last_step}
+    shutil.rmtree(run.folder / "measures")
+
+
+def test_other_runs_end_what_is_being_measured(hostile):
+    run = open_run("hostile", hostile)
+
+    async def main() -> None:
+        part = Signals(hostile, nullcontext)
+        part.show([run])
+        part._button.click()
+        part.show([])
+        await asyncio.sleep(1)
+
+    asyncio.run(main())
+    assert answers(run, signals) == []
 
 
 def test_without_text_or_weights_there_is_nothing_to_press(deep):

@@ -38,10 +38,11 @@ def test_a_line_has_its_mean_its_verdict_and_what_was_published(page):
     for line in shown(page):
         own = lines.loc[(line["pair"], line["system"])]
         assert line["measured"] == pytest.approx(own["mean"], abs=0.005, nan_ok=True)
-        assert line["to tied"] == pytest.approx(own["difference"], abs=0.005, nan_ok=True)
+        assert line["system − tied"] == pytest.approx(own["difference"], abs=0.005, nan_ok=True)
         assert (line["verdict"], line["published"]) == (own["verdict"], own["published"])
     assert "ha-en" not in {line["pair"] for line in shown(page)}
-    assert "Not begun: ha-en, uz-en." in page.hint.value
+    assert "Not run yet: ha-en, uz-en." in page.hint.value
+    assert "Differences are system − tied; better is above 0" in page.hint.value
 
 
 def test_a_picked_line_has_its_trainings_and_the_one_that_is_here_its_sentences(page):
@@ -50,6 +51,7 @@ def test_a_picked_line_has_its_trainings_and_the_one_that_is_here_its_sentences(
     assert page.trainings.table.frame["here"].to_dict() == {
         "small-qaa-en.fixnorm.s1": True, "small-qaa-en.fixnorm.s2": False, "small-qaa-en.fixnorm.s3": False,
     }  # fmt: skip
+    assert page.trainings._lines.title == "Examples from dev (test sentences are not kept)"
     sentences = page.trainings._lines.frame
     assert list(sentences.columns[:4]) == ["line", "source", "reference", BOTH[0]]  # the baseline of the same seed
     assert BOTH[1] in sentences.columns
@@ -67,7 +69,7 @@ def test_a_training_that_is_not_here_says_so_and_has_no_sentences(page):
 def test_another_table_brings_its_own_measures_claims_and_lines(page):
     page.table.value = "table-3.8.small"
     assert page.measure.options == ("train perplexity", "dev BLEU")
-    assert page.draw.value == "value"  # it has no baseline to differ from
+    assert "system" not in page.chart.figure.layout.annotations[-1].text  # it has no baseline to differ from
     claims = [claim.text for claim in CLAIMS if claim.evidence == "table-3.8.small.csv"]
     assert page.claims.frame["claim"].tolist() == claims
     page.measure.value = "dev BLEU"
@@ -81,9 +83,37 @@ def test_another_table_brings_its_own_measures_claims_and_lines(page):
 def test_where_nothing_was_published_no_column_is_left_for_it(page):
     page.table.value = "length-planning.small"
     assert not [name for name in page.lines.frame.columns if name.startswith("published")]
-    assert "to ordinary" in page.lines.frame.columns
+    assert "system − ordinary" in page.lines.frame.columns
     page.table.value = "table-3.6.small"
-    assert list(page.lines.frame.columns)[-2:] == ["published", "published, to it"]
+    assert list(page.lines.frame.columns)[-2:] == ["published", "published difference"]
+
+
+def test_a_table_without_a_baseline_leaves_the_next_one_as_a_person_wants_it_drawn(page):
+    page.table.value = "table-3.8.small"
+    page.table.value = "table-3.6.small"
+    assert page.draw.value == "difference"
+    assert page.chart.figure.layout.annotations[-1].text == "test BLEU: system − tied"
+    page.draw.value = "value"
+    page.table.value = "table-3.8.small"
+    page.table.value = "table-3.6.small"
+    assert page.chart.figure.layout.annotations[-1].text == "test BLEU"
+
+
+def test_rounding_hides_no_difference(page):
+    page.table.value = "lexical-choice.small"
+    page.measure.value = "rare recall"
+    cells = read_cells(RESULTS / "lexical-choice.small.csv").query("metric == 'rare recall'")
+    lines = summary(cells, find_table("lexical-choice")).set_index(["row", "column"])
+    for line in shown(page):
+        own = lines.loc[(line["pair"], line["system"])]
+        for name, whole in (("measured", own["mean"]), ("±", own["margin"]), ("system − tied", own["difference"])):
+            assert line[name] == pytest.approx(whole, rel=0.005, nan_ok=True)
+    page.measure.value = "left shift"
+    assert "better is below 0" in page.hint.value
+
+
+def test_the_thesis_claims_of_a_table_say_what_is_expected_of_which_difference(page):
+    assert "tied − Moses, expected below 0" in page.claims.frame["direction"].tolist()
 
 
 def test_a_point_of_the_figure_leads_to_its_line(page):

@@ -12,7 +12,7 @@ from nmtlab.experiments.measures import DEV_BLEU, TRAIN_PERPLEXITY
 from nmtlab.experiments.published import published
 from nmtlab.experiments.results import COLUMNS
 from nmtlab.experiments.stored import RESULTS, read_cells
-from nmtlab.experiments.summary import interval, verdict
+from nmtlab.experiments.summary import interval, rounded, verdict
 
 
 def test_the_interval_of_three_values_is_the_one_worked_out_by_hand():
@@ -20,6 +20,15 @@ def test_the_interval_of_three_values_is_the_one_worked_out_by_hand():
     mean, margin = interval([10.0, 12.0, 14.0])
     assert mean == 12
     assert margin == pytest.approx(4.96868, abs=1e-4)
+
+
+def test_rounding_leaves_small_numbers_three_digits():
+    numbers = pd.DataFrame({"a": [22.5349, 0.0018349, -0.015273, 0.0, math.nan, math.inf], "n": 1234567, "of": "x"})
+    shown = rounded(numbers)
+    assert shown["a"].tolist()[:4] == [22.53, 0.00183, -0.0153, 0.0]
+    assert math.isnan(shown["a"][4])
+    assert shown["a"][5] == math.inf
+    assert (shown["n"].tolist(), shown["of"].tolist()) == (numbers["n"].tolist(), numbers["of"].tolist())
 
 
 def test_one_value_has_no_interval_and_none_has_no_mean():

@@ -46,7 +46,7 @@ def test_differences_are_to_the_baseline_which_is_left_out():
     assert traces(figure, "measured, 95 %") == {"tu-en": [("fixnorm", 4.0)]}
     assert [round(x, 6) for _, x in traces(figure, "published")["tu-en"]] == [3.8, 3.7]
     assert [round(x, 6) for _, x in traces(figure, "published")["ha-en"]] == [-16.6]
-    assert "test BLEU, more than tied" in [note.text for note in figure.layout.annotations]
+    assert "test BLEU: system − tied" in [note.text for note in figure.layout.annotations]
 
 
 def test_the_numbers_themselves_are_drawn_where_the_baseline_has_none():

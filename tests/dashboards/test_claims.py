@@ -1,0 +1,115 @@
+"""The index leads from each claim to its line in the tables and to a page that shows its runs, and nowhere in vain."""
+
+import importlib
+import re
+from collections.abc import Mapping
+from html import unescape
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import ipywidgets as widgets
+import pytest
+
+from nmtlab.dashboards.about import PAGES
+from nmtlab.dashboards.index import index_page
+from nmtlab.dashboards.links import links_to
+from nmtlab.dashboards.page import Page
+from nmtlab.experiments.claims import CLAIMS
+from nmtlab.experiments.judged import measured_claims
+from nmtlab.runs.run import open_run
+from nmtlab.workspace import Workspace
+
+CHECKOUT = Workspace(Path(__file__).parents[2] / "data")
+
+
+def hrefs(markup: str) -> list[str]:
+    return [unescape(address) for address in re.findall(r"href='([^']*)'", markup)]
+
+
+def page_of(address: str) -> str:
+    return urlsplit(address).path.removesuffix(".ipynb")
+
+
+def runs_of(address: str) -> list[str]:
+    return parse_qs(urlsplit(address).query)["runs"][0].split(",")
+
+
+def look(page: Page) -> str:
+    """Return the links below the numbers of the picked claim."""
+    return next(part.value for part in page.body if isinstance(part, widgets.HTML) and "evidence in" in part.value)
+
+
+@pytest.fixture(scope="module")
+def links() -> Mapping[str, list[str]]:
+    """The addresses that each measured claim leads to."""
+    page = index_page(CHECKOUT)
+    found = {}
+    for claim in measured_claims()["claim"].unique():
+        page.state["claim"].choose([claim])
+        found[claim] = hrefs(look(page))
+    return found
+
+
+def test_every_claim_names_a_page():
+    assert {claim.page for claim in CLAIMS} <= {page.name for page in PAGES}
+
+
+def test_a_claim_leads_to_its_lines_and_to_no_page_but_its_own(links):
+    found = measured_claims()
+    pages = {claim.text: claim.page for claim in CLAIMS}
+    for claim, addresses in links.items():
+        lines = [address for address in addresses if page_of(address) == "tables"]
+        assert len(lines) == (found["claim"] == claim).sum()
+        assert {page_of(address) for address in addresses} <= {"tables", pages[claim]}
+    g = "g grows with depth in the encoder attention sublayers."
+    assert [page_of(address) for address in links[g]] == ["tables", "depth"]
+
+
+def test_a_claim_leads_to_its_runs_alone_of_one_pair_a_link(links):
+    found = measured_claims().groupby("claim")["runs"].sum()
+    for claim, addresses in links.items():
+        for address in addresses:
+            if page_of(address) != "tables":
+                names = runs_of(address)
+                assert set(names) <= set(found[claim])
+                languages = [open_run(name, CHECKOUT).recipe.corpus for name in names]
+                assert len({(corpus.source, corpus.target) for corpus in languages}) == 1
+
+
+def make(name: str, workspace: Workspace) -> Page:
+    return getattr(importlib.import_module(f"nmtlab.dashboards.{name}"), f"{name}_page")(workspace)
+
+
+def follow(page: Page, address: str) -> str:
+    """Return what a page tells of an address."""
+    page.tell("")
+    page._opened(f"?{urlsplit(address).query}")
+    return page._message.value
+
+
+def test_no_link_of_a_claim_asks_for_a_line_that_is_not_there(links, tmp_path):
+    page = make("tables", Workspace(tmp_path))  # whatever runs are here, lines are those of the checkout's results
+    lines = {address for addresses in links.values() for address in addresses if page_of(address) == "tables"}
+    assert {address: told for address in sorted(lines) if (told := follow(page, address))} == {}
+
+
+@pytest.mark.parametrize("name", sorted({claim.page for claim in CLAIMS}))
+def test_no_link_of_a_claim_asks_a_page_for_runs_that_it_cannot_show(links, name):
+    page = make(name, CHECKOUT)
+    own = sorted({address for addresses in links.values() for address in addresses if page_of(address) == name})
+    offered = page.state["runs"]
+    for address in own:
+        assert set(runs_of(address)) <= set(offered.frame.index)
+        assert offered.multiple or len(runs_of(address)) == 1
+    assert follow(page, own[-1]) == ""
+
+
+def test_chosen_runs_lead_to_the_pages_that_can_show_them_with_those_that_they_can():
+    names = ["small-qaa-en.moses", "small-tr-en.tied.s1", "multi30k-de-en.small", "small-tr-en.fixnorm-lex.s1"]
+    links = hrefs(links_to([open_run(name, CHECKOUT) for name in names]))
+    turkish = [names[1], names[3]]
+    assert {page_of(link): runs_of(link) for link in links} == {
+        **dict.fromkeys(("norms", "attention", "dynamics", "search", "translate"), turkish), "lexicon": [names[3]],
+        "depth": [names[2]],
+    }  # fmt: skip
+    assert links_to([open_run(names[0], CHECKOUT)]) == ""
