@@ -17,7 +17,8 @@ def reproduce(
     table: Annotated[
         str,
         typer.Argument(
-            help="table-3.4, table-3.6, table-3.8 or table-3.10 of the thesis, or lexical-choice, which says why, or lexicon-dropout; on "
+            help="table-3.4, table-3.6, table-3.8 or table-3.10 of the thesis, or lexical-choice, which says why, or "
+            "lexicon-dropout; on "
             "normalisation table-3.12, table-3.13, table-3.14, table-3.15, table-3.17, figure-3.5 or figure-3.7, or "
             "gradients, which says why; on search favourites, ambiguity, length-planning or unseen-lengths."
         ),

@@ -137,7 +137,8 @@ def test_of_a_table_of_our_own_nothing_is_said_of_what_was_published_nor_of_what
 def test_the_help_names_the_tables_that_there_are(nmtlab):
     told = reproduce.__annotations__["table"].__metadata__[0].help
     assert re.findall(
-        r"(?:table|figure)-[\d.]*\d|lexical-choice|gradients|favourites|ambiguity|length-planning|unseen-lengths", told
+        r"(?:table|figure)-[\d.]*\d|lexical-choice|lexicon-dropout|gradients|favourites|ambiguity|length-planning|unseen-lengths",
+        told,
     ) == [table.name for table in TABLES]
 
 
