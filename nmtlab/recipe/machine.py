@@ -8,7 +8,7 @@ from nmtlab.recipe.section import Section
 
 
 class MachineSettings(Section):
-    """Settings that change speed, not what is learned."""
+    """Settings of speed; of them precision alone changes what is learned, by its rounding."""
 
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """Processor; auto takes a GPU where there is one."""
