@@ -6,6 +6,7 @@ import torch
 from nmtlab.device import choose_device
 from nmtlab.errors import RecipeError
 from nmtlab.recipe import MachineSettings
+from nmtlab.training.events import Preparing, Progress
 from nmtlab.training.trainer import train
 
 
@@ -28,3 +29,13 @@ def test_training_in_bfloat16_stays_near_float32_and_keeps_its_weights_in_float3
     losses, full = run.metrics("train")["loss"], whole.metrics("train")["loss"][:2]
     assert losses.tolist() == pytest.approx(full.tolist(), rel=0.02)
     assert losses.tolist() != full.tolist()
+
+
+def test_compiling_is_told_before_the_first_update(tiny_corpus, tiny_recipe, workspace, monkeypatch):
+    """What is compiled is left as it is: to compile takes minutes."""
+    monkeypatch.setattr(torch, "compile", lambda module, dynamic: module)
+    events = []
+    changes = {"machine.compile": True, "training.max_evaluations": 1}
+    train("compiled", tiny_recipe.with_changes(changes), tiny_corpus, workspace, on_event=events.append)
+    kinds = [type(event) for event in events]
+    assert Preparing("compiling the model, which takes minutes") in events[: kinds.index(Progress)]
