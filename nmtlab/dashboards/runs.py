@@ -8,6 +8,7 @@ import pandas as pd
 
 from nmtlab.dashboards.page import Note
 from nmtlab.dashboards.table import Table
+from nmtlab.errors import NmtlabError
 from nmtlab.runs.run import Run, list_runs, open_run
 from nmtlab.workspace import Workspace
 
@@ -46,11 +47,12 @@ class RunChooser(widgets.VBox):
         return [open_run(name, self._workspace) for name in ((names,) if isinstance(names, str) else names)]
 
     def _tell(self) -> None:
-        """Say what packed runs among the chosen ones cannot show."""
-        lacks: dict[str, list[str]] = {}
+        """Say what has to be known of the chosen runs: that they learned from dev or test, and what they cannot show."""
+        facts: dict[str, list[str]] = {}
         for run in self.chosen:
-            lacks.setdefault(run.lacks, []).append(run.name)
-        self._lacking.say(" ".join(f"{', '.join(names)}: {what}." for what, names in lacks.items() if what))
+            for fact in (run.overlap, run.lacks):
+                facts.setdefault(fact, []).append(run.name)
+        self._lacking.say(" ".join(f"{', '.join(names)}: {fact}." for fact, names in facts.items() if fact))
 
     def refresh(self) -> Collection[str]:
         """List the runs anew if there is another one or one has gone on; say `runs` if a chosen one has."""
@@ -59,12 +61,18 @@ class RunChooser(widgets.VBox):
             return ()
         before, self._seen = self._seen, seen
         runs, broken = list_runs(self._workspace)
-        fitting = [run for run in runs if self._accepts(run)]
-        self.table.show(pd.DataFrame([_facts(run) for run in fitting], index=[run.name for run in fitting]))
+        fitting = {}
+        for run in runs:
+            try:
+                if self._accepts(run):
+                    fitting[run.name] = _facts(run)
+            except NmtlabError:  # a file that only this question reads is damaged
+                broken[run.name] = ""
+        self.table.show(pd.DataFrame(fitting.values(), index=list(fitting)))
         if not self.table.chosen:
-            names = [run.name for run in fitting]
+            names = list(fitting)
             self.table.choose([name for name in self._first if name in names] or names[:1])
-        self._note.say(_named(len(runs) - len(fitting), broken))
+        self._note.say(_named(len({run.name for run in runs} - fitting.keys() - broken.keys()), broken))
         chosen = set(self.table.chosen)
         return ("runs",) if any(name in chosen and before.get(name) != seen[name] for name in seen) else ()
 
@@ -80,7 +88,7 @@ def _facts(run: Run) -> dict[str, object]:
     }
 
 
-def _named(unfit: int, broken: list[str]) -> str:
+def _named(unfit: int, broken: Collection[str]) -> str:
     sentences = []
     if unfit:
         sentences.append(f"{unfit} more {'run has' if unfit == 1 else 'runs have'} nothing to say to this question.")

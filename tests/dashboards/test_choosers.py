@@ -57,6 +57,23 @@ def test_what_cannot_be_opened_is_named_as_text(runs):
     assert "&lt;b&gt;broken; &#x27;nmtlab runs show&#x27; says" in note(RunChooser(runs))
 
 
+def test_a_run_of_which_only_what_a_page_asks_for_is_damaged_is_named_and_the_others_are_listed(runs):
+    (runs.runs / "a/checkpoints/best.safetensors").write_bytes(b"damaged")
+    (runs.runs / "c/probes/g.jsonl").write_text("{}\n", encoding="utf-8")
+    chooser = RunChooser(runs, accepts=lambda run: bool(len(run.g_values()) + 1))
+    assert chooser.table.frame["run"].tolist() == ["b"]
+    assert "a, c; " in note(chooser) or "&lt;b&gt;broken, a, c; " in note(chooser)
+    assert "nothing to say" not in note(chooser)
+
+
+def test_a_chosen_run_that_has_learned_from_dev_or_test_says_so(runs):
+    path = runs.runs / "b/environment.json"
+    facts = json.loads(path.read_text(encoding="utf-8")) | {"overlap": {"test": 3}}
+    path.write_text(json.dumps(facts), encoding="utf-8")
+    said = RunChooser(runs)._lacking.value
+    assert said == "b: 3 pairs of test are in its training text too: its scores on them are too high."
+
+
 def test_runs_that_do_not_fit_are_counted(runs):
     assert "2 more runs have nothing to say" in note(RunChooser(runs, accepts=lambda run: run.name == "a"))
     assert "1 more run has nothing to say" in note(RunChooser(runs, accepts=lambda run: run.name != "a"))
