@@ -47,7 +47,7 @@ class RunChooser(widgets.VBox):
         return [open_run(name, self._workspace) for name in ((names,) if isinstance(names, str) else names)]
 
     def _tell(self) -> None:
-        """Say what has to be known of the chosen runs: that they learned from dev or test, and what they cannot show."""
+        """Say which of the chosen runs have learned from dev or test, and what those that are packed cannot show."""
         facts: dict[str, list[str]] = {}
         for run in self.chosen:
             for fact in (run.overlap, run.lacks):
