@@ -18,14 +18,14 @@ LANGUAGE = "qaa"
 _TRANSFORMER = {
     "text.vocabulary_size": 1500, "model.d_model": 64, "model.d_ff": 256, "model.heads": 2,
     "training.batch_tokens": 1536, "training.validate_every": 100, "training.max_evaluations": 8,
-    "training.warmup": 150, "training.rate_scale": 1.0,
+    "training.warmup_updates": 150, "training.lr_scale": 1.0,
 }  # fmt: skip
 # Narrow recurrent models on little text hardly learn to attend with the thesis' optimiser and initial weights. They
 # gain nothing from a second thread.
 _RECURRENT = {
     "model.d_model": 64, "model.init_range": 0.1, "model.dropout": 0.1, "training.optimiser": "adam",
-    "training.constant_rate": 0.005, "training.loss": "mean", "training.clip": 1.0, "training.max_evaluations": 4,
-    "search.beam_size": 4, "machine.threads": 1,
+    "training.learning_rate": 0.005, "training.loss_reduction": "mean", "training.clip_norm": 1.0,
+    "training.max_evaluations": 4, "search.beam_size": 4, "machine.threads": 1,
 }  # fmt: skip
 
 TRANSFORMERS = ("demo-postnorm", "demo-prenorm", "demo-scalenorm")

@@ -101,7 +101,9 @@ class Translator:
         on_progress(len(lines) - len(filled))
         was_training = self.model.training
         self.model.eval()
-        abreast = abreast or self.settings.beam_size * (self.settings.lengths if self.model.plans_length else 1)
+        abreast = abreast or self.settings.beam_size * (
+            self.settings.length_candidates if self.model.plans_length else 1
+        )
         budget = max(1, self.settings.batch_tokens // abreast)
         for batch in sorted_batches([len(row) for row in ids], budget):
             source = torch.from_numpy(pad([ids[i] for i in batch])).to(self.model.output_types.device)

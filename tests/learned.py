@@ -10,7 +10,8 @@ from nmtlab.workspace import Workspace
 
 LEARNED = {
     "model.d_model": 32, "model.d_ff": 64, "model.dropout": 0.0, "training.batch_tokens": 400,
-    "training.rate_scale": 1.5, "training.warmup": 40, "training.validate_every": 30, "training.max_evaluations": 4,
+    "training.lr_scale": 1.5, "training.warmup_updates": 40, "training.validate_every": 30,
+    "training.max_evaluations": 4,
 }  # fmt: skip
 
 

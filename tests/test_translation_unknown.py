@@ -31,13 +31,17 @@ def corpus(tmp_path_factory) -> ParallelCorpus:
 
 @pytest.fixture(scope="module")
 def words(corpus) -> Pipeline:
-    settings = TextSettings(segmentation="word", vocabulary_size=0, joint=False, mask_target=False, truecase=True)
+    settings = TextSettings(
+        segmentation="word", vocabulary_size=0, joint=False, target_vocabulary_mask=False, truecase=True
+    )
     return Pipeline.learn(settings, corpus)
 
 
 @pytest.fixture(scope="module")
 def pieces(corpus) -> Pipeline:
-    return Pipeline.learn(TextSettings(segmentation="bpe", vocabulary_size=50, joint=True, mask_target=False), corpus)
+    return Pipeline.learn(
+        TextSettings(segmentation="bpe", vocabulary_size=50, joint=True, target_vocabulary_mask=False), corpus
+    )
 
 
 def scripted(pipeline: Pipeline, sentences: dict[str, tuple[str, list[list[float]]]], settings=COPYING) -> Translator:

@@ -9,7 +9,8 @@ import numpy as np
 
 from nmtlab.analysis.unknown_words import reference_unknowns
 from nmtlab.analysis.word_pairs import word_pairs
-from nmtlab.runs.run import Run, open_run
+from nmtlab.runs.listing import open_run
+from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.links import gold_links
 from nmtlab.text.vocabulary import UNK

@@ -11,7 +11,7 @@ from nmtlab.analysis.lengths import length_calibration, length_errors, planned_l
 from nmtlab.analysis.measure import measure
 from nmtlab.experiments.stored import RESULTS, read_cells
 from nmtlab.experiments.summary import interval
-from nmtlab.runs.run import open_run
+from nmtlab.runs.listing import open_run
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.workspace import Workspace
 

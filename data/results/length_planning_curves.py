@@ -9,7 +9,7 @@ import pandas as pd
 
 from nmtlab.analysis.dynamics import dev_curve
 from nmtlab.experiments.stored import RESULTS, read_cells
-from nmtlab.runs.run import open_run
+from nmtlab.runs.listing import open_run
 from nmtlab.workspace import Workspace
 
 

@@ -7,7 +7,7 @@ from itertools import islice
 import pandas as pd
 
 from nmtlab.analysis.checks import check_has_decoder, check_languages, plans_length
-from nmtlab.analysis.measure import answers, measure, measure_by_sentence
+from nmtlab.analysis.measure import answers, measure, measure_by_sentence, versioned
 from nmtlab.analysis.search_errors import search_errors
 from nmtlab.analysis.search_tree import LOG_PROB
 from nmtlab.evaluation import bleu_metric, default_tokenizer
@@ -23,6 +23,7 @@ _ROUNDING = 1e-3
 """Scores of the same translation differ by less, whatever batch it was in."""
 
 
+@versioned(1)
 def decoded(
     run: Run,
     corpus: ParallelCorpus,
@@ -64,6 +65,7 @@ def decoded(
     return pd.DataFrame(rows, columns=["line", "text", "length", "log_prob", "score", "finished"])
 
 
+@versioned(1)
 def outcome(
     run: Run,
     corpus: ParallelCorpus,
@@ -123,6 +125,7 @@ def sweep(
     return pd.concat([measure(run, outcome, search=search, **asked) for search in searches], ignore_index=True)
 
 
+@versioned(1)
 def missed_by_beams(
     run: Run,
     corpus: ParallelCorpus,
@@ -216,7 +219,7 @@ def described(run: Run, search: SearchSettings) -> str:
         "" if search.allow_empty else "never empty",
     ]
     if plans_length(run):
-        how = [f"planned, {search.lengths} lengths"]
+        how = [f"planned, {search.length_candidates} lengths"]
     else:
         numbers = {"length-normalised": f"α {search.alpha:g}", "word-reward": f"γ {search.gamma:g}"}
         coverage = f"coverage {search.coverage:g}" if search.coverage else ""

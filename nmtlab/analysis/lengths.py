@@ -9,6 +9,7 @@ import pandas as pd
 import torch
 
 from nmtlab.analysis.checks import check_languages
+from nmtlab.analysis.measure import versioned
 from nmtlab.analysis.opened import System, opened
 from nmtlab.errors import RunError
 from nmtlab.models.interface import TranslationModel
@@ -51,6 +52,7 @@ def length_plan(system: System, source: str) -> pd.DataFrame:
     return found.assign(tried=found["length"].isin(lengths[log_probs > -torch.inf].tolist()))
 
 
+@versioned(1)
 def planned_lengths(run: Run, corpus: ParallelCorpus, split: str = "test", limit: int | None = None) -> pd.DataFrame:
     """Compare the planned lengths of a text with those of its references.
 
@@ -97,6 +99,7 @@ def planned_lengths(run: Run, corpus: ParallelCorpus, split: str = "test", limit
     )
 
 
+@versioned(1)
 def told_lengths(
     run: Run, corpus: ParallelCorpus, split: str = "test", beam_size: int = 4, limit: int | None = None
 ) -> pd.DataFrame:

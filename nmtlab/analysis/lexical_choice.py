@@ -8,6 +8,7 @@ from nmtlab.analysis.attention import attention_error, attention_shift
 from nmtlab.analysis.choices import deciding_terms, rare_choices
 from nmtlab.analysis.gold import has_gold
 from nmtlab.analysis.lexicon import gold_translations, precision, system_translations
+from nmtlab.analysis.measure import versioned
 from nmtlab.analysis.norms import norm_correlations, word_norms
 from nmtlab.analysis.rare_words import word_accuracy
 from nmtlab.analysis.reference_links import reference_links
@@ -21,6 +22,7 @@ RARE = 10
 Quantity = tuple[str, float, int]
 
 
+@versioned(1)
 def lexical_choice(run: Run, corpus: ParallelCorpus, part: str = "test") -> pd.DataFrame:
     """Return what there is to say of a run's choice of words, a number a question.
 

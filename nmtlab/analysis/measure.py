@@ -1,18 +1,23 @@
 """Ask a run a question once: its answer is kept with the run and read from there the next time.
 
-A question is an analysis, which is a function of a module that takes a run and returns a table; its arguments; the
-run's best checkpoint; and the text that is asked about. Arguments may be corpora, sections of a recipe, numbers,
-strings, and lists or tuples of these. What does not change an answer is no part of its question: settings of the
-machine, `search.batch_tokens`, arguments named `on_...`, and those that are None. Where there is an argument `split`,
-corpora count by the text of that split alone: an analysis that reads other parts of a corpus too has no such argument.
+A question is an analysis, which is a function of a module that takes a run and returns a table, in its version; those
+of its arguments that differ from their defaults; the weights of the run's best checkpoint; and the text that is asked
+about. Arguments may be corpora, ways of searching, numbers, strings, and lists or tuples of these. What does not change
+an answer is no part of its question: settings of the machine, `search.batch_tokens` and arguments named `on_...`. Where
+there is an argument `split`, corpora count by the text of that split alone: an analysis that reads other parts of a
+corpus too has no such argument.
+
+An argument or a setting of search that is added later leaves stored answers where they are, as its default has to mean
+what was done before. A corrected formula gets a new version, and so does an analysis whose default changes.
 """
 
 import hashlib
 import inspect
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext, suppress
-from typing import Any
+from dataclasses import replace
+from typing import Any, TypeVar
 
 import pandas as pd
 
@@ -27,6 +32,17 @@ from nmtlab.text.corpus import ParallelCorpus
 
 Analysis = Callable[..., pd.DataFrame]
 SentenceAnalysis = Callable[..., Iterator[list[Row]]]
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def versioned(version: int) -> Callable[[F], F]:
+    """Mark a function as an analysis whose stored answers are of a version, from 1; others are asked anew."""
+
+    def mark(analysis: F) -> F:
+        analysis.version = version  # type: ignore[attr-defined]
+        return analysis
+
+    return mark
 
 
 def measure(run: Run, analysis: Analysis, **arguments: Any) -> pd.DataFrame:
@@ -36,7 +52,7 @@ def measure(run: Run, analysis: Analysis, **arguments: Any) -> pd.DataFrame:
 
     Args:
         run: trained, or packed with the answer.
-        analysis: a function of a module, for example `norms.word_norms`.
+        analysis: a function of a module, marked as `versioned`, for example `beams.outcome`.
         arguments: of the analysis.
 
     Raises:
@@ -44,10 +60,8 @@ def measure(run: Run, analysis: Analysis, **arguments: Any) -> pd.DataFrame:
         RunError: the stored answer is damaged.
     """
     question = _question(run, analysis, arguments)
-    stored = _stored(run, question)
-    if not stored.path.exists():
-        return _kept(run, question, analysis(run, **arguments))
-    return stored.frame()
+    stored = _stored(run, analysis, question)
+    return stored.frame() if stored else _kept(run, question, analysis(run, **arguments))
 
 
 def measure_by_sentence(
@@ -66,10 +80,9 @@ def measure_by_sentence(
         RunError: as `measure`; or another process is measuring the same.
     """
     question = _question(run, analysis, {"start": 0, **arguments})
-    stored = _stored(run, question)
-    if stored.path.exists():
+    if stored := _stored(run, analysis, question):
         return stored.frame()
-    log = stored.path.with_suffix(".jsonl")
+    log = question.path(run.notes_folder).with_suffix(".jsonl")
     writable = can_write(log.parent)
     with growing(log) if writable else nullcontext([]) as sentences:
         on_progress(len(sentences))
@@ -79,19 +92,33 @@ def measure_by_sentence(
             sentences.append(rows)
             on_progress(1)
         frame = _kept(run, question, pd.DataFrame([row for rows in sentences for row in rows]))
-        if stored.path.exists():
+        if question.path(run.notes_folder).exists():
             log.unlink()
     return frame
 
 
 def answers(run: Run, analysis: Callable[..., Any]) -> list[Measure]:
-    """Return the run's stored answers of one analysis, whatever the arguments; its text need not be at hand."""
-    asked = (_name(analysis), run.best_step)
-    return [m for m in run.measures() if (m.question.analysis, m.question.checkpoint) == asked]
+    """Return the run's stored answers of one analysis, whatever the arguments; its text need not be at hand.
+
+    Their questions have all arguments, those with their default included.
+    """
+    defaults = _plain_defaults(analysis)
+    return [
+        replace(stored, question=replace(stored.question, arguments=defaults | _complete(stored.question.arguments)))
+        for stored in _of_this_version(run, analysis)
+    ]
 
 
-def _stored(run: Run, question: Question) -> Measure:
-    return Measure(question, run.note(question.path(run.folder).relative_to(run.folder)))
+def _of_this_version(run: Run, analysis: Callable[..., Any]) -> list[Measure]:
+    return [m for m in run.answers(_name(analysis)) if m.question.version == analysis.version]  # type: ignore[attr-defined]
+
+
+def _stored(run: Run, analysis: Callable[..., Any], question: Question) -> Measure | None:
+    """Return the stored answer of a question, of the original weights if there are several."""
+    defaults = _plain_defaults(analysis)
+    found = _of_this_version(run, analysis)
+    asked = question.arguments
+    return next((stored for stored in found if _differing(stored.question.arguments, defaults) == asked), None)
 
 
 def _kept(run: Run, question: Question, frame: pd.DataFrame) -> pd.DataFrame:
@@ -105,19 +132,50 @@ def _question(run: Run, analysis: Callable[..., Any], arguments: dict[str, Any])
     bound = inspect.signature(analysis).bind(run, **arguments)
     bound.apply_defaults()
     given = dict(list(bound.arguments.items())[1:])  # all but the run
-    decisive = {
-        name: _plain(value, name, given.get("split"))
-        for name, value in given.items()
-        if not (value is None or isinstance(value, MachineSettings) or name.startswith("on_"))
-    }
     corpora = {name: value.name for name, value in given.items() if isinstance(value, ParallelCorpus)}
-    return Question(_name(analysis), decisive, run.best_step, {**corpora, "nmtlab": nmtlab.__version__})
+    return Question(
+        analysis=_name(analysis),
+        arguments=_differing(_plain_arguments(given), _plain_defaults(analysis)),
+        checkpoint=run.best_step,
+        weights=run.weights_digest,
+        version=analysis.version,  # type: ignore[attr-defined]
+        about={**corpora, "nmtlab": nmtlab.__version__},
+    )
 
 
 def _name(analysis: Callable[..., Any]) -> str:
-    if "<" in analysis.__qualname__:
-        raise TypeError(f"{analysis.__qualname__}: give a function of a module, which has a name of its own")
-    return f"{analysis.__module__}.{analysis.__qualname__}".removeprefix("nmtlab.analysis.")
+    """Return what an analysis is known by: function and module, in whatever room that is."""
+    if "<" in analysis.__qualname__ or not hasattr(analysis, "version"):
+        raise TypeError(f"{analysis.__qualname__}: give a function of a module that is marked as `versioned`")
+    return f"{analysis.__module__.rpartition('.')[2]}.{analysis.__qualname__}"
+
+
+def _plain_arguments(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments that change an answer, as JSON."""
+    return {
+        name: _plain(value, name, given.get("split"))
+        for name, value in given.items()
+        if not (isinstance(value, MachineSettings) or name.startswith("on_"))
+    }
+
+
+def _plain_defaults(analysis: Callable[..., Any]) -> dict[str, Any]:
+    parameters = inspect.signature(analysis).parameters.values()
+    given = {parameter.name: parameter.default for parameter in parameters if parameter.default is not parameter.empty}
+    return _plain_arguments(given)
+
+
+def _differing(arguments: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments that have no default or another value; version 0.1 stored them all."""
+    return {name: value for name, value in arguments.items() if name not in defaults or value != defaults[name]}
+
+
+def _complete(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return arguments with every setting of a way of searching."""
+    return {
+        name: SearchSettings(**value).model_dump(mode="json") if name == "search" and value is not None else value
+        for name, value in arguments.items()
+    }
 
 
 def _plain(value: Any, name: str, split: str | None) -> Any:
@@ -131,7 +189,7 @@ def _plain(value: Any, name: str, split: str | None) -> Any:
         return value.model_dump(mode="json")
     if isinstance(value, list | tuple):
         return [_plain(item, name, split) for item in value]
-    if isinstance(value, bool | int | float | str):
+    if value is None or isinstance(value, bool | int | float | str):
         return value
     raise TypeError(f"argument {name}: a question cannot depend on a {type(value).__name__}")
 

@@ -5,6 +5,7 @@ import pandas as pd
 import torch
 
 from nmtlab.analysis.checks import check_has_decoder
+from nmtlab.analysis.measure import versioned
 from nmtlab.analysis.opened import System, forced_states, opened
 from nmtlab.errors import RunError
 from nmtlab.runs.run import Run
@@ -16,6 +17,7 @@ QUANTITIES = ("norm", "used_norm", "bias")
 _CONSTANT = 1e-5  # relative spread below which values differ by rounding alone
 
 
+@versioned(1)
 def word_norms(system: System) -> pd.DataFrame:
     """Return the length of every output word's vector, and its bias, the most frequent word first.
 

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from nmtlab.analysis.checks import check_has_decoder, check_languages
+from nmtlab.analysis.measure import versioned
 from nmtlab.analysis.opened import opened
 from nmtlab.runs.run import Run
 from nmtlab.search.forced import force_all
@@ -17,6 +18,7 @@ from nmtlab.text.pipeline import Pipeline
 _BATCH_TOKENS = 4096
 
 
+@versioned(1)
 def reference_losses(run: Run, corpus: ParallelCorpus, split: str = "test") -> pd.DataFrame:
     """Return what a run says of the references of a text, and whether their lengths were seen in training.
 
@@ -41,6 +43,7 @@ def reference_losses(run: Run, corpus: ParallelCorpus, split: str = "test") -> p
     return found.sort_values("line", ignore_index=True).astype({"loss": float})
 
 
+@versioned(1)
 def losses_by_rest(run: Run, corpus: ParallelCorpus, split: str = "test") -> pd.DataFrame:
     """Return how well the tokens of references are told by how many are still to come after them.
 

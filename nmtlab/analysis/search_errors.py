@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from nmtlab.analysis.checks import check_has_decoder, check_has_end, check_languages
+from nmtlab.analysis.measure import versioned
 from nmtlab.analysis.search_tree import LOG_PROB, rank_of_nothing
 from nmtlab.models.interface import TranslationModel
 from nmtlab.recipe import SearchSettings
@@ -27,6 +28,7 @@ from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.vocabulary import EOS
 
 
+@versioned(1)
 def search_errors(
     run: Run,
     corpus: ParallelCorpus,

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from nmtlab.analysis.checks import check_languages
-from nmtlab.analysis.measure import answers
+from nmtlab.analysis.measure import answers, versioned
 from nmtlab.errors import RunError
 from nmtlab.models.build import load_weights
 from nmtlab.models.interface import Pairs, TranslationModel
@@ -24,6 +24,7 @@ from nmtlab.training.prepare import model_for
 _COLUMNS = ["run", "update", "side", "kind", "depth", "place", "activation", "gradient"]
 
 
+@versioned(1)
 def signals(run: Run, corpus: ParallelCorpus, split: str = "dev", update: int = 0, sentences: int = 64) -> pd.DataFrame:
     """Return the size of what comes into each normalisation, forwards and backwards, without dropout.
 

@@ -10,6 +10,7 @@ from nmtlab.analysis.checks import check_languages
 from nmtlab.files import write_text
 from nmtlab.recipe import SearchSettings
 from nmtlab.recipe.machine import MachineSettings
+from nmtlab.recipe.migrate import SCHEMA, migrate_section
 from nmtlab.runs.run import Run
 from nmtlab.systems import open_system
 from nmtlab.text.corpus import ParallelCorpus
@@ -45,15 +46,15 @@ def translations(
     check_languages(run, corpus)
     source = list(corpus.lines(split, corpus.source))
     facts = _facts(run, source, split, search)
-    path = _path(run, facts)
-    if path.exists():
+    if path := _stored(run, facts):
         on_progress(len(source))
         return list(read_lines(path))
     translator = open_system(run, search, machine=machine)
     lines = [translation.text for translation in translator.translate(source, on_progress=on_progress)]
+    name = f"{split}-{hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:10]}"
     try:
-        write_text(path.with_suffix(".json"), json.dumps(facts, indent=1) + "\n")
-        return list(read_lines(run.save_translation(path.name, lines)))
+        write_text(run.notes_folder / "translations" / f"{name}.json", json.dumps(facts, indent=1) + "\n")
+        return list(read_lines(run.save_translation(f"{name}.txt", lines)))
     except OSError as error:
         on_unkept(error)
         return [line.replace("\n", " ") for line in lines]
@@ -68,15 +69,20 @@ def stored_translations(
         CorpusError: no such split.
     """
     facts = _facts(run, list(corpus.lines(split, corpus.source)), split, search or run.recipe.search)
-    path = _path(run, facts)
-    return list(read_lines(path)) if path.exists() else None
+    path = _stored(run, facts)
+    return list(read_lines(path)) if path else None
 
 
 def _facts(run: Run, source: list[str], split: str, search: SearchSettings) -> dict[str, Any]:
     text = hashlib.sha256("\n".join(source).encode()).hexdigest()
-    return {"split": split, "text": text, "step": run.best_step, "search": search.decisive()}
+    weights = {"step": run.best_step, "weights": run.weights_digest}
+    return {"schema": SCHEMA, "split": split, "text": text, **weights, "search": search.decisive()}
 
 
-def _path(run: Run, facts: dict[str, Any]) -> Path:
-    key = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:10]
-    return run.note(Path("translations", f"{facts['split']}-{key}.txt"))
+def _stored(run: Run, facts: dict[str, Any]) -> Path | None:
+    """Return the translations of the same text by the same weights and settings, if they are kept with the run."""
+    for made, path in run.translations():
+        search = SearchSettings(**migrate_section("search", made["search"], made.get("schema", 1))).decisive()
+        if (made["split"], made["text"], search) == (facts["split"], facts["text"], facts["search"]):
+            return path
+    return None

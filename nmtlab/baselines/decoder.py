@@ -77,16 +77,18 @@ class PhraseDecoder:
         folder: written by `nmtlab.baselines.learning`.
         weights: of the models.
         stack_size: hypotheses kept of those that have translated as many words.
-        reordering: how many words a phrase may be translated ahead of its turn.
-        max_phrase: most tokens of a source phrase.
+        distortion_limit: how many words a phrase may be translated ahead of its turn.
+        max_phrase_length: most tokens of a source phrase.
     """
 
-    def __init__(self, folder: Path, weights: Weights, stack_size: int, reordering: int, max_phrase: int) -> None:
+    def __init__(
+        self, folder: Path, weights: Weights, stack_size: int, distortion_limit: int, max_phrase_length: int
+    ) -> None:
         parameters = ThotSmtParameters(
             translation_model_filename_prefix=str(folder / "tm"),
             language_model_filename_prefix=str(folder / "lm"),
-            model_non_monotonicity=reordering,
-            model_a=max_phrase,
+            model_non_monotonicity=distortion_limit,
+            model_a=max_phrase_length,
             decoder_s=stack_size,
         )
         self._model = load_smt_model(ThotWordAlignmentModelType.IBM1, parameters)

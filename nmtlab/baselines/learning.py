@@ -27,7 +27,7 @@ _CONSTANT_FILES = {
 
 
 def learn_phrases(
-    folder: Path, pairs: Sequence[TokenPair], aligner: AlignmentModel, max_phrase: int, seed: int
+    folder: Path, pairs: Sequence[TokenPair], aligner: AlignmentModel, max_phrase_length: int, seed: int
 ) -> None:
     """Write the phrase table, and the lexical models it is smoothed with.
 
@@ -35,7 +35,7 @@ def learn_phrases(
         folder: to write to.
         pairs: training pairs, none with a blank side.
         aligner: whose links phrases are extracted from.
-        max_phrase: most tokens of a target phrase.
+        max_phrase_length: most tokens of a target phrase.
         seed: of the aligner.
     """
     turned = [(target, source) for source, target in pairs]
@@ -45,7 +45,7 @@ def learn_phrases(
     aligned = folder / "tm.A3.final"
     aligned.write_text("".join(_in_giza_format(pairs, links)), encoding="utf-8")
     parameters = PhraseExtractParameters()
-    parameters.max_target_phrase_length = max_phrase
+    parameters.max_target_phrase_length = max_phrase_length
     phrases = PhraseModel()
     phrases.build(str(aligned), parameters, pseudo_ml=False)
     phrases.print_phrase_table(str(folder / "tm.ttable"), n=_TRANSLATIONS)

@@ -99,14 +99,14 @@ def _learn(run: Run, corpus: ParallelCorpus, report: Callable[..., None]) -> flo
     pairs = training_tokens(pipeline, list(usable_pairs(corpus, run.recipe.text.max_words, Counter())))
     pairs = [(source, target) for source, target in pairs if source and target]
     report("extracting phrases")
-    learn_phrases(folder, pairs, settings.aligner, settings.max_phrase, run.recipe.training.seed)
+    learn_phrases(folder, pairs, settings.aligner, settings.max_phrase_length, run.recipe.training.seed)
     report("learning the language model")
     learn_language_model(folder, (target for _, target in pairs), settings.language_model_order)
     dev, references = list(corpus.lines("dev", corpus.source)), corpus.references("dev")
     sentences = [tokens for line in references[0] if (tokens := target_tokens(pipeline, line))]
     tune_language_model(folder, sentences, settings.language_model_order)
     stacks = run.recipe.search.beam_size
-    decoder = PhraseDecoder(folder, Weights(), stacks, settings.reordering, settings.max_phrase)
+    decoder = PhraseDecoder(folder, Weights(), stacks, settings.distortion_limit, settings.max_phrase_length)
     translator = PhraseTranslator(decoder, pipeline)
     weights = _tuned(translator, dev, references, settings, report)
     seal(folder, weights)

@@ -93,7 +93,9 @@ def open_phrase_system(run: Run, search: SearchSettings | None = None) -> Phrase
     """
     settings, folder = run.recipe.model, run.folder / MODELS
     stack_size = (search or run.recipe.search).beam_size
-    decoder = PhraseDecoder(folder, sealed_weights(folder), stack_size, settings.reordering, settings.max_phrase)
+    decoder = PhraseDecoder(
+        folder, sealed_weights(folder), stack_size, settings.distortion_limit, settings.max_phrase_length
+    )
     return PhraseTranslator(decoder, run.pipeline)
 
 

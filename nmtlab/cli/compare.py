@@ -44,7 +44,7 @@ def compare(
     from nmtlab.analysis.translations import translations
     from nmtlab.cli.tables import print_comparison
     from nmtlab.errors import CorpusError, NmtlabError
-    from nmtlab.runs.run import open_run
+    from nmtlab.runs.listing import open_run
     from nmtlab.workspace import Workspace
 
     if len(systems) < 2:

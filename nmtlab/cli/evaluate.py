@@ -37,7 +37,7 @@ def evaluate(
     from nmtlab.analysis.scores import run_perplexity, score_texts
     from nmtlab.analysis.translations import translations
     from nmtlab.errors import CorpusError, error_of_the_machine
-    from nmtlab.runs.run import open_run
+    from nmtlab.runs.listing import open_run
     from nmtlab.workspace import Workspace
 
     workspace = Workspace.find()

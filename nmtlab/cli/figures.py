@@ -29,7 +29,7 @@ def figures(
     """
     from nmtlab.errors import NmtlabError
     from nmtlab.files import writing
-    from nmtlab.runs.run import list_runs, open_run
+    from nmtlab.runs.listing import list_runs, open_run
     from nmtlab.workspace import Workspace
 
     workspace = Workspace.find()

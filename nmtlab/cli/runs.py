@@ -19,7 +19,7 @@ app = typer.Typer(help="List, show, pack and remove runs.", no_args_is_help=True
 def list_() -> None:
     """List the runs, newest first, with their best dev BLEU, and then those of the gallery."""
     from nmtlab.cli.tables import print_table
-    from nmtlab.runs.run import list_runs
+    from nmtlab.runs.listing import list_runs
     from nmtlab.workspace import Workspace
 
     runs, broken = list_runs(Workspace.find())
@@ -48,7 +48,7 @@ def show(name: Annotated[str, typer.Argument(help="Name of a run.")]) -> None:
     """Show a run: status, evaluations, environment and its whole recipe; of a packed one, what it cannot show."""
     import json
 
-    from nmtlab.runs.run import open_run
+    from nmtlab.runs.listing import open_run
     from nmtlab.workspace import Workspace
 
     run = open_run(name, Workspace.find())
@@ -71,7 +71,7 @@ def remove(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
     """Remove runs with all that they hold, after asking."""
-    from nmtlab.runs.run import remove_run
+    from nmtlab.runs.listing import remove_run
     from nmtlab.workspace import Workspace
 
     workspace = Workspace.find()
@@ -105,8 +105,8 @@ def pack(
     from tempfile import TemporaryDirectory
 
     from nmtlab.runs.archive import ENDING
+    from nmtlab.runs.listing import open_run
     from nmtlab.runs.pack import pack as pack_run
-    from nmtlab.runs.run import open_run
     from nmtlab.workspace import Workspace
 
     workspace = Workspace.find()

@@ -141,7 +141,7 @@ def beam_sweep(
     if needed and score not in (None, needed):
         raise NmtlabError(f"--{field}s: the score {score} has none", f"leave --score out, or give {needed}")
     opened, text, search, machine = _asked(run, corpus, source, target, set_, threads, beam, needed or score)
-    if field == "lengths" and not plans_length(opened):
+    if field == "length_candidates" and not plans_length(opened):
         raise NmtlabError(f"--lengths: run {run!r} plans none", "choose one of the recipe 'planned'")
     searches = varied(search, field, values)
     total = len(searches) * min(limit or text.count(split), text.count(split))
@@ -221,7 +221,7 @@ def _swept(options: dict[str, str], beam: int | None) -> tuple[str, list[float]]
     option = given[0] if given else "--beams"
     field, kind, least = {
         "--beams": ("beam_size", int, 1), "--alphas": ("alpha", float, 0), "--gammas": ("gamma", float, -math.inf),
-        "--lengths": ("lengths", int, 1),
+        "--lengths": ("length_candidates", int, 1),
     }[option]  # fmt: skip
     return field, numbers(options[option] or "1,2,4,8,12,16,32,64,100,200", kind, option, least=least)
 
@@ -233,7 +233,7 @@ def _asked(
     """Return the run, the text, the way of searching and the machine that are asked for."""
     from nmtlab.analysis.checks import plans_length
     from nmtlab.errors import NmtlabError
-    from nmtlab.runs.run import open_run
+    from nmtlab.runs.listing import open_run
     from nmtlab.workspace import Workspace
 
     workspace = Workspace.find()

@@ -77,7 +77,7 @@ def train(
     watch, should_stop = _watchers(workspace.run_folder(name) if tensorboard else None)
     run = train_run(name, settings, text, workspace, resume, watch, should_stop, allow_overlap)
     if run.status == "diverged":
-        print(f"run {name}: the loss is no longer finite; try a lower rate: --set training.rate_scale=...")
+        print(f"run {name}: the loss is no longer finite; try a lower rate: --set training.lr_scale=...")
     else:
         print(f"run {name}: {run.status}; next: nmtlab evaluate {name} --corpus {corpus}")
 

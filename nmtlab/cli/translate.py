@@ -69,7 +69,7 @@ def translate(
 ) -> None:
     """Translate text, a sentence a line; a blank line stays blank."""
     from nmtlab.errors import RecipeError
-    from nmtlab.runs.run import open_run
+    from nmtlab.runs.listing import open_run
     from nmtlab.systems import open_ensemble, open_system
     from nmtlab.workspace import Workspace
 

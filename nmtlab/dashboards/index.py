@@ -13,7 +13,7 @@ from nmtlab.dashboards.table import Table
 from nmtlab.experiments.claims import CLAIMS
 from nmtlab.experiments.judged import measured_claims, not_measured, overall
 from nmtlab.experiments.summary import rounded
-from nmtlab.runs.run import open_run
+from nmtlab.runs.listing import open_run
 from nmtlab.workspace import Workspace
 
 _CLAIMS = {claim.text: claim for claim in CLAIMS}

@@ -15,7 +15,8 @@ from nmtlab.dashboards.systems import has_lexicon, system_of
 from nmtlab.dashboards.table import Table
 from nmtlab.errors import NmtlabError
 from nmtlab.plots import lexicon_figure
-from nmtlab.runs.run import Run, list_runs
+from nmtlab.runs.listing import list_runs
+from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.workspace import Workspace
 

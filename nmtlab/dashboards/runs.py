@@ -9,7 +9,8 @@ import pandas as pd
 from nmtlab.dashboards.page import Note
 from nmtlab.dashboards.table import Table
 from nmtlab.errors import NmtlabError
-from nmtlab.runs.run import Run, list_runs, open_run
+from nmtlab.runs.listing import list_runs, open_run
+from nmtlab.runs.run import Run
 from nmtlab.workspace import Workspace
 
 

@@ -153,7 +153,7 @@ class SearchPage(Page):
 
     def _grow(self, chart: Chart, run: Run, title: str) -> None:
         system = system_of(run)
-        search = self._settings().model_copy(update={"lengths": system.settings.lengths})
+        search = self._settings().model_copy(update={"length_candidates": system.settings.length_candidates})
         tree = search_tree(system, self.sentences.source, search, self.sentences.reference)
         if len(tree):  # there is none of a planned nothing
             self._trees[chart] = title, tree

@@ -9,7 +9,8 @@ from nmtlab.dashboards.links import links_to
 from nmtlab.dashboards.page import Note, html
 from nmtlab.dashboards.table import Table
 from nmtlab.experiments.summary import rounded
-from nmtlab.runs.run import Run, list_runs
+from nmtlab.runs.listing import list_runs
+from nmtlab.runs.run import Run
 from nmtlab.workspace import Workspace
 
 

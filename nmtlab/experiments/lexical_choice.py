@@ -80,10 +80,11 @@ THESIS: Changes = {"training.max_evaluations": 50, "training.patience": 50, "tra
 # Narrow models on little text hardly learn to attend with the thesis' optimiser and initial weights: 'tied' on qaa-en
 # had a perplexity of 17 after 4,500 updates, with these 9 after 2,000.
 SMALL: Changes = {
-    "model.init_range": 0.1, "training.optimiser": "adam", "training.constant_rate": 0.002, "training.loss": "mean",
-    "training.clip": 1.0, "training.max_evaluations": 24, "training.patience": 24,
+    "model.init_range": 0.1, "training.optimiser": "adam", "training.learning_rate": 0.002,
+    "training.loss_reduction": "mean", "training.clip_norm": 1.0, "training.max_evaluations": 24,
+    "training.patience": 24,
 }  # fmt: skip
-WORDS: dict[Scale, Changes] = {"tiny": {**TINY, "text.minimum_count": 2}, "small": SMALL, "thesis": THESIS}
+WORDS: dict[Scale, Changes] = {"tiny": {**TINY, "text.min_frequency": 2}, "small": SMALL, "thesis": THESIS}
 PIECES: dict[Scale, Changes] = {
     "tiny": {**TINY, "text.vocabulary_size": 300},
     "small": {**SMALL, "training.max_evaluations": 12},

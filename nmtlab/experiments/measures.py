@@ -210,7 +210,7 @@ class GradientNorm(OfSeedsAlone):
             curve = gradient_curve(run)
             late = curve.iloc[-len(curve) // 4 :]
             return float((late["norm"] / late["median"]).quantile(0.99))
-        found = gradient_quantiles(run, first=run.recipe.training.warmup + 1, quantiles=[0.5])
+        found = gradient_quantiles(run, first=run.recipe.training.warmup_updates + 1, quantiles=[0.5])
         return float(found[self.quantity].iloc[0]) * (1000 if self.quantity == "component" else 1)
 
 

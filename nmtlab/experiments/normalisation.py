@@ -53,32 +53,33 @@ DEEP_PAIRS = (EN_VI, DE_EN, QAA_EN)
 # The recipes of 3.3 are of the small size; at the thesis' scale they get that of the recipe `thesis-ted`.
 SIZES: dict[Scale, Changes] = {
     "tiny": {
-        "text.vocabulary_size": 300, "model.d_model": 32, "model.d_ff": 64, "model.heads": 2, "training.warmup": 20,
-        "model.encoder_layers": 1, "model.decoder_layers": 1, "training.batch_tokens": 512,
-        "training.validate_every": 15, "training.max_evaluations": 3, "search.beam_size": 2,
+        "text.vocabulary_size": 300, "model.d_model": 32, "model.d_ff": 64, "model.heads": 2,
+        "training.warmup_updates": 20, "model.encoder_layers": 1, "model.decoder_layers": 1,
+        "training.batch_tokens": 512, "training.validate_every": 15, "training.max_evaluations": 3,
+        "search.beam_size": 2,
     },
     "small": {
-        "text.vocabulary_size": 2000, "training.batch_tokens": 1024, "training.rate_scale": 0.5,
+        "text.vocabulary_size": 2000, "training.batch_tokens": 1024, "training.lr_scale": 0.5,
         "training.max_evaluations": 6,
     },
     "thesis": {
         "text.vocabulary_size": 8000, "model.d_model": 512, "model.d_ff": 2048, "model.heads": 8,
         "model.encoder_layers": 6, "model.decoder_layers": 6, "model.dropout": 0.3, "training.batch_tokens": 4096,
-        "training.word_dropout": 0.1, "training.warmup": 8000, "training.rate_scale": 1.0,
+        "training.word_dropout": 0.1, "training.warmup_updates": 8000, "training.lr_scale": 1.0,
         "training.max_evaluations": 200, "training.patience": 20,
     },
 }  # fmt: skip
 
 # A constant rate is to the peak of the warm-up as the thesis' 3e-4 to its own, 0.61.
 _CONSTANT: dict[Scale, Changes] = {
-    "tiny": {"training.constant_rate": 0.017}, "small": {"training.constant_rate": 0.0013}
+    "tiny": {"training.learning_rate": 0.017}, "small": {"training.learning_rate": 0.0013}
 }  # fmt: skip
 
 # Twelve layers learn at a lower rate.
 DEEP_SIZES: dict[Scale, Changes] = {
     **SIZES,
     "small": {
-        **SIZES["small"], "training.rate_scale": 0.25, "training.warmup": 200, "training.constant_rate": 0.001,
+        **SIZES["small"], "training.lr_scale": 0.25, "training.warmup_updates": 200, "training.learning_rate": 0.001,
         "training.validate_every": 100, "training.max_evaluations": 8,
     },
 }  # fmt: skip
@@ -89,7 +90,7 @@ PRE_FIX_LAYER = System("PreNorm + fixnorm + LayerNorm", "prenorm-fixnorm")
 PRE_FIX_SCALE = System("PreNorm + fixnorm + ScaleNorm", "prenorm-fixnorm-scalenorm")
 
 _TWICE: dict[Scale, Changes] = {
-    "tiny": {"training.rate_scale": 1.4}, "small": {"training.rate_scale": 1.0}, "thesis": {"training.rate_scale": 2.0}
+    "tiny": {"training.lr_scale": 1.4}, "small": {"training.lr_scale": 1.0}, "thesis": {"training.lr_scale": 2.0}
 }  # fmt: skip
 _DECAY: Changes = {"training.schedule": "validation-decay"}
 
@@ -102,9 +103,9 @@ def _warmed_up(init: str, placement: str, thousands: int) -> System:
     """Return a column of Table 3.12: warm-ups keep their ratios at the smaller scales."""
     name = {"xavier": "Xavier", "small": "SmallInit"}[init]
     at: dict[Scale, Changes] = {
-        "tiny": {"training.warmup": 5 * thousands // 2},
-        "small": {"training.warmup": 25 * thousands},
-        "thesis": {"training.warmup": 1000 * thousands},
+        "tiny": {"training.warmup_updates": 5 * thousands // 2},
+        "small": {"training.warmup_updates": 25 * thousands},
+        "thesis": {"training.warmup_updates": 1000 * thousands},
     }
     recipe = {"PostNorm": "postnorm", "PreNorm": "prenorm"}[placement]
     return System(f"{name} {placement} {thousands}k", recipe, {"model.init": init, **_deep(6)}, at=at)
@@ -207,7 +208,7 @@ GRADIENTS = Table(
 
 # g hardly moves at the rate of the other deep tables, and comes to grow with depth late in training.
 _LATE_SIZES: dict[Scale, Changes] = {
-    **SIZES, "small": {**SIZES["small"], "training.rate_scale": 0.7, "training.max_evaluations": 10}
+    **SIZES, "small": {**SIZES["small"], "training.lr_scale": 0.7, "training.max_evaluations": 10}
 }  # fmt: skip
 
 # The runs of Figure 3.6, with label smoothing, and of 3.7, which has them without.

@@ -74,8 +74,8 @@ class Searched:
     def _tuned(self, run: Run, corpus: ParallelCorpus) -> SearchSettings:
         """Return the way of searching, with the reward that is best on the dev text."""
         if plans_length(run):
-            lengths = self.lengths or run.recipe.search.lengths
-            return SearchSettings(score="log-prob", beam_size=self.search.beam_size, lengths=lengths)
+            lengths = self.lengths or run.recipe.search.length_candidates
+            return SearchSettings(score="log-prob", beam_size=self.search.beam_size, length_candidates=lengths)
         if not self.gammas:
             return self.search
         ways = varied(self.search, "gamma", self.gammas)

@@ -134,7 +134,7 @@ def _outcome(
     for batch in islice(_endless(encoded, settings.batch_tokens, point.seed), updates):
         loss, nll = objective(Pairs.from_arrays(batch.source, batch.target, device))
         (loss / batch.target_tokens).backward()
-        norm = torch.nn.utils.clip_grad_norm_(parameters, settings.clip).item()
+        norm = torch.nn.utils.clip_grad_norm_(parameters, settings.clip_norm).item()
         first = norm if not losses else first
         losses.append(nll.item() / batch.target_tokens)
         if not math.isfinite(losses[-1]) or not math.isfinite(norm):

@@ -75,7 +75,7 @@ def _transformer(settings: TransformerSettings, source_types: int, allowed: np.n
     target_embedding = WordEmbedding(len(allowed), s.d_model, s.fixnorm)
     if s.plan_length:  # a translation ends where it was planned to
         allowed = allowed & (np.arange(len(allowed)) != EOS)
-        kind = partial(PlannedTransformer, LengthModel(s.d_model, s.longest_plan), s.length_gradient)
+        kind = partial(PlannedTransformer, LengthModel(s.d_model, s.max_predicted_length), s.length_gradient)
     else:
         kind = Transformer
     model = kind(

@@ -16,13 +16,13 @@ class PhraseSettings(Section):
     aligner: Literal["eflomal", "ibm4"] = "eflomal"
     """Word alignment from which phrases are extracted; eflomal samples with training.seed."""
 
-    max_phrase: int = Field(7, ge=1, le=1000)
+    max_phrase_length: int = Field(7, ge=1, le=1000)
     """Most words of a phrase, on either side."""
 
     language_model_order: int = Field(3, ge=1, le=100)
     """Length of the language model's n-grams."""
 
-    reordering: int = Field(6, ge=0)
+    distortion_limit: int = Field(6, ge=0)
     """How many source words a phrase may be translated ahead of its turn; 0: in the order of the source."""
 
     tuning_evaluations: int = Field(40, ge=0)

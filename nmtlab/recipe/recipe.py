@@ -14,6 +14,7 @@ from nmtlab.errors import RecipeError
 from nmtlab.files import write_text
 from nmtlab.recipe.corpus import CorpusSettings
 from nmtlab.recipe.machine import MachineSettings
+from nmtlab.recipe.migrate import SCHEMA, migrate, new_name
 from nmtlab.recipe.phrase import PhraseSettings
 from nmtlab.recipe.rnn import RnnSettings
 from nmtlab.recipe.search import SearchSettings
@@ -70,11 +71,11 @@ class Recipe(Section):
 
     def save(self, path: Path) -> None:
         """Write the recipe, complete, to a TOML file."""
-        write_text(path, tomli_w.dumps(self.model_dump()))
+        write_text(path, tomli_w.dumps({"schema": SCHEMA, **self.model_dump()}))
 
     def described(self) -> str:
         """Return the recipe as TOML in which every field is explained."""
-        lines = [f"about = {_toml(self.about)}"]
+        lines = [f"schema = {SCHEMA}", f"about = {_toml(self.about)}"]
         for name, section in self:
             if not isinstance(section, Section):
                 continue
@@ -132,6 +133,7 @@ def _from_toml(text: str, where: str) -> Recipe:
         raise RecipeError(f"{where}: not TOML ({error})", "mend that line") from error
     except RecursionError as error:
         raise RecipeError(f"{where}: brackets or tables in each other, too many", "a recipe needs none") from error
+    settings = migrate(settings, where)
     base = settings.pop("base", None)
     if base is None:
         return _validated(settings, where)
@@ -177,7 +179,9 @@ def _unknown_field(field: str, where: str, family: str = "transformer") -> Recip
     known = ["about", *(f"{title}.{key}" for title, fields in sections.items() for key in fields.model_fields)]
     homes = [full for full in known if full.rpartition(".")[2] == name]
     near = difflib.get_close_matches(field, known, n=1, cutoff=0.5)
-    if homes:
+    if renamed := new_name(section, name):
+        remedy = f"it is called {section}.{renamed} now"
+    elif homes:
         remedy = f"it belongs at {homes[0]}"
     elif near:
         remedy = f"did you mean {near[0]}?"

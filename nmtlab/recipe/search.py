@@ -34,15 +34,12 @@ class SearchSettings(Section):
     allow_empty: bool = True
     """Whether the empty translation may be returned."""
 
-    lengths: int = Field(5, ge=1, le=10_000)
+    length_candidates: int = Field(5, ge=1, le=10_000)
     """Lengths that are tried, the most probable ones, of a model that plans them (thesis 4.1)."""
 
     batch_tokens: int = Field(8192, ge=1)
     """Padded source tokens times beam size decoded together."""
 
     def decisive(self) -> dict[str, Any]:
-        """Return what decides a result, by field; `lengths`, which came later, where it is another than by default."""
-        usual = {"batch_tokens"} | (
-            {"lengths"} if self.lengths == type(self).model_fields["lengths"].default else set()
-        )
-        return self.model_dump(mode="json", exclude=usual)
+        """Return what decides a result, by field: settings of speed and those that have their default are left out."""
+        return self.model_dump(mode="json", exclude={"batch_tokens"}, exclude_defaults=True)

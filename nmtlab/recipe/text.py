@@ -16,7 +16,7 @@ class TextSettings(Section):
     vocabulary_size: int = Field(8000, ge=0, le=1_000_000)
     """Number of types, the four special ones included; for words, the most frequent ones (0: all)."""
 
-    minimum_count: int = Field(1, ge=1)
+    min_frequency: int = Field(1, ge=1)
     """Words seen fewer times in training become UNK (5 in thesis 3.2)."""
 
     joint: bool = True
@@ -28,15 +28,15 @@ class TextSettings(Section):
     max_words: int = Field(250, ge=1)
     """Training pairs with more words than this on either side, before segmentation, are left out and counted."""
 
-    unk_copy_below: int = Field(0, ge=0)
+    unk_copy_threshold: int = Field(0, ge=0)
     """Train on a second copy of the text whose types seen fewer times than this are UNK (0: no copy)."""
 
-    mask_target: bool = True
+    target_vocabulary_mask: bool = True
     """Forbid types never seen on the training text's target side, in training and in search (thesis 3.3.3.1)."""
 
     @model_validator(mode="after")
     def _check(self) -> "TextSettings":
-        for field, given in (("truecase", self.truecase), ("minimum_count", self.minimum_count > 1)):
+        for field, given in (("truecase", self.truecase), ("min_frequency", self.min_frequency > 1)):
             if given and self.segmentation != "word":
                 raise ValueError(f"{field} is for words, but segmentation is {self.segmentation!r}; leave it out")
         return self

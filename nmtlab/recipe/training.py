@@ -19,7 +19,7 @@ class TrainingSettings(Section):
     batch_sentences: int = Field(0, ge=0)
     """Most sentences in a batch (0: as many as its tokens allow; 32 in thesis 3.2)."""
 
-    loss: Literal["mean", "sum"] = "mean"
+    loss_reduction: Literal["mean", "sum"] = "mean"
     """Over the target tokens of a batch; with sum, the gradient is clipped as the sum's (thesis 3.2.5.3)."""
 
     label_smoothing: float = Field(0.1, ge=0, lt=1)
@@ -31,22 +31,22 @@ class TrainingSettings(Section):
     optimiser: Literal["adam", "adadelta"] = "adam"
     """Adam with betas 0.9 and 0.999, or Adadelta with rho 0.95 (thesis 3.2.5.3)."""
 
-    clip: float = Field(1.0, gt=0)
+    clip_norm: float = Field(1.0, gt=0)
     """The gradient's global norm is scaled down to this."""
 
     schedule: Literal["inverse-sqrt", "validation-decay", "no-warmup", "constant"] = "inverse-sqrt"
     """InvSqrtDecay (eq 3.8), ValDecay after the same warm-up, NoWarmup with ValDecay's decay, or no change at all."""
 
-    warmup: int = Field(8000, ge=1)
+    warmup_updates: int = Field(8000, ge=1)
     """Updates of linear warm-up."""
 
-    rate_scale: float = Field(1.0, gt=0)
+    lr_scale: float = Field(1.0, gt=0)
     """Factor λ of eq 3.8 (2 for '2×LR')."""
 
-    constant_rate: float = Field(3e-4, gt=0)
+    learning_rate: float = Field(3e-4, gt=0)
     """Learning rate where NoWarmup begins, or always if the schedule is constant."""
 
-    decay: float = Field(0.8, gt=0, lt=1)
+    decay_factor: float = Field(0.8, gt=0, lt=1)
     """Factor on the rate when dev BLEU has not improved (ValDecay, NoWarmup)."""
 
     decay_patience: int = Field(3, ge=1)
@@ -64,5 +64,5 @@ class TrainingSettings(Section):
     patience: int = Field(20, ge=1)
     """Training ends after this many evaluations without improvement."""
 
-    minimum_rate: float = Field(1e-6, ge=0)
+    min_learning_rate: float = Field(1e-6, ge=0)
     """Training ends when the rate has decayed below this."""

@@ -55,7 +55,7 @@ class TransformerSettings(Section):
     length_gradient: bool = True
     """Whether the loss of the planned length reaches the encoder; without, it is learned beside the rest."""
 
-    longest_plan: int = Field(200, ge=1, le=100_000)
+    max_predicted_length: int = Field(200, ge=1, le=100_000)
     """Longest length that can be planned, in tokens."""
 
     @model_validator(mode="after")

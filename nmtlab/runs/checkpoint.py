@@ -66,6 +66,12 @@ def load_facts(path: Path, kind: type = dict[str, Any]) -> dict[str, Any]:
         return parsed(_facts(file.metadata())[0], kind)
 
 
+def load_digest(path: Path) -> str:
+    """Return the digest of a checkpoint's tensors and facts, as it was written; errors as of `load_tensors`."""
+    with _explaining(path), safe_open(path, "pt") as file:
+        return str(_facts(file.metadata())[1])
+
+
 @contextmanager
 def _explaining(path: Path) -> Iterator[None]:
     if not path.exists():

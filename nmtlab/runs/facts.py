@@ -23,6 +23,7 @@ class Packed(_Facts):
     """`packed.json`: what was noted when the run was packed."""
 
     best_step: NonNegativeInt | None = None
+    weights: str | None = None
 
 
 class BestFacts(_Facts):
@@ -44,6 +45,17 @@ class LastFacts(_Facts):
     evaluations: NonNegativeInt
     reported: NonNegativeInt | None = None
     pending: list[Annotated[list[float], Field(min_length=5, max_length=5)]] = []
+
+
+class TranslationFacts(_Facts):
+    """`translations/NAME.json`: of what text a translation is, by which checkpoint and how it was searched for."""
+
+    split: str
+    text: str
+    step: NonNegativeInt | None
+    weights: str | None = None
+    search: dict[str, Any]
+    schema_: int = Field(1, alias="schema")
 
 
 class _Train(_Facts):

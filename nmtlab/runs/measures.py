@@ -5,7 +5,8 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ from nmtlab.errors import RunError
 from nmtlab.files import replacing
 from nmtlab.locks import lock
 from nmtlab.reading import parsed, read_bytes, reading
+from nmtlab.recipe import SearchSettings
+from nmtlab.recipe.migrate import SCHEMA, migrate_section
 
 Row = dict[str, Any]
 """A row of a table: plain values by column."""
@@ -39,20 +42,25 @@ class Question:
 
     Args:
         analysis: name of the analysis.
-        arguments: its arguments as JSON values; of a text, its languages, split and checksum.
+        arguments: its arguments that differ from their defaults, as JSON values; of a text, its languages, split and
+            checksum; of a section of a recipe, the fields that differ from theirs.
         checkpoint: step of the run's best checkpoint; None where it has none.
+        weights: digest of the weights that were asked; None where it was not recorded, as by version 0.1, or where the
+            run has no weights.
+        version: of the analysis.
         about: what helps to recognise the answer, but does not decide it: names of corpora, version of nmtlab.
     """
 
     analysis: str
     arguments: Mapping[str, Any]
     checkpoint: int | None
+    weights: str | None = None
+    version: int = 1
     about: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     def path(self, folder: Path) -> Path:
         """Return where the answer is kept in a run's folder."""
-        decisive = json.dumps([self.analysis, self.arguments, self.checkpoint], sort_keys=True)
-        return folder / "measures" / f"{self.analysis}-{hashlib.sha256(decisive.encode()).hexdigest()[:12]}.parquet"
+        return _path(folder, self.analysis, [self.version, self.arguments, self.checkpoint, self.weights])
 
 
 @dataclass(frozen=True)
@@ -78,13 +86,14 @@ class Measure:
             return pq.read_table(self.path, page_checksum_verification=True).to_pandas()
 
 
-def stored_measures(folder: Path) -> list[Measure]:
-    """Return what is stored in a run's folder.
+def stored_measures(folder: Path, analysis: str = "") -> list[Measure]:
+    """Return what is stored in a run's folder, of one analysis or of all.
 
     Raises:
         RunError: a file is damaged.
     """
-    return [Measure(_question(path), path) for path in sorted((folder / "measures").glob("[!.]*.parquet"))]
+    paths = sorted((folder / "measures").glob(f"{analysis}-*.parquet" if analysis else "[!.]*.parquet"))
+    return [Measure(_read_question(path), path) for path in paths]
 
 
 def store_measure(folder: Path, question: Question, frame: pd.DataFrame) -> Measure:
@@ -94,7 +103,8 @@ def store_measure(folder: Path, question: Question, frame: pd.DataFrame) -> Meas
         RunError: the disk is full or cannot be written to.
     """
     table = pa.Table.from_pandas(frame)
-    table = table.replace_schema_metadata({**table.schema.metadata, _METADATA: json.dumps(asdict(question))})
+    noted = {"schema": SCHEMA, **asdict(question)}
+    table = table.replace_schema_metadata({**table.schema.metadata, _METADATA: json.dumps(noted)})
     path = question.path(folder)
     try:
         with replacing(path) as temporary:
@@ -136,12 +146,33 @@ def growing(path: Path) -> Iterator[list[list[Row]]]:
         yield rows
 
 
-def _question(path: Path) -> Question:
+def _read_question(path: Path) -> Question:
     with reading(path, _REMEDY):
-        question = Question(**json.loads((pq.read_schema(path).metadata or {})[_METADATA]))
-        if question.path(path.parents[1]) != path:
-            raise ValueError("another question's answer")
-        return question
+        return _question(path, path.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=4096)
+def _question(path: Path, changed: int) -> Question:
+    """Return the question that a file answers; it is read again when it has `changed`."""
+    noted = json.loads((pq.read_schema(path).metadata or {})[_METADATA])
+    schema, folder = noted.pop("schema", 1), path.parents[1]
+    question = Question(**noted)
+    first = _path(folder, question.analysis, [question.arguments, question.checkpoint])
+    if path != (question.path(folder) if schema > 1 else first):
+        raise ValueError("another question's answer")
+    return replace(question, arguments=_migrated(question.arguments, schema))
+
+
+def _path(folder: Path, analysis: str, decisive: list[Any]) -> Path:
+    key = json.dumps([analysis, *decisive], sort_keys=True)
+    return folder / "measures" / f"{analysis}-{hashlib.sha256(key.encode()).hexdigest()[:12]}.parquet"
+
+
+def _migrated(arguments: Mapping[str, Any], schema: int) -> dict[str, Any]:
+    """Return arguments of some schema as this version has them; of a recipe's sections only search is among them."""
+    if schema >= SCHEMA or not isinstance(search := arguments.get("search"), dict):
+        return dict(arguments)
+    return {**arguments, "search": SearchSettings(**migrate_section("search", search, schema)).decisive()}
 
 
 def _check_size(path: Path) -> None:

@@ -10,14 +10,12 @@ import re
 import shutil
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import torch
 
 import nmtlab
 from nmtlab.errors import CorpusError, NmtlabError, RunError
 from nmtlab.files import write_text
-from nmtlab.reading import read_json
 from nmtlab.runs.archive import ENDING, MOST_BYTES, read_archive, write_archive
 from nmtlab.runs.checkpoint import save_tensors
 from nmtlab.runs.log import pack_log
@@ -149,16 +147,15 @@ def dev_sentences(corpus: ParallelCorpus, number: int, licence: str, folder: Pat
 def _fill(folder: Path, run: Run, weights: bool, sentences: ParallelCorpus | None) -> None:
     run.recipe.save(folder / "recipe.toml")
     write_text(folder / "environment.json", json.dumps(run.environment, indent=1) + "\n")
-    noted = {"nmtlab": nmtlab.__version__, "best_step": run.best_step}
+    noted = {"nmtlab": nmtlab.__version__, "best_step": run.best_step, "weights": run.original_digest}
     write_text(folder / PACKED, json.dumps(noted, indent=1) + "\n")
     run.pipeline.save(folder / "vocabulary")
     for log in LOGS:
         pack_log(run.folder / log, folder / log)
     for path in _embedding_norms(run):
         _copy(path, folder / "probes/embedding_norms")
-    for measure in run.measures():
-        if measure.question.checkpoint == run.best_step:
-            _copy(measure.path, folder / "measures")
+    for measure in run.answers():
+        _copy(measure.path, folder / "measures")
     if weights:
         _add_weights(folder, run)
     if sentences:
@@ -207,11 +204,9 @@ def _add_sentences(folder: Path, run: Run, sentences: ParallelCorpus) -> None:
         raise CorpusError(f"{sentences.folder}: not made to be packed", "make it with dev_sentences")
     shutil.copytree(sentences.folder, folder / "sentences")
     text = hashlib.sha256("\n".join(sentences.lines("dev", sentences.source)).encode()).hexdigest()
-    for facts in (path for notes in run.note_folders for path in (notes / "translations").glob("*.json")):
-        lines = facts.with_suffix(".txt")
-        noted = read_json(facts, dict[str, Any], "remove that file, and its translations are made again")
-        if lines.exists() and (noted.get("text"), noted.get("step")) == (text, run.best_step):
-            _copy(facts, folder / "translations")
+    for facts, lines in run.translations():
+        if facts["text"] == text:
+            _copy(lines.with_suffix(".json"), folder / "translations")
             _copy(lines, folder / "translations")
 
 

@@ -1,10 +1,11 @@
 """One training's folder."""
 
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cached_property
 from hashlib import sha256
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Literal
 from zipfile import ZipFile
@@ -14,19 +15,27 @@ import pandas as pd
 from torch import Tensor
 
 from nmtlab.alignment.table import LexicalTable
-from nmtlab.errors import NmtlabError, RunError
-from nmtlab.files import remove_folder, replacing, write_text
+from nmtlab.errors import RunError
+from nmtlab.files import replacing, write_text
 from nmtlab.locks import is_locked, lock
 from nmtlab.reading import check_plain, read_json, reading
 from nmtlab.recipe import Recipe, load_recipe
-from nmtlab.runs.checkpoint import load_facts, load_tensors, save_tensors
-from nmtlab.runs.facts import BestFacts, Environment, GLine, GradientNormLine, LastFacts, MetricsLine, Packed
+from nmtlab.runs.checkpoint import load_digest, load_facts, load_tensors, save_tensors
+from nmtlab.runs.facts import (
+    BestFacts,
+    Environment,
+    GLine,
+    GradientNormLine,
+    LastFacts,
+    MetricsLine,
+    Packed,
+    TranslationFacts,
+)
 from nmtlab.runs.log import append_lines, keep_lines, read_log
 from nmtlab.runs.measures import Measure, stored_measures
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.files import new_folder
 from nmtlab.text.pipeline import Pipeline
-from nmtlab.workspace import Workspace
 
 Which = Literal["best", "last"]
 Status = Literal["training", "interrupted", "finished", "stopped", "diverged"]
@@ -36,8 +45,9 @@ TABLE = "translation_table.safetensors"
 METRICS, GRADIENT_NORMS, G_VALUES = "metrics.jsonl", "probes/gradient_norm.jsonl", "probes/g.jsonl"
 LOGS = (METRICS, GRADIENT_NORMS, G_VALUES)
 
-_LOCK = ".lock"
+LOCK = ".lock"
 _MAX_ARRAY_BYTES = 1 << 28  # of the embedding norms of a validation, when decompressed
+_OTHER = 3  # rank of other weights than a run's original ones, those not recorded and those that are here
 _FACTS = {"best": BestFacts, "last": LastFacts}
 
 
@@ -110,8 +120,8 @@ class Run:
         lines = read_log(self.folder / METRICS, MetricsLine)
         if lines and lines[-1]["kind"] == "end":
             return lines[-1]["status"]
-        with reading(self.folder / _LOCK, "see who holds it"):
-            return "training" if is_locked(self.folder / _LOCK) else "interrupted"
+        with reading(self.folder / LOCK, "see who holds it"):
+            return "training" if is_locked(self.folder / LOCK) else "interrupted"
 
     @cached_property
     def packed(self) -> dict[str, Any] | None:
@@ -126,12 +136,14 @@ class Run:
         if self.has_weights():
             return (
                 "packed with weights in half precision, it cannot be trained any further; new log-probabilities "
-                "may differ by 0.01 from the answers that came with it, which are of the original weights"
+                "may differ by 0.01 from the answers that came with it, which are of the original weights, "
+                f"{self._original}"
             )
         answers = sorted({measure.question.analysis for measure in self.measures()})
         return (
             "packed without its model, it can neither translate nor answer new questions; it has its logs, its "
             f"vocabulary and {'answers to ' + ', '.join(answers) if answers else 'no stored answers'}"
+            f"{f' of the original weights, {self._original}' if answers else ''}"
         )
 
     @property
@@ -147,6 +159,16 @@ class Run:
         if self.packed:
             return self.packed.get("best_step")
         return self._facts("best")["step"] if self.has_weights() else None
+
+    @property
+    def weights_digest(self) -> str | None:
+        """Digest of the best checkpoint that is here; None if there is none."""
+        return load_digest(self._checkpoint("best")) if self.has_weights() else None
+
+    @property
+    def original_digest(self) -> str | None:
+        """Digest of the best checkpoint as it was trained: packing halves its precision; None if not recorded."""
+        return self.packed.get("weights") if self.packed else self.weights_digest
 
     @property
     def last_step(self) -> int | None:
@@ -229,13 +251,31 @@ class Run:
         kept = self.folder / relative
         return kept if kept.exists() else self.notes_folder / relative
 
-    def measures(self) -> list[Measure]:
-        """Return the stored answers of analyses.
+    def measures(self, analysis: str = "") -> list[Measure]:
+        """Return the stored answers of one analysis, or of all, whatever weights they are of.
 
         Raises:
             RunError: a file is damaged.
         """
-        return [measure for folder in self.note_folders for measure in stored_measures(folder)]
+        return [measure for folder in self.note_folders for measure in stored_measures(folder, analysis)]
+
+    def answers(self, analysis: str = "") -> list[Measure]:
+        """Return those of `measures` that are of the best checkpoint, those of its original weights first.
+
+        Weights that were not recorded count as the original ones of their step.
+        """
+        rank = self._rank_of_weights()
+        found = [(rank(m.question.checkpoint, m.question.weights), m) for m in self.measures(analysis)]
+        return [m for place, m in sorted(found, key=itemgetter(0)) if place < _OTHER]
+
+    def translations(self) -> list[tuple[dict[str, Any], Path]]:
+        """Return what is noted of the stored translations by the best checkpoint, and their files, as of `answers`."""
+        rank = self._rank_of_weights()
+        noted = sorted(path for folder in self.note_folders for path in (folder / "translations").glob("*.json"))
+        remedy = "remove that file, and its translations are made again"
+        made = [(read_json(path, TranslationFacts, remedy), path.with_suffix(".txt")) for path in noted]
+        ranked = [(rank(facts["step"], facts.get("weights")), facts, path) for facts, path in made if path.exists()]
+        return [(facts, path) for place, facts, path in sorted(ranked, key=itemgetter(0)) if place < _OTHER]
 
     # What follows is for the one process that trains.
 
@@ -248,7 +288,7 @@ class Run:
         """
         if self.packed:
             raise RunError(f"run {self.name!r}: packed, it cannot be trained any further", "train a new run")
-        with _held(self.folder):
+        with held(self.folder):
             yield
 
     def save_best(self, weights: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
@@ -315,6 +355,16 @@ class Run:
     def _read_json(self, name: str, kind: type) -> dict[str, Any]:
         return read_json(self.folder / name, kind, "restore it from a copy, or train the run again")
 
+    def _rank_of_weights(self) -> Callable[[int | None, str | None], int]:
+        """Return a function that ranks what was made at a step with weights: `_OTHER` if not by the best checkpoint."""
+        step, digests = self.best_step, (self.original_digest, None, self.weights_digest)
+        return lambda at, weights: digests.index(weights) if at == step and weights in digests else _OTHER
+
+    @property
+    def _original(self) -> str:
+        digest = self.original_digest
+        return f"digest {digest[:12]}" if digest else "whose digest was not recorded"
+
     def _facts(self, which: Which) -> dict[str, Any]:
         return load_facts(self._checkpoint(which), _FACTS[which])
 
@@ -326,9 +376,9 @@ class Run:
 
 
 @contextmanager
-def _held(folder: Path) -> Iterator[None]:
+def held(folder: Path) -> Iterator[None]:
     """Hold a run's folder, so that no other process trains or removes it."""
-    held = lock(folder / _LOCK)
+    held = lock(folder / LOCK)
     if held is None:
         raise RunError(f"run {folder.name!r}: another process is training it", "wait for it to end, or stop it")
     with held:
@@ -342,58 +392,3 @@ def _read_arrays(path: Path) -> dict[str, np.ndarray]:
                 raise ValueError("larger than any embedding norms")
         with np.load(path, allow_pickle=False) as arrays:
             return dict(arrays)
-
-
-def open_run(name: str, workspace: Workspace) -> Run:
-    """Return the run of that name: of the workspace's own runs or, if it is none of them, of the gallery.
-
-    Raises:
-        RunError: there is none, or the name is not allowed.
-    """
-    own = workspace.run_folder(name)
-    packed = workspace.gallery / name
-    return _gallery_run(packed, workspace) if packed.is_dir() and not own.exists() else Run(own)
-
-
-def list_runs(workspace: Workspace) -> tuple[list[Run], dict[str, str]]:
-    """Return the runs and, of folders that cannot be opened as one, by name, what is wrong.
-
-    The workspace's own come first, the newest first; then those of the gallery by name, except where a run of one's
-    own has the name.
-    """
-    own = sorted(_folders(workspace.runs), key=lambda f: (f.stat().st_mtime, f.name), reverse=True)
-    names = {folder.name for folder in own}
-    gallery = sorted(folder for folder in _folders(workspace.gallery) if folder.name not in names)
-    runs: list[Run] = []
-    broken: dict[str, str] = {}
-    for folder in (*own, *gallery):
-        try:
-            run = Run(folder) if folder.parent == workspace.runs else _gallery_run(folder, workspace)
-            _ = run.recipe, run.environment, run.status, run.packed
-            runs.append(run)
-        except NmtlabError as error:
-            broken[folder.name] = error.problem
-        except OSError as error:
-            broken[folder.name] = error.strerror or str(error)
-    return runs, broken
-
-
-def remove_run(folder: Path) -> None:
-    """Remove a run's folder, whole or damaged; of a link to one, the link alone.
-
-    Raises:
-        RunError: another process is training the run.
-    """
-    if folder.is_symlink():
-        folder.unlink()
-        return
-    with nullcontext() if (folder / _LOCK).is_dir() else _held(folder):
-        remove_folder(folder)
-
-
-def _gallery_run(folder: Path, workspace: Workspace) -> Run:
-    return Run(folder, workspace.cache / "gallery")
-
-
-def _folders(parent: Path) -> list[Path]:
-    return [folder for folder in parent.glob("[!.]*") if folder.is_dir()]

@@ -100,7 +100,7 @@ def lengths_to_try(
     classes = torch.arange(log_probs.shape[1], device=log_probs.device)
     limit = (words + settings.extra_length - 1).clamp_min(1)  # as of a beam, whose limit counts EOS
     refused = (classes > limit[:, None]) | ((classes == 0) & (not settings.allow_empty))
-    best, length = top_by_id(log_probs.masked_fill(refused, -torch.inf), min(settings.lengths, len(classes)))
+    best, length = top_by_id(log_probs.masked_fill(refused, -torch.inf), min(settings.length_candidates, len(classes)))
     return best, torch.where(best > -torch.inf, length, 0)
 
 

@@ -79,7 +79,7 @@ class EncodedCorpus:
     ) -> "EncodedCorpus":
         """Return a split of `corpus` as ids, encoded at the first time and whenever text or pipeline are others.
 
-        Of train, pairs with a blank side or more than `max_words` words are left out, and with `unk_copy_below` all
+        Of train, pairs with a blank side or more than `max_words` words are left out, and with `unk_copy_threshold` all
         pairs come a second time with their rare types as UNK (thesis 3.1.3); other splits are taken whole.
 
         Args:
@@ -205,8 +205,8 @@ def _write(
     if not done:
         raise CorpusError(f"{corpus.folder}: no pair of {split} can be used", "give it text, or raise text.max_words")
     for name, side in sides:
-        if training and settings.unk_copy_below:
-            _append_copy(folder, name, types[name], side.vocabulary.counts < settings.unk_copy_below)
+        if training and settings.unk_copy_threshold:
+            _append_copy(folder, name, types[name], side.vocabulary.counts < settings.unk_copy_threshold)
         _write_offsets(folder, name)
     meta = _Meta(
         left_out=dict(left_out), source_type=types["source"], target_type=types["target"], checksums=_checksums(folder)

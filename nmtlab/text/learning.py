@@ -77,7 +77,7 @@ def learn_vocabularies(
     """Return the vocabularies of source and target, counted in all usable training pairs.
 
     Raises:
-        RecipeError: `text.vocabulary_size` or `text.minimum_count` leaves no word.
+        RecipeError: `text.vocabulary_size` or `text.min_frequency` leaves no word.
     """
     pairs = usable_pairs(corpus, settings.max_words, Counter())
     if settings.segmentation == "word":
@@ -134,10 +134,10 @@ def _kept_words(settings: TextSettings, frequencies: Counter[str]) -> list[str]:
             f"set it to {len(SPECIALS) + 1} at least, or to 0 for all words",
         )
     most = settings.vocabulary_size - len(SPECIALS) if settings.vocabulary_size else 0
-    words = most_frequent(frequencies, most, settings.minimum_count)
+    words = most_frequent(frequencies, most, settings.min_frequency)
     if not words:
         raise RecipeError(
-            f"text.minimum_count = {settings.minimum_count}: no word of the training text is seen so often",
+            f"text.min_frequency = {settings.min_frequency}: no word of the training text is seen so often",
             f"set it to {max(frequencies.values())} at most",
         )
     return words

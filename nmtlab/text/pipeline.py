@@ -5,13 +5,15 @@ from dataclasses import dataclass
 from hashlib import sha256
 from itertools import chain, repeat
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from nmtlab.errors import RunError
 from nmtlab.files import replacing
 from nmtlab.reading import read_bytes, reading
+from nmtlab.recipe.migrate import SCHEMA, migrate_section
 from nmtlab.recipe.text import TextSettings
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.learning import learn_tokenizers, learn_vocabularies
@@ -136,10 +138,10 @@ class Pipeline:
     def target_allowed(self) -> np.ndarray:
         """`(target_size,)` bool: the types that may be generated (thesis 3.3.3.1).
 
-        EOS and UNK always, PAD and BOS never; with `mask_target`, of the others those that the target side of the
-        training text has.
+        EOS and UNK always, PAD and BOS never; with `target_vocabulary_mask`, of the others those that the target side
+        of the training text has.
         """
-        allowed = (self.target_counts > 0) | (not self.settings.mask_target)
+        allowed = (self.target_counts > 0) | (not self.settings.target_vocabulary_mask)
         allowed[[EOS, UNK]] = True
         allowed[[PAD, BOS]] = False
         return allowed
@@ -194,20 +196,33 @@ class Pipeline:
     def _manifest(self, files: dict[str, bytes]) -> bytes:
         digests = {name: sha256(content).hexdigest() for name, content in files.items()}
         manifest = _Manifest(
-            settings=self.settings, source=self.source.language, target=self.target.language, files=digests
+            schema_=SCHEMA,
+            settings=self.settings,
+            source=self.source.language,
+            target=self.target.language,
+            files=digests,
         )
         return manifest.model_dump_json(indent=2).encode()
 
 
 class _Manifest(BaseModel):
-    """What `pipeline.json` says: settings, languages, and the SHA-256 of every other file."""
+    """What `pipeline.json` says: settings and their schema, languages, and the SHA-256 of every other file."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", validate_by_name=True, serialize_by_alias=True)
 
+    schema_: int = Field(1, alias="schema", ge=1, le=SCHEMA)
     settings: TextSettings
     source: str
     target: str
     files: dict[str, str]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _migrate(cls, written: dict[str, Any]) -> dict[str, Any]:
+        settings, schema = written.get("settings"), written.get("schema", 1)
+        if not isinstance(settings, dict) or not isinstance(schema, int):
+            return written  # and refused
+        return {**written, "settings": migrate_section("text", settings, schema)}
 
 
 def _inner(ids: Iterable[int]) -> list[int]:

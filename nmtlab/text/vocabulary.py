@@ -19,15 +19,15 @@ _ESCAPES = {"\\": r"\\", "\t": r"\t", "\n": r"\n", "\r": r"\r"}
 _UNESCAPES = {escape: character for character, escape in _ESCAPES.items()}
 
 
-def most_frequent(frequencies: Mapping[str, int], most: int = 0, minimum_count: int = 1) -> list[str]:
+def most_frequent(frequencies: Mapping[str, int], most: int = 0, min_frequency: int = 1) -> list[str]:
     """Return the types by falling frequency, equally frequent ones in alphabetical order.
 
     Args:
         frequencies: how often each type was seen.
         most: how many types at most (0: all).
-        minimum_count: how often a type must have been seen.
+        min_frequency: how often a type must have been seen.
     """
-    seen = (word for word, count in frequencies.items() if count >= minimum_count)
+    seen = (word for word, count in frequencies.items() if count >= min_frequency)
     ordered = sorted(seen, key=lambda word: (-frequencies[word], word))
     return ordered[:most] if most else ordered
 

@@ -54,10 +54,10 @@ def plan(recipe: Recipe, corpus: ParallelCorpus) -> Plan:
     pairs = int(train["sentences"].iloc[0])
     text, settings = recipe.text, recipe.training
     # By Zipf's law, one k-th of the types are seen k times or more.
-    seen = [int(train["types"][language]) // text.minimum_count for language in (corpus.source, corpus.target)]
+    seen = [int(train["types"][language]) // text.min_frequency for language in (corpus.source, corpus.target)]
     types = [text.vocabulary_size or (sum(seen) if text.joint else side) for side in seen]
     tokens_per_word = 1.0 if text.segmentation == "word" else 1.35
-    copies = 2 if text.unk_copy_below else 1
+    copies = 2 if text.unk_copy_threshold else 1
     tokens = int(train["tokens"].sum() * tokens_per_word + 2 * pairs) * copies
     model = _model(recipe, *types)
     parameters = sum(parameter.numel() for parameter in model.parameters())

@@ -257,9 +257,9 @@ class Trainer:
         with self._precision():
             loss, nll = self.objective(pairs)
         # DistributedDataParallel takes the mean over processes; every token is to count the same.
-        tokens = batch.target_tokens if self.settings.loss == "mean" else 1
+        tokens = batch.target_tokens if self.settings.loss_reduction == "mean" else 1
         (loss * (self.group.size / tokens)).backward()
-        norm = torch.nn.utils.clip_grad_norm_(self.parameters.values(), self.settings.clip)
+        norm = torch.nn.utils.clip_grad_norm_(self.parameters.values(), self.settings.clip_norm)
         for parameters in self.optimiser.param_groups:
             parameters["lr"] = self.schedule.rate(self.step)
         self.optimiser.step()

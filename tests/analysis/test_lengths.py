@@ -25,7 +25,7 @@ from nmtlab.workspace import Workspace
 
 @pytest.fixture(scope="module")
 def planned(tiny_corpus, tiny_recipe, tmp_path_factory) -> Run:
-    recipe = tiny_recipe.with_changes({"model.plan_length": True, "model.longest_plan": 12})
+    recipe = tiny_recipe.with_changes({"model.plan_length": True, "model.max_predicted_length": 12})
     return train("planned", recipe, tiny_corpus, Workspace(tmp_path_factory.mktemp("planned")))
 
 
@@ -63,7 +63,7 @@ def test_told_the_lengths_of_references_translations_are_as_long(planned, tiny_c
 def test_exact_search_is_refused_as_there_is_no_end_and_the_score_is_named(planned, tiny_corpus):
     with pytest.raises(RunError, match="plans lengths and has no end to search for"):
         next(search_errors(planned, tiny_corpus, "dev"))
-    asked = SearchSettings(beam_size=2, score="average", lengths=3)
+    asked = SearchSettings(beam_size=2, score="average", length_candidates=3)
     assert outcome(planned, tiny_corpus, "dev", asked, 2).iloc[0]["score"] == "planned"
     assert described(planned, asked) == "planned, 3 lengths"
 
@@ -105,12 +105,12 @@ def test_the_plan_of_a_sentence_has_every_length_and_those_that_are_decoded(plan
     system = open_system(planned)
     plan = length_plan(system, "ein Hund singt")
     assert plan["probability"].sum() == pytest.approx(1.0, abs=1e-5)
-    assert plan["tried"].sum() == system.settings.lengths
+    assert plan["tried"].sum() == system.settings.length_candidates
     assert plan.loc[plan["tried"], "probability"].min() >= plan.loc[~plan["tried"], "probability"].max()
 
 
 def test_a_length_that_may_not_be_is_not_tried(planned):
-    search = SearchSettings(score="log-prob", lengths=13, extra_length=2, allow_empty=False)
+    search = SearchSettings(score="log-prob", length_candidates=13, extra_length=2, allow_empty=False)
     system = open_system(planned, search)
     plan = length_plan(system, "ein Hund singt")
     words = len(system.pipeline.source_ids("ein Hund singt")) - 1

@@ -19,8 +19,8 @@ from nmtlab.text.seedlings import SeedlingSettings, write_corpus
 from nmtlab.workspace import Workspace
 
 SMALL = {
-    "model.d_model": 24, "model.init_range": 0.1, "training.optimiser": "adam", "training.constant_rate": 0.01,
-    "training.loss": "mean", "training.max_evaluations": 6, "text.minimum_count": 2, "search.beam_size": 2,
+    "model.d_model": 24, "model.init_range": 0.1, "training.optimiser": "adam", "training.learning_rate": 0.01,
+    "training.loss_reduction": "mean", "training.max_evaluations": 6, "text.min_frequency": 2, "search.beam_size": 2,
     "machine.threads": 1,
 }  # fmt: skip
 

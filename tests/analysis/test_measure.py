@@ -1,6 +1,9 @@
 """A question is asked once; another question, another model or another text is asked anew."""
 
+import hashlib
 import importlib
+import inspect
+import json
 import os
 import shutil
 import signal
@@ -10,13 +13,21 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 
-from nmtlab.analysis.measure import answers, measure, measure_by_sentence
+import nmtlab
+from nmtlab.analysis.beams import missed_by_beams, outcome
+from nmtlab.analysis.lengths import planned_lengths
+from nmtlab.analysis.lexical_choice import lexical_choice
+from nmtlab.analysis.measure import answers, measure, measure_by_sentence, versioned
 from nmtlab.analysis.norms import word_norms
+from nmtlab.analysis.search_errors import search_errors
+from nmtlab.analysis.signals import signals
 from nmtlab.errors import RunError
 from nmtlab.recipe import MachineSettings, SearchSettings
 from nmtlab.runs.log import read_log
+from nmtlab.runs.measures import Measure
 from nmtlab.runs.pack import pack
 from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus
@@ -35,6 +46,7 @@ def packed(run, tmp_path) -> Run:
     return Run(pack(run, tmp_path / "packed"))
 
 
+@versioned(1)
 def lengths(
     run: Run,
     corpus: ParallelCorpus,
@@ -51,26 +63,31 @@ def lengths(
     return pd.DataFrame({"line": range(len(lines)), "length": [scale * len(line.split()) for line in lines]})
 
 
+@versioned(1)
 def pairs_of(run: Run, corpus: ParallelCorpus) -> pd.DataFrame:
     CALLS.append("all")
     return pd.DataFrame({"split": corpus.splits, "pairs": [corpus.count(split) for split in corpus.splits]})
 
 
+@versioned(1)
 def first_weight(run: Run) -> pd.DataFrame:
     CALLS.append("weights")
     tensors, _ = run.weights()
     return pd.DataFrame({"value": [tensors[min(tensors)].flatten()[0].item()]})
 
 
+@versioned(1)
 def second_weight(run: Run) -> pd.DataFrame:
     return first_weight(run)
 
 
+@versioned(1)
 def failing(run: Run) -> pd.DataFrame:
     CALLS.append("failed")
     raise ZeroDivisionError
 
 
+@versioned(1)
 def word_rows(run: Run, start: int, corpus: ParallelCorpus, split: str, stop: int = 1000) -> Iterator[list[dict]]:
     """Yield a row a word of each sentence, and none of every third; end as by an accident at sentence `stop`."""
     for number, line in list(enumerate(corpus.lines(split, corpus.source)))[start:]:
@@ -229,7 +246,87 @@ def test_an_analysis_of_nmtlab_has_a_short_name(run):
     assert [measured.question.analysis for measured in answers(run, word_norms)] == ["norms.word_norms"]
 
 
+# Versions
+
+
+def test_a_corrected_formula_is_asked_anew_and_its_old_numbers_are_not_given(run, tiny_corpus, monkeypatch):
+    measure(run, lengths, corpus=tiny_corpus)
+    monkeypatch.setattr(lengths, "version", 2)
+    assert answers(run, lengths) == []
+    for _ in range(2):
+        measure(run, lengths, corpus=tiny_corpus)
+    assert CALLS == ["dev", "dev"]
+    monkeypatch.setattr(lengths, "version", 1)
+    measure(run, lengths, corpus=tiny_corpus)
+    assert CALLS == ["dev", "dev"]
+
+
+def answer_of_version_0_1(run: Run, corpus: ParallelCorpus, search: dict) -> pd.DataFrame:
+    """Store an answer as version 0.1 did: every argument in full, the weights by their step, no schema."""
+    measured = measure(run, lengths, corpus=corpus)
+    (path,) = (run.folder / "measures").iterdir()
+    text = answers(run, lengths)[0].question.arguments["corpus"]
+    arguments = {"corpus": text, "split": "dev", "search": search, "sizes": [1, 2], "scale": 1.0}
+    question = {"analysis": "test_measure.lengths", "arguments": arguments, "checkpoint": run.best_step}
+    key = hashlib.sha256(json.dumps([*question.values()], sort_keys=True).encode()).hexdigest()[:12]
+    table = pq.read_table(path)
+    path.unlink()
+    table = table.replace_schema_metadata({**table.schema.metadata, b"nmtlab": json.dumps({**question, "about": {}})})
+    pq.write_table(table, path.with_name(f"test_measure.lengths-{key}.parquet"))
+    CALLS.clear()
+    return measured
+
+
+def test_an_answer_of_version_0_1_is_found_under_the_names_of_today(run, tiny_corpus):
+    search = {
+        "beam_size": 3, "score": "log-prob", "alpha": 0.6, "gamma": 0.0, "coverage": 0.0, "extra_length": 50,
+        "replace_unknown": False, "allow_empty": True, "lengths": 2,
+    }  # fmt: skip
+    expected = answer_of_version_0_1(run, tiny_corpus, search)
+    asked = SearchSettings(beam_size=3, score="log-prob", length_candidates=2)
+    pd.testing.assert_frame_equal(measure(run, lengths, corpus=tiny_corpus, search=asked), expected)
+    assert CALLS == []
+    (found,) = answers(run, lengths)
+    assert (found.question.weights, found.question.version) == (None, 1)
+    assert SearchSettings(**found.question.arguments["search"]) == asked
+    measure(run, lengths, corpus=tiny_corpus, search=asked.model_copy(update={"length_candidates": 5}))
+    assert CALLS == ["dev"]
+
+
+@pytest.mark.parametrize("folder", sorted((Path(nmtlab.__file__).parents[1] / "data/gallery").iterdir()), ids=str)
+def test_every_answer_of_the_gallery_is_found(folder):
+    run = Run(folder)
+    known = {"outcome": outcome, "missed_by_beams": missed_by_beams, "signals": signals, "search_errors": search_errors}
+    known |= {"planned_lengths": planned_lengths, "lexical_choice": lexical_choice}
+    files = sorted((folder / "measures").glob("*.parquet"))
+    found = [answer for analysis in known.values() for answer in answers(run, analysis)]
+    assert sorted(answer.path for answer in found) == files
+    for answer in found:
+        defaults = {name: p.default for name, p in inspect.signature(known[_function(answer)]).parameters.items()}
+        assert set(answer.question.arguments) >= {name for name in defaults if name not in ("run", *NO_PART)}
+
+
+NO_PART = ("on_progress", "machine")
+
+
+def _function(answer: Measure) -> str:
+    return answer.question.analysis.partition(".")[2]
+
+
 # Packed
+
+
+def test_a_pack_keeps_the_digest_of_its_original_weights(run, tmp_path):
+    expected = measure(run, first_weight)
+    packed = Run(pack(run, tmp_path / "packed", weights=True))
+    assert (packed.original_digest, len(run.weights_digest)) == (run.weights_digest, 64)
+    assert packed.weights_digest != packed.original_digest
+    pd.testing.assert_frame_equal(measure(packed, first_weight), expected)
+    assert measure(packed, second_weight)["value"][0] == pytest.approx(expected["value"][0], rel=1e-3)
+    assert [answer.question.weights for answer in packed.answers()] == [packed.original_digest, packed.weights_digest]
+    again = Run(pack(packed, tmp_path / "again"))
+    assert again.original_digest == run.weights_digest
+    assert f"of the original weights, digest {run.weights_digest[:12]}" in again.lacks
 
 
 def test_a_packed_run_gives_the_answers_it_came_with(run, tiny_corpus, tmp_path):
@@ -250,7 +347,7 @@ def test_a_packed_run_says_what_is_missing_and_what_it_can_answer(run, packed, t
     measure(run, word_norms)
     measure(run, first_weight)
     some = Run(pack(run, tmp_path / "some"))
-    with pytest.raises(RunError, match=r"and answers to norms\.word_norms, [\w.]*test_measure\.first_weight; ask for"):
+    with pytest.raises(RunError, match=r"and answers to norms\.word_norms, test_measure\.first_weight of the original"):
         measure(some, second_weight)
 
 
@@ -293,6 +390,9 @@ def test_a_long_answer_that_was_interrupted_goes_on_with_the_next_sentence(run, 
 SQUARES = """
 import os, signal
 
+from nmtlab.analysis.measure import versioned
+
+@versioned(1)
 def squares(run, start):
     for number in range(start, 12):
         with (run.folder / "asked").open("a") as file:

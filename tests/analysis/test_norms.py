@@ -130,7 +130,7 @@ def test_a_run_without_weights_has_the_lengths_logged_at_its_best_evaluation(tra
 
 @pytest.mark.parametrize("name", ["tied", "fixnorm"])
 def test_without_its_weights_the_recipe_of_an_rnn_says_which_length_is_used(name, tiny_corpus, tmp_path):
-    small = {"model.d_model": 8, "training.max_evaluations": 1, "machine.threads": 1, "text.minimum_count": 1}
+    small = {"model.d_model": 8, "training.max_evaluations": 1, "machine.threads": 1, "text.min_frequency": 1}
     run = train("whole", find_recipe(name).with_changes(small), tiny_corpus, Workspace(tmp_path))
     whole = word_norms(run)
     packed = Run(shutil.copytree(run.folder, tmp_path / "packed", ignore=shutil.ignore_patterns("checkpoints")))

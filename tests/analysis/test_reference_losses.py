@@ -22,7 +22,7 @@ GALLERY = Path(__file__).parents[2] / "data/gallery"
 
 @pytest.fixture(scope="module")
 def planned(tiny_corpus, tiny_recipe, tmp_path_factory) -> Run:
-    recipe = tiny_recipe.with_changes({"model.plan_length": True, "model.longest_plan": 12})
+    recipe = tiny_recipe.with_changes({"model.plan_length": True, "model.max_predicted_length": 12})
     return train("planned", recipe, tiny_corpus, Workspace(tmp_path_factory.mktemp("planned")))
 
 

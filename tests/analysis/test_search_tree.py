@@ -132,9 +132,9 @@ def test_they_are_ranked_by_any_score_without_another_search():
 
 
 def test_a_run_that_plans_lengths_has_a_tree_of_its_beams(tmp_path, tiny_corpus, tiny_recipe):
-    recipe = tiny_recipe.with_changes({"model.plan_length": True, "model.longest_plan": 8})
+    recipe = tiny_recipe.with_changes({"model.plan_length": True, "model.max_predicted_length": 8})
     run = train("planned", recipe, tiny_corpus, Workspace(tmp_path))
-    system = open_system(run, SEARCH.model_copy(update={"lengths": 3}))
+    system = open_system(run, SEARCH.model_copy(update={"length_candidates": 3}))
     tree = search_tree(system, SENTENCE)
     best = tree[tree["best"]]
     (translation,) = system.translate([SENTENCE])
@@ -154,11 +154,11 @@ def test_a_run_that_plans_lengths_has_a_tree_of_its_beams(tmp_path, tiny_corpus,
 
 
 def test_of_a_planned_nothing_there_is_no_tree(tmp_path, tiny_corpus, tiny_recipe):
-    recipe = tiny_recipe.with_changes({"model.plan_length": True, "model.longest_plan": 8})
+    recipe = tiny_recipe.with_changes({"model.plan_length": True, "model.max_predicted_length": 8})
     system = open_system(train("planned", recipe, tiny_corpus, Workspace(tmp_path)))
     with torch.no_grad():
         system.model.length_model.output.bias[0] = 99.0
     for lengths in (1, 3):
-        tree = search_tree(system, SENTENCE, SEARCH.model_copy(update={"lengths": lengths}))
+        tree = search_tree(system, SENTENCE, SEARCH.model_copy(update={"length_candidates": lengths}))
         assert not tree["best"].any()
         assert tree.empty == (lengths == 1)

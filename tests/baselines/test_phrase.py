@@ -17,7 +17,8 @@ from nmtlab.baselines.translator import open_phrase_system
 from nmtlab.errors import CorpusError, NmtlabError, RecipeError, RunError
 from nmtlab.evaluation import bleu
 from nmtlab.recipe import named_recipe
-from nmtlab.runs.run import Run, list_runs
+from nmtlab.runs.listing import list_runs
+from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.vocabulary import UNK
 from nmtlab.workspace import Workspace

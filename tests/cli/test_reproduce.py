@@ -102,7 +102,7 @@ def test_a_failed_cell_is_told_of_at_the_end_and_the_table_is_printed_without_it
 
 
 def test_a_cell_that_diverged_is_in_the_table(nmtlab, data, tmp_path, tiny_recipe, monkeypatch):
-    diverging = {"training.rate_scale": 1e30, "model.norm": "layer", "model.fixnorm": False}
+    diverging = {"training.lr_scale": 1e30, "model.norm": "layer", "model.fixnorm": False}
     table = little_table(
         tmp_path, tiny_recipe, {"tied": {"training.max_evaluations": 1}, "fixnorm": diverging}, seeds=(1,)
     )

@@ -33,13 +33,15 @@ def test_a_run_is_packed_into_the_gallery_and_shown_from_there(nmtlab, data):
     whole = nmtlab("runs", "list")
     assert [row[2] for row in rows(whole)] == ["finished"]
     shown = nmtlab("runs", "show", "whole").out
+    digest = Run(data / "runs/whole").weights_digest
     assert nmtlab("runs", "remove", "whole", "--yes").code == 0
 
     ((name, *others),) = rows(nmtlab("runs", "list"))
     ((_, *before),) = rows(whole)
     assert (name, others[1]) == ("whole", "finished, packed")
     assert [others[0], *others[2:]] == [before[0], *before[2:]]
-    sentence = f"P{WITHOUT_MODEL[1:]}its vocabulary and answers to norms.word_norms.\n\n"
+    answers = f"answers to norms.word_norms of the original weights, digest {digest[:12]}"
+    sentence = f"P{WITHOUT_MODEL[1:]}its vocabulary and {answers}.\n\n"
     assert nmtlab("runs", "show", "whole").out == shown.replace("finished\n\n", f"finished\n\n{sentence}", 1)
 
 

@@ -103,7 +103,7 @@ def test_threads_are_those_that_are_asked_for_whatever_the_recipe_says(nmtlab, d
 
 
 def test_planned_lengths_are_compared_with_the_references_and_kept(nmtlab, data, tiny_corpus, tiny_recipe, tmp_path):
-    recipe = tiny_recipe.with_changes({"model.plan_length": True, "model.longest_plan": 12})
+    recipe = tiny_recipe.with_changes({"model.plan_length": True, "model.max_predicted_length": 12})
     train("planned", recipe, tiny_corpus, Workspace(data))
     asked = ["--corpus", tiny_corpus.folder, "--split", "dev", "--limit", "5", "--csv", tmp_path / "lengths.csv"]
     said = nmtlab("length-errors", "planned", *asked)

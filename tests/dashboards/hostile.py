@@ -25,7 +25,7 @@ HOSTILE = [
 TINY = [
     "text.segmentation=word", "text.vocabulary_size=0", "model.d_model=16", "model.d_ff=32", "model.heads=2",
     "model.encoder_layers=2", "model.decoder_layers=2", "training.batch_tokens=200", "training.validate_every=20",
-    "training.max_evaluations=3", "training.warmup=20", "machine.threads=1", "machine.device=cpu",
+    "training.max_evaluations=3", "training.warmup_updates=20", "machine.threads=1", "machine.device=cpu",
 ]  # fmt: skip
 
 

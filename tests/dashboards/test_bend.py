@@ -5,7 +5,7 @@ import pytest
 from nmtlab.analysis.bent import decode_again
 from nmtlab.dashboards.systems import system_of
 from nmtlab.dashboards.translate import TranslatePage
-from nmtlab.runs.run import open_run
+from nmtlab.runs.listing import open_run
 
 TIED = "small-tr-en.tied.s1"
 

@@ -24,7 +24,8 @@ from nmtlab.experiments.stored import RESULTS, read_cells
 from nmtlab.experiments.summary import rounded
 from nmtlab.experiments.trainability import MAP, read_map
 from nmtlab.recipe import SearchSettings
-from nmtlab.runs.run import Run, open_run
+from nmtlab.runs.listing import open_run
+from nmtlab.runs.run import Run
 from nmtlab.systems import open_system
 from nmtlab.translation import Translator
 

@@ -13,7 +13,7 @@ from nmtlab.analysis.attention import attention_of
 from nmtlab.analysis.choices import rare_choices
 from nmtlab.analysis.dynamics import dev_curve
 from nmtlab.jobs import Job
-from nmtlab.runs.run import open_run
+from nmtlab.runs.listing import open_run
 from nmtlab.systems import open_system
 from nmtlab.text.corpus import ParallelCorpus
 

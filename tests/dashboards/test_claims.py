@@ -16,7 +16,7 @@ from nmtlab.dashboards.links import links_to
 from nmtlab.dashboards.page import Page
 from nmtlab.experiments.claims import CLAIMS
 from nmtlab.experiments.judged import measured_claims
-from nmtlab.runs.run import open_run
+from nmtlab.runs.listing import open_run
 from nmtlab.workspace import Workspace
 
 CHECKOUT = Workspace(Path(__file__).parents[2] / "data")

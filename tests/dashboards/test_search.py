@@ -31,7 +31,7 @@ def here(tmp_path_factory, tiny_corpus, tiny_recipe) -> Workspace:
     workspace = Workspace(tmp_path_factory.mktemp("here") / "data")
     shutil.copytree(tiny_corpus.folder, workspace.data / "corpora" / tiny_corpus.name)
     train("ordinary", tiny_recipe, tiny_corpus, workspace)
-    planned = {"model.plan_length": True, "model.longest_plan": 30, "search.lengths": 2}
+    planned = {"model.plan_length": True, "model.max_predicted_length": 30, "search.length_candidates": 2}
     train("planned", tiny_recipe.with_changes(planned), tiny_corpus, workspace)
     return workspace
 
@@ -105,7 +105,7 @@ def test_a_run_that_plans_lengths_has_a_tree_beside_the_others(page, here):
     system = open_system(Run(here.runs / "planned"))
     plan = length_plan(system, page.sentences.source)
     assert page.hint.value.endswith(f"with a probability of {plan['probability'].iloc[0]:.2g}.")
-    search = SearchSettings(score="log-prob", beam_size=page.beam.value, lengths=2)
+    search = SearchSettings(score="log-prob", beam_size=page.beam.value, length_candidates=2)
     tree = search_tree(system, page.sentences.source, search, page.sentences.reference)
     assert page.step.max == tree["step"].max()
     page.step.value = 1
@@ -114,7 +114,7 @@ def test_a_run_that_plans_lengths_has_a_tree_beside_the_others(page, here):
 
 
 def test_where_nothing_is_planned_there_is_no_tree_but_its_probability(here, tiny_corpus, tiny_recipe):
-    planned = {"model.plan_length": True, "model.longest_plan": 30, "search.lengths": 1}
+    planned = {"model.plan_length": True, "model.max_predicted_length": 30, "search.length_candidates": 1}
     run = train("nothing", tiny_recipe.with_changes(planned), tiny_corpus, here)
     with torch.no_grad():
         system_of(run).model.length_model.output.bias[0] = 99.0

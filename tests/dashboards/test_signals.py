@@ -13,7 +13,8 @@ from nmtlab.analysis.measure import answers, measure
 from nmtlab.analysis.signals import signals
 from nmtlab.dashboards.dynamics import dynamics_page
 from nmtlab.dashboards.signals import Signals
-from nmtlab.runs.run import Run, open_run
+from nmtlab.runs.listing import open_run
+from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.workspace import Workspace
 

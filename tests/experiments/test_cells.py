@@ -40,25 +40,25 @@ def test_the_recipe_has_the_changes_of_scale_row_system_and_exception_the_last_o
         tiny_recipe,
         {"tied": {}, "fixnorm": {"model.d_ff": 48}},
         seeds=(7,),
-        changes={"tiny": {"model.d_ff": 24, "training.warmup": 5}},
-        exceptions={("ha-en", "fixnorm"): {"training.warmup": 6}},
+        changes={"tiny": {"model.d_ff": 24, "training.warmup_updates": 5}},
+        exceptions={("ha-en", "fixnorm"): {"training.warmup_updates": 6}},
     )
     tied, fixnorm = cells_of(table, "tiny")
-    assert (tied.recipe.model.d_ff, tied.recipe.training.warmup) == (24, 5)
-    assert (fixnorm.recipe.model.d_ff, fixnorm.recipe.training.warmup) == (48, 6)
-    assert fixnorm.run == "tiny.little.d_ff-48.warmup-6.s7"
+    assert (tied.recipe.model.d_ff, tied.recipe.training.warmup_updates) == (24, 5)
+    assert (fixnorm.recipe.model.d_ff, fixnorm.recipe.training.warmup_updates) == (48, 6)
+    assert fixnorm.run == "tiny.little.d_ff-48.warmup_updates-6.s7"
     corpus = fixnorm.recipe.corpus
     assert (corpus.name, corpus.source, corpus.target) == ("tiny", "de", "en")
     assert (fixnorm.recipe.training.seed, fixnorm.recipe.machine.threads, fixnorm.splits) == (7, 1, ("dev",))
 
 
 def test_a_phrase_based_system_keeps_out_of_what_changes_the_others(tmp_path, tiny_recipe):
-    table = little_table(tmp_path, tiny_recipe, changes={"tiny": {"model.d_model": 32, "text.minimum_count": 2}})
+    table = little_table(tmp_path, tiny_recipe, changes={"tiny": {"model.d_model": 32, "text.min_frequency": 2}})
     phrase = tmp_path / "phrase.toml"
     Recipe().with_changes({"model.family": "phrase", "text.segmentation": "word"}).save(phrase)
     system = dataclasses.replace(table.systems[0], name="Moses", recipe=str(phrase), seeded=False)
     (cell,) = cells_of(dataclasses.replace(table, systems=(system,)), "tiny")
-    assert (cell.run, cell.seed, cell.recipe.text.minimum_count) == ("tiny.phrase", None, 1)
+    assert (cell.run, cell.seed, cell.recipe.text.min_frequency) == ("tiny.phrase", None, 1)
 
 
 def test_what_is_left_out_is_no_cell(tmp_path, tiny_recipe):

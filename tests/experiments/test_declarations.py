@@ -128,7 +128,7 @@ def test_the_thesis_sizes_are_those_of_table_3_11_as_its_recipes_have_them(pair,
 def test_warm_ups_and_depths_are_those_of_tables_3_12_and_3_15():
     for scale, shortest in (("thesis", 4000), ("small", 100), ("tiny", 10)):
         cells = [cell for cell in cells_of(find_table("table-3.12"), scale) if cell.seed == 1]
-        warmups = [cell.recipe.training.warmup for cell in cells[:12]]
+        warmups = [cell.recipe.training.warmup_updates for cell in cells[:12]]
         assert warmups == [shortest, 2 * shortest, 4 * shortest] * 4
         assert [cell.recipe.model.init for cell in cells[:12]] == ["xavier"] * 6 + ["small"] * 6
         assert {cell.recipe.model.decoder_layers for cell in cells} == {6}
@@ -145,14 +145,14 @@ def test_a_constant_rate_is_to_the_peak_of_the_warm_up_as_in_the_thesis(name, co
     for scale in scales:
         for cell in cells_of(find_table(name), scale):
             settings = cell.recipe.training
-            peak = settings.rate_scale / (cell.recipe.model.d_model * settings.warmup) ** 0.5
+            peak = settings.lr_scale / (cell.recipe.model.d_model * settings.warmup_updates) ** 0.5
             if cell.column == column:
-                assert settings.constant_rate / peak == pytest.approx(3e-4 * (512 * 8000) ** 0.5, rel=0.06)
+                assert settings.learning_rate / peak == pytest.approx(3e-4 * (512 * 8000) ** 0.5, rel=0.06)
 
 
 def test_a_system_may_differ_otherwise_at_each_scale():
     rates = {
-        scale: {cell.column: cell.recipe.training.rate_scale for cell in cells_of(find_table("table-3.14"), scale)}
+        scale: {cell.column: cell.recipe.training.lr_scale for cell in cells_of(find_table("table-3.14"), scale)}
         for scale in SCALES
     }
     for scale in SCALES:

@@ -16,7 +16,7 @@ from nmtlab.runs.run import Run
 from nmtlab.training.events import Progress
 from nmtlab.workspace import Workspace
 
-DIVERGING = {"training.rate_scale": 1e30, "model.norm": "layer", "model.fixnorm": False}
+DIVERGING = {"training.lr_scale": 1e30, "model.norm": "layer", "model.fixnorm": False}
 
 
 def losses(run: Run) -> list[list[float]]:

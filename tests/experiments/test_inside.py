@@ -37,7 +37,7 @@ def test_trends_of_g_are_those_of_the_analysis(run, tiny_corpus):
 def test_the_size_and_the_noise_of_the_gradient_are_those_of_its_log(run, tiny_corpus):
     logged = run.gradient_norms()
     norms = logged["norm"].to_numpy()
-    after = np.sort(norms[run.recipe.training.warmup :])
+    after = np.sort(norms[run.recipe.training.warmup_updates :])
     median = GRADIENT_NORM.value(run, tiny_corpus)
     assert median == after[(len(after) - 1) // 2]
     parameters = sum(weights.numel() for weights in run.weights()[0].values())

@@ -64,12 +64,14 @@ def test_significance_is_of_the_texts_that_were_found(pair):
 
 
 def test_a_run_that_plans_lengths_is_searched_by_its_own_score(tiny_corpus, tiny_recipe, tmp_path):
-    planned = tiny_recipe.with_changes({"model.plan_length": True, "model.longest_plan": 30, "search.lengths": 2})
+    planned = tiny_recipe.with_changes(
+        {"model.plan_length": True, "model.max_predicted_length": 30, "search.length_candidates": 2}
+    )
     run = train("planned", planned, tiny_corpus, Workspace(tmp_path))
-    own = SearchSettings(score="log-prob", beam_size=2, lengths=2)
+    own = SearchSettings(score="log-prob", beam_size=2, length_candidates=2)
     expected = outcome(run, tiny_corpus, "test", own).iloc[0]["bleu"]
     assert Searched("BLEU", REWARD, gammas=(0.0, 1.0)).value(run, tiny_corpus) == expected
-    alone = outcome(run, tiny_corpus, "test", own.model_copy(update={"lengths": 1})).iloc[0]["bleu"]
+    alone = outcome(run, tiny_corpus, "test", own.model_copy(update={"length_candidates": 1})).iloc[0]["bleu"]
     assert Searched("BLEU", REWARD, gammas=(0.0, 1.0), lengths=1).value(run, tiny_corpus) == alone
     errors = length_errors(planned_lengths(run, tiny_corpus))
     assert PlannedLength("off", "error").value(run, tiny_corpus) == errors["error"]

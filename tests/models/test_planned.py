@@ -24,7 +24,7 @@ from nmtlab.training.losses import Objective
 TYPES = 7
 SOURCE = np.array([[4, 5, 6, EOS], [5, EOS, PAD, PAD]])
 TARGET = np.array([[6, 3, 4, EOS], [5, EOS, PAD, PAD]])
-WIDE = SearchSettings(beam_size=500, lengths=5, extra_length=2)
+WIDE = SearchSettings(beam_size=500, length_candidates=5, extra_length=2)
 
 
 def planned(seed: int = 1, **more):
@@ -127,7 +127,7 @@ def test_the_loss_of_the_length_reaches_the_encoder_if_it_is_to(reaches):
 
 
 def test_a_length_longer_than_can_be_planned_counts_as_the_longest():
-    model = planned(longest_plan=2)
+    model = planned(max_predicted_length=2)
     _, nll = Objective(model, smoothing=0.0)(Pairs.from_arrays(SOURCE[:1], TARGET[:1]))
     assert math.isfinite(nll.item())
     assert model.length_log_probs(model.encode(torch.from_numpy(SOURCE))).shape == (2, 3)
@@ -161,7 +161,7 @@ def test_of_a_length_that_is_told_the_best_is_found_as_by_brute_force(seed):
 @pytest.mark.parametrize("lengths", [1, 2, 5])
 def test_the_best_of_the_most_probable_lengths_is_found_as_by_brute_force(seed, lengths):
     model, sentences = planned(seed), ([4, 6, EOS], [5, EOS])
-    settings = WIDE.model_copy(update={"lengths": lengths})
+    settings = WIDE.model_copy(update={"length_candidates": lengths})
     batch = source_of(*sentences)
     results = planned_search(model, batch, settings, n_best=3)
     for result, sentence in zip(results, sentences, strict=True):
@@ -182,7 +182,7 @@ def test_the_best_of_the_most_probable_lengths_is_found_as_by_brute_force(seed, 
 
 
 def test_what_is_found_is_as_long_at_most_as_what_a_beam_finds():
-    model, settings = planned(), SearchSettings(beam_size=1, lengths=1, extra_length=2)
+    model, settings = planned(), SearchSettings(beam_size=1, length_candidates=1, extra_length=2)
     ordinary = model_that_never_ends()
     with torch.no_grad():
         model.length_model.output.bias.copy_(torch.arange(201.0))  # the longer the likelier
@@ -195,7 +195,7 @@ def test_what_is_found_is_as_long_at_most_as_what_a_beam_finds():
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 def test_a_sentence_is_translated_the_same_in_any_batch(dtype):
     model = planned(3).to(dtype)
-    settings = SearchSettings(beam_size=3, lengths=3)
+    settings = SearchSettings(beam_size=3, length_candidates=3)
     sentences = ([4, 6, 5, 3] * 6 + [EOS], [5, EOS], [6, 6, EOS])
     together = planned_search(model, source_of(*sentences), settings, n_best=2)
     alone = [planned_search(model, torch.tensor([sentence]), settings, n_best=2)[0] for sentence in sentences]
@@ -211,7 +211,7 @@ def test_the_empty_translation_can_be_forbidden():
     model = planned()
     with torch.no_grad():
         model.length_model.output.bias[0] = 50.0
-    settings = SearchSettings(beam_size=2, lengths=2)
+    settings = SearchSettings(beam_size=2, length_candidates=2)
     assert planned_search(model, torch.from_numpy(SOURCE), settings)[0].hypotheses[0].tokens == ()
     forbidden = settings.model_copy(update={"allow_empty": False})
     assert all(own.hypotheses[0].tokens for own in planned_search(model, torch.from_numpy(SOURCE), forbidden))

@@ -3,15 +3,19 @@
 import json
 import math
 import tomllib
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
+import nmtlab
 from nmtlab.errors import RecipeError
 from nmtlab.recipe import Recipe, RnnSettings, TransformerSettings, find_recipe, load_recipe, named_recipe, recipe_names
+from nmtlab.recipe.migrate import SCHEMA, new_name
 
+DATA = Path(nmtlab.__file__).parents[1] / "data"
 SECTIONS = {name: type(section) for name, section in Recipe() if isinstance(section, BaseModel)}
 THESIS = [name for name in recipe_names() if name.startswith("thesis")]
 TABLE_3_13 = {
@@ -80,12 +84,17 @@ def test_the_recurrent_systems_differ_in_what_thesis_3_2_compares_and_are_traine
     assert recipe == base.with_changes({**changes, "about": recipe.about})
     assert subwords.model == recipe.model
     training = recipe.training
-    assert (training.optimiser, training.constant_rate, training.schedule) == ("adadelta", 1.0, "constant")
-    assert (training.loss, training.clip, training.batch_sentences, training.label_smoothing) == ("sum", 5.0, 32, 0.0)
+    assert (training.optimiser, training.learning_rate, training.schedule) == ("adadelta", 1.0, "constant")
+    assert (training.loss_reduction, training.clip_norm, training.batch_sentences, training.label_smoothing) == (
+        "sum",
+        5.0,
+        32,
+        0.0,
+    )
     assert training.validate_every == 0  # dev BLEU after every pass over the text
     assert (recipe.search.beam_size, recipe.search.alpha, recipe.search.replace_unknown) == (12, 0.8, True)
-    assert (recipe.text.segmentation, recipe.text.minimum_count, recipe.text.max_words) == ("word", 5, 50)
-    assert (subwords.text.segmentation, subwords.text.unk_copy_below) == ("bpe", 2)
+    assert (recipe.text.segmentation, recipe.text.min_frequency, recipe.text.max_words) == ("word", 5, 50)
+    assert (subwords.text.segmentation, subwords.text.unk_copy_threshold) == ("bpe", 2)
     assert 2 * subwords.training.max_evaluations == training.max_evaluations  # the copy halves the passes
 
 
@@ -119,11 +128,11 @@ def test_the_recipes_of_the_thesis_have_its_sizes():
         assert (recipe.model.placement, recipe.model.norm, recipe.model.fixnorm) == ("pre", "scale", True)
         assert recipe.model.init == "small"
         training = recipe.training
-        assert (training.batch_tokens, training.warmup, training.rate_scale) == (4096, 8000, 1.0)
-        assert (training.label_smoothing, training.clip) == (0.1, 1.0)
+        assert (training.batch_tokens, training.warmup_updates, training.lr_scale) == (4096, 8000, 1.0)
+        assert (training.label_smoothing, training.clip_norm) == (0.1, 1.0)
         assert (recipe.search.beam_size, recipe.search.alpha) == (4, 0.6)
         assert recipe.text.joint
-        assert recipe.text.mask_target
+        assert recipe.text.target_vocabulary_mask
     shapes = [(m.encoder_layers, m.decoder_layers, m.heads, m.dropout) for m in (large.model, galician.model)]
     assert shapes == [(6, 6, 8, 0.3), (4, 4, 4, 0.4)]
     assert [r.text.vocabulary_size for r in (large, galician)] == [8000, 3000]
@@ -149,7 +158,7 @@ def test_a_described_recipe_explains_every_field_above_it():
         for name, field in section.model_fields.items():
             place = next(i for i, line in enumerate(lines) if line == f"# {field.description}")
             assert lines[place + 1].startswith(f"{name} = ")
-    assert set(tomllib.loads("\n".join(lines))) == {"about", *SECTIONS}
+    assert set(tomllib.loads("\n".join(lines))) == {"schema", "about", *SECTIONS}
 
 
 # Round trips
@@ -167,7 +176,7 @@ def test_a_recipe_comes_back_from_its_file_and_from_its_description(name, writte
 def test_any_value_comes_back(tmp_path_factory, about, rate, gamma, joint, size):
     folder = tmp_path_factory.mktemp("recipe")
     changes = {
-        "about": about, "training.rate_scale": rate, "search.gamma": gamma,
+        "about": about, "training.lr_scale": rate, "search.gamma": gamma,
         "text.joint": joint, "training.seed": size % 2**64,
     }  # fmt: skip
     recipe = Recipe().with_changes(changes)
@@ -210,9 +219,9 @@ def test_a_recipe_is_frozen():
 
 def test_settings_of_the_command_line_are_read_as_toml_values_or_as_plain_words():
     settings = ["model.norm=layer", "model.dropout = 0.25", "text.joint=false", 'corpus.name="a b"', "about=b c"]
-    changed = Recipe().with_settings([*settings, "training.warmup=1_000"])
+    changed = Recipe().with_settings([*settings, "training.warmup_updates=1_000"])
     assert (changed.model.norm, changed.model.dropout, changed.text.joint) == ("layer", 0.25, False)
-    assert (changed.corpus.name, changed.about, changed.training.warmup) == ("a b", "b c", 1000)
+    assert (changed.corpus.name, changed.about, changed.training.warmup_updates) == ("a b", "b c", 1000)
 
 
 def test_changes_leave_the_recipe_as_it_was_and_the_last_one_counts():
@@ -226,6 +235,45 @@ def test_choices_are_checked_together_not_one_by_one():
     assert (changed.model.heads, changed.model.d_model) == (6, 12)
 
 
+# Recipes of earlier versions
+
+
+def test_a_recipe_without_a_schema_is_of_the_first_and_gets_the_names_of_today(written):
+    text = "[text]\nmask_target = false\n\n[training]\nclip = 5.0\nloss = 'sum'\nwarmup = 7\n\n[search]\nlengths = 2\n"
+    recipe = load_recipe(written(text))
+    training = recipe.training
+    assert (training.clip_norm, training.loss_reduction, training.warmup_updates) == (5.0, "sum", 7)
+    assert (recipe.text.target_vocabulary_mask, recipe.search.length_candidates) == (False, 2)
+    assert load_recipe(written(text.replace("warmup", "warmup_updates"))) == recipe
+
+
+@pytest.mark.parametrize("folder", sorted((DATA / "gallery").iterdir()), ids=lambda folder: folder.name)
+def test_every_recipe_of_the_gallery_means_what_it_meant(folder):
+    then = tomllib.loads((folder / "recipe.toml").read_text(encoding="utf-8"))
+    schema = then.pop("schema", 1)
+    recipe = load_recipe(folder / "recipe.toml")
+    for section in ("text", "training", "model", "search"):
+        for name, value in then[section].items():
+            now = (new_name(section, name) or name) if schema == 1 else name
+            assert getattr(getattr(recipe, section), now) == value
+
+
+def test_a_recipe_is_written_with_its_schema_in_which_old_names_are_mistakes(written, tmp_path):
+    Recipe().save(tmp_path / "saved.toml")
+    assert tomllib.loads((tmp_path / "saved.toml").read_text())["schema"] == SCHEMA
+    message = problem(load_recipe, written(f"schema = {SCHEMA}\n[training]\nclip = 5.0\n"))
+    assert message.endswith("training.clip: no such field; it is called training.clip_norm now")
+    message = problem(load_recipe, written("[training]\nclip = 5.0\nclip_norm = 1.0\n"))
+    assert message.endswith("training.clip: no such field; it is called training.clip_norm now")
+    assert problem(Recipe().with_settings, ["training.rate_scale=2"]).endswith("it is called training.lr_scale now")
+
+
+@pytest.mark.parametrize("schema", ["99", "0", "true", "'2'", "1.5", "[]"])
+def test_a_schema_that_is_not_known_is_an_error(schema, written):
+    message = problem(load_recipe, written(f"schema = {schema}\n"))
+    assert "update nmtlab" in message if schema == "99" else f"; write schema = {SCHEMA}" in message
+
+
 # What is wrong is named, and what is right
 
 
@@ -233,7 +281,7 @@ SETTING_ERRORS = {
     "model.norm": "setting 'model.norm': no value; write it as section.field=value",
     "training.norm=scale": "recipe: training.norm: no such field; it belongs at model.norm",
     "norm=scale": "recipe: norm: no such field; it belongs at model.norm",
-    "optimiser.clip=1": "recipe: optimiser.clip: no such field; it belongs at training.clip",
+    "optimiser.clip_norm=1": "recipe: optimiser.clip_norm: no such field; it belongs at training.clip_norm",
     "model.drop_out=0.1": "recipe: model.drop_out: no such field; did you mean model.dropout?",
     "modle.dropout=0.1": "recipe: modle.dropout: no such field; it belongs at model.dropout",
     "machine.zzzzzzzzzzzzzzzzzzzz=1": "recipe: machine.zzzzzzzzzzzzzzzzzzzz: no such field; there are machine.device, "
@@ -248,7 +296,7 @@ SETTING_ERRORS = {
     "model.heads=two": "recipe: model.heads = 'two' is not allowed; input should be a valid integer",
     "model.heads=3": "recipe: model: heads is 3, which does not divide d_model 256; choose a divisor",
     "model.d_model=7": "recipe: model: d_model is 7 but must be even; choose 8",
-    "training.rate_scale=inf": "recipe: training.rate_scale = inf is not allowed; input should be a finite number",
+    "training.lr_scale=inf": "recipe: training.lr_scale = inf is not allowed; input should be a finite number",
     "search.gamma=nan": "recipe: search.gamma = nan is not allowed; input should be a finite number",
     "model.encoder_layers=1000000": "recipe: model.encoder_layers = 1000000 is not allowed; input should be less "
     "than or equal to 1000",
@@ -273,7 +321,7 @@ def test_a_fixed_g_needs_a_scale_norm():
 
 FILE_ERRORS = {
     "[model]\nnrom = 'layer'\n": "model.nrom: no such field; did you mean model.norm?",
-    "[model]\nwarmup = 3\n": "model.warmup: no such field; it belongs at training.warmup",
+    "[model]\nwarmup_updates = 3\n": "model.warmup_updates: no such field; it belongs at training.warmup_updates",
     "[network]\nnorm = 'layer'\n": "network: no such field",
     "[model]\nnorm = 'batch'\n": "model.norm = 'batch' is not allowed; input should be 'layer', 'scale' or 'rms'",
     "[model]\nheads = 3\n": "model: heads is 3, which does not divide d_model 256; choose a divisor",

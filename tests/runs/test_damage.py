@@ -18,9 +18,10 @@ from nmtlab.errors import NmtlabError, RunError
 from nmtlab.recipe import Recipe
 from nmtlab.runs.archive import read_archive, write_archive
 from nmtlab.runs.checkpoint import load_tensors, save_tensors
+from nmtlab.runs.listing import list_runs, open_run, remove_run
 from nmtlab.runs.measures import Question, store_measure
 from nmtlab.runs.pack import pack, unpack
-from nmtlab.runs.run import Run, list_runs, open_run, remove_run
+from nmtlab.runs.run import Run
 from nmtlab.systems import open_system, train
 
 DEEP = "[" * 100_000

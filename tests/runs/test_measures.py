@@ -11,10 +11,11 @@ import pytest
 from full_disk import files_of_at_most
 
 from nmtlab.errors import RunError
+from nmtlab.recipe.migrate import SCHEMA
 from nmtlab.runs.log import append_lines
 from nmtlab.runs.measures import Measure, Question, growing, store_measure, stored_measures
 
-QUESTION = Question("norms.word_norms", {"split": "dev", "sizes": [1, 2]}, 60, {"corpus": "tiny"})
+QUESTION = Question("norms.word_norms", {"split": "dev", "sizes": [1, 2]}, 60, about={"corpus": "tiny"})
 FRAME = pd.DataFrame({"word": ["a", "ä\n", ""], "norm": [0.1, np.nan, -1e300], "rank": [1, 2, 3], "on": [True] * 3})
 
 
@@ -43,7 +44,10 @@ def test_another_tool_reads_answer_and_question(stored):
     table = pq.read_table(stored.path)
     assert table["word"].to_pylist() == FRAME["word"].tolist()
     assert json.loads(table.schema.metadata[b"nmtlab"]) == {
+        "schema": SCHEMA,
         "analysis": "norms.word_norms",
+        "version": 1,
+        "weights": None,
         "arguments": {"split": "dev", "sizes": [1, 2]},
         "checkpoint": 60,
         "about": {"corpus": "tiny"},
@@ -69,7 +73,7 @@ def test_tables_of_other_forms_come_back_too(frame, tmp_path):
 
 def test_the_question_decides_where_the_answer_is_and_its_labels_do_not(tmp_path):
     path = QUESTION.path(tmp_path)
-    same = Question(QUESTION.analysis, {"sizes": [1, 2], "split": "dev"}, 60, {"corpus": "renamed"})
+    same = Question(QUESTION.analysis, {"sizes": [1, 2], "split": "dev"}, 60, about={"corpus": "renamed"})
     assert same.path(tmp_path) == path
     others = [
         Question("norms.norm_bins", QUESTION.arguments, 60),
@@ -77,6 +81,8 @@ def test_the_question_decides_where_the_answer_is_and_its_labels_do_not(tmp_path
         Question(QUESTION.analysis, {"split": "dev"}, 60),
         Question(QUESTION.analysis, QUESTION.arguments, 61),
         Question(QUESTION.analysis, QUESTION.arguments, None),
+        Question(QUESTION.analysis, QUESTION.arguments, 60, weights="a1"),
+        Question(QUESTION.analysis, QUESTION.arguments, 60, version=2),
     ]
     assert len({path, *(other.path(tmp_path) for other in others)}) == 1 + len(others)
 

@@ -18,10 +18,11 @@ import torch
 from nmtlab.errors import CorpusError, NmtlabError, RunError
 from nmtlab.recipe import RnnSettings
 from nmtlab.runs.archive import write_archive
+from nmtlab.runs.listing import list_runs, open_run
 from nmtlab.runs.log import read_log
 from nmtlab.runs.measures import Question, store_measure, stored_measures
 from nmtlab.runs.pack import dev_sentences, pack, unpack
-from nmtlab.runs.run import Run, list_runs, open_run
+from nmtlab.runs.run import Run
 from nmtlab.systems import open_system
 from nmtlab.text.links import gold_links, has_gold_links
 from nmtlab.text.pipeline import Pipeline
@@ -204,7 +205,8 @@ def test_half_precision_weights_load_and_translate(run, tmp_path, tiny_corpus):
     )
     assert packed.lacks == (
         "packed with weights in half precision, it cannot be trained any further; new log-probabilities may differ by "
-        "0.01 from the answers that came with it, which are of the original weights"
+        "0.01 from the answers that came with it, which are of the original weights, digest "
+        f"{run.weights_digest[:12]}"
     )
 
 
@@ -246,7 +248,8 @@ def test_without_weights_a_packed_run_says_what_it_has_instead(run, tmp_path):
     packed = Run(pack(run, tmp_path / "packed"))
     expected = (
         "run 'packed': packed without its model, it can neither translate nor answer new questions; it has its logs, "
-        "its vocabulary and answers to norms.some; ask for one of these, or train its recipe again"
+        f"its vocabulary and answers to norms.some of the original weights, digest {run.weights_digest[:12]}; ask for "
+        "one of these, or train its recipe again"
     )
     for do in (packed.weights, packed.check_model, lambda: open_system(packed)):
         assert refused(do) == expected
@@ -418,4 +421,5 @@ def test_json_of_the_pack_says_by_which_version_it_was_made(run, tmp_path):
     packed = pack(run, tmp_path / "packed")
     noted = json.loads((packed / "packed.json").read_text(encoding="utf-8"))
     assert noted["best_step"] == run.weights()[1]["step"]
-    assert set(noted) == {"nmtlab", "best_step"}
+    assert noted["weights"] == run.weights_digest
+    assert set(noted) == {"nmtlab", "best_step", "weights"}

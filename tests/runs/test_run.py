@@ -19,8 +19,9 @@ import nmtlab
 from nmtlab.errors import CorpusError, NmtlabError, RecipeError, RunError
 from nmtlab.recipe import load_recipe
 from nmtlab.runs.environment import environment
+from nmtlab.runs.listing import list_runs, open_run
 from nmtlab.runs.log import append_lines, read_log
-from nmtlab.runs.run import Run, list_runs, open_run
+from nmtlab.runs.run import Run
 from nmtlab.systems import open_system
 from nmtlab.text.pipeline import Pipeline
 from nmtlab.training.trainer import train

@@ -21,7 +21,7 @@ from nmtlab.text.vocabulary import BOS, EOS, PAD
 TYPES = 9
 SENTENCES = ([4, 5, 6, EOS], [5, EOS])
 SOURCE = torch.tensor([SENTENCES[0], [*SENTENCES[1], PAD, PAD]])
-SETTINGS = SearchSettings(score="log-prob", beam_size=3, lengths=3, extra_length=3)
+SETTINGS = SearchSettings(score="log-prob", beam_size=3, length_candidates=3, extra_length=3)
 
 
 class Slot(NamedTuple):

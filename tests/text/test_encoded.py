@@ -82,7 +82,7 @@ def test_dev_is_taken_whole(pipeline, corpus, tmp_path):
 
 
 def test_rare_types_of_the_copy_are_unk(pipeline, corpus, tmp_path):
-    settings = pipeline.settings.model_copy(update={"unk_copy_below": 30})
+    settings = pipeline.settings.model_copy(update={"unk_copy_threshold": 30})
     doubled = Pipeline.learn(settings, corpus)
     encoded = EncodedCorpus.open(tmp_path, doubled, corpus)
     pairs = kept(corpus)
@@ -102,7 +102,7 @@ def test_rare_types_of_the_copy_are_unk(pipeline, corpus, tmp_path):
 
 
 def test_dev_has_no_copy(corpus, tmp_path):
-    doubled = Pipeline.learn(WORDS.model_copy(update={"unk_copy_below": 30}), corpus)
+    doubled = Pipeline.learn(WORDS.model_copy(update={"unk_copy_threshold": 30}), corpus)
     assert len(EncodedCorpus.open(tmp_path, doubled, corpus, split="dev")) == corpus.count("dev")
 
 

@@ -21,7 +21,7 @@ SETTINGS = {
     "joint bpe": TextSettings(segmentation="bpe", vocabulary_size=90),
     "separate bpe": TextSettings(segmentation="bpe", vocabulary_size=60, joint=False),
     "joint unigram": TextSettings(segmentation="unigram", vocabulary_size=80),
-    "words": TextSettings(segmentation="word", vocabulary_size=0, joint=False, minimum_count=3),
+    "words": TextSettings(segmentation="word", vocabulary_size=0, joint=False, min_frequency=3),
     "joint words": TextSettings(segmentation="word", vocabulary_size=40),
     "true-cased words": TextSettings(segmentation="word", vocabulary_size=50, joint=False, truecase=True),
 }
@@ -212,7 +212,7 @@ def test_targets_never_seen_in_training_are_masked(name, corpus, learned):
 
 
 def test_without_a_mask_all_but_padding_and_bos_are_allowed(corpus):
-    pipeline = Pipeline.learn(SETTINGS["joint bpe"].model_copy(update={"mask_target": False}), corpus)
+    pipeline = Pipeline.learn(SETTINGS["joint bpe"].model_copy(update={"target_vocabulary_mask": False}), corpus)
     assert np.flatnonzero(~pipeline.target_allowed).tolist() == [PAD, BOS]
 
 
@@ -261,7 +261,7 @@ def test_a_vocabulary_that_fits_no_subwords_is_refused(corpus):
     ("change", "message"),
     [
         ({"vocabulary_size": 4}, r"^text\.vocabulary_size = 4: no place for words .*; set it to 5 at least, or to 0"),
-        ({"minimum_count": 10_000}, r"^text\.minimum_count = 10000: no word .*; set it to \d+ at most"),
+        ({"min_frequency": 10_000}, r"^text\.min_frequency = 10000: no word .*; set it to \d+ at most"),
     ],
 )
 def test_settings_that_leave_no_word_are_refused(change, message, corpus):

@@ -20,7 +20,7 @@ def test_the_most_frequent_types_are_kept():
 
 
 def test_types_seen_too_seldom_are_dropped():
-    assert most_frequent(WORDS, minimum_count=2) == ["the", "a", "cat"]
+    assert most_frequent(WORDS, min_frequency=2) == ["the", "a", "cat"]
 
 
 def test_the_special_types_come_first():

@@ -45,9 +45,9 @@ def test_nothing_is_trained_or_written(tiny_corpus, tiny_recipe, tmp_path, monke
 
 
 def test_a_recurrent_recipes_plan_counts_passes_over_the_text(tiny_corpus):
-    recipe = named_recipe("fixnorm-lex").with_changes({"model.d_model": 16, "text.minimum_count": 1})
+    recipe = named_recipe("fixnorm-lex").with_changes({"model.d_model": 16, "text.min_frequency": 1})
     estimate = plan(recipe, tiny_corpus)
     assert estimate.updates == pytest.approx(30 * 300 / 32, rel=0.15)
     assert estimate.epochs == pytest.approx(30, rel=0.15)
-    copied = recipe.with_changes({"text.unk_copy_below": 2})
+    copied = recipe.with_changes({"text.unk_copy_threshold": 2})
     assert plan(copied, tiny_corpus).updates == pytest.approx(2 * estimate.updates, rel=0.1)

@@ -18,7 +18,7 @@ from nmtlab.training.trainer import train
 from nmtlab.training.validation import text_perplexity
 from nmtlab.workspace import Workspace
 
-PLANNED = {"model.plan_length": True, "model.longest_plan": 40, "search.lengths": 2}
+PLANNED = {"model.plan_length": True, "model.max_predicted_length": 40, "search.length_candidates": 2}
 
 
 @pytest.fixture(scope="module")

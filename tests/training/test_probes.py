@@ -72,6 +72,6 @@ def test_the_gradients_norm_is_measured_before_clipping(trained, tiny_corpus, ti
     from nmtlab.training.trainer import train
 
     whole, _ = trained
-    clipped = train("clipped", tiny_recipe.with_changes({"training.clip": 1e-3}), tiny_corpus, workspace)
+    clipped = train("clipped", tiny_recipe.with_changes({"training.clip_norm": 1e-3}), tiny_corpus, workspace)
     assert clipped.gradient_norms()["norm"][0] == whole.gradient_norms()["norm"][0]
     assert (clipped.gradient_norms()["norm"] > 1e-3).all()

@@ -14,7 +14,7 @@ from nmtlab.training.losses import Objective
 from nmtlab.training.prepare import model_for
 from nmtlab.training.trainer import train
 
-SMALL = ["text.minimum_count=1", "model.d_model=16", "training.max_evaluations=2", "machine.threads=1",
+SMALL = ["text.min_frequency=1", "model.d_model=16", "training.max_evaluations=2", "machine.threads=1",
          "machine.device=cpu", "search.beam_size=2"]  # fmt: skip
 EXACT = ["step", "loss", "perplexity", "gradient_norm", "rate"]
 
@@ -72,7 +72,9 @@ def test_a_stopped_training_with_adadelta_resumes_with_the_same_losses(tiny_corp
 def test_a_summed_loss_has_the_gradient_of_all_tokens(tiny_corpus, recipe, workspace):
     norms = {}
     for loss in ("sum", "mean"):
-        changed = recipe.with_changes({"training.loss": loss, "training.max_evaluations": 1, "training.clip": 1e9})
+        changed = recipe.with_changes(
+            {"training.loss_reduction": loss, "training.max_evaluations": 1, "training.clip_norm": 1e9}
+        )
         run = train(loss, changed, tiny_corpus, workspace)
         norms[loss] = run.gradient_norms()["norm"].iloc[0]
     batches = Batches(EncodedCorpus.open(workspace.cache, run.pipeline, tiny_corpus), 4096, seed=1, most_rows=32)

@@ -135,7 +135,7 @@ def test_a_run_can_be_written_by_one_process_only(trained):
 
 def test_a_loss_that_is_not_finite_ends_the_run_as_diverged(tiny_corpus, tiny_recipe, workspace):
     recipe = tiny_recipe.with_changes(
-        {"training.rate_scale": 1e30, "training.validate_every": 10, "model.norm": "layer", "model.fixnorm": False}
+        {"training.lr_scale": 1e30, "training.validate_every": 10, "model.norm": "layer", "model.fixnorm": False}
     )
     run = train("diverged", recipe, tiny_corpus, workspace)
     assert run.status == "diverged"

@@ -10,8 +10,8 @@ from nmtlab.training.schedules import Schedule
 D = 512
 
 
-def schedule(kind: str = "inverse-sqrt", warmup: int = 8000, **more) -> Schedule:
-    return Schedule(TrainingSettings(schedule=kind, warmup=warmup, **more), D)
+def schedule(kind: str = "inverse-sqrt", warmup_updates: int = 8000, **more) -> Schedule:
+    return Schedule(TrainingSettings(schedule=kind, warmup_updates=warmup_updates, **more), D)
 
 
 def after(made: Schedule, scores: list[float], every: int = 10, start: int = 0) -> list[float]:
@@ -23,11 +23,11 @@ def after(made: Schedule, scores: list[float], every: int = 10, start: int = 0) 
     return factors
 
 
-@pytest.mark.parametrize("rate_scale", [1.0, 2.0])
+@pytest.mark.parametrize("lr_scale", [1.0, 2.0])
 @pytest.mark.parametrize("update", [1, 100, 7999, 8000, 8001, 100_000])
-def test_inverse_sqrt_is_equation_3_8(update, rate_scale):
-    expected = rate_scale * 512**-0.5 * min(update**-0.5, update * 8000**-1.5)
-    assert schedule(rate_scale=rate_scale).rate(update) == pytest.approx(expected)
+def test_inverse_sqrt_is_equation_3_8(update, lr_scale):
+    expected = lr_scale * 512**-0.5 * min(update**-0.5, update * 8000**-1.5)
+    assert schedule(lr_scale=lr_scale).rate(update) == pytest.approx(expected)
 
 
 def test_the_rate_rises_linearly_to_its_peak_at_warmup_and_then_falls():
@@ -40,9 +40,9 @@ def test_the_rate_rises_linearly_to_its_peak_at_warmup_and_then_falls():
 
 
 def test_inverse_sqrt_takes_no_notice_of_dev_bleu():
-    made = schedule(warmup=5)
+    made = schedule(warmup_updates=5)
     assert after(made, [1.0] * 9) == [1.0] * 9
-    assert made.rate(100) == schedule(warmup=5).rate(100)
+    assert made.rate(100) == schedule(warmup_updates=5).rate(100)
 
 
 def test_validation_decay_has_the_same_warmup_and_then_stays():
@@ -53,7 +53,7 @@ def test_validation_decay_has_the_same_warmup_and_then_stays():
 
 
 def test_validation_decay_decays_after_three_evaluations_without_improvement_and_then_at_each():
-    made = schedule("validation-decay", warmup=5)
+    made = schedule("validation-decay", warmup_updates=5)
     factors = after(made, [10, 9, 10, 8, 9, 7, 11, 10, 10, 10])
     expected = [1, 1, 1, 0.8, 0.8**2, 0.8**3, 0.8**3, 0.8**3, 0.8**3, 0.8**4]
     assert factors == pytest.approx(expected)
@@ -61,25 +61,25 @@ def test_validation_decay_decays_after_three_evaluations_without_improvement_and
 
 
 def test_an_equal_score_is_no_improvement():
-    made = schedule("validation-decay", warmup=5)
+    made = schedule("validation-decay", warmup_updates=5)
     assert after(made, [10, 10, 10, 10]) == pytest.approx([1, 1, 1, 0.8])
 
 
 def test_validation_decay_never_decays_during_warmup():
-    made = schedule("validation-decay", warmup=50)
+    made = schedule("validation-decay", warmup_updates=50)
     # Evaluations at 10, 20 ... 70 without improvement after the first: the fourth is at 40.
     assert after(made, [10] * 7) == pytest.approx([1, 1, 1, 1, 0.8, 0.8**2, 0.8**3])
 
 
 def test_no_warmup_is_constant_and_decays_from_the_start():
-    made = schedule("no-warmup", warmup=1000)
+    made = schedule("no-warmup", warmup_updates=1000)
     assert [made.rate(update) for update in (1, 10, 5000)] == [3e-4] * 3
     assert after(made, [10] * 5) == pytest.approx([1, 1, 1, 0.8, 0.8**2])
     assert made.rate(51) == pytest.approx(3e-4 * 0.8**2)
 
 
 def test_training_stops_when_dev_bleu_has_not_improved_for_long_enough():
-    made = schedule(patience=3, warmup=5)
+    made = schedule(patience=3, warmup_updates=5)
     stops = []
     for number, bleu in enumerate([10, 9, 11, 11, 10, 9], start=1):
         made.evaluated(number * 10, bleu)
@@ -90,7 +90,7 @@ def test_training_stops_when_dev_bleu_has_not_improved_for_long_enough():
 
 @pytest.mark.parametrize("kind", ["validation-decay", "no-warmup"])
 def test_training_stops_when_the_rate_has_decayed_away(kind):
-    made = schedule(kind, warmup=5, patience=1000, minimum_rate=1e-4)
+    made = schedule(kind, warmup_updates=5, patience=1000, min_learning_rate=1e-4)
     rates = []
     for number in range(1, 100):
         made.evaluated(number * 10, 10.0)
@@ -102,8 +102,8 @@ def test_training_stops_when_the_rate_has_decayed_away(kind):
 
 def test_the_small_rates_of_warmup_do_not_stop_training():
     for kind in ("inverse-sqrt", "validation-decay"):
-        made = schedule(kind, warmup=100_000)
-        assert made.rate(1) < made.settings.minimum_rate
+        made = schedule(kind, warmup_updates=100_000)
+        assert made.rate(1) < made.settings.min_learning_rate
         assert not any(made.exhausted(update) for update in range(100))
 
 
