@@ -12,8 +12,9 @@ from torch import Tensor
 
 from nmtlab.alignment.table import LexicalTable
 from nmtlab.models.build import build_model
-from nmtlab.models.interface import InnerProduct, Pairs, Step, Sublayer, TranslationModel
+from nmtlab.models.interface import InnerProduct, Step, Sublayer, TranslationModel
 from nmtlab.recipe import RnnSettings, SearchSettings, TextSettings, TransformerSettings
+from nmtlab.text.batch import Batch
 from nmtlab.text.pipeline import Pipeline, Side
 from nmtlab.text.tokenizers import Words
 from nmtlab.text.vocabulary import EOS, PAD, Vocabulary
@@ -69,7 +70,7 @@ class HandMadeModel(TranslationModel):
         self.output_types = torch.arange(EOS, EOS + len(word.rows))
         self.word, self.lexical = word, lexicon
 
-    def forward(self, pairs: Pairs) -> Tensor:
+    def forward(self, pairs: Batch) -> Tensor:
         states = self.word.states[pairs.target_input]
         if self.lexical is not None:
             first = self.lexical.states[pairs.source[:, :1]]

@@ -11,9 +11,10 @@ from torch import Tensor
 
 from nmtlab.analysis.checks import check_has_decoder
 from nmtlab.errors import NmtlabError
-from nmtlab.models.interface import Pairs, TranslationModel
+from nmtlab.models.interface import TranslationModel, on_device
 from nmtlab.runs.run import Run
 from nmtlab.systems import open_system
+from nmtlab.text.batch import batch_of
 from nmtlab.text.batches import pad
 from nmtlab.text.pipeline import Side
 from nmtlab.text.vocabulary import EOS, SPECIALS, UNK
@@ -66,4 +67,4 @@ def forced_states(model: TranslationModel, source: Sequence[Sequence[int]], targ
             lengths are planned, knows how many there are.
     """
     with torch.inference_mode():
-        return model(Pairs.from_arrays(pad(source), pad(target), model.output_types.device))
+        return model(on_device(batch_of(pad(source), pad(target)), model.output_types.device))

@@ -12,9 +12,10 @@ from nmtlab.analysis.checks import check_languages
 from nmtlab.analysis.measure import answers, versioned
 from nmtlab.errors import RunError
 from nmtlab.models.build import load_weights
-from nmtlab.models.interface import Pairs, TranslationModel
+from nmtlab.models.interface import TranslationModel, on_device
 from nmtlab.runs.measures import Measure
 from nmtlab.runs.run import Run
+from nmtlab.text.batch import Batch, batch_of
 from nmtlab.text.batches import pad
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.vocabulary import PAD
@@ -96,10 +97,10 @@ def _weights(run: Run, update: int) -> Mapping[str, Tensor]:
     )
 
 
-def _pairs(run: Run, lines: list[tuple[str, str]]) -> Pairs:
+def _pairs(run: Run, lines: list[tuple[str, str]]) -> Batch:
     pipeline = run.pipeline
     source = pad([pipeline.source_ids(source) for source, _ in lines])
-    return Pairs.from_arrays(source, pad([pipeline.target_ids(target) for _, target in lines]))
+    return on_device(batch_of(source, pad([pipeline.target_ids(target) for _, target in lines])))
 
 
 @contextmanager

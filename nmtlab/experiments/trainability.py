@@ -17,9 +17,10 @@ import torch
 from nmtlab.device import choose_device
 from nmtlab.errors import NmtlabError
 from nmtlab.experiments.stored import RESULTS
-from nmtlab.models.interface import Pairs
+from nmtlab.models.interface import on_device
 from nmtlab.recipe import Recipe
-from nmtlab.text.batches import Batch, Batches
+from nmtlab.text.batch import Batch
+from nmtlab.text.batches import Batches
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.encoded import EncodedCorpus
 from nmtlab.text.pipeline import Pipeline
@@ -132,7 +133,7 @@ def _outcome(
         group["lr"] = point.rate
     losses, first = [], math.nan
     for batch in islice(_endless(encoded, settings.batch_tokens, point.seed), updates):
-        loss, nll = objective(Pairs.from_arrays(batch.source, batch.target, device))
+        loss, nll = objective(on_device(batch, device))
         (loss / batch.target_tokens).backward()
         norm = torch.nn.utils.clip_grad_norm_(parameters, settings.clip_norm).item()
         first = norm if not losses else first
@@ -145,7 +146,7 @@ def _outcome(
     return Outcome(point, "alive" if last < unigram - MARGIN else "dead", updates, last, unigram, first)
 
 
-def _endless(encoded: EncodedCorpus, batch_tokens: int, seed: int) -> Iterator[Batch]:
+def _endless(encoded: EncodedCorpus, batch_tokens: int, seed: int) -> Iterator[Batch[np.ndarray]]:
     batches = Batches(encoded, batch_tokens, seed)
     for epoch in count():
         yield from batches.epoch(epoch)

@@ -5,38 +5,19 @@ C columns of the output: the allowed types, `output_types[c]` being the type of 
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from nmtlab.text.vocabulary import BOS, PAD, UNK
+from nmtlab.text.batch import Batch
+from nmtlab.text.vocabulary import PAD, UNK
 
 
-@dataclass(frozen=True)
-class Pairs:
-    """A batch of sentence pairs as tensors.
-
-    Args:
-        source: (B, S) ids, ended by EOS, padded.
-        target_input: (B, T) ids, BOS and all words.
-        target: (B, T) ids, all words and EOS, padded.
-    """
-
-    source: Tensor
-    target_input: Tensor
-    target: Tensor
-
-    @classmethod
-    def from_arrays(cls, source: np.ndarray, target: np.ndarray, device: torch.device | str = "cpu") -> "Pairs":
-        """Make a batch of padded arrays, (B, S) and (B, T), the target ended by EOS."""
-        target_input = np.roll(target, 1, axis=1)
-        target_input[:, 0] = BOS
-        target_input[target == PAD] = PAD
-        source, target_input, target = (torch.from_numpy(ids).to(device) for ids in (source, target_input, target))
-        return cls(source, target_input, target)
+def on_device(batch: Batch[np.ndarray], device: torch.device | str = "cpu") -> Batch[Tensor]:
+    """Return a batch of arrays as tensors of a device."""
+    return batch.map(lambda values: torch.from_numpy(values).to(device))
 
 
 class State(Protocol):
@@ -144,11 +125,11 @@ class TranslationModel(nn.Module, Searchable):
     """A model of p(target | source)."""
 
     @abstractmethod
-    def forward(self, pairs: Pairs, memory: Any = None) -> Tensor:
+    def forward(self, batch: Batch[Tensor], memory: Any = None) -> Tensor:
         """Return the decoder's states where tokens are predicted, see `predicted`, row by row: (tokens, D).
 
         Args:
-            pairs: a batch.
+            batch: of sentence pairs.
             memory: of its source, where it is known already.
         """
 

@@ -12,11 +12,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from nmtlab.models.interface import InnerProduct, Pairs, Record, Step, Sublayer, TranslationModel
+from nmtlab.models.interface import InnerProduct, Record, Step, Sublayer, TranslationModel
 from nmtlab.nn.embeddings import WordEmbedding
 from nmtlab.nn.global_attention import GlobalAttention
 from nmtlab.nn.lexical import TABLE_EPSILON, LexicalModule, TranslationTable, at_length
 from nmtlab.nn.recurrent import Cell, CellState, SequenceDropout, Stack
+from nmtlab.text.batch import Batch
 from nmtlab.text.vocabulary import EOS, PAD
 
 
@@ -179,9 +180,9 @@ class RecurrentModel(TranslationModel):
         log_probs = self.output(read).log_softmax(-1)
         return Step(log_probs, state, Record(weights[None, :, :, None]) if record else None)
 
-    def forward(self, pairs: Pairs, memory: tuple[Memory, list[CellState]] | None = None) -> Tensor:
-        state = self.start(memory or self.encode(pairs.source))
-        projected = self._project(pairs.target_input).split(1, dim=1)
+    def forward(self, batch: Batch[Tensor], memory: tuple[Memory, list[CellState]] | None = None) -> Tensor:
+        state = self.start(memory or self.encode(batch.source))
+        projected = self._project(batch.target_input).split(1, dim=1)
         dropped = zip(*(self.dropout.masks(state.h_tilde, len(projected)) for _ in self.cells), strict=True)
         recurrent = [self.dropout.recurrent_mask(state.h_tilde) for _ in self.cells]
         h_tilde, weights = [], []
@@ -189,7 +190,7 @@ class RecurrentModel(TranslationModel):
             state, attended = self._advance(state, sums, masks, recurrent)
             h_tilde.append(state.h_tilde)
             weights.append(attended)
-        kept = pairs.target != PAD
+        kept = batch.target != PAD
         attended = self._attended(torch.cat(weights, dim=1), state.memory)
         return self._read(torch.cat(h_tilde, dim=1)[kept], attended if attended is None else attended[kept])
 

@@ -10,13 +10,14 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from nmtlab.models.interface import InnerProduct, Pairs, Record, Step, Sublayer, TranslationModel
+from nmtlab.models.interface import InnerProduct, Record, Step, Sublayer, TranslationModel
 from nmtlab.nn.attention import MultiHeadAttention
 from nmtlab.nn.dropout import Dropout
 from nmtlab.nn.embeddings import WordEmbedding
 from nmtlab.nn.feed_forward import FeedForward
 from nmtlab.nn.output import OutputLayer
 from nmtlab.nn.positions import sinusoids
+from nmtlab.text.batch import Batch
 from nmtlab.text.vocabulary import PAD
 
 KeysValues = tuple[Tensor, Tensor]
@@ -181,12 +182,12 @@ class Transformer(TranslationModel):
             x = layer(x, mask)
         return Memory(self.encoder_norm(x), mask)
 
-    def forward(self, pairs: Pairs, memory: Memory | None = None) -> Tensor:
-        memory = memory or self.encode(pairs.source)
-        x = self._embed(self.target_embedding, pairs.target_input, language=1, where=self._positions(pairs.target))
+    def forward(self, batch: Batch[Tensor], memory: Memory | None = None) -> Tensor:
+        memory = memory or self.encode(batch.source)
+        x = self._embed(self.target_embedding, batch.target_input, language=1, where=self._positions(batch.target))
         for layer in self.decoder:
             x = layer(x, memory.states, memory.mask)
-        return self.decoder_norm(x[self.predicted(pairs.target)])
+        return self.decoder_norm(x[self.predicted(batch.target)])
 
     def output(self, states: Tensor) -> Tensor:
         return self.output_layer(states, self._output_rows())

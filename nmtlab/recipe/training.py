@@ -19,8 +19,11 @@ class TrainingSettings(Section):
     batch_sentences: int = Field(0, ge=0)
     """Most sentences in a batch (0: as many as its tokens allow; 32 in thesis 3.2)."""
 
+    accumulate: int = Field(1, ge=1, le=100_000)
+    """Batches whose gradients are added up to one update; the last update of a pass over the text may have fewer."""
+
     loss_reduction: Literal["mean", "sum"] = "mean"
-    """Over the target tokens of a batch; with sum, the gradient is clipped as the sum's (thesis 3.2.5.3)."""
+    """Over the target tokens of an update; with sum, the gradient is clipped as the sum's (thesis 3.2.5.3)."""
 
     label_smoothing: float = Field(0.1, ge=0, lt=1)
     """Probability spread evenly over the allowed types, the right one included."""

@@ -5,36 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from nmtlab.text.batch import Batch, batch_of
 from nmtlab.text.encoded import EncodedCorpus
 from nmtlab.text.vocabulary import PAD
-
-
-@dataclass(frozen=True, eq=False)
-class Batch:
-    """Sentence pairs that are trained on together.
-
-    Args:
-        source: `(rows, source_length)` int64 ids, each row ending with EOS and filled up with PAD.
-        target: `(rows, target_length)` int64 ids, the same way.
-    """
-
-    source: np.ndarray
-    target: np.ndarray
-
-    @property
-    def rows(self) -> int:
-        """Number of sentence pairs."""
-        return len(self.source)
-
-    @property
-    def source_tokens(self) -> int:
-        """Number of source tokens, EOS included, padding not."""
-        return int(np.count_nonzero(self.source != PAD))
-
-    @property
-    def target_tokens(self) -> int:
-        """Number of target tokens, EOS included, padding not."""
-        return int(np.count_nonzero(self.target != PAD))
 
 
 @dataclass(frozen=True)
@@ -62,7 +35,7 @@ class Batches:
         """Return the number of batches of an epoch."""
         return sum(1 for _ in self._groups(number))
 
-    def epoch(self, number: int, start: int = 0) -> Iterator[Batch]:
+    def epoch(self, number: int, start: int = 0) -> Iterator[Batch[np.ndarray]]:
         """Yield the batches of an epoch, each pair in one of them.
 
         Args:
@@ -71,7 +44,16 @@ class Batches:
         """
         for place, pairs in enumerate(self._groups(number)):
             if place >= start:
-                yield Batch(self.encoded.source_side.padded(pairs), self.encoded.target_side.padded(pairs))
+                yield self._batch(pairs)
+
+    def _batch(self, pairs: np.ndarray) -> Batch[np.ndarray]:
+        encoded = self.encoded
+        return batch_of(
+            encoded.source_side.padded(pairs),
+            encoded.target_side.padded(pairs),
+            source_language=encoded.source_language,
+            target_language=encoded.target_language,
+        )
 
     def _groups(self, number: int) -> Iterator[np.ndarray]:
         random = np.random.Generator(np.random.PCG64DXSM([self.seed, number]))

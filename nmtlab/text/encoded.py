@@ -4,7 +4,7 @@ import os
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from itertools import chain
 from pathlib import Path
@@ -62,11 +62,14 @@ class EncodedCorpus:
         source_side: the source sentences.
         target_side: their translations.
         left_out: how many pairs of the text are not among them, by reason.
+        source_language, target_language: codes of the direction.
     """
 
     source_side: EncodedSide
     target_side: EncodedSide
     left_out: dict[str, int]
+    source_language: str = ""
+    target_language: str = ""
 
     @classmethod
     def open(
@@ -95,7 +98,8 @@ class EncodedCorpus:
         direction = f"{corpus.source}-{corpus.target}"
         content = f"{_FORM} {split} {direction} {pipeline.checksum()} {corpus.checksum()}"
         folder = cache_folder / sha256(content.encode()).hexdigest()[:32]
-        return _read(folder) or _build(folder, pipeline, corpus, split, on_progress or (lambda pairs: None))
+        read = _read(folder) or _build(folder, pipeline, corpus, split, on_progress or (lambda pairs: None))
+        return replace(read, source_language=corpus.source, target_language=corpus.target)
 
     def __len__(self) -> int:
         return len(self.source_lengths)

@@ -4,8 +4,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from nmtlab.models.interface import Pairs, TranslationModel
+from nmtlab.models.interface import TranslationModel
 from nmtlab.nn.once import check_first_derivative
+from nmtlab.text.batch import Batch
 from nmtlab.text.vocabulary import PAD
 
 NO_LENGTH = -1
@@ -30,15 +31,15 @@ class Objective(nn.Module):
         self.model = model
         self.smoothing = smoothing
 
-    def forward(self, pairs: Pairs) -> tuple[Tensor, Tensor]:
+    def forward(self, batch: Batch[Tensor]) -> tuple[Tensor, Tensor]:
         """Return the smoothed loss and the negative log-likelihood, both summed over the target's tokens."""
-        memory = self.model.encode(pairs.source) if self.model.plans_length else None
-        logits = self.model.output(self.model(pairs, memory))
-        said = self.model.predicted(pairs.target)
-        loss, nll = cross_entropy(logits.float(), self.model.columns(pairs.target[said]), self.smoothing)
+        memory = self.model.encode(batch.source) if self.model.plans_length else None
+        logits = self.model.output(self.model(batch, memory))
+        said = self.model.predicted(batch.target)
+        loss, nll = cross_entropy(logits.float(), self.model.columns(batch.target[said]), self.smoothing)
         if memory is None:
             return loss, nll
-        length = said.sum(1).masked_fill((pairs.target == PAD).all(1), NO_LENGTH)
+        length = said.sum(1).masked_fill((batch.target == PAD).all(1), NO_LENGTH)
         length_nll = length_loss(self.model.length_log_probs(memory).float(), length)
         return loss + length_nll, nll + length_nll.detach()
 

@@ -5,13 +5,11 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TypeVar
 
-import numpy as np
 import torch
 import torch.distributed as distributed
 from torch import Tensor
 
-from nmtlab.text.batches import Batch
-from nmtlab.text.vocabulary import PAD
+from nmtlab.text.batch import A, Batch
 
 T = TypeVar("T")
 
@@ -47,13 +45,13 @@ class Group:
         """Whether this process writes the run."""
         return self.rank == 0
 
-    def share(self, batch: Batch) -> Batch:
+    def share(self, batch: Batch[A]) -> Batch[A]:
         """Return this process's rows of a batch; one without any takes a row that has no target tokens."""
         if self.size == 1:
             return batch
-        if self.rank >= len(batch.source):
-            return Batch(batch.source[:1], np.full_like(batch.target[:1], PAD))
-        return Batch(batch.source[self.rank :: self.size], batch.target[self.rank :: self.size])
+        if self.rank >= batch.rows:
+            return batch.cut(slice(1)).without_targets()
+        return batch.cut(slice(self.rank, None, self.size))
 
     def sum(self, values: Tensor) -> Tensor:
         """Return the sum of a tensor over the processes."""

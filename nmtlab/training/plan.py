@@ -64,11 +64,12 @@ def plan(recipe: Recipe, corpus: ParallelCorpus) -> Plan:
     padded = 2 * settings.batch_tokens
     if settings.batch_sentences:
         padded = min(padded, settings.batch_sentences * tokens / (copies * pairs * _FILLED))
+    padded *= settings.accumulate
     updates = (settings.validate_every or math.ceil(tokens / (padded * _FILLED))) * settings.max_evaluations
     operations = updates * update_operations(model, padded / 2, padded / 2)
     seconds = operations / (_matrix_speed(recipe) * _EFFICIENCY) * (1 + _VALIDATION_SHARE)
     inner = recipe.model.d_ff if recipe.model.family == "transformer" else 4 * recipe.model.d_model
-    activations = 4 * padded * (30 * recipe.model.d_model + types[1] / 2 + 4 * inner)
+    activations = 4 * (padded / settings.accumulate) * (30 * recipe.model.d_model + types[1] / 2 + 4 * inner)
     return Plan(
         pairs=pairs,
         tokens=tokens,

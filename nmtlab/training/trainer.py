@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -15,11 +16,12 @@ from torch.nn.parallel import DistributedDataParallel
 from nmtlab.device import choose_device
 from nmtlab.errors import RunError
 from nmtlab.models.build import load_weights
-from nmtlab.models.interface import Pairs, TranslationModel
+from nmtlab.models.interface import TranslationModel, on_device
 from nmtlab.recipe import MachineSettings, Recipe
 from nmtlab.runs.environment import environment
 from nmtlab.runs.run import Run
-from nmtlab.text.batches import Batch, Batches
+from nmtlab.text.batch import Batch
+from nmtlab.text.batches import Batches
 from nmtlab.text.checked import DevText, checked_corpus
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.encoded import EncodedCorpus
@@ -159,7 +161,8 @@ class Trainer:
     @property
     def updates(self) -> int:
         """Most updates that this training may make; an estimate where it is passes over the text that count."""
-        return (self.settings.validate_every or self.epoch_batches) * self.settings.max_evaluations
+        epoch_updates = math.ceil(self.epoch_batches / self.settings.accumulate)
+        return (self.settings.validate_every or epoch_updates) * self.settings.max_evaluations
 
     @property
     def seconds(self) -> float:
@@ -179,7 +182,7 @@ class Trainer:
             if self.group.tell(should_stop()):
                 status = "stopped"
                 break
-            self._update(self._next_batch())
+            self._update(self._next_batches())
             validates = self._validates()
             if (self.step % LOG_EVERY == 0 or validates) and not self._report(on_event):
                 status = "diverged"
@@ -239,32 +242,46 @@ class Trainer:
             return self.step % self.settings.validate_every == 0
         return self.batch == self.epoch_batches
 
-    def _next_batch(self) -> Batch:
-        batch = next(self.stream, None)
-        if batch is None:
+    def _next_batches(self) -> list[Batch[np.ndarray]]:
+        """Return the batches of an update, as many as are accumulated; fewer at the end of a pass over the text."""
+        batches = list(islice(self.stream, self.settings.accumulate))
+        if not batches:
             self.epoch, self.batch = self.epoch + 1, 0
             self.stream = self.batches.epoch(self.epoch)
             self.epoch_batches = self.batches.count(self.epoch)
-            batch = next(self.stream)
-        self.batch += 1
-        return batch
+            batches = list(islice(self.stream, self.settings.accumulate))
+        self.batch += len(batches)
+        return batches
 
-    def _update(self, batch: Batch) -> None:
+    def _update(self, batches: Sequence[Batch[np.ndarray]]) -> None:
         self.step += 1
         torch.manual_seed(step_seed(self.settings.seed, self.step, self.group.rank))
-        share = self.group.share(batch)
-        pairs = _word_dropout(Pairs.from_arrays(share.source, share.target, self.device), self.settings.word_dropout)
-        with self._precision():
-            loss, nll = self.objective(pairs)
-        # DistributedDataParallel takes the mean over processes; every token is to count the same.
-        tokens = batch.target_tokens if self.settings.loss_reduction == "mean" else 1
-        (loss * (self.group.size / tokens)).backward()
+        tokens = sum(batch.counted_tokens for batch in batches) if self.settings.loss_reduction == "mean" else 1
+        losses = []
+        for place, batch in enumerate(batches, start=1):
+            with self._apart(place < len(batches)):
+                losses.append(self._backward(batch, tokens))
         norm = torch.nn.utils.clip_grad_norm_(self.parameters.values(), self.settings.clip_norm)
         for parameters in self.optimiser.param_groups:
             parameters["lr"] = self.schedule.rate(self.step)
         self.optimiser.step()
         self.optimiser.zero_grad(set_to_none=True)
-        self.recent.append(_Update(loss.detach(), nll.detach(), norm, batch.source_tokens, batch.target_tokens))
+        sums = torch.stack(losses).sum(0)
+        sizes = (sum(getattr(batch, side) for batch in batches) for side in ("source_tokens", "target_tokens"))
+        self.recent.append(_Update(*sums, norm, *sizes))
+
+    def _backward(self, batch: Batch[np.ndarray], tokens: float) -> Tensor:
+        """Add the gradient of a batch's loss, divided by `tokens`; return loss and negative log-likelihood, (2,)."""
+        share = _word_dropout(on_device(self.group.share(batch), self.device), self.settings.word_dropout)
+        with self._precision():
+            loss, nll = self.objective(share)
+        # DistributedDataParallel takes the mean over processes; every token is to count the same.
+        (loss * (self.group.size / tokens)).backward()
+        return torch.stack((loss.detach(), nll.detach()))
+
+    def _apart(self, waits: bool) -> AbstractContextManager:
+        """Return a context in which processes keep their gradients to themselves, if others of the update follow."""
+        return self.objective.no_sync() if waits and self.group.size > 1 else nullcontext()
 
     def _precision(self) -> AbstractContextManager:
         if self.recipe.machine.precision == "fp32":
@@ -373,16 +390,16 @@ class Trainer:
         return self.seconds / max(self.step, 1) * (self.updates - self.step)
 
 
-def _word_dropout(pairs: Pairs, share: float) -> Pairs:
-    """Return pairs with a share of the input words, not BOS, EOS or padding, replaced by UNK."""
+def _word_dropout(batch: Batch[Tensor], share: float) -> Batch[Tensor]:
+    """Return a batch with a share of the input words, not BOS, EOS or padding, replaced by UNK."""
     if share == 0:
-        return pairs
+        return batch
 
     def dropped(ids: Tensor) -> Tensor:
         words = (ids != PAD) & (ids != BOS) & (ids != EOS)
         return ids.masked_fill(words & (torch.rand(ids.shape, device=ids.device) < share), UNK)
 
-    return replace(pairs, source=dropped(pairs.source), target_input=dropped(pairs.target_input))
+    return replace(batch, source=dropped(batch.source), target_input=dropped(batch.target_input))
 
 
 def _losses(updates: Sequence[_Update]) -> Tensor:

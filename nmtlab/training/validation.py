@@ -6,8 +6,9 @@ import torch
 
 from nmtlab.evaluation.perplexity import perplexity
 from nmtlab.evaluation.scores import bleu, default_tokenizer
-from nmtlab.models.interface import Pairs, TranslationModel
+from nmtlab.models.interface import TranslationModel, on_device
 from nmtlab.recipe import Recipe
+from nmtlab.text.batch import batch_of
 from nmtlab.text.batches import pad, sorted_batches
 from nmtlab.text.checked import DevText
 from nmtlab.text.pipeline import Pipeline
@@ -43,7 +44,7 @@ def text_perplexity(
         [max(map(len, both)) for both in zip(source_ids, target_ids, strict=True)], _BATCH_TOKENS
     ):
         source_batch, target_batch = (pad([ids[i] for i in batch]) for ids in (source_ids, target_ids))
-        _, nll = objective(Pairs.from_arrays(source_batch, target_batch, model.output_types.device))
+        _, nll = objective(on_device(batch_of(source_batch, target_batch), model.output_types.device))
         total += nll.item()
         tokens += sum(len(target_ids[i]) for i in batch)
     model.train(was_training)

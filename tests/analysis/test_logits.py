@@ -14,7 +14,8 @@ from hand_made_model import (
 
 from nmtlab.analysis.logits import decompose, term_values, with_radius
 from nmtlab.errors import NmtlabError
-from nmtlab.models.interface import Pairs
+from nmtlab.models.interface import on_device
+from nmtlab.text.batch import batch_of
 from nmtlab.text.vocabulary import EOS
 
 
@@ -61,7 +62,7 @@ def test_the_logits_are_those_of_the_model_under_the_target_so_far(name):
     asked = random_system(name)
     source, target = (asked.pipeline.source_ids("olim Fauchi"), asked.pipeline.target_ids("says the Fauci"))
     with torch.inference_mode():
-        logits = asked.model.output(asked.model(Pairs.from_arrays(np.array([source]), np.array([target]))))
+        logits = asked.model.output(asked.model(on_device(batch_of(np.array([source]), np.array([target])))))
     for position, expected in enumerate(logits.tolist()):
         # Words from the position on make no difference.
         frame = decompose(asked, "olim Fauchi", " ".join("says the Fauci".split()[:position]), position, top=8)

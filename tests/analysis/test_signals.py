@@ -6,8 +6,9 @@ import torch
 
 from nmtlab.analysis.signals import signals
 from nmtlab.errors import CorpusError, RunError
-from nmtlab.models.interface import Pairs
+from nmtlab.models.interface import on_device
 from nmtlab.runs.run import Run
+from nmtlab.text.batch import Batch, batch_of
 from nmtlab.text.batches import pad
 from nmtlab.text.vocabulary import PAD
 from nmtlab.training.losses import Objective, cross_entropy
@@ -24,10 +25,10 @@ def start(run: Run) -> torch.nn.Module:
     return model_for(run.recipe, run.pipeline).eval()
 
 
-def pairs_of(run: Run, corpus, count: int) -> Pairs:
+def pairs_of(run: Run, corpus, count: int) -> Batch:
     lines = list(corpus.pairs("dev"))[:count]
     sides = (pad([run.pipeline.source_ids(s) for s, _ in lines]), pad([run.pipeline.target_ids(t) for _, t in lines]))
-    return Pairs.from_arrays(*sides)
+    return on_device(batch_of(*sides))
 
 
 def test_a_row_for_each_normalisation_in_order(run, tiny_corpus):

@@ -7,8 +7,9 @@ from hand_made_model import SYSTEMS, immunologists, random_system
 
 from nmtlab.analysis.logits import decompose
 from nmtlab.analysis.tokens import token_probabilities
-from nmtlab.models.interface import Pairs
+from nmtlab.models.interface import on_device
 from nmtlab.systems import open_system
+from nmtlab.text.batch import batch_of
 
 SOURCE, TARGET = "olim Entoni Fauchi", "says Salk Fauci"
 
@@ -36,7 +37,7 @@ def test_the_tokens_together_have_the_probability_of_the_forced_target(name):
     ids = system.pipeline.target_ids(TARGET)
     source = np.array([system.pipeline.source_ids(SOURCE)])
     with torch.inference_mode():
-        states = system.model(Pairs.from_arrays(source, np.array([ids])))
+        states = system.model(on_device(batch_of(source, np.array([ids]))))
         log_probs = system.model.output(states).log_softmax(-1)
     forced = sum(
         float(row[system.model.output_types.tolist().index(number)]) for row, number in zip(log_probs, ids, strict=True)

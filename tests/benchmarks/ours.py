@@ -10,11 +10,12 @@ from pathlib import Path
 from peers.measurement import CLIP, LABEL_SMOOTHING, SIZE, Measurement, after_warm_up, peak_memory_mib
 from torch.utils.flop_counter import FlopCounterMode
 
-from nmtlab.models.interface import Pairs
+from nmtlab.models.interface import on_device
 from nmtlab.recipe import MachineSettings, Recipe, SearchSettings, named_recipe
 from nmtlab.runs.run import Run
 from nmtlab.systems import open_system
-from nmtlab.text.batches import Batch, Batches
+from nmtlab.text.batch import Batch
+from nmtlab.text.batches import Batches
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.encoded import EncodedCorpus
 from nmtlab.text.pipeline import Pipeline
@@ -92,7 +93,7 @@ def operations_per_token(corpus: ParallelCorpus, updates: int = 10) -> float:
     tokens = 0
     with FlopCounterMode(display=False) as counter:
         for batch in islice(batches(corpus), updates):
-            loss, _ = objective(Pairs.from_arrays(batch.source, batch.target))
+            loss, _ = objective(on_device(batch))
             loss.backward()
             tokens += batch.target_tokens
     return counter.get_total_flops() / tokens

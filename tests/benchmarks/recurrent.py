@@ -21,8 +21,9 @@ from peers.bare_recurrent import BareRecurrent
 from torch import Tensor, nn
 
 from nmtlab.device import choose_device
-from nmtlab.models.interface import Pairs
+from nmtlab.models.interface import on_device
 from nmtlab.recipe import MachineSettings, named_recipe
+from nmtlab.text.batch import Batch
 from nmtlab.text.batches import Batches
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.encoded import EncodedCorpus
@@ -35,7 +36,7 @@ from nmtlab.training.prepare import model_for
 BARE = "bare torch, tied"
 UPDATES = 20
 RECIPES = ("tied", "fixnorm", "fixnorm-lex")
-Loss = Callable[[Pairs], Tensor]
+Loss = Callable[[Batch], Tensor]
 
 
 def main() -> None:
@@ -74,22 +75,22 @@ def make_models(pipeline: Pipeline, width: int) -> dict[str, tuple[nn.Module, Lo
     return models
 
 
-def bare_loss(model: BareRecurrent, pairs: Pairs) -> Tensor:
+def bare_loss(model: BareRecurrent, pairs: Batch) -> Tensor:
     """Return the summed loss of the bare model."""
     wanted = pairs.target != PAD
     return F.cross_entropy(model(pairs.source, pairs.target_input, wanted), pairs.target[wanted], reduction="sum")
 
 
-def batches(corpus: ParallelCorpus, pipeline: Pipeline) -> Iterator[Pairs]:
+def batches(corpus: ParallelCorpus, pipeline: Pipeline) -> Iterator[Batch]:
     """Yield the recipes' batches, epoch after epoch."""
     encoded = EncodedCorpus.open(ours.WORKSPACE.cache, pipeline, corpus)
     settings = named_recipe("tied").training
     cut = Batches(encoded, settings.batch_tokens, settings.seed, most_rows=settings.batch_sentences)
     for epoch in count():
-        yield from (Pairs.from_arrays(batch.source, batch.target) for batch in cut.epoch(epoch))
+        yield from (on_device(batch) for batch in cut.epoch(epoch))
 
 
-def tokens_per_second(model: nn.Module, loss: Loss, pairs: list[Pairs]) -> float:
+def tokens_per_second(model: nn.Module, loss: Loss, pairs: list[Batch]) -> float:
     """Train on batches with a fresh optimiser and return target tokens, EOS counted, per second."""
     parameters = list(model.parameters())
     optimiser, _ = optimiser_for(named_recipe("tied").training, parameters)

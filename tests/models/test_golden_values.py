@@ -5,8 +5,9 @@ import pytest
 import torch
 
 from nmtlab.models.build import build_model
-from nmtlab.models.interface import Pairs, TranslationModel
+from nmtlab.models.interface import TranslationModel, on_device
 from nmtlab.recipe import TransformerSettings
+from nmtlab.text.batch import batch_of
 from nmtlab.training.losses import Objective
 
 ALLOWED = np.array([i not in (0, 1, 8) for i in range(12)])
@@ -67,14 +68,14 @@ FORMS = [
 @pytest.mark.parametrize("mode", ["training", "evaluation"])
 def test_the_losses_are_the_golden_ones(placement, norm, fixnorm, smoothed, nll, mode):
     model = golden_model(placement, norm, fixnorm).train(mode == "training")
-    losses = Objective(model, smoothing=0.1)(Pairs.from_arrays(SOURCE, TARGET))
+    losses = Objective(model, smoothing=0.1)(on_device(batch_of(SOURCE, TARGET)))
     assert [loss.item() for loss in losses] == pytest.approx([smoothed, nll], abs=2e-5)
 
 
 @pytest.mark.parametrize(("placement", "norm", "fixnorm", "smoothed", "nll"), FORMS)
 def test_decoding_step_by_step_gives_the_golden_likelihood_too(placement, norm, fixnorm, smoothed, nll):
     model = golden_model(placement, norm, fixnorm).eval()
-    pairs = Pairs.from_arrays(SOURCE, TARGET)
+    pairs = on_device(batch_of(SOURCE, TARGET))
     state = model.start(model.encode(pairs.source))
     total = 0.0
     for t in range(TARGET.shape[1]):

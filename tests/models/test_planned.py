@@ -9,7 +9,7 @@ import torch
 
 from nmtlab.errors import RunError
 from nmtlab.models.build import build_model
-from nmtlab.models.interface import Pairs
+from nmtlab.models.interface import on_device
 from nmtlab.nn.length import LengthModel
 from nmtlab.nn.positions import sinusoids
 from nmtlab.recipe import SearchSettings, TransformerSettings
@@ -18,6 +18,7 @@ from nmtlab.search.ensemble import Ensemble
 from nmtlab.search.exact import exact_search
 from nmtlab.search.forced import force
 from nmtlab.search.planned import planned_search
+from nmtlab.text.batch import batch_of
 from nmtlab.text.vocabulary import BOS, EOS, PAD
 from nmtlab.training.losses import Objective
 
@@ -64,7 +65,7 @@ def test_what_is_read_has_as_its_position_how_many_tokens_are_to_come():
     assert model._positions(torch.from_numpy(TARGET)).tolist() == [[3, 2, 1, 0], [1, 0, 0, 0]]
     seen = []
     model.decoder[0].register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0]))
-    pairs = Pairs.from_arrays(SOURCE, TARGET)
+    pairs = on_device(batch_of(SOURCE, TARGET))
     model(pairs)
     read = model.target_embedding(pairs.target_input)
     torch.testing.assert_close(seen[0][0] - read[0], sinusoids(torch.tensor([3, 2, 1, 0]), 16).double())
@@ -72,7 +73,7 @@ def test_what_is_read_has_as_its_position_how_many_tokens_are_to_come():
 
 def test_the_loss_is_that_of_the_words_and_of_the_length():
     model = planned()
-    pairs = Pairs.from_arrays(SOURCE, TARGET)
+    pairs = on_device(batch_of(SOURCE, TARGET))
     loss, nll = Objective(model, smoothing=0.0)(pairs)
     by_hand = 0.0
     for source, target in ((SOURCE[:1], [6, 3, 4]), (SOURCE[1:, :2], [5])):
@@ -93,16 +94,16 @@ def test_a_row_without_a_translation_costs_nothing_and_an_empty_translation_its_
     target[2] = PAD
     losses, gradients = [], []
     for rows in (slice(3), slice(2)):
-        pairs = Pairs.from_arrays(source[rows], target[rows])
+        pairs = on_device(batch_of(source[rows], target[rows]))
         loss, nll = Objective(model, smoothing=0.1)(pairs)
         losses.append([loss.item(), nll.item()])
         gradients.append(torch.autograd.grad(loss, list(model.parameters()), allow_unused=True))
     assert losses[0] == losses[1]
     for with_row, without in zip(*gradients, strict=True):
         torch.testing.assert_close(with_row, without)
-    _, alone = Objective(model, smoothing=0.0)(Pairs.from_arrays(source[2:], target[2:]))
+    _, alone = Objective(model, smoothing=0.0)(on_device(batch_of(source[2:], target[2:])))
     target[2, 0] = EOS
-    _, empty = Objective(model, smoothing=0.0)(Pairs.from_arrays(source[2:], target[2:]))
+    _, empty = Objective(model, smoothing=0.0)(on_device(batch_of(source[2:], target[2:])))
     memory = model.encode(torch.from_numpy(source[2:]))
     assert (alone.item(), empty.item()) == (0.0, pytest.approx(-model.length_log_probs(memory)[0, 0].item(), rel=1e-6))
 
@@ -110,7 +111,7 @@ def test_a_row_without_a_translation_costs_nothing_and_an_empty_translation_its_
 def test_forced_decoding_scores_the_length_in_place_of_eos():
     model = planned()
     source, target = torch.from_numpy(SOURCE), torch.from_numpy(TARGET)
-    _, nll = Objective(model, smoothing=0.0)(Pairs.from_arrays(SOURCE, TARGET))
+    _, nll = Objective(model, smoothing=0.0)(on_device(batch_of(SOURCE, TARGET)))
     found = force(model, source, target)
     assert -sum(forced.log_prob for forced in found) == pytest.approx(nll.item(), abs=1e-4)
     lengths = model.length_log_probs(model.encode(source))
@@ -128,7 +129,7 @@ def test_the_loss_of_the_length_reaches_the_encoder_if_it_is_to(reaches):
 
 def test_a_length_longer_than_can_be_planned_counts_as_the_longest():
     model = planned(max_predicted_length=2)
-    _, nll = Objective(model, smoothing=0.0)(Pairs.from_arrays(SOURCE[:1], TARGET[:1]))
+    _, nll = Objective(model, smoothing=0.0)(on_device(batch_of(SOURCE[:1], TARGET[:1])))
     assert math.isfinite(nll.item())
     assert model.length_log_probs(model.encode(torch.from_numpy(SOURCE))).shape == (2, 3)
 

@@ -11,10 +11,11 @@ from torch import Tensor
 from nmtlab.alignment.table import LexicalTable
 from nmtlab.errors import RecipeError
 from nmtlab.models.build import build_model
-from nmtlab.models.interface import Pairs
+from nmtlab.models.interface import on_device
 from nmtlab.models.recurrent import RecurrentModel
 from nmtlab.nn.recurrent import GruCell, LstmCell
 from nmtlab.recipe import Recipe, RnnSettings
+from nmtlab.text.batch import Batch, batch_of
 from nmtlab.text.vocabulary import BOS, EOS, PAD
 
 SOURCE_TYPES, TYPES, D, R = 13, 12, 6, 3.0
@@ -59,15 +60,15 @@ def recurrent(dropout: float = 0.0, **choices) -> RecurrentModel:
     return model
 
 
-def pairs() -> Pairs:
-    return Pairs.from_arrays(SOURCE, TARGET)
+def pairs() -> Batch:
+    return on_device(batch_of(SOURCE, TARGET))
 
 
-def log_probs(model: RecurrentModel, batch: Pairs) -> Tensor:
+def log_probs(model: RecurrentModel, batch: Batch) -> Tensor:
     return model.output(model(batch)).log_softmax(-1)
 
 
-def stepwise(model: RecurrentModel, batch: Pairs) -> tuple[Tensor, Tensor]:
+def stepwise(model: RecurrentModel, batch: Batch) -> tuple[Tensor, Tensor]:
     """Return log-probabilities at unpadded positions and attention (B, T, S), one token after the other."""
     state = model.start(model.encode(batch.source))
     found, weights = [], []
@@ -169,7 +170,7 @@ def test_a_sentence_does_not_see_the_others_nor_the_padding(choices):
     alone = []
     for source, target in zip(SOURCE, TARGET, strict=True):
         source, target = source[source != PAD], target[target != PAD]
-        alone.append(log_probs(model, Pairs.from_arrays(source[None], target[None])))
+        alone.append(log_probs(model, on_device(batch_of(source[None], target[None]))))
     torch.testing.assert_close(together, torch.cat(alone))
 
 
@@ -232,7 +233,7 @@ def test_selected_slots_go_on_as_if_nothing_else_had_been_there(choices):
 
 def test_a_blank_source_is_no_error():
     model = recurrent()
-    probabilities = log_probs(model, Pairs.from_arrays(np.array([[EOS, PAD], [5, EOS]]), TARGET[:2]))
+    probabilities = log_probs(model, on_device(batch_of(np.array([[EOS, PAD], [5, EOS]]), TARGET[:2])))
     assert probabilities.isfinite().all()
 
 
@@ -283,7 +284,7 @@ def test_the_lexical_module_worked_by_hand():
 def test_the_lexicon_of_the_module_is_what_it_says_to_a_word_that_has_all_attention():
     model = recurrent(fixnorm=True, lexicon="module")
     types = torch.tensor([5, 12])
-    _, rest = model(Pairs.from_arrays(np.array([[5, 2], [12, 2]]), np.array([[2], [2]]))).split(D, dim=-1)
+    _, rest = model(on_device(batch_of(np.array([[5, 2], [12, 2]]), np.array([[2], [2]])))).split(D, dim=-1)
     logits = rest @ model.lexical.rows(model.output_types).T + model.lexical.bias[model.output_types]
     torch.testing.assert_close(model.lexicon(types), logits.log_softmax(-1))
 
@@ -331,7 +332,7 @@ def test_the_lexical_module_reads_whole_source_embeddings_or_the_encoders_droppe
 
 
 def test_the_state_goes_on_undropped_between_positions_unless_dropout_is_variational():
-    batch = Pairs.from_arrays(np.array([[5, 2]]), np.array([[9, 10, 5, 11, 2]]))
+    batch = on_device(batch_of(np.array([[5, 2]]), np.array([[9, 10, 5, 11, 2]])))
     for variational in (False, True):
         model = recurrent(dropout=0.5, variational=variational).train()
         seen = []

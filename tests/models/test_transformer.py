@@ -9,12 +9,13 @@ import torch
 
 from nmtlab.errors import RunError
 from nmtlab.models.build import build_model, load_weights
-from nmtlab.models.interface import Pairs
+from nmtlab.models.interface import on_device
 from nmtlab.models.transformer import Transformer
 from nmtlab.nn.dropout import Dropout
 from nmtlab.nn.norms import ScaleNorm
 from nmtlab.nn.positions import sinusoids
 from nmtlab.recipe import TransformerSettings
+from nmtlab.text.batch import Batch, batch_of
 from nmtlab.text.vocabulary import BOS, PAD, UNK
 
 TYPES, D, FF, H = 15, 8, 20, 2
@@ -41,16 +42,16 @@ def transformer(*choices, joint: bool = True, seed: int = 0, **more) -> Transfor
     return model
 
 
-def pairs() -> Pairs:
-    return Pairs.from_arrays(SOURCE, TARGET)
+def pairs() -> Batch:
+    return on_device(batch_of(SOURCE, TARGET))
 
 
-def log_probs(model: Transformer, batch: Pairs) -> torch.Tensor:
+def log_probs(model: Transformer, batch: Batch) -> torch.Tensor:
     """Return log-probabilities at the unpadded positions, by the parallel forward pass."""
     return model.output(model(batch)).log_softmax(-1)
 
 
-def stepwise(model: Transformer, batch: Pairs, record: bool = False) -> torch.Tensor:
+def stepwise(model: Transformer, batch: Batch, record: bool = False) -> torch.Tensor:
     """Return the same, decoded one token after the other."""
     state = model.start(model.encode(batch.source))
     columns = []
@@ -138,12 +139,12 @@ def test_decoding_step_by_step_gives_the_log_probabilities_of_the_parallel_pass(
 def test_a_sentence_does_not_depend_on_padding_or_on_its_neighbours(placement, norm, fixnorm):
     model = transformer(placement, norm, fixnorm)
     together = log_probs(model, pairs()).split([4, 2, 3])
-    padded = Pairs.from_arrays(np.pad(SOURCE, ((0, 0), (0, 3))), np.pad(TARGET, ((0, 0), (0, 2))))
+    padded = on_device(batch_of(np.pad(SOURCE, ((0, 0), (0, 3))), np.pad(TARGET, ((0, 0), (0, 2)))))
     torch.testing.assert_close(log_probs(model, padded), torch.cat(together), atol=1e-12, rtol=0)
     for order in itertools.permutations(range(3)):
-        shuffled = log_probs(model, Pairs.from_arrays(SOURCE[list(order)], TARGET[list(order)]))
+        shuffled = log_probs(model, on_device(batch_of(SOURCE[list(order)], TARGET[list(order)])))
         torch.testing.assert_close(shuffled, torch.cat([together[i] for i in order]), atol=1e-12, rtol=0)
-    alone = Pairs.from_arrays(SOURCE[1:2, :3], TARGET[1:2, :2])  # without any padding, so without a mask
+    alone = on_device(batch_of(SOURCE[1:2, :3], TARGET[1:2, :2]))  # without any padding, so without a mask
     torch.testing.assert_close(log_probs(model, alone), together[1], atol=1e-12, rtol=0)
 
 
@@ -152,7 +153,7 @@ def test_a_word_does_not_see_the_words_after_it(placement, norm, fixnorm):
     model = transformer(placement, norm, fixnorm)
     changed = TARGET.copy()
     changed[0, 2] = 13
-    before, after = log_probs(model, pairs()), log_probs(model, Pairs.from_arrays(SOURCE, changed))
+    before, after = log_probs(model, pairs()), log_probs(model, on_device(batch_of(SOURCE, changed)))
     same = torch.isclose(before, after, atol=1e-12, rtol=0).all(-1)
     # The third word is input at the fourth position of the first sentence, and seen nowhere else.
     assert same.tolist() == [True, True, True, False, *[True] * 5]
@@ -201,7 +202,7 @@ def test_the_terms_of_an_explanation_add_up_to_the_logits(placement, norm, fixno
 def test_the_batch_is_not_written_to(placement, norm, fixnorm):
     model = transformer(placement, norm, fixnorm, dropout=0.3).train()
     source, target = SOURCE.copy(), TARGET.copy()
-    batch = Pairs.from_arrays(source, target)
+    batch = on_device(batch_of(source, target))
     target_input = batch.target_input.clone()
     model.output(model(batch)).sum().backward()
     stepwise(model.eval(), batch)

@@ -8,11 +8,12 @@ import pytest
 import torch
 
 from nmtlab.models.build import build_model
-from nmtlab.models.interface import Pairs
+from nmtlab.models.interface import on_device
 from nmtlab.models.transformer import Transformer
 from nmtlab.recipe import SearchSettings, TransformerSettings
 from nmtlab.search.beam import beam_search
 from nmtlab.search.hypothesis import Hypothesis
+from nmtlab.text.batch import batch_of
 from nmtlab.text.batches import pad
 from nmtlab.text.vocabulary import BOS, EOS, PAD, SPECIALS
 from nmtlab.training.losses import Objective
@@ -58,7 +59,7 @@ def learner(**norm: str | bool) -> Transformer:
     for seed in range(80):
         sources = sentences(32, longest=8, seed=seed)
         targets = [[*(meanings[word % len(meanings)] for word in source[:-1]), EOS] for source in sources]
-        loss, _ = objective(Pairs.from_arrays(pad(sources), pad(targets)))
+        loss, _ = objective(on_device(batch_of(pad(sources), pad(targets))))
         (loss / sum(map(len, targets))).backward()
         optimiser.step()
         optimiser.zero_grad()

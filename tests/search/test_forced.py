@@ -6,11 +6,12 @@ import torch
 from scripted_model import ScriptedModel
 
 from nmtlab.models.build import build_model
-from nmtlab.models.interface import Pairs, TranslationModel
+from nmtlab.models.interface import TranslationModel, on_device
 from nmtlab.recipe import RnnSettings, SearchSettings, TransformerSettings
 from nmtlab.search.attention import pieces_of_words, word_attention
 from nmtlab.search.beam import beam_search
 from nmtlab.search.forced import force, force_all, forced_steps
+from nmtlab.text.batch import batch_of
 from nmtlab.text.vocabulary import BOS, EOS, PAD, UNK
 
 TYPES = 15
@@ -52,7 +53,7 @@ class Scripted(ScriptedModel):
 def test_log_probabilities_are_those_of_the_parallel_forward_pass(name, dtype, exact):
     model = model_of(name, dtype)
     source, target = padded(SOURCES), padded(TARGETS)
-    pairs = Pairs.from_arrays(source.numpy(), target.numpy())
+    pairs = on_device(batch_of(source.numpy(), target.numpy()))
     every = model.output(model(pairs)).log_softmax(-1)
     expected = every.gather(1, model.columns(target[target != PAD])[:, None])[:, 0].numpy()
     found = force(model, source, target)

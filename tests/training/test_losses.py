@@ -6,8 +6,9 @@ import torch
 import torch.nn.functional as F
 
 from nmtlab.models.build import build_model
-from nmtlab.models.interface import Pairs
+from nmtlab.models.interface import on_device
 from nmtlab.recipe import TransformerSettings
+from nmtlab.text.batch import batch_of
 from nmtlab.training import losses
 from nmtlab.training.losses import Objective, cross_entropy
 
@@ -124,9 +125,9 @@ def objective(smoothing: float = 0.1, joint: bool = True) -> Objective:
 
 def test_the_objective_sums_over_target_tokens_and_scores_a_type_not_allowed_as_unk():
     made = objective().double()
-    loss, nll = made(Pairs.from_arrays(SOURCE, TARGET))
+    loss, nll = made(on_device(batch_of(SOURCE, TARGET)))
     as_unk = np.where(TARGET == 8, 3, TARGET)
-    pairs = Pairs.from_arrays(SOURCE, TARGET)
+    pairs = on_device(batch_of(SOURCE, TARGET))
     logits = made.model.output(made.model(pairs)).detach()
     gold = torch.from_numpy(np.searchsorted(np.flatnonzero(ALLOWED), as_unk[as_unk != 0]))
     expected = expected_losses_and_gradient(logits.float(), gold, 0.1)
@@ -134,7 +135,7 @@ def test_the_objective_sums_over_target_tokens_and_scores_a_type_not_allowed_as_
 
 
 def test_the_gradient_reaches_the_parameters_as_torch_has_it():
-    pairs = Pairs.from_arrays(SOURCE, TARGET)
+    pairs = on_device(batch_of(SOURCE, TARGET))
     ours, theirs = objective(), objective()
     ours(pairs)[0].backward()
     gold = theirs.model.columns(pairs.target[pairs.target != 0])
@@ -145,7 +146,7 @@ def test_the_gradient_reaches_the_parameters_as_torch_has_it():
 
 
 def test_bfloat16_products_change_the_loss_by_little_and_leave_parameters_in_float32():
-    pairs = Pairs.from_arrays(SOURCE, TARGET)
+    pairs = on_device(batch_of(SOURCE, TARGET))
     full, half = objective(), objective()
     loss, _ = full(pairs)
     with torch.autocast("cpu", dtype=torch.bfloat16):

@@ -10,7 +10,7 @@ import torch
 import torch.distributed as distributed
 
 from nmtlab.runs.run import Run
-from nmtlab.text.batches import Batch
+from nmtlab.text.batch import batch_of
 from nmtlab.training.parallel import Group
 from nmtlab.training.trainer import train
 
@@ -38,7 +38,7 @@ def test_two_processes_give_the_losses_of_one(tiny_corpus, tiny_recipe, workspac
 
 
 def test_a_batch_is_shared_out_without_loss():
-    batch = Batch(np.arange(1, 11).reshape(5, 2), np.arange(11, 21).reshape(5, 2))
+    batch = batch_of(np.arange(1, 11).reshape(5, 2), np.arange(11, 21).reshape(5, 2))
     shares = [Group(rank, 3).share(batch) for rank in range(3)]
     rows = sorted(row for share in shares for row in share.source.tolist())
     assert rows == batch.source.tolist()
@@ -46,7 +46,7 @@ def test_a_batch_is_shared_out_without_loss():
 
 
 def test_a_process_without_rows_trains_on_no_token():
-    batch = Batch(np.array([[4, 2]]), np.array([[5, 2]]))
+    batch = batch_of(np.array([[4, 2]]), np.array([[5, 2]]))
     share = Group(1, 2).share(batch)
     assert share.source.shape == (1, 2)
     assert share.target_tokens == 0

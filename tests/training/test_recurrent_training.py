@@ -4,7 +4,7 @@ import pytest
 import torch
 from conftest import WORDS
 
-from nmtlab.models.interface import Pairs
+from nmtlab.models.interface import on_device
 from nmtlab.recipe import named_recipe
 from nmtlab.systems import open_system
 from nmtlab.text.batches import Batches
@@ -90,7 +90,7 @@ def test_the_first_update_is_adadeltas_worked_by_hand(tiny_corpus, recipe, works
     model = model_for(one, run.pipeline)
     encoded = EncodedCorpus.open(workspace.cache, run.pipeline, tiny_corpus)
     (batch,) = Batches(encoded, 10**6, seed=1).epoch(0)
-    loss, _ = Objective(model, 0.0)(Pairs.from_arrays(batch.source, batch.target))
+    loss, _ = Objective(model, 0.0)(on_device(batch))
     loss.backward()
     norm = torch.cat([p.grad.flatten() for p in model.parameters()]).norm()
     factor = min(1.0, 5.0 / norm.item())

@@ -6,10 +6,11 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from nmtlab.models.build import build_model
-from nmtlab.models.interface import Pairs
+from nmtlab.models.interface import on_device
 from nmtlab.progress import ProgressBar
 from nmtlab.recipe import RnnSettings
 from nmtlab.recipe.machine import MachineSettings
+from nmtlab.text.batch import batch_of
 from nmtlab.training.events import Prepared, Progress
 from nmtlab.training.losses import Objective
 from nmtlab.training.trainer import train
@@ -28,7 +29,7 @@ def test_operations_of_a_transformer_are_those_that_torch_counts(tiny_recipe, pl
     types = np.arange(TYPES) < allowed
     model = build_model(settings, TYPES, types, joint=False)
     lines, source, target = 6, 5, 9
-    pairs = Pairs.from_arrays(np.full((lines, source), 4), np.full((lines, target), 5))
+    pairs = on_device(batch_of(np.full((lines, source), 4), np.full((lines, target), 5)))
     with FlopCounterMode(display=False) as counter:
         Objective(model, 0.1)(pairs)[0].backward()
     d, layers = settings.d_model, (2, 3)
@@ -47,7 +48,7 @@ def test_operations_of_a_recurrent_model_are_those_that_torch_counts(tied, atten
     settings = RnnSettings(d_model=16, layers=2, tied=tied, attention=attention, layer_norm=True)
     model = build_model(settings, TYPES, np.ones(TYPES, dtype=bool), joint=False)
     lines, source, target, d = 6, 17, 9, settings.d_model
-    pairs = Pairs.from_arrays(np.full((lines, source), 4), np.full((lines, target), 5))
+    pairs = on_device(batch_of(np.full((lines, source), 4), np.full((lines, target), 5)))
     with FlopCounterMode(display=False) as counter:
         Objective(model, 0.1)(pairs)[0].backward()
     products = 2 if attention == "additive" else 4  # its scores are no product of matrices

@@ -1,15 +1,15 @@
 import torch
 
-from nmtlab.models.interface import Pairs
+from nmtlab.text.batch import Batch
 from nmtlab.text.vocabulary import BOS, EOS, PAD, UNK
 from nmtlab.training.trainer import _word_dropout
 
 
-def batch(rows: int = 400) -> Pairs:
+def batch(rows: int = 400) -> Batch:
     source = torch.tensor([[5, 6, 7, 8, EOS, PAD]]).repeat(rows, 1)
     target = torch.tensor([[9, 10, 11, EOS, PAD]]).repeat(rows, 1)
     target_input = torch.tensor([[BOS, 9, 10, 11, PAD]]).repeat(rows, 1)
-    return Pairs(source, target_input, target)
+    return Batch(source, target_input, target, origin=torch.zeros(rows, dtype=torch.long))
 
 
 def test_a_share_of_the_input_words_becomes_unk_and_nothing_else_does():

@@ -1,0 +1,97 @@
+"""Sentence pairs that are computed together."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+
+from nmtlab.text.vocabulary import BOS, PAD
+
+A = TypeVar("A")
+"""An array of numpy, or the same as a tensor."""
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, eq=False)
+class Batch(Generic[A]):
+    """Sentence pairs of one direction of translation: numpy arrays as they are read, tensors as they are computed.
+
+    Shapes: B sentences, S source and T target length.
+
+    Args:
+        source: (B, S) int64 ids, each row ended by EOS and padded with PAD.
+        target_input: (B, T) int64 ids, BOS and all words: what the decoder reads.
+        target: (B, T) int64 ids, all words and EOS: what it predicts.
+        origin: (B,) int64, which text each pair comes from, by its place in the recipe.
+        weight: (B,) float32, how much each pair counts in the loss; None if all count once.
+        source_language, target_language: codes of the direction; empty for a model that has only one.
+    """
+
+    source: A
+    target_input: A
+    target: A
+    origin: A
+    weight: A | None = None
+    source_language: str = ""
+    target_language: str = ""
+
+    @property
+    def source_mask(self) -> A:
+        """(B, S) bool: which source tokens are not padding."""
+        return self.source != PAD  # type: ignore[return-value]
+
+    @property
+    def target_mask(self) -> A:
+        """(B, T) bool: which target tokens are not padding."""
+        return self.target != PAD  # type: ignore[return-value]
+
+    @property
+    def rows(self) -> int:
+        """Number of sentence pairs."""
+        return len(self.source)  # type: ignore[arg-type]
+
+    @property
+    def source_tokens(self) -> int:
+        """Number of source tokens, EOS included, padding not."""
+        return int(self.source_mask.sum())  # type: ignore[attr-defined]
+
+    @property
+    def target_tokens(self) -> int:
+        """Number of target tokens, EOS included, padding not."""
+        return int(self.target_mask.sum())  # type: ignore[attr-defined]
+
+    @property
+    def counted_tokens(self) -> float:
+        """Number of target tokens, each as often as its pair counts: what a mean loss is divided by."""
+        if self.weight is None:
+            return self.target_tokens
+        return float((self.target_mask.sum(1) * self.weight).sum())  # type: ignore[attr-defined]
+
+    def map(self, change: Callable[[A], T]) -> "Batch[T]":
+        """Return the batch with every array changed, as to move or to cut it; no field is left behind."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        kept = {name for name, value in values.items() if value is None or isinstance(value, str)}
+        return Batch(**{name: value if name in kept else change(value) for name, value in values.items()})
+
+    def cut(self, rows: slice) -> "Batch[A]":
+        """Return some of its pairs."""
+        return self.map(lambda values: values[rows])  # type: ignore[index]
+
+    def without_targets(self) -> "Batch[A]":
+        """Return its pairs with targets of padding alone, on which nothing is learned."""
+        nothing = self.target * 0 + PAD  # type: ignore[operator]
+        return replace(self, target=nothing, target_input=nothing)
+
+
+def batch_of(source: np.ndarray, target: np.ndarray, **more: Any) -> Batch[np.ndarray]:
+    """Return a batch of padded ids, (B, S) and (B, T), each row ended by EOS.
+
+    Args:
+        source, target: ids.
+        more: further fields of `Batch`; all pairs are of the first text if no `origin` is given.
+    """
+    target_input = np.roll(target, 1, axis=1)
+    target_input[:, 0] = BOS
+    target_input[target == PAD] = PAD
+    return Batch(source, target_input, target, **{"origin": np.zeros(len(source), dtype=np.int64), **more})

@@ -1,0 +1,75 @@
+"""Several batches an update: the gradient is that of all their tokens, and nothing depends on how they were cut."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+from nmtlab.models.interface import on_device
+from nmtlab.runs.run import Run
+from nmtlab.text.batches import Batches
+from nmtlab.text.encoded import EncodedCorpus
+from nmtlab.training.losses import Objective
+from nmtlab.training.prepare import model_for
+from nmtlab.training.trainer import train
+
+CHANGES = {"model.dropout": 0.0, "training.max_evaluations": 1, "training.accumulate": 3}
+
+
+@pytest.fixture(scope="module")
+def accumulated(tiny_corpus, tiny_recipe, tmp_path_factory):
+    from nmtlab.workspace import Workspace
+
+    workspace = Workspace(tmp_path_factory.mktemp("accumulated"))
+    return train("three", tiny_recipe.with_changes(CHANGES), tiny_corpus, workspace), workspace
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum"])
+def test_the_first_gradient_is_that_of_the_tokens_of_all_its_batches(tiny_corpus, tiny_recipe, workspace, reduction):
+    recipe = tiny_recipe.with_changes({**CHANGES, "training.loss_reduction": reduction})
+    run = train("three", recipe, tiny_corpus, workspace)
+    encoded = EncodedCorpus.open(workspace.cache, run.pipeline, tiny_corpus)
+    torch.manual_seed(recipe.training.seed)
+    model = model_for(recipe, run.pipeline)
+    stream = Batches(encoded, recipe.training.batch_tokens, recipe.training.seed).epoch(0)
+    batches = [on_device(next(stream)) for _ in range(3)]
+    total = sum(Objective(model, recipe.training.label_smoothing)(batch)[0] for batch in batches)
+    (total / (sum(batch.target_tokens for batch in batches) if reduction == "mean" else 1)).backward()
+    norm = torch.nn.utils.get_total_norm([parameter.grad for parameter in model.parameters()]).item()
+    assert run.gradient_norms()["norm"][0] == pytest.approx(norm, rel=1e-4)
+
+
+def test_an_epoch_ends_with_an_update_of_the_batches_that_are_left(tiny_corpus, tiny_recipe, workspace):
+    recipe = tiny_recipe.with_changes({**CHANGES, "training.validate_every": 0, "training.max_evaluations": 2})
+    run = train("passes", recipe, tiny_corpus, workspace)
+    batches = Batches(EncodedCorpus.open(workspace.cache, run.pipeline, tiny_corpus), 200, recipe.training.seed)
+    counts = [batches.count(epoch) for epoch in (0, 1)]
+    assert any(count % 3 for count in counts)
+    assert run.metrics("validation")["step"].tolist() == list(np.cumsum([-(-count // 3) for count in counts]))
+
+
+def test_a_training_that_accumulates_resumes_as_if_nothing_had_happened(accumulated, tiny_corpus, tiny_recipe):
+    whole, workspace = accumulated
+    asked = iter(range(100))
+    recipe = tiny_recipe.with_changes(CHANGES)
+    train("stopped", recipe, tiny_corpus, workspace, should_stop=lambda: next(asked) == 7)
+    resumed = train("stopped", recipe, tiny_corpus, workspace, resume=True)
+    assert resumed.gradient_norms().equals(whole.gradient_norms())
+    for name in ("loss", "perplexity"):
+        assert resumed.metrics("train")[name].tolist() == whole.metrics("train")[name].tolist()
+
+
+def test_two_processes_that_accumulate_give_the_losses_of_one(accumulated, tiny_corpus):
+    whole, workspace = accumulated
+    whole.recipe.save(workspace.data / "recipe.toml")
+    words = [
+        *(sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "nmtlab"),
+        *("train", str(tiny_corpus.folder), "--recipe", str(workspace.data / "recipe.toml"), "--name", "two"),
+    ]
+    subprocess.run(words, env={**os.environ, "NMTLAB_DATA": str(workspace.data)}, check=True, capture_output=True)
+    two = Run(workspace.runs / "two")
+    for name in ("loss", "perplexity", "gradient_norm"):
+        np.testing.assert_allclose(two.metrics("train")[name], whole.metrics("train")[name], rtol=2e-5)
