@@ -8,7 +8,7 @@ import pandas as pd
 from nmtlab.analysis.attention import attention
 from nmtlab.analysis.beams import stored_sweeps
 from nmtlab.analysis.depth import g_by_depth, g_fits, g_slopes
-from nmtlab.analysis.dynamics import dev_curve, gradient_curve, spike_counts
+from nmtlab.analysis.dynamics import dev_curve, gradient_curve, loss_curve, spike_counts
 from nmtlab.analysis.norms import norm_bins, norm_correlations, word_norms
 from nmtlab.analysis.search_tree import ended_hypotheses, ranked, search_tree
 from nmtlab.analysis.signals import stored_signals
@@ -25,6 +25,7 @@ from nmtlab.plots import (
     depth_figure,
     dev_figure,
     gradient_figure,
+    loss_figure,
     norm_figure,
     signals_figure,
     slopes_figure,
@@ -90,6 +91,14 @@ def dev_view(
     curves = pd.concat([dev_curve(run) for run in runs], ignore_index=True)
     best = curves[curves["best"].astype(bool)]
     return View(best[["run", "step", score]], dev_figure(curves, score, over))
+
+
+def loss_view(runs: Sequence[Run]) -> View:
+    """Show the training loss and its terms; its table has the last logged value of each."""
+    curves = pd.concat([loss_curve(run) for run in runs], ignore_index=True)
+    last = curves[curves["step"] == curves.groupby("run")["step"].transform("max")]
+    wide = last.pivot(index=["run", "step"], columns="term", values="value").reset_index().rename_axis(columns=None)
+    return View(wide[["run", "step", *last["term"].unique()]], loss_figure(curves))
 
 
 def gradient_view(runs: Sequence[Run]) -> View:

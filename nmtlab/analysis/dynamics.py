@@ -1,7 +1,7 @@
 """How did a training go: scores on the development text, and the gradient at every update? (thesis Figures 3.4, 3.5)"""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -32,6 +32,27 @@ def dev_curve(run: Run) -> pd.DataFrame:
     logged = run.metrics("validation").reindex(columns=["step", "seconds", "bleu", "perplexity"])
     curve = logged.assign(run=run.name, minutes=logged["seconds"] / 60, best=logged["step"] == run.best_step)
     return curve[["run", "step", "minutes", "bleu", "perplexity", "best"]]
+
+
+def loss_curve(run: Run) -> pd.DataFrame:
+    """Return a run's training loss and what each term of its objective adds to it, a target token.
+
+    Returns:
+        A row for each logged update and term: `run`; `step`; `term`, "loss" for their sum, which is the only one of a
+        run of version 0.1; `value`.
+    """
+    rows = [
+        (run.name, int(step), term, value)
+        for step, loss, terms in _logged_losses(run)
+        for term, value in {"loss": loss, **terms}.items()
+    ]
+    return pd.DataFrame(rows, columns=["run", "step", "term", "value"])
+
+
+def _logged_losses(run: Run) -> Iterator[tuple[int, float, dict[str, float]]]:
+    logged = run.metrics("train").reindex(columns=["step", "loss", "terms"])
+    for step, loss, terms in logged.itertuples(index=False, name=None):
+        yield step, loss, terms if isinstance(terms, dict) else {}
 
 
 def gradient_curve(run: Run, window: int = WINDOW, spike: float = SPIKE) -> pd.DataFrame:

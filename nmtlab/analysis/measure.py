@@ -104,7 +104,7 @@ def answers(run: Run, analysis: Callable[..., Any]) -> list[Measure]:
     """
     defaults = _plain_defaults(analysis)
     return [
-        replace(stored, question=replace(stored.question, arguments=defaults | _complete(stored.question.arguments)))
+        replace(stored, question=replace(stored.question, arguments=_complete(defaults | stored.question.arguments)))
         for stored in _of_this_version(run, analysis)
     ]
 

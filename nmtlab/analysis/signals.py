@@ -19,7 +19,7 @@ from nmtlab.text.batch import Batch, batch_of
 from nmtlab.text.batches import pad
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.vocabulary import PAD
-from nmtlab.training.losses import Objective
+from nmtlab.training.objective import training_objective
 from nmtlab.training.prepare import model_for
 
 _COLUMNS = ["run", "update", "side", "kind", "depth", "place", "activation", "gradient"]
@@ -52,8 +52,7 @@ def signals(run: Run, corpus: ParallelCorpus, split: str = "dev", update: int = 
     inside = {"encoder": pairs.source != PAD, "decoder": pairs.target != PAD}
     rows, places = [], {"encoder": 0, "decoder": 0}
     with _listening(model) as heard:
-        loss, _ = Objective(model, run.recipe.training.label_smoothing)(pairs)
-        loss.backward()
+        training_objective(model, run.recipe.training.label_smoothing)(pairs).total.backward()
     for sublayer in model.sublayers():
         came_in = heard[sublayer.name]
         places[sublayer.side] += 1

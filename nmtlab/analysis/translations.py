@@ -45,12 +45,13 @@ def translations(
     search = search or run.recipe.search
     check_languages(run, corpus)
     source = list(corpus.lines(split, corpus.source))
-    facts = _facts(run, source, split, search)
+    facts = _facts(source, split, search)
     if path := _stored(run, facts):
         on_progress(len(source))
         return list(read_lines(path))
     translator = open_system(run, search, machine=machine)
     lines = [translation.text for translation in translator.translate(source, on_progress=on_progress)]
+    facts |= {"schema": SCHEMA, "step": run.best_step, "weights": run.weights_digest}
     name = f"{split}-{hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:10]}"
     try:
         write_text(run.notes_folder / "translations" / f"{name}.json", json.dumps(facts, indent=1) + "\n")
@@ -68,21 +69,20 @@ def stored_translations(
     Raises:
         CorpusError: no such split.
     """
-    facts = _facts(run, list(corpus.lines(split, corpus.source)), split, search or run.recipe.search)
+    facts = _facts(list(corpus.lines(split, corpus.source)), split, search or run.recipe.search)
     path = _stored(run, facts)
     return list(read_lines(path)) if path else None
 
 
-def _facts(run: Run, source: list[str], split: str, search: SearchSettings) -> dict[str, Any]:
+def _facts(source: list[str], split: str, search: SearchSettings) -> dict[str, Any]:
     text = hashlib.sha256("\n".join(source).encode()).hexdigest()
-    weights = {"step": run.best_step, "weights": run.weights_digest}
-    return {"schema": SCHEMA, "split": split, "text": text, **weights, "search": search.decisive()}
+    return {"split": split, "text": text, "search": search.decisive()}
 
 
 def _stored(run: Run, facts: dict[str, Any]) -> Path | None:
     """Return the translations of the same text by the same weights and settings, if they are kept with the run."""
     for made, path in run.translations():
         search = SearchSettings(**migrate_section("search", made["search"], made.get("schema", 1))).decisive()
-        if (made["split"], made["text"], search) == (facts["split"], facts["text"], facts["search"]):
+        if {"split": made["split"], "text": made["text"], "search": search} == facts:
             return path
     return None

@@ -61,8 +61,20 @@ def show(name: Annotated[str, typer.Argument(help="Name of a run.")]) -> None:
     if len(validations):
         columns = validations.columns.intersection(["step", "bleu", "perplexity", "seconds"], sort=False)
         print(validations[columns].round(2).to_string(index=False), "\n")
+    if terms := _last_terms(run):
+        print(f"loss a target token, at the last logged update: {terms}\n")
     print(json.dumps(run.environment, indent=1), "\n")
     print(run.recipe.described(), end="")
+
+
+def _last_terms(run: "Run") -> str:
+    """Return the loss with what each of its terms adds to it: `2.31 = 1.80 cross entropy + 0.51 label smoothing`."""
+    from nmtlab.analysis.dynamics import loss_curve
+
+    losses = loss_curve(run)
+    last = losses[losses["step"] == losses["step"].max()].set_index("term")["value"]
+    terms = " + ".join(f"{value:.2f} {term.replace('_', ' ')}" for term, value in last.items() if term != "loss")
+    return f"{last['loss']:.2f} = {terms}" if terms else ""
 
 
 @app.command()

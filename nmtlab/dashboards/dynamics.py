@@ -15,7 +15,7 @@ from nmtlab.dashboards.systems import is_neural
 from nmtlab.dashboards.table import Table
 from nmtlab.dashboards.trainability import Maps
 from nmtlab.runs.run import Run
-from nmtlab.views import dev_view, gradient_view
+from nmtlab.views import dev_view, gradient_view, loss_view
 from nmtlab.workspace import Workspace
 
 FIRST = tuple(f"deep-de-en.{name}" for name in ("post-layernorm", "pre-layernorm", "post-scalenorm", "pre-scalenorm"))
@@ -35,17 +35,19 @@ class DynamicsPage(Page):
         self.over = widgets.ToggleButtons(description="Over", options=[("updates", "step"), ("minutes", "minutes")])
         self.live, self.dev, self.best = Note(), Chart(), Table("Best evaluation of each run")
         self.verdicts = Table(f"Did they converge? Alive is one that has reached dev BLEU {FLOOR:g}")
+        self.losses, self.last_losses = Chart(), Table("Loss at the last logged update, and what each term adds to it")
         self.gradients, self.spikes = Chart(), Table("Gradient norm by quarter of the training")
         self.quantiles = Table("Quantiles of the gradient norm, by √parameters so that systems compare, × 1,000")
         self.signals, self.maps = Signals(workspace, self.guarded), Maps(workspace)
         state = {"runs": self.runs.table, "score": self.score, "over": self.over, "training": self.maps.training}
+        by_run = (self.losses, self.last_losses, self.gradients, self.spikes, self.verdicts, self.quantiles)
         parts = {
             **dict.fromkeys((self.live, self.dev, self.best), ("runs", "score", "over")),
-            **dict.fromkeys((self.gradients, self.spikes, self.verdicts, self.quantiles), ("runs",)),
+            **dict.fromkeys(by_run, ("runs",)),
         }
         body = [
-            self.runs, row(self.score, self.over), self.live, self.dev, self.gradients,
-            columns(self.best, self.spikes), columns(self.verdicts, self.quantiles),
+            self.runs, row(self.score, self.over), self.live, self.dev, columns(self.best, self.verdicts),
+            self.losses, self.last_losses, self.gradients, columns(self.spikes, self.quantiles),
             heading("What comes into each normalisation?"), self.signals,
             heading("Which Transformers learn at all?"), self.maps,
         ]  # fmt: skip
@@ -64,6 +66,9 @@ class DynamicsPage(Page):
         self.dev.show(view.figure)
         self.best.show(view.frame.round(2).reset_index(drop=True))
         if "runs" in changed:
+            view = loss_view(chosen)
+            self.losses.show(view.figure)
+            self.last_losses.show(_named_terms(view.frame))
             view = gradient_view(chosen)
             self.gradients.show(view.figure)
             self.spikes.show(view.frame.round(3).reset_index(drop=True))
@@ -75,6 +80,10 @@ class DynamicsPage(Page):
 def dynamics_page(workspace: Workspace | None = None) -> DynamicsPage:
     """Return the page."""
     return DynamicsPage(workspace or Workspace.find())
+
+
+def _named_terms(losses: pd.DataFrame) -> pd.DataFrame:
+    return losses.rename(columns=lambda term: term.replace("_", " ")).round(3)
 
 
 def _quantiles(runs: list[Run]) -> pd.DataFrame:

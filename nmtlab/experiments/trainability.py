@@ -24,7 +24,7 @@ from nmtlab.text.batches import Batches
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.encoded import EncodedCorpus
 from nmtlab.text.pipeline import Pipeline
-from nmtlab.training.losses import Objective
+from nmtlab.training.objective import training_objective
 from nmtlab.training.optimisers import optimiser_for
 from nmtlab.training.prepare import model_for
 from nmtlab.workspace import Workspace
@@ -127,17 +127,17 @@ def _outcome(
     )
     torch.manual_seed(point.seed)
     model = model_for(own, pipeline).to(device)
-    objective, parameters = Objective(model, settings.label_smoothing), list(model.parameters())
+    minimised, parameters = training_objective(model, settings.label_smoothing), list(model.parameters())
     optimiser, _ = optimiser_for(settings, parameters)
     for group in optimiser.param_groups:
         group["lr"] = point.rate
     losses, first = [], math.nan
     for batch in islice(_endless(encoded, settings.batch_tokens, point.seed), updates):
-        loss, nll = objective(on_device(batch, device))
-        (loss / batch.target_tokens).backward()
+        loss = minimised(on_device(batch, device))
+        (loss.total / batch.target_tokens).backward()
         norm = torch.nn.utils.clip_grad_norm_(parameters, settings.clip_norm).item()
         first = norm if not losses else first
-        losses.append(nll.item() / batch.target_tokens)
+        losses.append(loss.nll.item() / batch.target_tokens)
         if not math.isfinite(losses[-1]) or not math.isfinite(norm):
             return Outcome(point, "diverged", len(losses), math.nan, unigram, first)
         optimiser.step()

@@ -2,7 +2,7 @@
 
 from nmtlab.plots.attention import attention_figure
 from nmtlab.plots.depth import depth_figure, slopes_figure
-from nmtlab.plots.dynamics import dev_figure, gradient_figure
+from nmtlab.plots.dynamics import dev_figure, gradient_figure, loss_figure
 from nmtlab.plots.lexicon import lexicon_figure
 from nmtlab.plots.logits import logit_figure
 from nmtlab.plots.norms import norm_figure
@@ -23,6 +23,7 @@ __all__ = [
     "lengths_figure",
     "lexicon_figure",
     "logit_figure",
+    "loss_figure",
     "norm_figure",
     "signals_figure",
     "slopes_figure",

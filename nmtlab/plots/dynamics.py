@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 from nmtlab.plots.theme import dressed, log_axis, plain, see_through, styles
 
 _MOST_POINTS = 2000
+_DASHES = ("dot", "dash", "dashdot", "longdash")
 
 
 def dev_figure(
@@ -36,6 +37,33 @@ def dev_figure(
     else:
         figure.update_yaxes(title_text="dev perplexity (per token)", **log_axis(curves[score]))
     return dressed(figure, f"Dev {'BLEU' if score == 'bleu' else 'perplexity'} while training")
+
+
+def loss_figure(curves: pd.DataFrame) -> go.Figure:
+    """Draw training losses, and dotted below them the terms whose sum they are, if there is more than one.
+
+    Args:
+        curves: rows of `dynamics.loss_curve`, of one run or several.
+    """
+    figure, style = go.Figure(), styles(curves["run"])
+    curves = curves[(curves["term"] == "loss") | (curves.groupby("run")["term"].transform("nunique") > 2)]
+    dashes = dict(zip((term for term in curves["term"].unique() if term != "loss"), _DASHES, strict=False))
+    for (run, term), own in curves.groupby(["run", "term"], sort=False):
+        name, line = plain(str(run)), style[run]
+        of_sum = term == "loss"
+        some = own.iloc[:: max(1, -(-len(own) // _MOST_POINTS))]
+        figure.add_scatter(
+            x=some["step"], y=some["value"], mode="lines", name=name if of_sum else f"{name}: {_words(term)}",
+            line=line if of_sum else {"color": line["color"], "width": 1.5, "dash": dashes.get(term, "dot")},
+            hovertemplate=f"{_words(term)} %{{y:.3f}} at update %{{x:,}}<extra>{name}</extra>",
+        )  # fmt: skip
+    figure.update_xaxes(title_text="updates")
+    figure.update_yaxes(title_text="loss (nats per target token)", rangemode="tozero")
+    return dressed(figure, "Training loss, and the terms that add up to it")
+
+
+def _words(term: str) -> str:
+    return plain(term.replace("_", " "))
 
 
 def gradient_figure(curves: pd.DataFrame) -> go.Figure:

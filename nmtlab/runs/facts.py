@@ -44,7 +44,7 @@ class LastFacts(_Facts):
     since_best: NonNegativeInt
     evaluations: NonNegativeInt
     reported: NonNegativeInt | None = None
-    pending: list[Annotated[list[float], Field(min_length=5, max_length=5)]] = []
+    pending: list[Annotated[list[float], Field(min_length=5)]] = []
 
 
 class TranslationFacts(_Facts):
@@ -62,6 +62,7 @@ class _Train(_Facts):
     kind: Literal["train"]
     step: NonNegativeInt
     loss: float
+    terms: dict[str, float] = {}
     perplexity: float
     seconds: float
 

@@ -357,8 +357,16 @@ class Run:
 
     def _rank_of_weights(self) -> Callable[[int | None, str | None], int]:
         """Return a function that ranks what was made at a step with weights: `_OTHER` if not by the best checkpoint."""
-        step, digests = self.best_step, (self.original_digest, None, self.weights_digest)
-        return lambda at, weights: digests.index(weights) if at == step and weights in digests else _OTHER
+        step, original = self.best_step, (self.original_digest, None)
+
+        def rank(at: int | None, weights: str | None) -> int:
+            if at != step:
+                return _OTHER
+            if weights in original:
+                return original.index(weights)
+            return len(original) if weights == self.weights_digest else _OTHER
+
+        return rank
 
     @property
     def _original(self) -> str:

@@ -1,7 +1,7 @@
 """What a training tells whoever watches it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
@@ -23,9 +23,10 @@ class Prepared:
 
 @dataclass(frozen=True)
 class Progress:
-    """Some updates further; means over the updates since the last such event.
+    """Some updates further; means over the updates since the last such event, of losses a target token.
 
-    `utilisation` is the share of the GPU's arithmetic that is used, None where its peak is not known.
+    `terms` are what each term of the objective adds to the loss. `utilisation` is the share of the GPU's arithmetic
+    that is used, None where its peak is not known.
     """
 
     step: int
@@ -38,6 +39,7 @@ class Progress:
     seconds: float
     seconds_left: float
     utilisation: float | None = None
+    terms: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,8 @@ def event_writer(folder: Path) -> OnEvent:
         kind, names = ("train", names) if isinstance(event, Progress) else ("dev", ("bleu", "perplexity"))
         for name in names:
             writers[0].add_scalar(f"{kind}/{name}", getattr(event, name), event.step)
+        for name, value in (event.terms if isinstance(event, Progress) else {}).items():
+            writers[0].add_scalar(f"train/loss/{name}", value, event.step)
         writers[0].flush()
 
     return write

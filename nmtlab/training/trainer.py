@@ -28,7 +28,7 @@ from nmtlab.text.encoded import EncodedCorpus
 from nmtlab.text.pipeline import Pipeline
 from nmtlab.text.vocabulary import BOS, EOS, PAD, UNK
 from nmtlab.training.events import Ended, OnEvent, Prepared, Preparing, Progress, Validated, ignore
-from nmtlab.training.losses import Objective
+from nmtlab.training.objective import training_objective
 from nmtlab.training.optimisers import load_moments, optimiser_for
 from nmtlab.training.parallel import Group
 from nmtlab.training.prepare import learned_table, model_for, needs_table, step_seed
@@ -117,13 +117,20 @@ def resumed_recipe(run: Run, machine: MachineSettings) -> Recipe:
 
 
 class _Update(NamedTuple):
-    """What an update has come to, until it is reported: sums over this process's rows, and the whole batch's tokens."""
+    """What an update has come to, until it is reported.
 
-    loss: Tensor
-    nll: Tensor
+    Args:
+        sums: loss, negative log-likelihood and every term of the objective, summed over this process's rows.
+        norm: of the gradient.
+        source_tokens, target_tokens: of the whole update.
+        counted_tokens: the target's, each as often as its pair counts.
+    """
+
+    sums: Tensor
     norm: Tensor
     source_tokens: int
     target_tokens: int
+    counted_tokens: float
 
 
 class Trainer:
@@ -140,10 +147,10 @@ class Trainer:
         self.encoded = encoded
         torch.manual_seed(self.settings.seed)
         self.model: TranslationModel = model_for(recipe, run.pipeline, run.translation_table).to(device)
-        objective: torch.nn.Module = Objective(self.model, self.settings.label_smoothing)
-        if recipe.machine.compile:
-            objective = torch.compile(objective, dynamic=True)
-        self.objective = DistributedDataParallel(objective) if group.size > 1 else objective
+        minimised = training_objective(self.model, self.settings.label_smoothing)
+        self.term_weights = minimised.weights
+        compiled = torch.compile(minimised, dynamic=True) if recipe.machine.compile else minimised
+        self.objective = DistributedDataParallel(compiled) if group.size > 1 else compiled
         self.parameters = {name: p for name, p in self.model.named_parameters() if p.requires_grad}
         self.optimiser, self.moments = optimiser_for(self.settings, self.parameters.values())
         self.schedule = Schedule(self.settings, recipe.model.d_model)
@@ -226,15 +233,17 @@ class Trainer:
         self.schedule = replace(
             self.schedule, **{key: facts[key] for key in ("factor", "since_best", "evaluations")}, best=best
         )
-        self.recent = [self._noted(*values) for values in facts.get("pending", [])]
+        self.recent = [self._noted(values) for values in facts.get("pending", [])]
         if self.group.is_first:
             self.run.cut_back(self.step, facts.get("reported"))
 
-    def _noted(self, loss: float, nll: float, norm: float, source_tokens: int, target_tokens: int) -> _Update:
+    def _noted(self, values: Sequence[float]) -> _Update:
         """Return an update that a stop has noted; what was summed over the processes is the first one's."""
-        sums = (loss, nll) if self.group.is_first else (0.0, 0.0)
-        numbers = torch.tensor((*sums, norm), dtype=torch.float64, device=self.device)
-        return _Update(*numbers, source_tokens, target_tokens)
+        loss, nll, norm, source_tokens, target_tokens, *more = values
+        counted_tokens, *terms = more or (target_tokens, *[math.nan] * len(self.term_weights))  # of version 0.1
+        numbers = torch.tensor((loss, nll, *terms, norm), dtype=torch.float64, device=self.device)
+        sums = numbers[:-1] if self.group.is_first else torch.zeros_like(numbers[:-1])
+        return _Update(sums, numbers[-1], int(source_tokens), int(target_tokens), counted_tokens)
 
     def _validates(self) -> bool:
         """Return whether it is time for an evaluation: after so many updates, or at the end of a pass over the text."""
@@ -256,28 +265,28 @@ class Trainer:
     def _update(self, batches: Sequence[Batch[np.ndarray]]) -> None:
         self.step += 1
         torch.manual_seed(step_seed(self.settings.seed, self.step, self.group.rank))
-        tokens = sum(batch.counted_tokens for batch in batches) if self.settings.loss_reduction == "mean" else 1
-        losses = []
+        counted = sum(batch.counted_tokens for batch in batches)
+        tokens = counted if self.settings.loss_reduction == "mean" else 1
+        sums = []
         for place, batch in enumerate(batches, start=1):
             with self._apart(place < len(batches)):
-                losses.append(self._backward(batch, tokens))
+                sums.append(self._backward(batch, tokens))
         norm = torch.nn.utils.clip_grad_norm_(self.parameters.values(), self.settings.clip_norm)
         for parameters in self.optimiser.param_groups:
             parameters["lr"] = self.schedule.rate(self.step)
         self.optimiser.step()
         self.optimiser.zero_grad(set_to_none=True)
-        sums = torch.stack(losses).sum(0)
         sizes = (sum(getattr(batch, side) for batch in batches) for side in ("source_tokens", "target_tokens"))
-        self.recent.append(_Update(*sums, norm, *sizes))
+        self.recent.append(_Update(torch.stack(sums).sum(0), norm, *sizes, counted))
 
     def _backward(self, batch: Batch[np.ndarray], tokens: float) -> Tensor:
-        """Add the gradient of a batch's loss, divided by `tokens`; return loss and negative log-likelihood, (2,)."""
+        """Add the gradient of a batch's loss, divided by `tokens`; return the sums of `_Update`."""
         share = _word_dropout(on_device(self.group.share(batch), self.device), self.settings.word_dropout)
         with self._precision():
-            loss, nll = self.objective(share)
+            loss = self.objective(share)
         # DistributedDataParallel takes the mean over processes; every token is to count the same.
-        (loss * (self.group.size / tokens)).backward()
-        return torch.stack((loss.detach(), nll.detach()))
+        (loss.total * (self.group.size / tokens)).backward()
+        return torch.stack((loss.total.detach(), loss.nll, *loss.terms.values()))
 
     def _apart(self, waits: bool) -> AbstractContextManager:
         """Return a context in which processes keep their gradients to themselves, if others of the update follow."""
@@ -292,16 +301,21 @@ class Trainer:
         """Log the updates since the last report; return whether all of them were finite."""
         if not self.recent:
             return True
-        sums = self.group.sum(_losses(self.recent).sum(0))
+        loss, nll, *terms = self.group.sum(_sums(self.recent).sum(0)).tolist()
         norms = [update.norm.item() for update in self.recent]
         tokens = sum(update.target_tokens for update in self.recent)
+        counted = sum(update.counted_tokens for update in self.recent)
         now = time.perf_counter()
         first = self.step - len(norms) + 1
         progress = Progress(
             step=self.step,
             updates=self.updates,
-            loss=sums[0].item() / tokens,
-            perplexity=math.exp(min(sums[1].item() / tokens, 700.0)),
+            loss=loss / counted,
+            terms={
+                name: weight * value / counted
+                for (name, weight), value in zip(self.term_weights.items(), terms, strict=True)
+            },
+            perplexity=math.exp(min(nll / counted, 700.0)),
             tokens_per_second=tokens / (now - self.recent_since),
             gradient_norm=float(np.mean(norms)),
             rate=self.schedule.rate(self.step),
@@ -329,6 +343,7 @@ class Trainer:
             "train",
             progress.step,
             loss=progress.loss,
+            terms=progress.terms,
             perplexity=progress.perplexity,
             gradient_norm=progress.gradient_norm,
             rate=progress.rate,
@@ -357,7 +372,7 @@ class Trainer:
 
     def _save(self, pending: Sequence[_Update] = ()) -> None:
         """Save all that is needed to go on; `pending` are the updates since the last full line of the log."""
-        losses = self.group.sum(_losses(pending)).tolist() if pending else []
+        sums = self.group.sum(_sums(pending)).tolist() if pending else []
         if not self.group.is_first:
             return
         moments = {
@@ -377,8 +392,8 @@ class Trainer:
             "evaluations": self.schedule.evaluations,
             "reported": self.step - len(pending),
             "pending": [
-                (*sums, update.norm.item(), update.source_tokens, update.target_tokens)
-                for sums, update in zip(losses, pending, strict=True)
+                (loss, nll, update.norm.item(), *update[2:], *terms)
+                for (loss, nll, *terms), update in zip(sums, pending, strict=True)
             ],
         }
         self.run.save_last(self._weights(), moments, facts)
@@ -402,9 +417,9 @@ def _word_dropout(batch: Batch[Tensor], share: float) -> Batch[Tensor]:
     return replace(batch, source=dropped(batch.source), target_input=dropped(batch.target_input))
 
 
-def _losses(updates: Sequence[_Update]) -> Tensor:
-    """Return loss and negative log-likelihood of updates, (updates, 2) float64."""
-    return torch.stack([torch.stack((update.loss, update.nll)).double() for update in updates])
+def _sums(updates: Sequence[_Update]) -> Tensor:
+    """Return the sums of updates, (updates, n) float64."""
+    return torch.stack([update.sums.double() for update in updates])
 
 
 def _check_same_training(run: Run, corpus: ParallelCorpus, group: Group) -> None:

@@ -12,7 +12,7 @@ from nmtlab.text.batch import batch_of
 from nmtlab.text.batches import pad, sorted_batches
 from nmtlab.text.checked import DevText
 from nmtlab.text.pipeline import Pipeline
-from nmtlab.training.losses import Objective
+from nmtlab.training.objective import training_objective
 from nmtlab.translation import Translator
 
 _BATCH_TOKENS = 4096
@@ -37,15 +37,15 @@ def text_perplexity(
     A token whose type may not be produced is scored as UNK; the second number says how many there were.
     """
     was_training = model.training
-    objective = Objective(model, smoothing=0.0).eval()
+    cross_entropy = training_objective(model, smoothing=0.0).eval()
     source_ids, target_ids = pipeline.encode_source(source), pipeline.encode_target(target)
     total, tokens = 0.0, 0
     for batch in sorted_batches(
         [max(map(len, both)) for both in zip(source_ids, target_ids, strict=True)], _BATCH_TOKENS
     ):
         source_batch, target_batch = (pad([ids[i] for i in batch]) for ids in (source_ids, target_ids))
-        _, nll = objective(on_device(batch_of(source_batch, target_batch), model.output_types.device))
-        total += nll.item()
+        loss = cross_entropy(on_device(batch_of(source_batch, target_batch), model.output_types.device))
+        total += loss.nll.item()
         tokens += sum(len(target_ids[i]) for i in batch)
     model.train(was_training)
     allowed = pipeline.target_allowed

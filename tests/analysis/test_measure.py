@@ -303,6 +303,7 @@ def test_every_answer_of_the_gallery_is_found(folder):
     assert sorted(answer.path for answer in found) == files
     for answer in found:
         defaults = {name: p.default for name, p in inspect.signature(known[_function(answer)]).parameters.items()}
+        assert "beam_size" in (answer.question.arguments.get("search") or {"beam_size": "the recipe's"})
         assert set(answer.question.arguments) >= {name for name in defaults if name not in ("run", *NO_PART)}
 
 

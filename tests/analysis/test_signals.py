@@ -11,7 +11,8 @@ from nmtlab.runs.run import Run
 from nmtlab.text.batch import Batch, batch_of
 from nmtlab.text.batches import pad
 from nmtlab.text.vocabulary import PAD
-from nmtlab.training.losses import Objective, cross_entropy
+from nmtlab.training.losses import cross_entropy
+from nmtlab.training.objective import training_objective
 from nmtlab.training.prepare import model_for
 
 
@@ -76,7 +77,7 @@ def test_the_gradient_before_the_first_norm_has_every_way_the_words_take_in_it(r
         return leaves[-1]
 
     monkeypatch.setattr(model, "_embed", as_leaf)
-    Objective(model, run.recipe.training.label_smoothing)(pairs)[0].backward()
+    training_objective(model, run.recipe.training.label_smoothing)(pairs).total.backward()
     gradient = leaves[0].grad[pairs.source != PAD]
     first = signals(run, tiny_corpus, sentences=7).iloc[0]
     assert first["gradient"] == pytest.approx(gradient.norm(dim=1).mean().item(), rel=1e-4)

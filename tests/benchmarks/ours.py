@@ -20,7 +20,7 @@ from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.encoded import EncodedCorpus
 from nmtlab.text.pipeline import Pipeline
 from nmtlab.training.events import Event, Progress
-from nmtlab.training.losses import Objective
+from nmtlab.training.objective import training_objective
 from nmtlab.training.prepare import model_for
 from nmtlab.training.trainer import LOG_EVERY, train
 from nmtlab.workspace import Workspace
@@ -89,11 +89,11 @@ def operations_per_token(corpus: ParallelCorpus, updates: int = 10) -> float:
     Padded positions count, as they are computed; the output layer has target tokens and allowed types only. Norms,
     softmax, dropout and the optimiser are no matrix products: they are why a step cannot reach the machine's limit.
     """
-    objective = Objective(model_for(recipe(threads=1), Pipeline.load(_vocabulary())), LABEL_SMOOTHING).train()
+    objective = training_objective(model_for(recipe(threads=1), Pipeline.load(_vocabulary())), LABEL_SMOOTHING).train()
     tokens = 0
     with FlopCounterMode(display=False) as counter:
         for batch in islice(batches(corpus), updates):
-            loss, _ = objective(on_device(batch))
+            loss = objective(on_device(batch)).total
             loss.backward()
             tokens += batch.target_tokens
     return counter.get_total_flops() / tokens

@@ -29,7 +29,7 @@ from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.encoded import EncodedCorpus
 from nmtlab.text.pipeline import Pipeline
 from nmtlab.text.vocabulary import PAD
-from nmtlab.training.losses import Objective
+from nmtlab.training.objective import training_objective
 from nmtlab.training.optimisers import optimiser_for
 from nmtlab.training.prepare import model_for
 
@@ -70,8 +70,10 @@ def make_models(pipeline: Pipeline, width: int) -> dict[str, tuple[nn.Module, Lo
     bare = BareRecurrent(pipeline.source_size, pipeline.target_size, width, dropout=0.2)
     models: dict[str, tuple[nn.Module, Loss]] = {BARE: (bare, lambda pairs: bare_loss(bare, pairs))}
     for name in RECIPES:
-        objective = Objective(model_for(named_recipe(name).with_changes({"model.d_model": width}), pipeline), 0.0)
-        models[f"nmtlab, {name}"] = (objective, lambda pairs, objective=objective: objective(pairs)[0])
+        objective = training_objective(
+            model_for(named_recipe(name).with_changes({"model.d_model": width}), pipeline), 0.0
+        )
+        models[f"nmtlab, {name}"] = (objective, lambda pairs, objective=objective: objective(pairs).total)
     return models
 
 

@@ -20,7 +20,7 @@ from nmtlab.search.forced import force
 from nmtlab.search.planned import planned_search
 from nmtlab.text.batch import batch_of
 from nmtlab.text.vocabulary import BOS, EOS, PAD
-from nmtlab.training.losses import Objective
+from nmtlab.training.objective import training_objective
 
 TYPES = 7
 SOURCE = np.array([[4, 5, 6, EOS], [5, EOS, PAD, PAD]])
@@ -74,7 +74,7 @@ def test_what_is_read_has_as_its_position_how_many_tokens_are_to_come():
 def test_the_loss_is_that_of_the_words_and_of_the_length():
     model = planned()
     pairs = on_device(batch_of(SOURCE, TARGET))
-    loss, nll = Objective(model, smoothing=0.0)(pairs)
+    loss = training_objective(model, smoothing=0.0)(pairs)
     by_hand = 0.0
     for source, target in ((SOURCE[:1], [6, 3, 4]), (SOURCE[1:, :2], [5])):
         memory = model.encode(torch.from_numpy(source))
@@ -84,8 +84,8 @@ def test_the_loss_is_that_of_the_words_and_of_the_length():
             step = model.step(state, torch.tensor([[token]]))
             by_hand -= step.log_probs[0, 0, model.columns(torch.tensor([following]))].item()
             state, token = step.state, following
-    assert nll.item() == pytest.approx(by_hand, abs=1e-4)
-    assert loss.item() == pytest.approx(by_hand, abs=1e-4)
+    assert loss.nll.item() == pytest.approx(by_hand, abs=1e-4)
+    assert loss.total.item() == pytest.approx(by_hand, abs=1e-4)
 
 
 def test_a_row_without_a_translation_costs_nothing_and_an_empty_translation_its_length():
@@ -95,15 +95,15 @@ def test_a_row_without_a_translation_costs_nothing_and_an_empty_translation_its_
     losses, gradients = [], []
     for rows in (slice(3), slice(2)):
         pairs = on_device(batch_of(source[rows], target[rows]))
-        loss, nll = Objective(model, smoothing=0.1)(pairs)
-        losses.append([loss.item(), nll.item()])
-        gradients.append(torch.autograd.grad(loss, list(model.parameters()), allow_unused=True))
+        loss = training_objective(model, smoothing=0.1)(pairs)
+        losses.append([loss.total.item(), loss.nll.item()])
+        gradients.append(torch.autograd.grad(loss.total, list(model.parameters()), allow_unused=True))
     assert losses[0] == losses[1]
     for with_row, without in zip(*gradients, strict=True):
         torch.testing.assert_close(with_row, without)
-    _, alone = Objective(model, smoothing=0.0)(on_device(batch_of(source[2:], target[2:])))
+    alone = training_objective(model, smoothing=0.0)(on_device(batch_of(source[2:], target[2:]))).nll
     target[2, 0] = EOS
-    _, empty = Objective(model, smoothing=0.0)(on_device(batch_of(source[2:], target[2:])))
+    empty = training_objective(model, smoothing=0.0)(on_device(batch_of(source[2:], target[2:]))).nll
     memory = model.encode(torch.from_numpy(source[2:]))
     assert (alone.item(), empty.item()) == (0.0, pytest.approx(-model.length_log_probs(memory)[0, 0].item(), rel=1e-6))
 
@@ -111,7 +111,7 @@ def test_a_row_without_a_translation_costs_nothing_and_an_empty_translation_its_
 def test_forced_decoding_scores_the_length_in_place_of_eos():
     model = planned()
     source, target = torch.from_numpy(SOURCE), torch.from_numpy(TARGET)
-    _, nll = Objective(model, smoothing=0.0)(on_device(batch_of(SOURCE, TARGET)))
+    nll = training_objective(model, smoothing=0.0)(on_device(batch_of(SOURCE, TARGET))).nll
     found = force(model, source, target)
     assert -sum(forced.log_prob for forced in found) == pytest.approx(nll.item(), abs=1e-4)
     lengths = model.length_log_probs(model.encode(source))
@@ -129,7 +129,7 @@ def test_the_loss_of_the_length_reaches_the_encoder_if_it_is_to(reaches):
 
 def test_a_length_longer_than_can_be_planned_counts_as_the_longest():
     model = planned(max_predicted_length=2)
-    _, nll = Objective(model, smoothing=0.0)(on_device(batch_of(SOURCE[:1], TARGET[:1])))
+    nll = training_objective(model, smoothing=0.0)(on_device(batch_of(SOURCE[:1], TARGET[:1]))).nll
     assert math.isfinite(nll.item())
     assert model.length_log_probs(model.encode(torch.from_numpy(SOURCE))).shape == (2, 3)
 

@@ -1,5 +1,7 @@
 """Figures show the numbers they are given, name axes and units, and draw text as text."""
 
+import json
+import shutil
 from itertools import pairwise
 
 import numpy as np
@@ -9,10 +11,21 @@ import plotly.io as pio
 import pytest
 
 from nmtlab.analysis.attention import attention
-from nmtlab.analysis.dynamics import dev_curve, gradient_curve
+from nmtlab.analysis.dynamics import dev_curve, gradient_curve, loss_curve
 from nmtlab.analysis.norms import norm_bins, word_norms
-from nmtlab.plots import View, attention_figure, depth_figure, dev_figure, gradient_figure, norm_figure, slopes_figure
+from nmtlab.plots import (
+    View,
+    attention_figure,
+    depth_figure,
+    dev_figure,
+    gradient_figure,
+    loss_figure,
+    norm_figure,
+    slopes_figure,
+)
 from nmtlab.plots.theme import COLOURS, plain, styles
+from nmtlab.runs.log import read_log
+from nmtlab.runs.run import Run
 
 HOSTILE = "<script>alert(1)</script>"
 
@@ -160,6 +173,23 @@ def test_every_spike_is_drawn_however_long_the_training():
 def test_the_median_of_the_gradient_is_drawn(trained):
     curve = gradient_curve(trained[0])
     assert list(gradient_figure(curve).data[-1].y) == list(curve["median"])
+
+
+def test_a_loss_is_drawn_with_the_terms_that_add_up_to_it(trained):
+    curve = loss_curve(trained[0])
+    whole, *terms = loss_figure(curve).data
+    assert whole.name == "whole"
+    assert [term.name for term in terms] == ["whole: cross entropy", "whole: label smoothing"]
+    assert np.sum([term.y for term in terms], axis=0) == pytest.approx(np.array(whole.y))
+    assert len({line.line.dash for line in (whole, *terms)}) == 3
+
+
+def test_of_a_run_that_did_not_log_terms_the_loss_alone_is_drawn(trained, tmp_path):
+    run = Run(shutil.copytree(trained[0].folder, tmp_path / "old"))
+    lines = [{key: v for key, v in line.items() if key != "terms"} for line in read_log(run.folder / "metrics.jsonl")]
+    (run.folder / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    (alone,) = loss_figure(loss_curve(run)).data
+    assert list(alone.y) == [line["loss"] for line in lines if line["kind"] == "train"]
 
 
 def test_more_runs_than_colours_differ_in_their_dashes():

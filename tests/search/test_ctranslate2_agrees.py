@@ -16,7 +16,7 @@ from nmtlab.search.hypothesis import Hypothesis
 from nmtlab.text.batch import batch_of
 from nmtlab.text.batches import pad
 from nmtlab.text.vocabulary import BOS, EOS, PAD, SPECIALS
-from nmtlab.training.losses import Objective
+from nmtlab.training.objective import training_objective
 
 pytest.importorskip("ctranslate2", reason="ctranslate2 is not installed; pip install 'nmtlab[test]' brings it")
 
@@ -53,13 +53,13 @@ def learner(**norm: str | bool) -> Transformer:
     )
     torch.manual_seed(1)
     model = build_model(settings, len(VOCABULARY), allowed, joint=True)
-    objective = Objective(model, smoothing=0.1)
+    objective = training_objective(model, smoothing=0.1)
     optimiser = torch.optim.Adam(model.parameters(), lr=1e-2)
     meanings = np.flatnonzero(allowed)[2:].tolist()  # without EOS and UNK
     for seed in range(80):
         sources = sentences(32, longest=8, seed=seed)
         targets = [[*(meanings[word % len(meanings)] for word in source[:-1]), EOS] for source in sources]
-        loss, _ = objective(on_device(batch_of(pad(sources), pad(targets))))
+        loss = objective(on_device(batch_of(pad(sources), pad(targets)))).total
         (loss / sum(map(len, targets))).backward()
         optimiser.step()
         optimiser.zero_grad()

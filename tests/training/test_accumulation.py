@@ -12,7 +12,7 @@ from nmtlab.models.interface import on_device
 from nmtlab.runs.run import Run
 from nmtlab.text.batches import Batches
 from nmtlab.text.encoded import EncodedCorpus
-from nmtlab.training.losses import Objective
+from nmtlab.training.objective import training_objective
 from nmtlab.training.prepare import model_for
 from nmtlab.training.trainer import train
 
@@ -36,7 +36,7 @@ def test_the_first_gradient_is_that_of_the_tokens_of_all_its_batches(tiny_corpus
     model = model_for(recipe, run.pipeline)
     stream = Batches(encoded, recipe.training.batch_tokens, recipe.training.seed).epoch(0)
     batches = [on_device(next(stream)) for _ in range(3)]
-    total = sum(Objective(model, recipe.training.label_smoothing)(batch)[0] for batch in batches)
+    total = sum(training_objective(model, recipe.training.label_smoothing)(batch).total for batch in batches)
     (total / (sum(batch.target_tokens for batch in batches) if reduction == "mean" else 1)).backward()
     norm = torch.nn.utils.get_total_norm([parameter.grad for parameter in model.parameters()]).item()
     assert run.gradient_norms()["norm"][0] == pytest.approx(norm, rel=1e-4)

@@ -10,7 +10,8 @@ from nmtlab.models.interface import on_device
 from nmtlab.recipe import TransformerSettings
 from nmtlab.text.batch import batch_of
 from nmtlab.training import losses
-from nmtlab.training.losses import Objective, cross_entropy
+from nmtlab.training.losses import cross_entropy
+from nmtlab.training.objective import Objective, training_objective
 
 ROWS = losses._CHUNK // 1000
 """Rows of 1000 columns in a chunk."""
@@ -24,7 +25,7 @@ def drawn(tokens: int, columns: int, dtype: torch.dtype = torch.float64) -> tupl
 
 def losses_and_gradient(logits: torch.Tensor, gold: torch.Tensor, smoothing: float) -> tuple[torch.Tensor, ...]:
     leaf = logits.clone().requires_grad_()
-    loss, nll = cross_entropy(leaf * 1, gold, smoothing)  # the product is overwritten, not the leaf
+    loss, nll, _ = cross_entropy(leaf * 1, gold, smoothing)  # the product is overwritten, not the leaf
     (loss * 0.5).backward()
     return loss.detach(), nll, leaf.grad
 
@@ -59,7 +60,7 @@ def test_the_loss_is_the_same_without_a_gradient(smoothing):
     logits, gold = drawn(9, 13)
     kept = logits.clone()
     with_gradient = losses_and_gradient(logits, gold, smoothing)[:2]
-    torch.testing.assert_close(cross_entropy(logits, gold, smoothing), with_gradient)
+    torch.testing.assert_close(cross_entropy(logits, gold, smoothing)[:2], with_gradient)
     assert torch.equal(logits, kept)
 
 
@@ -82,13 +83,13 @@ def test_the_right_type_is_among_those_that_share_the_smoothing():
 def test_a_second_backward_pass_and_a_second_derivative_are_errors_and_never_wrong():
     logits, gold = drawn(9, 13)
     logits.requires_grad_()
-    loss, _ = cross_entropy(logits * 1, gold, 0.1)
+    loss, *_ = cross_entropy(logits * 1, gold, 0.1)
     loss.backward(retain_graph=True)
     first = logits.grad.clone()
     with pytest.raises(RuntimeError, match="compute the loss again"):
         loss.backward()
     assert torch.equal(logits.grad, first)
-    loss, _ = cross_entropy(logits * 1, gold, 0.1)
+    loss, *_ = cross_entropy(logits * 1, gold, 0.1)
     with pytest.raises(RuntimeError, match="the loss has no second derivative"):
         torch.autograd.grad(loss, logits, create_graph=True)
 
@@ -120,24 +121,24 @@ def objective(smoothing: float = 0.1, joint: bool = True) -> Objective:
     settings = TransformerSettings(
         d_model=8, d_ff=16, encoder_layers=1, decoder_layers=1, heads=2, dropout=0.0, init="xavier", fixnorm=False
     )
-    return Objective(build_model(settings, 12, ALLOWED, joint), smoothing)
+    return training_objective(build_model(settings, 12, ALLOWED, joint), smoothing)
 
 
 def test_the_objective_sums_over_target_tokens_and_scores_a_type_not_allowed_as_unk():
     made = objective().double()
-    loss, nll = made(on_device(batch_of(SOURCE, TARGET)))
+    loss = made(on_device(batch_of(SOURCE, TARGET)))
     as_unk = np.where(TARGET == 8, 3, TARGET)
     pairs = on_device(batch_of(SOURCE, TARGET))
     logits = made.model.output(made.model(pairs)).detach()
     gold = torch.from_numpy(np.searchsorted(np.flatnonzero(ALLOWED), as_unk[as_unk != 0]))
     expected = expected_losses_and_gradient(logits.float(), gold, 0.1)
-    torch.testing.assert_close((loss.detach(), nll), expected[:2])
+    torch.testing.assert_close((loss.total.detach(), loss.nll), expected[:2])
 
 
 def test_the_gradient_reaches_the_parameters_as_torch_has_it():
     pairs = on_device(batch_of(SOURCE, TARGET))
     ours, theirs = objective(), objective()
-    ours(pairs)[0].backward()
+    ours(pairs).total.backward()
     gold = theirs.model.columns(pairs.target[pairs.target != 0])
     logits = theirs.model.output(theirs.model(pairs))
     F.cross_entropy(logits, gold, reduction="sum", label_smoothing=0.1).backward()
@@ -148,9 +149,9 @@ def test_the_gradient_reaches_the_parameters_as_torch_has_it():
 def test_bfloat16_products_change_the_loss_by_little_and_leave_parameters_in_float32():
     pairs = on_device(batch_of(SOURCE, TARGET))
     full, half = objective(), objective()
-    loss, _ = full(pairs)
+    loss = full(pairs).total
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        rough, _ = half(pairs)
+        rough = half(pairs).total
     rough.backward()
     assert rough.dtype == torch.float32
     assert rough.item() == pytest.approx(loss.item(), rel=0.02)

@@ -12,7 +12,7 @@ from nmtlab.recipe import RnnSettings
 from nmtlab.recipe.machine import MachineSettings
 from nmtlab.text.batch import batch_of
 from nmtlab.training.events import Prepared, Progress
-from nmtlab.training.losses import Objective
+from nmtlab.training.objective import training_objective
 from nmtlab.training.trainer import train
 from nmtlab.training.utilisation import peak_operations, update_operations
 from nmtlab.workspace import Workspace
@@ -31,7 +31,7 @@ def test_operations_of_a_transformer_are_those_that_torch_counts(tiny_recipe, pl
     lines, source, target = 6, 5, 9
     pairs = on_device(batch_of(np.full((lines, source), 4), np.full((lines, target), 5)))
     with FlopCounterMode(display=False) as counter:
-        Objective(model, 0.1)(pairs)[0].backward()
+        training_objective(model, 0.1)(pairs).total.backward()
     d, layers = settings.d_model, (2, 3)
     # queries by keys and weights by values: two products each of 2·d operations a pair of positions, three times in all
     lengths = layers[0] * source**2 + layers[1] * (target**2 + target * source)
@@ -50,7 +50,7 @@ def test_operations_of_a_recurrent_model_are_those_that_torch_counts(tied, atten
     lines, source, target, d = 6, 17, 9, settings.d_model
     pairs = on_device(batch_of(np.full((lines, source), 4), np.full((lines, target), 5)))
     with FlopCounterMode(display=False) as counter:
-        Objective(model, 0.1)(pairs)[0].backward()
+        training_objective(model, 0.1)(pairs).total.backward()
     products = 2 if attention == "additive" else 4  # its scores are no product of matrices
     counted = counter.get_total_flops() - 3 * products * d * lines * source * target
     assert update_operations(model, lines * source, lines * target) == pytest.approx(counted, rel=0.03)

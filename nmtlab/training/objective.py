@@ -1,0 +1,151 @@
+"""What training minimises: a weighted sum of named terms.
+
+A term is a class with the weights of its values and a call that returns its part of the loss; `training_objective`
+puts those that a recipe asks for together.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import torch
+from torch import Tensor, nn
+
+from nmtlab.models.interface import TranslationModel
+from nmtlab.text.batch import Batch
+from nmtlab.text.vocabulary import PAD
+from nmtlab.training.losses import NO_LENGTH, cross_entropy, length_loss
+
+CROSS_ENTROPY, LABEL_SMOOTHING, LENGTH = "cross_entropy", "label_smoothing", "length"
+
+_LIKELIHOOD = (CROSS_ENTROPY, LENGTH)
+"""Terms that are negative log-probabilities of the target: of its tokens and, in place of EOS, of its length."""
+
+
+class Predicted(NamedTuple):
+    """What a model makes of a batch, from which terms are computed.
+
+    Args:
+        model: the model.
+        batch: sentence pairs, on the model's device.
+        memory: of their sources.
+        states: (tokens, D) decoder states where tokens are predicted, row by row.
+        mask: (B, T) bool, where these are.
+    """
+
+    model: TranslationModel
+    batch: Batch[Tensor]
+    memory: Any
+    states: Tensor
+    mask: Tensor
+
+
+class Part(NamedTuple):
+    """A term's part of the loss, with a gradient; and its values by name, without weights. All are sums."""
+
+    loss: Tensor
+    values: dict[str, Tensor]
+
+
+class Term(Protocol):
+    """Named values of which a weighted sum is minimised."""
+
+    weights: Mapping[str, float]
+
+    def __call__(self, predicted: Predicted) -> Part:
+        """Return the term's part of the loss on a batch."""
+
+
+class CrossEntropy:
+    """Label-smoothed cross-entropy of the target's tokens (thesis 3.3.3.1): (1 - ε) cross-entropy + ε smoothing's part.
+
+    Args:
+        smoothing: probability ε spread evenly over the allowed types, the right one included.
+    """
+
+    def __init__(self, smoothing: float) -> None:
+        self.smoothing = smoothing
+        self.weights = {CROSS_ENTROPY: 1 - smoothing, **({LABEL_SMOOTHING: smoothing} if smoothing else {})}
+
+    def __call__(self, predicted: Predicted) -> Part:
+        model, batch, _, states, mask = predicted
+        logits = model.output(states).float()
+        weight = None if batch.weight is None else batch.weight[:, None].expand_as(mask)[mask]
+        smoothed, gold, uniform = cross_entropy(logits, model.columns(batch.target[mask]), self.smoothing, weight)
+        values = {CROSS_ENTROPY: gold, LABEL_SMOOTHING: uniform}
+        return Part(smoothed, {name: values[name] for name in self.weights})
+
+
+class Length:
+    """Negative log-likelihood of the target's length, which is planned in place of EOS and not smoothed (eq 4.1)."""
+
+    weights: Mapping[str, float] = {LENGTH: 1.0}
+
+    def __call__(self, predicted: Predicted) -> Part:
+        model, batch, memory, _, mask = predicted
+        length = mask.sum(1).masked_fill((batch.target == PAD).all(1), NO_LENGTH)
+        loss = length_loss(model.length_log_probs(memory).float(), length, batch.weight)
+        return Part(loss, {LENGTH: loss.detach()})
+
+
+class Loss(NamedTuple):
+    """What is minimised, with a gradient; and the values of its terms by name, without weights. All are sums."""
+
+    total: Tensor
+    terms: dict[str, Tensor]
+
+    @property
+    def nll(self) -> Tensor:
+        """Negative log-likelihood of the targets."""
+        return sum(self.terms[name] for name in _LIKELIHOOD if name in self.terms)  # type: ignore[return-value]
+
+
+class Objective(nn.Module):
+    """The sum of the terms' parts on a batch.
+
+    Args:
+        model: any translation model.
+        terms: one or more, of different names.
+    """
+
+    def __init__(self, model: TranslationModel, terms: Sequence[Term]) -> None:
+        super().__init__()
+        self.model = model
+        self.terms = tuple(terms)
+
+    @property
+    def weights(self) -> dict[str, float]:
+        """The weight of every term by name, in the order in which they are logged."""
+        return {name: weight for term in self.terms for name, weight in term.weights.items()}
+
+    def forward(self, batch: Batch[Tensor]) -> Loss:
+        """Return the loss of a batch, summed over its targets."""
+        predicted = predict(self.model, batch)
+        first, *others = (term(predicted) for term in self.terms)
+        total, values = first
+        for part in others:
+            total, values = total + part.loss, values | part.values
+        return Loss(total, values)
+
+
+def training_objective(model: TranslationModel, smoothing: float) -> Objective:
+    """Return what a model is trained on: cross-entropy and, of one that plans lengths, their likelihood."""
+    return Objective(model, [CrossEntropy(smoothing), *([Length()] if model.plans_length else [])])
+
+
+def predict(model: TranslationModel, batch: Batch[Tensor]) -> Predicted:
+    """Return the decoder's states on the targets of a batch."""
+    memory = model.encode(batch.source)
+    return Predicted(model, batch, memory, model(batch, memory), model.predicted(batch.target))
+
+
+def sentence_log_probs(model: TranslationModel, batch: Batch[Tensor]) -> Tensor:
+    """Return log p(target | source) of every pair, (B,), with a gradient; that of a planned length is part of it."""
+    _, _, memory, states, mask = predict(model, batch)
+    log_probs = model.output(states).float().log_softmax(-1)
+    tokens = log_probs.gather(1, model.columns(batch.target[mask]).unsqueeze(1)).squeeze(1)
+    row = torch.arange(batch.rows, device=mask.device)[:, None].expand_as(mask)[mask]
+    sums = tokens.new_zeros(batch.rows).index_add(0, row, tokens)
+    if not model.plans_length:
+        return sums
+    lengths = model.length_log_probs(memory).float()
+    return sums + lengths.gather(1, mask.sum(1, keepdim=True).clamp_max(lengths.shape[1] - 1)).squeeze(1)
