@@ -5,9 +5,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import torch
-from torch import Tensor
 
-from nmtlab.models.interface import TranslationModel
+from nmtlab.models.interface import Memory, Searchable
 from nmtlab.recipe.search import SearchSettings
 from nmtlab.search.attention import word_attention
 from nmtlab.search.beam import beam_search
@@ -19,9 +18,9 @@ from nmtlab.text.batches import pad, sorted_batches
 from nmtlab.text.pipeline import Pipeline
 from nmtlab.text.vocabulary import EOS, PAD, UNK
 
-Search = Callable[[TranslationModel, Tensor, Sequence[int]], list[SearchResult]]
-"""Finds translations of a batch: of the model, source ids (B, S) ended by EOS and padded, and the places of the batch's
-lines among those that are translated."""
+Search = Callable[[Searchable, Memory, Sequence[int], str], list[SearchResult]]
+"""Finds translations of a batch: of the model, the memory of its sources, the places of the batch's lines among those
+that are translated, and the code of the language that they are translated into."""
 
 
 class Replacement(NamedTuple):
@@ -69,11 +68,12 @@ class Translator:
         settings: how to search.
     """
 
-    def __init__(self, model: TranslationModel, pipeline: Pipeline, settings: SearchSettings) -> None:
+    def __init__(self, model: Searchable, pipeline: Pipeline, settings: SearchSettings) -> None:
         self.model = model
         self.pipeline = pipeline
         self.settings = settings
 
+    @torch.inference_mode()
     def translate(
         self,
         lines: Sequence[str],
@@ -106,8 +106,9 @@ class Translator:
         )
         budget = max(1, self.settings.batch_tokens // abreast)
         for batch in sorted_batches([len(row) for row in ids], budget):
-            source = torch.from_numpy(pad([ids[i] for i in batch])).to(self.model.output_types.device)
-            results = search(self.model, source, [filled[i] for i in batch])
+            source = torch.from_numpy(pad([ids[i] for i in batch])).to(self.model.device)
+            memory = self.model.encode(source, self.pipeline.source.language)
+            results = search(self.model, memory, [filled[i] for i in batch], self.pipeline.target.language)
             found = [result.hypotheses for result in results]
             replaced = self._replacements([lines[filled[i]] for i in batch], [ids[i] for i in batch], found)
             if begun:
@@ -126,14 +127,14 @@ class Translator:
         return list(zip(self.pipeline.target_ids(prefix), self.pipeline.target.tokenizer.split(prefix), strict=False))
 
     def _beam(self, n_best: int, begun: list[list[tuple[int, str]]] | None) -> Search:
-        def search(model: TranslationModel, source: Tensor, places: Sequence[int]) -> list[SearchResult]:
+        def search(model: Searchable, memory: Memory, places: Sequence[int], language: str) -> list[SearchResult]:
             if begun is None and model.plans_length:
-                return planned_search(model, source, self.settings, n_best)
+                return planned_search(model, memory, self.settings, n_best, language=language)
             given = NOTHING
             if begun is not None:
                 rows = [[*(number for number, _ in begun[place]), PAD] for place in places]
-                given = Given(prefix=torch.from_numpy(pad(rows)).to(source.device))
-            return beam_search(model, source, self.settings, n_best, given=given)
+                given = Given(prefix=torch.from_numpy(pad(rows)).to(model.device))
+            return beam_search(model, memory, self.settings, n_best, given=given, language=language)
 
         return search
 

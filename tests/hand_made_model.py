@@ -12,7 +12,7 @@ from torch import Tensor
 
 from nmtlab.alignment.table import LexicalTable
 from nmtlab.models.build import build_model
-from nmtlab.models.interface import InnerProduct, Step, Sublayer, TranslationModel
+from nmtlab.models.interface import InnerProduct, Memory, OutputTable, State, Step, Sublayer, TranslationModel
 from nmtlab.recipe import RnnSettings, SearchSettings, TextSettings, TransformerSettings
 from nmtlab.text.batch import Batch
 from nmtlab.text.pipeline import Pipeline, Side
@@ -67,7 +67,7 @@ class HandMadeModel(TranslationModel):
 
     def __init__(self, word: Vectors, lexicon: Vectors | None = None) -> None:
         super().__init__()
-        self.output_types = torch.arange(EOS, EOS + len(word.rows))
+        self.types = torch.arange(EOS, EOS + len(word.rows))
         self.word, self.lexical = word, lexicon
 
     def forward(self, pairs: Batch) -> Tensor:
@@ -76,6 +76,13 @@ class HandMadeModel(TranslationModel):
             first = self.lexical.states[pairs.source[:, :1]]
             states = torch.cat((states, first.expand(-1, states.shape[1], -1)), dim=-1)
         return states[pairs.target != PAD]
+
+    @property
+    def output_ids(self) -> Tensor:
+        return self.types
+
+    def output_table(self, language: str | None = None) -> OutputTable:
+        raise NotImplementedError
 
     def inner_products(self, states: Tensor) -> dict[str, InnerProduct]:
         width = self.word.rows.shape[1]
@@ -91,7 +98,7 @@ class HandMadeModel(TranslationModel):
             terms["lexicon_bias"] = self.lexical.bias.expand_as(terms["word"])
         return terms
 
-    def output(self, states: Tensor) -> Tensor:
+    def output(self, states: Tensor, table: OutputTable | None = None) -> Tensor:
         return sum(self.explain(states).values())
 
     def lexicon(self, source_types: Tensor) -> Tensor | None:
@@ -99,17 +106,17 @@ class HandMadeModel(TranslationModel):
             return None
         return (self.lexical.states[source_types] @ self.lexical.rows.T + self.lexical.bias).log_softmax(-1)
 
-    def word_vectors(self) -> dict[str, Tensor]:
+    def embeddings(self) -> dict[str, Tensor]:
         specials = torch.zeros(EOS, self.word.rows.shape[1], dtype=self.word.rows.dtype)
         return {"output": torch.cat((specials, self.word.rows))}
 
-    def encode(self, source: Tensor) -> Tensor:
+    def encode(self, source: Tensor, language: str | None = None) -> Memory:
         raise NotImplementedError
 
-    def start(self, memory: Tensor, length: None = None) -> None:
+    def start(self, memory: Memory, language: str | None = None, length: None = None) -> State:
         raise NotImplementedError
 
-    def step(self, state: None, token: Tensor, record: bool = False, attention: None = None) -> Step:
+    def step(self, state: State, token: Tensor, record: bool = False, attention: None = None) -> Step:
         raise NotImplementedError
 
     def sublayers(self) -> list[Sublayer]:

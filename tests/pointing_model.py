@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
+from scripted_model import ScriptedMemory
 from torch import Tensor, nn
 
 from nmtlab.models.interface import Record, Searchable, Step
@@ -13,12 +14,13 @@ from nmtlab.text.vocabulary import EOS, PAD
 
 @dataclass(frozen=True)
 class PointingState:
+    output_ids: Tensor
     source: Tensor
     position: int
     slots: int = 1
 
     def select(self, rows: Tensor) -> "PointingState":
-        return PointingState(self.source[rows[:, 0] // self.slots], self.position, rows.shape[1])
+        return PointingState(self.output_ids, self.source[rows[:, 0] // self.slots], self.position, rows.shape[1])
 
 
 class PointingModel(nn.Module, Searchable):
@@ -40,20 +42,24 @@ class PointingModel(nn.Module, Searchable):
         weights: dict[tuple[int, ...], Sequence[Sequence[float]]],
     ) -> None:
         super().__init__()
-        self.register_buffer("output_types", torch.arange(2, types))
+        self.output_ids = torch.arange(2, types)
         self.said, self.weights = said, weights
 
-    def encode(self, source: Tensor) -> Tensor:
-        return source
+    @property
+    def device(self) -> torch.device:
+        return torch.device("cpu")
 
-    def start(self, memory: Tensor, length: None = None) -> PointingState:
-        return PointingState(memory, 0)
+    def encode(self, source: Tensor, language: str | None = None) -> ScriptedMemory:
+        return ScriptedMemory(source)
+
+    def start(self, memory: ScriptedMemory, language: str | None = None, length: None = None) -> PointingState:
+        return PointingState(self.output_ids, memory.source, 0)
 
     def step(self, state: PointingState, token: Tensor, record: bool = False, attention: None = None) -> Step:
         sources = [tuple(t for t in row if t not in (PAD, EOS)) for row in state.source.tolist()]
         values = torch.stack([self._values(source, state.position) for source in sources])
         values = values.unsqueeze(1).expand(-1, token.shape[1], -1)
-        after = PointingState(state.source, state.position + 1, token.shape[1])
+        after = PointingState(self.output_ids, state.source, state.position + 1, token.shape[1])
         if not record:
             return Step(values, after, None)
         scripted = torch.stack([self._looks(s, state.position, state.source.shape[1]) for s in sources])
@@ -65,8 +71,8 @@ class PointingModel(nn.Module, Searchable):
 
     def _values(self, source: tuple[int, ...], position: int) -> Tensor:
         said = [*self.said[source], EOS]
-        values = torch.full((len(self.output_types),), math.log(0.1 / (len(self.output_types) - 1)))
-        values[self.output_types == said[min(position, len(said) - 1)]] = math.log(0.9)
+        values = torch.full((len(self.output_ids),), math.log(0.1 / (len(self.output_ids) - 1)))
+        values[self.output_ids == said[min(position, len(said) - 1)]] = math.log(0.9)
         return values
 
     def _looks(self, source: tuple[int, ...], position: int, width: int) -> Tensor:

@@ -11,14 +11,31 @@ from nmtlab.text.vocabulary import EOS, PAD
 
 
 @dataclass(frozen=True)
+class ScriptedMemory:
+    source: Tensor
+
+    @property
+    def lengths(self) -> Tensor:
+        return self.mask.sum(1) - 1
+
+    @property
+    def mask(self) -> Tensor:
+        return self.source != PAD
+
+    def select(self, sentences: Tensor) -> "ScriptedMemory":
+        return ScriptedMemory(self.source[sentences])
+
+
+@dataclass(frozen=True)
 class ScriptedState:
+    output_ids: Tensor
     prefixes: list[list[tuple[int, ...]]]  # [sentence][slot]
     source: Tensor
 
     def select(self, rows: Tensor) -> "ScriptedState":
         slots = len(self.prefixes[0])
         prefixes = [[self.prefixes[row // slots][row % slots] for row in sentence] for sentence in rows.tolist()]
-        return ScriptedState(prefixes, self.source[rows[:, 0] // slots])
+        return ScriptedState(self.output_ids, prefixes, self.source[rows[:, 0] // slots])
 
 
 class ScriptedModel(Searchable):
@@ -31,20 +48,24 @@ class ScriptedModel(Searchable):
     """
 
     def __init__(self, types: int, seed: int = 0, dtype: torch.dtype = torch.float64) -> None:
-        self.output_types = torch.arange(2, types)
+        self.output_ids = torch.arange(2, types)
         self.seed, self.dtype = seed, dtype
         self.steps = 0
 
     def log_probs(self, source: tuple[int, ...], prefix: tuple[int, ...]) -> Tensor:
         generator = torch.Generator().manual_seed(hash((self.seed, source, prefix)) % 2**31)
-        logits = torch.randn(len(self.output_types), generator=generator, dtype=self.dtype)
+        logits = torch.randn(len(self.output_ids), generator=generator, dtype=self.dtype)
         return logits.mul(2).log_softmax(0)
 
-    def encode(self, source: Tensor) -> Tensor:
-        return source
+    @property
+    def device(self) -> torch.device:
+        return torch.device("cpu")
 
-    def start(self, memory: Tensor, length: None = None) -> ScriptedState:
-        return ScriptedState([[()] for _ in memory], memory)
+    def encode(self, source: Tensor, language: str | None = None) -> ScriptedMemory:
+        return ScriptedMemory(source)
+
+    def start(self, memory: ScriptedMemory, language: str | None = None, length: None = None) -> ScriptedState:
+        return ScriptedState(self.output_ids, [[()] for _ in memory.source], memory.source)
 
     def step(self, state: ScriptedState, token: Tensor, record: bool = False, attention: Tensor | None = None) -> Step:
         self.steps += 1
@@ -62,7 +83,7 @@ class ScriptedModel(Searchable):
         )
         return Step(
             torch.stack(values),
-            ScriptedState(prefixes, state.source),
+            ScriptedState(state.output_ids, prefixes, state.source),
             Record(attention[None, :, :, None]) if record else None,
         )
 
@@ -79,7 +100,7 @@ def every_translation(model: ScriptedModel, source: tuple[int, ...], limit: int)
     found: dict[tuple[int, ...], float] = {}
 
     def extend(prefix: tuple[int, ...], log_prob: float) -> None:
-        for token, value in zip(model.output_types.tolist(), model.log_probs(source, prefix).tolist(), strict=True):
+        for token, value in zip(model.output_ids.tolist(), model.log_probs(source, prefix).tolist(), strict=True):
             if token == EOS:
                 found[prefix] = log_prob + value
             elif len(prefix) + 1 < limit:

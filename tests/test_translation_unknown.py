@@ -176,7 +176,7 @@ def test_the_words_are_those_that_beam_search_itself_looked_at(words, model_sett
     copied = 0
     for line, translation in zip(GERMAN, Translator(model, words, settings).translate(GERMAN, n_best=6), strict=True):
         source, (written, _) = words.source_ids(line), words.source_words(line)
-        (searched,) = beam_search(model, torch.tensor([source]), settings, n_best=6, record=True)
+        (searched,) = beam_search(model, model.encode(torch.tensor([source])), settings, n_best=6, record=True)
         for hypothesis, replaced in zip(searched.hypotheses, translation.replacements, strict=True):
             weights = hypothesis.attention[-1].mean(0)[:, :-1]
             expected = [(t, int(np.argmax(weights[t]))) for t, token in enumerate(hypothesis.tokens) if token == UNK]

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from nmtlab.analysis.opened import System, opened
 from nmtlab.errors import NmtlabError
-from nmtlab.models.interface import TranslationModel
+from nmtlab.models.interface import Memory, TranslationModel
 from nmtlab.search.beam import beam_search
 from nmtlab.search.forced import force
 from nmtlab.search.given import Given
@@ -51,34 +51,36 @@ def decode_again(
     """
     translator = opened(system)
     model, pipeline = translator.model, translator.pipeline
-    device = model.output_types.device
+    device = model.device
     source_ids = torch.tensor([pipeline.source_ids(source)], device=device)
     target_ids = torch.tensor([pipeline.target_ids(target)], device=device)
     for name, place, ids in (("position", position, target_ids), ("source position", source_position, source_ids)):
         if not 0 <= place < ids.shape[1]:
             last = ids.shape[1] - 1
             raise NmtlabError(f"{name} {place}: there are {last} tokens", f"choose a number from 0 to {last}")
-    if not model.attendable(source_ids)[0, source_position]:
+    with torch.inference_mode():
+        memory = model.encode(source_ids)
+    if not memory.mask[0, source_position]:
         raise NmtlabError(f"source position {source_position}: this system never looks at the end", "choose a word")
-    (forced,) = force(model, source_ids, target_ids)
+    (forced,) = force(model, memory, target_ids)
     moved = torch.from_numpy(_moved(forced.attention[:, :, position], source_position, weight)).to(device)
     attention = moved.new_full((moved.shape[0], 1, position + 1, *moved.shape[1:]), torch.nan)
     attention[:, 0, position] = moved
     given = Given(prefix=target_ids[:, :position], attention=attention)
-    best = beam_search(model, source_ids, translator.settings, given=given)[0].hypotheses[0]
-    before, after = float(np.exp(forced.log_probs[position])), _probability(model, source_ids, target_ids, given)
+    best = beam_search(model, memory, translator.settings, given=given)[0].hypotheses[0]
+    before, after = float(np.exp(forced.log_probs[position])), _probability(model, memory, target_ids, given)
     return Bent(pipeline.target_text(best.tokens), best, before, after)
 
 
 @torch.inference_mode()
-def _probability(model: TranslationModel, source: Tensor, target: Tensor, given: Given) -> float:
+def _probability(model: TranslationModel, memory: Memory, target: Tensor, given: Given) -> float:
     """Return the probability of the token behind the given prefix, with the given attention."""
-    state, token = model.start(model.encode(source)), torch.full_like(target[:, :1], BOS)
-    first = torch.zeros(1, dtype=torch.long, device=source.device)
+    state, token = model.start(memory), torch.full_like(target[:, :1], BOS)
+    first = torch.zeros(1, dtype=torch.long, device=target.device)
     for position in range(given.attention.shape[2]):
         step = model.step(state, token, attention=given.imposed(first, position))
         state, token = step.state, target[:, position : position + 1]
-    return step.log_probs[0, 0, model.columns(token)[0]].exp().item()
+    return step.log_probs[0, 0, model.output_index(token)[0]].exp().item()
 
 
 def _moved(weights: np.ndarray, place: int, weight: float) -> np.ndarray:

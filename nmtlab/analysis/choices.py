@@ -98,7 +98,7 @@ def choices_in_batches(
         places = [(i + 1, position, token) for i in batch for position, token in enumerate(targets[i])]
         tokens = pd.DataFrame(places, columns=["line", "position", "gold"])
         asked = np.flatnonzero(rare[tokens["gold"]])
-        chunks = np.array_split(asked, 1 + len(asked) * len(model.output_types) // _LOGITS)
+        chunks = np.array_split(asked, 1 + len(asked) * len(model.output_ids) // _LOGITS)
         tables = [_compared(model, states[chunk], tokens.iloc[chunk], pipeline.target) for chunk in chunks]
         yield [int(i) for i in batch], pd.concat(tables)
 
@@ -130,10 +130,10 @@ def deciding_terms(choices: pd.DataFrame) -> pd.DataFrame:
 def _compared(model: TranslationModel, states: Tensor, tokens: pd.DataFrame, side: Side) -> pd.DataFrame:
     """Compare the preferred word with the right one, a row for each of states, (n, E), and tokens."""
     logits = model.output(states)
-    gold = model.columns(torch.tensor(tokens["gold"].to_numpy(), device=logits.device))
+    gold = model.output_index(torch.tensor(tokens["gold"].to_numpy(), device=logits.device))
     both = torch.stack((gold, logits.argmax(-1)), dim=1)  # (n, 2)
     probabilities = logits.double().log_softmax(-1).gather(1, both).exp().cpu().numpy()
-    types = model.output_types[both].cpu().numpy()
+    types = model.output_ids[both].cpu().numpy()
     terms = {name: values.cpu().numpy() for name, values in logit_terms(model, states, both).items()}
     frame = tokens[["line", "position"]].copy()
     for place, word in enumerate(("gold", "preferred")):

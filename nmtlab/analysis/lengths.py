@@ -12,11 +12,11 @@ from nmtlab.analysis.checks import check_languages
 from nmtlab.analysis.measure import versioned
 from nmtlab.analysis.opened import System, opened
 from nmtlab.errors import RunError
-from nmtlab.models.interface import TranslationModel
+from nmtlab.models.interface import Memory, Searchable
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
 from nmtlab.search.hypothesis import SearchResult
-from nmtlab.search.planned import lengths_to_try, planned_search
+from nmtlab.search.planned import length_candidates, planned_search
 from nmtlab.text.batches import pad, sorted_batches
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.translation import Translator
@@ -42,12 +42,11 @@ def length_plan(system: System, source: str) -> pd.DataFrame:
     if not translator.model.plans_length:
         raise RunError("this system plans no lengths", _REMEDY)
     model = translator.model
-    ids = torch.tensor([translator.pipeline.source_ids(source)], device=model.output_types.device)
+    ids = torch.tensor([translator.pipeline.source_ids(source)], device=model.device)
     with torch.inference_mode():
         memory = model.encode(ids)
         share = model.length_log_probs(memory)[0].exp()
-        words = torch.tensor([ids.shape[1] - 1], device=ids.device)
-        log_probs, lengths = lengths_to_try(model, memory, words, translator.settings)
+        log_probs, lengths = length_candidates(model, memory, translator.settings)
     found = pd.DataFrame({"length": range(len(share)), "probability": share.tolist()})
     return found.assign(tried=found["length"].isin(lengths[log_probs > -torch.inf].tolist()))
 
@@ -78,7 +77,7 @@ def planned_lengths(run: Run, corpus: ParallelCorpus, split: str = "test", limit
     reference = np.array([len(ids) - 1 for ids in pipeline.encode_target([target for _, target in pairs])])
     share = np.empty((len(pairs), 0))
     for batch in sorted_batches([len(ids) for ids in sources], _BATCH_TOKENS):
-        source = torch.from_numpy(pad([sources[i] for i in batch])).to(model.output_types.device)
+        source = torch.from_numpy(pad([sources[i] for i in batch])).to(model.device)
         with torch.inference_mode():
             found = model.length_log_probs(model.encode(source)).double().exp().cpu().numpy()
         share = share if share.size else np.empty((len(pairs), found.shape[1]))
@@ -121,9 +120,9 @@ def told_lengths(
     lengths = [len(ids) - 1 for ids in translator.pipeline.encode_target(list(targets))]
     settings = SearchSettings(beam_size=beam_size)
 
-    def search(model: TranslationModel, source: torch.Tensor, places: Sequence[int]) -> list[SearchResult]:
-        told = torch.tensor([lengths[place] for place in places], device=source.device)
-        return planned_search(model, source, settings, told=told)
+    def search(model: Searchable, memory: Memory, places: Sequence[int], language: str) -> list[SearchResult]:
+        oracle = torch.tensor([lengths[place] for place in places], device=model.device)
+        return planned_search(model, memory, settings, oracle_lengths=oracle, language=language)
 
     found = translator.translate(list(sources), search=search, abreast=beam_size)
     rows = [

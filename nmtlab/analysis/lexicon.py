@@ -45,13 +45,13 @@ def system_translations(system: System, words: Sequence[str] | None = None, k: i
     rows: list[tuple[int, Sequence[int], Sequence[float]]] = []
     for chunk in (ids[begin : begin + _CHUNK] for begin in range(0, len(ids), _CHUNK)):
         with torch.inference_mode():
-            log_probs = model.lexicon(torch.tensor(chunk, device=model.output_types.device))
+            log_probs = model.lexicon(torch.tensor(chunk, device=model.device))
             if log_probs is None:
                 raise NmtlabError(
                     "the system has no lexicon", "choose a run with model.lexicon = 'module' (fixnorm+lex) or 'table'"
                 )
             values, columns = top_by_id(log_probs.double(), min(k, log_probs.shape[1]))
-        targets = model.output_types[columns].tolist()
+        targets = model.output_ids[columns].tolist()
         rows += zip(chunk, targets, values.exp().tolist(), strict=True)
     return _translations(pipeline, rows)
 

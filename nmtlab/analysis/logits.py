@@ -62,11 +62,11 @@ def decompose(
         read = ids if model.plans_length else ids[: position + 1]
         state = forced_states(model, [pipeline.source_ids(source)], [read])[position : position + 1]  # (1, E)
         logits = model.output(state)[0]
-        wanted, *others = model.columns(torch.tensor([ids[position], *asked], device=logits.device)).tolist()
+        wanted, *others = model.output_index(torch.tensor([ids[position], *asked], device=logits.device)).tolist()
         best = top_by_id(logits, min(top, len(logits)))[1].tolist()
         columns = torch.tensor(list(dict.fromkeys([*best, wanted, *others])), device=logits.device)
         terms = logit_terms(model, state, columns.unsqueeze(0))
-        types = model.output_types[columns].tolist()
+        types = model.output_ids[columns].tolist()
         frame = pd.DataFrame(
             {
                 "id": types,

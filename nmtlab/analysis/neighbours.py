@@ -27,13 +27,13 @@ def neighbours(system: System, word: str, k: int = 10) -> pd.DataFrame:
     model, pipeline = translator.model, translator.pipeline
     asked = type_of(pipeline.target, word)
     with torch.inference_mode():
-        vectors = model.word_vectors()["output"][model.output_types].double()
+        vectors = model.embeddings()["output"][model.output_ids].double()
         lengths = vectors.norm(dim=1)
-        own = vectors[model.columns(torch.tensor([asked], device=vectors.device))[0]]
+        own = vectors[model.output_index(torch.tensor([asked], device=vectors.device))[0]]
         cosines = (vectors @ own) / (lengths * own.norm()).clamp_min(1e-12)
-        cosines[model.output_types == asked] = -2  # itself
+        cosines[model.output_ids == asked] = -2  # itself
         values, columns = top_by_id(cosines, min(k, len(cosines) - 1))
-        types = model.output_types[columns].tolist()
+        types = model.output_ids[columns].tolist()
     return pd.DataFrame(
         {
             "word": pipeline.target.vocabulary.tokens(types),

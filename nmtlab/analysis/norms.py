@@ -41,11 +41,11 @@ def word_norms(system: System) -> pd.DataFrame:
     model = translator.model
     with torch.inference_mode():
         state = forced_states(model, [[UNK, EOS]], [[UNK]])  # rows and biases are the same in every state
-        stored = model.word_vectors()["output"].norm(dim=1)
+        stored = model.embeddings()["output"].norm(dim=1)
         used, bias = (torch.full_like(stored, torch.nan) for _ in range(2))
-        used[model.output_types] = model.inner_products(state)["word"].rows.norm(dim=1)
+        used[model.output_ids] = model.inner_products(state)["word"].rows.norm(dim=1)
         terms = model.explain(state)
-        bias[model.output_types] = torch.stack([terms[name][0] for name in terms if name.endswith("bias")]).sum(0)
+        bias[model.output_ids] = torch.stack([terms[name][0] for name in terms if name.endswith("bias")]).sum(0)
     values = {
         name: tensor.double().cpu().numpy() for name, tensor in zip(QUANTITIES, (stored, used, bias), strict=True)
     }

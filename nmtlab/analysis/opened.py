@@ -67,4 +67,4 @@ def forced_states(model: TranslationModel, source: Sequence[Sequence[int]], targ
             lengths are planned, knows how many there are.
     """
     with torch.inference_mode():
-        return model(on_device(batch_of(pad(source), pad(target)), model.output_types.device))
+        return model(on_device(batch_of(pad(source), pad(target)), model.device))

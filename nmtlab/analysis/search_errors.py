@@ -75,10 +75,12 @@ def search_errors(
         yield [lengths | _compared(system.model, torch.tensor([source]), search, budget)]
 
 
+@torch.inference_mode()
 def _compared(model: TranslationModel, source: Tensor, search: SearchSettings, budget: int) -> Row:
-    source = source.to(model.output_types.device)
-    beam = beam_search(model, source, search)[0].hypotheses[0]
-    exact = exact_search(model, source, search, beam, budget)
+    memory = model.encode(source.to(model.device))
+    beam = beam_search(model, memory, search)[0].hypotheses[0]
+    exact = exact_search(model, memory, search, beam, budget)
+    nothing = torch.tensor([[EOS]], device=model.device)
     best = exact.best or beam
     return {
         "beam_score": beam.score,
@@ -87,8 +89,8 @@ def _compared(model: TranslationModel, source: Tensor, search: SearchSettings, b
         "exact_score": best.score,
         "exact_log_prob": best.log_prob,
         "exact_length": len(best.tokens),
-        "empty_log_prob": force(model, source, torch.full_like(source[:, :1], EOS))[0].log_prob,
-        "empty_rank": rank_of_nothing(model, source),
+        "empty_log_prob": force(model, memory, nothing)[0].log_prob,
+        "empty_rank": rank_of_nothing(model, memory),
         "expansions": exact.expansions,
         "complete": exact.complete,
         "error": best.tokens != beam.tokens,

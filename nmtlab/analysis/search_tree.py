@@ -5,10 +5,9 @@ from collections.abc import Iterator
 
 import pandas as pd
 import torch
-from torch import Tensor
 
 from nmtlab.analysis.opened import System, opened
-from nmtlab.models.interface import TranslationModel
+from nmtlab.models.interface import Memory, Searchable
 from nmtlab.recipe import SearchSettings
 from nmtlab.search.beam import beam_search
 from nmtlab.search.exact import ExactSearch
@@ -17,6 +16,7 @@ from nmtlab.search.planned import planned_search
 from nmtlab.search.scores import hypothesis_score
 from nmtlab.text.pipeline import Pipeline
 from nmtlab.text.vocabulary import BOS, EOS, PAD
+from nmtlab.translation import Translator
 
 LOG_PROB = SearchSettings(score="log-prob")
 """The beam of 4 of thesis 3.3, and the score under which the empty translation wins."""
@@ -53,9 +53,8 @@ def search_tree(
     """
     translator = opened(system)
     pipeline, plans = translator.pipeline, translator.model.plans_length
-    source = torch.tensor([pipeline.source_ids(sentence)], device=translator.model.output_types.device)
     searched = planned_search if plans else beam_search
-    (result,) = searched(translator.model, source, search or translator.settings, record=True)
+    (result,) = searched(translator.model, _memory(translator, sentence), search or translator.settings, record=True)
     wanted = pipeline.target_ids(reference) if reference else None
     rows = _rows(result, pipeline, wanted)
     found = pd.DataFrame(rows, columns=["tokens", *_COLUMNS[:9], "reference"])
@@ -168,9 +167,9 @@ def best_so_far(
         portion: how many hypotheses are continued between two answers.
     """
     translator = opened(system)
-    source = torch.tensor([translator.pipeline.source_ids(sentence)], device=translator.model.output_types.device)
-    beam = beam_search(translator.model, source, search)[0].hypotheses[0]
-    exact, complete = ExactSearch(translator.model, source, search, beam), False
+    memory = _memory(translator, sentence)
+    beam = beam_search(translator.model, memory, search)[0].hypotheses[0]
+    exact, complete = ExactSearch(translator.model, memory, search, beam), False
     while not complete:
         complete = exact.run(exact.expansions + portion)
         best = exact.best or beam
@@ -192,13 +191,19 @@ def first_rank_of_nothing(system: System, sentence: str) -> int:
         RunError: as of `search_tree`, or a run that plans lengths.
     """
     translator = opened(system)
-    source = torch.tensor([translator.pipeline.source_ids(sentence)], device=translator.model.output_types.device)
-    return rank_of_nothing(translator.model, source)
+    return rank_of_nothing(translator.model, _memory(translator, sentence))
 
 
 @torch.inference_mode()
-def rank_of_nothing(model: TranslationModel, source: Tensor) -> int:
+def rank_of_nothing(model: Searchable, memory: Memory) -> int:
     """Return the rank of EOS among the first tokens, from 1; arguments as of `exact_search`."""
-    state = model.start(model.encode(source))
-    log_probs = model.step(state, torch.full_like(source[:, :1], BOS)).log_probs[0, 0]
-    return int((log_probs > log_probs[model.output_types == EOS]).sum()) + 1
+    state = model.start(memory)
+    log_probs = model.step(state, torch.tensor([[BOS]], device=model.device)).log_probs[0, 0]
+    return int((log_probs > log_probs[state.output_ids == EOS]).sum()) + 1
+
+
+@torch.inference_mode()
+def _memory(translator: Translator, sentence: str) -> Memory:
+    return translator.model.encode(
+        torch.tensor([translator.pipeline.source_ids(sentence)], device=translator.model.device)
+    )

@@ -30,12 +30,12 @@ def token_probabilities(system: System, source: str, target: str, top: int = 3) 
     ids = said_ids(model, pipeline.target_ids(target))
     with torch.inference_mode():
         logits = model.output(forced_states(model, [pipeline.source_ids(source)], [ids])).double()
-        columns = model.columns(torch.tensor(ids, device=logits.device))
+        columns = model.output_index(torch.tensor(ids, device=logits.device))
         probabilities = logits.softmax(-1)
         own = probabilities.gather(1, columns[:, None])
         values, best = top_by_id(probabilities, min(top, logits.shape[1]))
     vocabulary = pipeline.target.vocabulary
-    words = [vocabulary.tokens(row) for row in model.output_types[best].tolist()]
+    words = [vocabulary.tokens(row) for row in model.output_ids[best].tolist()]
     return pd.DataFrame(
         {
             "position": range(len(ids)),

@@ -167,15 +167,17 @@ def _drawn(
     from nmtlab.search.sampling import sample
 
     more, empty = settings.extra_length, settings.allow_empty
-    return lambda model, source, places: sample(
-        model, source, samples, temperature, top_k, top_p, more, empty, seed, places
+    return lambda model, memory, places, language: sample(
+        model, memory, samples, temperature, top_k, top_p, more, empty, seed, places, language=language
     )
 
 
 def _apart(settings: "SearchSettings", groups: int, strength: float) -> "Search":
     from nmtlab.search.diverse import diverse_beam_search
 
-    return lambda model, source, _: diverse_beam_search(model, source, settings, groups, strength)
+    return lambda model, memory, _, language: diverse_beam_search(
+        model, memory, settings, groups, strength, language=language
+    )
 
 
 def _with_progress(system: "Translator", lines: list[str], n_best: int, more: dict[str, Any]) -> "list[Translation]":

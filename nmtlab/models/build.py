@@ -34,6 +34,7 @@ def build_model(
     allowed: np.ndarray,
     joint: bool,
     table: LexicalTable | None = None,
+    languages: tuple[str, str] = ("", ""),
 ) -> TranslationModel:
     """Build a model with initial weights drawn from torch's random stream.
 
@@ -43,13 +44,16 @@ def build_model(
         allowed: (target types,) bool, which types may be produced.
         joint: whether source and target share one vocabulary; a Transformer's then share one table.
         table: p(target | source), for a model that has one.
+        languages: codes of what is translated from and into.
     """
     if isinstance(settings, RnnSettings):
-        return _recurrent(settings, source_types, allowed, table)
-    return _transformer(settings, source_types, allowed, joint)
+        return _recurrent(settings, source_types, allowed, table, languages)
+    return _transformer(settings, source_types, allowed, joint, languages)
 
 
-def _transformer(settings: TransformerSettings, source_types: int, allowed: np.ndarray, joint: bool) -> Transformer:
+def _transformer(
+    settings: TransformerSettings, source_types: int, allowed: np.ndarray, joint: bool, languages: tuple[str, str]
+) -> Transformer:
     s = settings
 
     def norm() -> nn.Module:
@@ -88,6 +92,7 @@ def _transformer(settings: TransformerSettings, source_types: int, allowed: np.n
         output_layer=OutputLayer(torch.from_numpy(allowed), scaled=s.fixnorm and s.norm != "scale"),
         dropout=s.dropout,
         language_vectors=s.language_vectors,
+        language_codes=languages,
     )
     if s.g == "fixed":
         # The g before the softmax is FixNorm's own and stays learned (Table 3.17).
@@ -97,7 +102,11 @@ def _transformer(settings: TransformerSettings, source_types: int, allowed: np.n
 
 
 def _recurrent(
-    settings: RnnSettings, source_types: int, allowed: np.ndarray, table: LexicalTable | None
+    settings: RnnSettings,
+    source_types: int,
+    allowed: np.ndarray,
+    table: LexicalTable | None,
+    languages: tuple[str, str],
 ) -> RecurrentModel:
     s = settings
     dropout = SequenceDropout(s.dropout, s.variational)
@@ -131,6 +140,7 @@ def _recurrent(
         radius=radius,
         fix_hidden=s.fix_hidden,
         lexical=_lexical(s, allowed_types, table),
+        language_codes=languages,
     )
     for name, parameter in model.named_parameters():
         if "norm." not in name:  # layer norms begin as they are

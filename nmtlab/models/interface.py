@@ -1,7 +1,7 @@
 """What every translation model can do: all that training, search and analysis may rely on.
 
 Shapes: B sentences, K slots a sentence (hypotheses of a beam), S source and T target length, D width,
-C columns of the output: the allowed types, `output_types[c]` being the type of column c.
+C columns of the output: the types that may be produced.
 """
 
 from abc import ABC, abstractmethod
@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from nmtlab.errors import RunError
 from nmtlab.text.batch import Batch
 from nmtlab.text.vocabulary import PAD, UNK
 
@@ -20,8 +21,35 @@ def on_device(batch: Batch[np.ndarray], device: torch.device | str = "cpu") -> B
     return batch.map(lambda values: torch.from_numpy(values).to(device))
 
 
+class Memory(Protocol):
+    """What a model has made of the sources of B sentences, for its decoder to attend to.
+
+    It is all that a search knows of them, and may be made of more than one source.
+
+    Args:
+        lengths: (B,) tokens of each source, EOS left out; what the length of a translation is limited by.
+        mask: (B, S) bool, which positions can be attended to.
+    """
+
+    @property
+    def lengths(self) -> Tensor: ...
+
+    @property
+    def mask(self) -> Tensor: ...
+
+    def select(self, sentences: Tensor) -> "Memory":
+        """Return the memory of some sentences, (B',), which may stand there more than once."""
+
+
 class State(Protocol):
-    """Where a decoder stands after some tokens, for every slot of every sentence."""
+    """Where a decoder stands after some tokens, for every slot of every sentence, and what it may say next.
+
+    Args:
+        output_ids: (C,) the type of each output column, ascending.
+    """
+
+    @property
+    def output_ids(self) -> Tensor: ...
 
     def select(self, rows: Tensor) -> "State":
         """Return the state of other slots.
@@ -30,6 +58,14 @@ class State(Protocol):
             rows: (B', K') indices into the B * K present slots; the slots of one sentence continue slots of one
                 sentence.
         """
+
+
+def output_index(output_ids: Tensor, types: Tensor) -> Tensor:
+    """Return the columns of types, (...), among output ids, (C,); a type that has none is scored as UNK (SPEC 1)."""
+    types = types.contiguous()
+    column = torch.searchsorted(output_ids, types).clamp_max(len(output_ids) - 1)
+    unknown = torch.searchsorted(output_ids, torch.full_like(types, UNK))
+    return torch.where(output_ids[column] == types, column, unknown)
 
 
 class Record(NamedTuple):
@@ -48,6 +84,20 @@ class Step(NamedTuple):
     log_probs: Tensor
     state: Any
     record: Record | None
+
+
+class OutputTable(NamedTuple):
+    """What the states of a decoder are scored by, which does not change from step to step.
+
+    Args:
+        ids: (C,) the type of each column, ascending.
+        rows: (C, E), whose inner products with what the output layer reads are the logits.
+        bias: (C,), added to them.
+    """
+
+    ids: Tensor
+    rows: Tensor
+    bias: Tensor
 
 
 class InnerProduct(NamedTuple):
@@ -69,33 +119,30 @@ class Sublayer(NamedTuple):
 class Searchable(ABC):
     """What a search asks of a model: one model, or several that translate as one."""
 
-    output_types: Tensor
-    """(C,) the type of each output column, ascending."""
-
     plans_length = False
     """Whether the length of a translation is planned before it is begun, in place of an EOS at its end (SPEC 5)."""
 
-    def columns(self, types: Tensor) -> Tensor:
-        """Return the output columns of types; a type that is not allowed is scored as UNK (SPEC 1)."""
-        types = types.contiguous()
-        column = torch.searchsorted(self.output_types, types).clamp_max(len(self.output_types) - 1)
-        unknown = torch.searchsorted(self.output_types, torch.full_like(types, UNK))
-        return torch.where(self.output_types[column] == types, column, unknown)
-
-    def attendable(self, source: Tensor) -> Tensor:
-        """Return which tokens of source, (B, S) ids padded with PAD, can be attended to: bool."""
-        return source != PAD
+    @property
+    @abstractmethod
+    def device(self) -> torch.device:
+        """Where it computes."""
 
     @abstractmethod
-    def encode(self, source: Tensor) -> Any:
-        """Return the memory of source, (B, S) ids padded with PAD."""
+    def encode(self, source: Tensor, language: str | None = None) -> Any:
+        """Return the `Memory` of source.
+
+        Args:
+            source: (B, S) ids, ended by EOS and padded with PAD.
+            language: its code; the model's own source language if not given.
+        """
 
     @abstractmethod
-    def start(self, memory: Any, length: Tensor | None = None) -> Any:
-        """Return the state before the first token, with one slot a sentence.
+    def start(self, memory: Any, language: str | None = None, length: Tensor | None = None) -> Any:
+        """Return the `State` before the first token, with one slot a sentence.
 
         Args:
             memory: of B sentences.
+            language: code of what is translated into, which decides the output ids; the model's own if not given.
             length: (B, k) planned lengths in tokens, which a model that plans them needs: the state is then of B * k
                 sentences, each as often as it has lengths.
         """
@@ -112,7 +159,7 @@ class Searchable(ABC):
                 broadcastable to those of `Record`, (layers, B, K, heads, S).
         """
 
-    def predicted(self, target: Tensor) -> Tensor:
+    def target_mask(self, target: Tensor) -> Tensor:
         """Return which tokens of padded targets, (B, T), are predicted: bool."""
         return target != PAD
 
@@ -124,9 +171,16 @@ class Searchable(ABC):
 class TranslationModel(nn.Module, Searchable):
     """A model of p(target | source)."""
 
+    language_codes: tuple[str, str] = ("", "")
+    """Codes of the languages that it translates from and into; empty where they are not known."""
+
+    @property
+    def device(self) -> torch.device:
+        return next((parameter.device for parameter in self.parameters()), torch.device("cpu"))
+
     @abstractmethod
     def forward(self, batch: Batch[Tensor], memory: Any = None) -> Tensor:
-        """Return the decoder's states where tokens are predicted, see `predicted`, row by row: (tokens, D).
+        """Return the decoder's states where tokens are predicted, see `target_mask`, row by row: (tokens, D).
 
         Args:
             batch: of sentence pairs.
@@ -134,8 +188,12 @@ class TranslationModel(nn.Module, Searchable):
         """
 
     @abstractmethod
-    def output(self, states: Tensor) -> Tensor:
-        """Return logits, (..., C), for states, (..., D)."""
+    def output_table(self, language: str | None = None) -> OutputTable:
+        """Return what states are scored by in a language."""
+
+    @abstractmethod
+    def output(self, states: Tensor, table: OutputTable | None = None) -> Tensor:
+        """Return logits, (..., C), for states, (..., D); with the model's own output table if none is given."""
 
     @abstractmethod
     def explain(self, states: Tensor) -> dict[str, Tensor]:
@@ -144,6 +202,15 @@ class TranslationModel(nn.Module, Searchable):
     @abstractmethod
     def inner_products(self, states: Tensor) -> dict[str, InnerProduct]:
         """Return those of the terms of `explain` that are inner products, by the same names."""
+
+    @property
+    @abstractmethod
+    def output_ids(self) -> Tensor:
+        """(C,) the type of each column of `output`, ascending, in the model's own target language."""
+
+    def output_index(self, types: Tensor) -> Tensor:
+        """Return the columns of types among `output_ids`; see `interface.output_index`."""
+        return output_index(self.output_ids, types)
 
     def lexicon(self, source_types: Tensor) -> Tensor | None:
         """Return log-probabilities (n, C) of the translations of source types (n,), each by itself.
@@ -157,5 +224,18 @@ class TranslationModel(nn.Module, Searchable):
         """Return the normalised sublayers in order, the closing norms included."""
 
     @abstractmethod
-    def word_vectors(self) -> dict[str, Tensor]:
+    def embeddings(self) -> dict[str, Tensor]:
         """Return the embeddings as stored, by use: source, target, output, each (types, D)."""
+
+    def check_languages(self, source: str | None = None, target: str | None = None) -> None:
+        """Check that the model translates from and into some languages; those that are not given are its own.
+
+        Raises:
+            RunError: it does not.
+        """
+        for asked, own in zip((source, target), self.language_codes, strict=True):
+            if asked and own and asked != own:
+                raise RunError(
+                    f"language {asked!r}: this model translates {self.language_codes[0]} to {self.language_codes[1]}",
+                    "choose another run",
+                )

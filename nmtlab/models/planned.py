@@ -31,24 +31,25 @@ class PlannedTransformer(Transformer):
         self.length_model = length_model
         self.length_gradient = length_gradient
 
-    def predicted(self, target: Tensor) -> Tensor:
+    def target_mask(self, target: Tensor) -> Tensor:
         return (target != PAD) & (target != EOS)
 
     def length_log_probs(self, memory: Memory) -> Tensor:
         states = memory.states if self.length_gradient else memory.states.detach()
-        return self.length_model(states, None if memory.mask is None else memory.mask[:, 0, 0])
+        return self.length_model(states, None if memory.bias is None else memory.bias[:, 0, 0])
 
-    def start(self, memory: Memory, length: Tensor | None = None) -> TransformerState:
+    def start(self, memory: Memory, language: str | None = None, length: Tensor | None = None) -> TransformerState:
         if length is None:
             raise RunError(
-                "a run that plans lengths cannot be searched without one", "choose a run whose plan_length is false"
+                "a run that plans lengths has no end of sentence to search for",
+                "choose a run whose plan_length is false",
             )
-        state = super().start(memory)
+        state = super().start(memory, language)
         sentences, times = length.shape
         rows = torch.arange(sentences, device=length.device).repeat_interleave(times)[:, None]
         return replace(state.select(rows), position=length.reshape(-1, 1))
 
     def _positions(self, target: Tensor) -> Tensor:
         """Return how many tokens are to come, (B, T), before each token of targets is said."""
-        length = self.predicted(target).sum(1, keepdim=True)
+        length = self.target_mask(target).sum(1, keepdim=True)
         return (length - torch.arange(target.shape[1], device=target.device)).clamp_min(0)

@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from nmtlab.models.interface import InnerProduct, Record, Step, Sublayer, TranslationModel
+from nmtlab.models.interface import InnerProduct, OutputTable, Record, Step, Sublayer, TranslationModel
 from nmtlab.nn.embeddings import WordEmbedding
 from nmtlab.nn.global_attention import GlobalAttention
 from nmtlab.nn.lexical import TABLE_EPSILON, LexicalModule, TranslationTable, at_length
@@ -47,8 +47,8 @@ class Encoder(nn.Module):
         self.forwards = forwards
         self.dropout = dropout
 
-    def forward(self, source: Tensor) -> tuple["Memory", list[CellState]]:
-        """Return the memory of source, (B, S) ids, and every layer's last state, those that read backwards first."""
+    def forward(self, source: Tensor) -> "Memory":
+        """Return the memory of source, (B, S) ids."""
         words = _without_end(source)
         padding = words == PAD
         lengths = (~padding).sum(1)
@@ -62,8 +62,9 @@ class Encoder(nn.Module):
         if self.forwards is not None:
             more, more_states = self.forwards(x, lengths)
             outputs, states = outputs + more, states + more_states
-        mask = torch.zeros_like(padding, dtype=outputs.dtype).masked_fill_(padding, -math.inf).unsqueeze(1)
-        return Memory(outputs, outputs, mask, x if self.lexicon_reads_dropped else embedded, words), states
+        bias = torch.zeros_like(padding, dtype=outputs.dtype).masked_fill_(padding, -math.inf).unsqueeze(1)
+        read = x if self.lexicon_reads_dropped else embedded
+        return Memory(outputs, states, bias, ~padding, (source != PAD).sum(1) - 1, words, read)
 
 
 def _without_end(source: Tensor) -> Tensor:
@@ -75,41 +76,81 @@ def _without_end(source: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Memory:
+    """What the encoder has made of the source.
+
+    Args:
+        values: (B, S, D).
+        last: every layer's last state, those that read backwards first, each tensor (B, D).
+        bias: (B, 1, S), added to attention's scores: -inf at padding and at EOS, else 0.
+        mask: (B, S) bool, which positions are neither.
+        lengths: (B,) tokens, EOS left out.
+        source: (B, S) ids.
+        embedded: (B, S, D) source embeddings as the lexical module reads them.
+    """
+
+    values: Tensor
+    last: list[CellState]
+    bias: Tensor
+    mask: Tensor
+    lengths: Tensor
+    source: Tensor
+    embedded: Tensor
+
+    def select(self, sentences: Tensor) -> "Memory":
+        """Return the memory of some sentences."""
+        chosen = {name: value[sentences] for name, value in vars(self).items() if isinstance(value, Tensor)}
+        last = [tuple(tensor[sentences] for tensor in state) for state in self.last]
+        return replace(self, last=last, **chosen)
+
+
+@dataclass(frozen=True)
+class Attended:
     """What the decoder attends to.
 
     Args:
-        keys, values: (B, S, D); the keys are projected once, when decoding starts.
-        mask: (B, 1, S), -inf at padding and at EOS.
-        embedded: (B, S, D) source embeddings as the lexical module reads them.
-        source: (B, S) ids.
+        keys, values: (B, S, D).
+        bias: as of `Memory`.
+        lexical: (B, S, D) embeddings for the lexical module, or (B, S, C) rows of a translation table; None where there
+            is no lexicon.
     """
 
     keys: Tensor
     values: Tensor
-    mask: Tensor
-    embedded: Tensor
-    source: Tensor
+    bias: Tensor
+    lexical: Tensor | None
 
-    def select(self, sentences: Tensor) -> "Memory":
-        """Return the memory of some sentences."""
-        return Memory(*(tensor[sentences] for tensor in vars(self).values()))
+    def select(self, sentences: Tensor) -> "Attended":
+        """Return what is attended to in some sentences."""
+        return Attended(*(tensor if tensor is None else tensor[sentences] for tensor in vars(self).values()))
 
 
 @dataclass(frozen=True)
 class RecurrentState:
-    """The decoder's layers' states and h~, each tensor (B, K, D); and what it attends to."""
+    """Where the decoder stands.
 
-    memory: Memory
+    Args:
+        output: what is said is scored by.
+        attended: what it attends to.
+        layers: each layer's state, each tensor (B, K, D).
+        h_tilde: (B, K, D).
+    """
+
+    output: OutputTable
+    attended: Attended
     layers: list[CellState]
     h_tilde: Tensor
+
+    @property
+    def output_ids(self) -> Tensor:
+        return self.output.ids
 
     def select(self, rows: Tensor) -> "RecurrentState":
         """Return the state of other slots; see `interface.State`."""
         sentences = rows[:, 0] // self.h_tilde.shape[1]
         same = torch.equal(sentences, torch.arange(self.h_tilde.shape[0], device=rows.device))
-        memory = self.memory if same else self.memory.select(sentences)
+        attended = self.attended if same else self.attended.select(sentences)
         layers = [tuple(tensor.flatten(0, 1)[rows] for tensor in layer) for layer in self.layers]
-        return RecurrentState(memory, layers, self.h_tilde.flatten(0, 1)[rows])
+        return RecurrentState(self.output, attended, layers, self.h_tilde.flatten(0, 1)[rows])
 
 
 class RecurrentModel(TranslationModel):
@@ -127,6 +168,7 @@ class RecurrentModel(TranslationModel):
         radius: length of target embeddings, and of h~ in the output layer if `fix_hidden`; None: free.
         fix_hidden: whether h~ is brought to that length.
         lexical: the lexical module, a translation table, or None.
+        language_codes: of what is translated from and into.
     """
 
     def __init__(
@@ -142,6 +184,7 @@ class RecurrentModel(TranslationModel):
         radius: float | None,
         fix_hidden: bool,
         lexical: LexicalModule | TranslationTable | None,
+        language_codes: tuple[str, str] = ("", ""),
     ) -> None:
         super().__init__()
         width = target_embedding.weight.shape[1]
@@ -155,33 +198,35 @@ class RecurrentModel(TranslationModel):
         self.residual = residual
         self.output_weight = output_weight
         self.output_bias = nn.Parameter(torch.zeros(len(allowed)))
-        self.register_buffer("output_types", allowed.nonzero().squeeze(1), persistent=False)
+        self.register_buffer("_output_ids", allowed.nonzero().squeeze(1), persistent=False)
         self.radius = radius
         self.fix_hidden = fix_hidden
         self.lexical = lexical
+        self.language_codes = language_codes
 
-    def attendable(self, source: Tensor) -> Tensor:
-        return _without_end(source) != PAD
+    @property
+    def output_ids(self) -> Tensor:
+        return self._output_ids
 
-    def encode(self, source: Tensor) -> tuple[Memory, list[CellState]]:
+    def encode(self, source: Tensor, language: str | None = None) -> Memory:
+        self.check_languages(source=language)
         return self.encoder(source)
 
-    def start(self, memory: tuple[Memory, list[CellState]], length: None = None) -> RecurrentState:
-        source, last = memory
-        source = replace(source, keys=self.attention.keys(source.values))
-        layers = [tuple(tensor.unsqueeze(1) for tensor in state) for state in last]
-        return RecurrentState(source, layers, torch.zeros_like(layers[0][0]))
+    def start(self, memory: Memory, language: str | None = None, length: None = None) -> RecurrentState:
+        layers = [tuple(tensor.unsqueeze(1) for tensor in state) for state in memory.last]
+        attended = Attended(self.attention.keys(memory.values), memory.values, memory.bias, self._lexical_rows(memory))
+        return RecurrentState(self.output_table(language), attended, layers, torch.zeros_like(layers[0][0]))
 
     def step(self, state: RecurrentState, token: Tensor, record: bool = False, attention: Tensor | None = None) -> Step:
         nothing = [None] * len(self.cells)
         imposed = None if attention is None else attention[0, :, :, 0]
         state, weights = self._advance(state, self._project(token), nothing, nothing, imposed)
-        read = self._read(state.h_tilde, self._attended(weights, state.memory))
-        log_probs = self.output(read).log_softmax(-1)
+        read = self._read(state.h_tilde, _mixed(weights, state.attended))
+        log_probs = self.output(read, state.output).log_softmax(-1)
         return Step(log_probs, state, Record(weights[None, :, :, None]) if record else None)
 
-    def forward(self, batch: Batch[Tensor], memory: tuple[Memory, list[CellState]] | None = None) -> Tensor:
-        state = self.start(memory or self.encode(batch.source))
+    def forward(self, batch: Batch[Tensor], memory: Memory | None = None) -> Tensor:
+        state = self.start(memory or self.encode(batch.source, batch.source_language), batch.target_language)
         projected = self._project(batch.target_input).split(1, dim=1)
         dropped = zip(*(self.dropout.masks(state.h_tilde, len(projected)) for _ in self.cells), strict=True)
         recurrent = [self.dropout.recurrent_mask(state.h_tilde) for _ in self.cells]
@@ -191,15 +236,18 @@ class RecurrentModel(TranslationModel):
             h_tilde.append(state.h_tilde)
             weights.append(attended)
         kept = batch.target != PAD
-        attended = self._attended(torch.cat(weights, dim=1), state.memory)
+        attended = _mixed(torch.cat(weights, dim=1), state.attended)
         return self._read(torch.cat(h_tilde, dim=1)[kept], attended if attended is None else attended[kept])
 
-    def output(self, states: Tensor) -> Tensor:
-        products = self.inner_products(states).values()
-        vectors = torch.cat([product.vectors for product in products], dim=-1)
-        logits = F.linear(
-            vectors, torch.cat([product.rows for product in products], dim=-1), sum(self._biases().values())
+    def output_table(self, language: str | None = None) -> OutputTable:
+        self.check_languages(target=language)
+        return OutputTable(
+            self.output_ids, torch.cat(list(self._rows().values()), dim=-1), sum(self._biases().values())
         )
+
+    def output(self, states: Tensor, table: OutputTable | None = None) -> Tensor:
+        table = table or self.output_table()
+        logits = F.linear(torch.cat(list(self._vectors(states).values()), dim=-1), table.rows, table.bias)
         return logits + self._table_term(states) if isinstance(self.lexical, TranslationTable) else logits
 
     def explain(self, states: Tensor) -> dict[str, Tensor]:
@@ -210,14 +258,8 @@ class RecurrentModel(TranslationModel):
         return terms
 
     def inner_products(self, states: Tensor) -> dict[str, InnerProduct]:
-        width = self.target_embedding.weight.shape[1]
-        h_tilde, rest = states[..., :width], states[..., width:]
-        weight = self.target_embedding.weight if self.output_weight is None else self.output_weight
-        rows = at_length(weight.index_select(0, self.output_types), self.radius)
-        products = {"word": InnerProduct(at_length(h_tilde, self.radius if self.fix_hidden else None), rows)}
-        if isinstance(self.lexical, LexicalModule):
-            products["lexicon"] = InnerProduct(rest, self.lexical.rows(self.output_types))
-        return products
+        rows = self._rows()
+        return {name: InnerProduct(vectors, rows[name]) for name, vectors in self._vectors(states).items()}
 
     def lexicon(self, source_types: Tensor) -> Tensor | None:
         if isinstance(self.lexical, TranslationTable):
@@ -225,13 +267,13 @@ class RecurrentModel(TranslationModel):
         if self.lexical is None:
             return None
         vectors = self.lexical(self.encoder.embedding.table(source_types))
-        bias = self.lexical.bias.index_select(0, self.output_types)
-        return F.linear(vectors, self.lexical.rows(self.output_types), bias).log_softmax(-1)
+        bias = self.lexical.bias.index_select(0, self.output_ids)
+        return F.linear(vectors, self.lexical.rows(self.output_ids), bias).log_softmax(-1)
 
     def sublayers(self) -> list[Sublayer]:
         return []
 
-    def word_vectors(self) -> dict[str, Tensor]:
+    def embeddings(self) -> dict[str, Tensor]:
         target = self.target_embedding.weight
         output = target if self.output_weight is None else self.output_weight
         return {"source": self.encoder.embedding.weight, "target": target, "output": output}
@@ -268,17 +310,16 @@ class RecurrentModel(TranslationModel):
             layers.append(after)
             output = after[0] + below if self.residual and below is not None else after[0]
             below = output if mask is None else output * mask
-        context, weights = self.attention(below, state.memory.keys, state.memory.values, state.memory.mask, imposed)
+        source = state.attended
+        context, weights = self.attention(below, source.keys, source.values, source.bias, imposed)
         h_tilde = self.combine(torch.cat((context, below), dim=-1)).tanh()
-        return RecurrentState(state.memory, layers, h_tilde), weights
+        return replace(state, layers=layers, h_tilde=h_tilde), weights
 
-    def _attended(self, weights: Tensor, memory: Memory) -> Tensor | None:
-        """Return what the lexicon reads of the source under weights, (B, L, S): (B, L, D), or (B, L, C) of a table."""
-        if self.lexical is None:
-            return None
+    def _lexical_rows(self, memory: Memory) -> Tensor | None:
+        """Return what the lexicon reads of each source position."""
         if isinstance(self.lexical, TranslationTable):
-            return weights @ self.lexical(memory.source)
-        return weights @ memory.embedded
+            return self.lexical(memory.source)
+        return None if self.lexical is None else memory.embedded
 
     def _read(self, h_tilde: Tensor, attended: Tensor | None) -> Tensor:
         """Return what the output layer reads, (..., E)."""
@@ -286,11 +327,31 @@ class RecurrentModel(TranslationModel):
             return h_tilde
         return torch.cat((h_tilde, self.lexical(attended) if isinstance(self.lexical, LexicalModule) else attended), -1)
 
+    def _vectors(self, states: Tensor) -> dict[str, Tensor]:
+        """Return what rows are multiplied with, by the name of the term."""
+        width = self.target_embedding.weight.shape[1]
+        h_tilde, rest = states[..., :width], states[..., width:]
+        vectors = {"word": at_length(h_tilde, self.radius if self.fix_hidden else None)}
+        return vectors | ({"lexicon": rest} if isinstance(self.lexical, LexicalModule) else {})
+
+    def _rows(self) -> dict[str, Tensor]:
+        """Return a row for each column, by the name of the term."""
+        weight = self.target_embedding.weight if self.output_weight is None else self.output_weight
+        rows = {"word": at_length(weight.index_select(0, self.output_ids), self.radius)}
+        return rows | (
+            {"lexicon": self.lexical.rows(self.output_ids)} if isinstance(self.lexical, LexicalModule) else {}
+        )
+
     def _biases(self) -> dict[str, Tensor]:
-        biases = {"bias": self.output_bias.index_select(0, self.output_types)}
+        biases = {"bias": self.output_bias.index_select(0, self.output_ids)}
         if isinstance(self.lexical, LexicalModule):
-            biases["lexicon_bias"] = self.lexical.bias.index_select(0, self.output_types)
+            biases["lexicon_bias"] = self.lexical.bias.index_select(0, self.output_ids)
         return biases
 
     def _table_term(self, states: Tensor) -> Tensor:
         return (states[..., self.target_embedding.weight.shape[1] :] + TABLE_EPSILON).log()
+
+
+def _mixed(weights: Tensor, attended: Attended) -> Tensor | None:
+    """Return what the lexicon reads of the source under weights, (B, L, S): (B, L, D), or (B, L, C) of a table."""
+    return None if attended.lexical is None else weights @ attended.lexical

@@ -5,12 +5,12 @@ Shapes as in `interface`; H heads, d_k = D / H.
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
 
-from nmtlab.models.interface import InnerProduct, Record, Step, Sublayer, TranslationModel
+from nmtlab.models.interface import InnerProduct, OutputTable, Record, Step, Sublayer, TranslationModel
 from nmtlab.nn.attention import MultiHeadAttention
 from nmtlab.nn.dropout import Dropout
 from nmtlab.nn.embeddings import WordEmbedding
@@ -95,37 +95,66 @@ class DecoderLayer(nn.Module):
 
 @dataclass(frozen=True)
 class Memory:
-    """The encoder's output (B, S, D) and the mask of its padding, (B, 1, 1, S) or None where there is none."""
+    """The encoder's output.
+
+    Args:
+        states: (B, S, D).
+        bias: (B, 1, 1, S), added to attention's scores: -inf at padding, else 0; None if there is no padding.
+        mask: (B, S) bool, which positions are not padding.
+    """
 
     states: Tensor
-    mask: Tensor | None
+    bias: Tensor | None
+    mask: Tensor
+
+    @property
+    def lengths(self) -> Tensor:
+        return self.mask.sum(1) - 1
+
+    def select(self, sentences: Tensor) -> "Memory":
+        """Return the memory of some sentences."""
+        bias = None if self.bias is None else self.bias[sentences]
+        return Memory(self.states[sentences], bias, self.mask[sentences])
 
 
 @dataclass(frozen=True)
 class TransformerState:
-    """Keys and values of the source, (B, H, S, d_k), and of the words so far, (B*K, H, t, d_k), a pair a layer.
+    """Where the decoder stands.
 
-    The next word's position is (1,), or (B, 1) where it is not the same for all.
+    Args:
+        output: what is said is scored by.
+        language: vector of the target language, (D,), if there is one.
+        memory: keys and values of the source, (B, H, S, d_k), a pair a layer.
+        memory_bias: as of `Memory`.
+        past: keys and values of the words so far, (B*K, H, t, d_k), a pair a layer.
+        position: of the next word, (1,), or (B, 1) if it is not the same for all.
+        slots: K.
     """
 
+    output: OutputTable
+    language: Tensor | None
     memory: list[KeysValues]
-    memory_mask: Tensor | None
+    memory_bias: Tensor | None
     past: list[KeysValues | None]
     position: Tensor
     slots: int
+
+    @property
+    def output_ids(self) -> Tensor:
+        return self.output.ids
 
     def select(self, rows: Tensor) -> "TransformerState":
         """Return the state of other slots; see `interface.State`."""
         sentences = rows[:, 0] // self.slots
         if torch.equal(sentences, torch.arange(self.memory[0][0].shape[0], device=rows.device)):
-            memory, mask = self.memory, self.memory_mask
+            memory, bias = self.memory, self.memory_bias
         else:
             memory = [(keys[sentences], values[sentences]) for keys, values in self.memory]
-            mask = None if self.memory_mask is None else self.memory_mask[sentences]
+            bias = None if self.memory_bias is None else self.memory_bias[sentences]
         flat = rows.flatten()
         past = [layer and (layer[0].index_select(0, flat), layer[1].index_select(0, flat)) for layer in self.past]
         position = self.position if self.position.dim() == 1 else self.position[sentences]
-        return TransformerState(memory, mask, past, position, rows.shape[1])
+        return TransformerState(self.output, self.language, memory, bias, past, position, rows.shape[1])
 
 
 class Transformer(TranslationModel):
@@ -138,6 +167,7 @@ class Transformer(TranslationModel):
         output_layer: over the target embedding's rows.
         dropout: share of embedding units dropped in training, after positions are added.
         language_vectors: learn a vector of the source's and one of the target's language, added at every position.
+        language_codes: of these two.
     """
 
     direction = 1
@@ -154,11 +184,14 @@ class Transformer(TranslationModel):
         output_layer: OutputLayer,
         dropout: float,
         language_vectors: bool,
+        language_codes: tuple[str, str] = ("", ""),
     ) -> None:
         super().__init__()
         self.source_embedding = source_embedding
         self.target_embedding = target_embedding
-        self.languages = nn.Parameter(torch.zeros(2, target_embedding.weight.shape[1])) if language_vectors else None
+        self.language_codes = language_codes
+        width = target_embedding.weight.shape[1]
+        self.languages = nn.Parameter(torch.zeros(2, width)) if language_vectors else None
         self.dropout = Dropout(dropout)
         self.encoder = encoder
         self.decoder = decoder
@@ -167,54 +200,70 @@ class Transformer(TranslationModel):
         self.output_layer = output_layer
 
     @property
-    def output_types(self) -> Tensor:  # type: ignore[override]
+    def output_ids(self) -> Tensor:
         return self.output_layer.types
 
-    def encode(self, source: Tensor) -> Memory:
+    def encode(self, source: Tensor, language: str | None = None) -> Memory:
+        self.check_languages(source=language)
         padding = source == PAD
-        mask = None
+        bias = None
         if torch.compiler.is_compiling() or padding.any():  # a branch on data would break the compiled graph
-            mask = torch.zeros(padding.shape, device=source.device, dtype=self.target_embedding.weight.dtype)
-            mask = mask.masked_fill_(padding, -math.inf)[:, None, None, :]
+            bias = torch.zeros(padding.shape, device=source.device, dtype=self.target_embedding.weight.dtype)
+            bias = bias.masked_fill_(padding, -math.inf)[:, None, None, :]
         where = torch.arange(source.shape[1], device=source.device)
-        x = self._embed(self.source_embedding, source, language=0, where=where)
+        x = self._embed(self.source_embedding, source, self._language_vector(0), where)
         for layer in self.encoder:
-            x = layer(x, mask)
-        return Memory(self.encoder_norm(x), mask)
+            x = layer(x, bias)
+        return Memory(self.encoder_norm(x), bias, ~padding)
 
     def forward(self, batch: Batch[Tensor], memory: Memory | None = None) -> Tensor:
-        memory = memory or self.encode(batch.source)
-        x = self._embed(self.target_embedding, batch.target_input, language=1, where=self._positions(batch.target))
+        self.check_languages(target=batch.target_language)
+        memory = memory or self.encode(batch.source, batch.source_language)
+        where = self._positions(batch.target)
+        x = self._embed(self.target_embedding, batch.target_input, self._language_vector(1), where)
         for layer in self.decoder:
-            x = layer(x, memory.states, memory.mask)
-        return self.decoder_norm(x[self.predicted(batch.target)])
+            x = layer(x, memory.states, memory.bias)
+        return self.decoder_norm(x[self.target_mask(batch.target)])
 
-    def output(self, states: Tensor) -> Tensor:
-        return self.output_layer(states, self._output_rows())
+    def output_table(self, language: str | None = None) -> OutputTable:
+        self.check_languages(target=language)
+        layer = self.output_layer
+        return OutputTable(layer.types, layer.allowed(self.target_embedding.table()), layer.allowed(layer.bias))
+
+    def output(self, states: Tensor, table: OutputTable | None = None) -> Tensor:
+        table = table or self.output_table()
+        return self.output_layer(states, table.rows, table.bias)
 
     def explain(self, states: Tensor) -> dict[str, Tensor]:
-        return self.output_layer.parts(states, self._output_rows())
+        _, rows, bias = self.output_table()
+        return self.output_layer.parts(states, rows, bias)
 
     def inner_products(self, states: Tensor) -> dict[str, InnerProduct]:
-        return {"word": InnerProduct(self.output_layer.scaled(states), self._output_rows())}
+        return {"word": InnerProduct(self.output_layer.scaled(states), self.output_table().rows)}
 
-    def start(self, memory: Memory, length: Tensor | None = None) -> TransformerState:
-        keys_values = [layer.cross_attention.keys_values(memory.states) for layer in self.decoder]
-        first = torch.zeros(1, dtype=torch.long, device=memory.states.device)
-        return TransformerState(keys_values, memory.mask, [None] * len(self.decoder), position=first, slots=1)
+    def start(self, memory: Memory, language: str | None = None, length: Tensor | None = None) -> TransformerState:
+        return TransformerState(
+            output=self.output_table(language),
+            language=self._language_vector(1),
+            memory=[layer.cross_attention.keys_values(memory.states) for layer in self.decoder],
+            memory_bias=memory.bias,
+            past=[None] * len(self.decoder),
+            position=torch.zeros(1, dtype=torch.long, device=memory.states.device),
+            slots=1,
+        )
 
     def step(
         self, state: TransformerState, token: Tensor, record: bool = False, attention: Tensor | None = None
     ) -> Step:
         imposed = _by_layer(attention, len(self.decoder))
-        x = self._embed(self.target_embedding, token, language=1, where=state.position)
+        x = self._embed(self.target_embedding, token, state.language, state.position)
         past, seen = [], []
         for layer, layer_past, layer_memory, own in zip(self.decoder, state.past, state.memory, imposed, strict=True):
-            x, layer_past, weights = layer.step(x, layer_past, layer_memory, state.memory_mask, record, own)
+            x, layer_past, weights = layer.step(x, layer_past, layer_memory, state.memory_bias, record, own)
             past.append(layer_past)
             seen.append(weights)
-        log_probs = self.output(self.decoder_norm(x)).log_softmax(-1)
-        after = TransformerState(state.memory, state.memory_mask, past, state.position + self.direction, token.shape[1])
+        log_probs = self.output(self.decoder_norm(x), state.output).log_softmax(-1)
+        after = replace(state, past=past, position=state.position + self.direction, slots=token.shape[1])
         return Step(log_probs, after, Record(torch.stack(seen).transpose(2, 3)) if record else None)
 
     def sublayers(self) -> list[Sublayer]:
@@ -228,7 +277,7 @@ class Transformer(TranslationModel):
             found.append(Sublayer(f"{side}_norm", side, "final", len(layers)))
         return [sublayer for sublayer in found if not isinstance(self.get_submodule(sublayer.name), nn.Identity)]
 
-    def word_vectors(self) -> dict[str, Tensor]:
+    def embeddings(self) -> dict[str, Tensor]:
         target = self.target_embedding.weight
         return {"source": self.source_embedding.weight, "target": target, "output": target}
 
@@ -236,16 +285,14 @@ class Transformer(TranslationModel):
         """Return the positions of what the decoder reads before it says each token of targets, (B, T): (T,)."""
         return torch.arange(target.shape[1], device=target.device)
 
-    def _embed(self, embedding: WordEmbedding, ids: Tensor, language: int, where: Tensor) -> Tensor:
+    def _language_vector(self, side: int) -> Tensor | None:
+        return None if self.languages is None else self.languages[side]
+
+    def _embed(self, embedding: WordEmbedding, ids: Tensor, language: Tensor | None, where: Tensor) -> Tensor:
         """Embed ids, (B, L), at positions (L,) or (B, L), or all at one position, (1,) or (B, 1)."""
         x = embedding(ids)
         x = x + sinusoids(where, x.shape[-1]).to(x.dtype)
-        if self.languages is not None:
-            x = x + self.languages[language]
-        return self.dropout(x)
-
-    def _output_rows(self) -> Tensor:
-        return self.output_layer.rows(self.target_embedding.table())
+        return self.dropout(x if language is None else x + language)
 
 
 def _by_layer(attention: Tensor | None, layers: int) -> Sequence[Tensor | None]:

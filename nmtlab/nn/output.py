@@ -23,20 +23,19 @@ class OutputLayer(nn.Module):
         self.register_buffer("types", allowed.nonzero().squeeze(1), persistent=False)  # (columns,), ascending
         self.all_allowed = bool(allowed.all())
 
-    def rows(self, table: Tensor) -> Tensor:
-        """Return the rows of the embedding's table, (types, d_model), that have a column."""
+    def allowed(self, table: Tensor) -> Tensor:
+        """Return those rows of a table, (types, ...), that have a column."""
         return table if self.all_allowed else table.index_select(0, self.types)
 
     def scaled(self, h: Tensor) -> Tensor:
         """Return h times g, which is what the rows are multiplied with."""
         return h if self.g is None else self.g * h
 
-    def forward(self, h: Tensor, rows: Tensor) -> Tensor:
-        """Return logits, (..., columns), for h, (..., d_model), and rows, (columns, d_model)."""
-        bias = self.rows(self.bias)
+    def forward(self, h: Tensor, rows: Tensor, bias: Tensor) -> Tensor:
+        """Return logits, (..., columns), for h, (..., d_model), rows, (columns, d_model), and biases, (columns,)."""
         return F.linear(self.scaled(h), rows, bias)
 
-    def parts(self, h: Tensor, rows: Tensor) -> dict[str, Tensor]:
+    def parts(self, h: Tensor, rows: Tensor, bias: Tensor) -> dict[str, Tensor]:
         """Return the terms, each (..., columns), that add up to the logits."""
         word = F.linear(self.scaled(h), rows)
-        return {"word": word, "bias": self.rows(self.bias).expand_as(word)}
+        return {"word": word, "bias": bias.expand_as(word)}

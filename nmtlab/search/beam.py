@@ -1,6 +1,7 @@
 """Beam search in which a finished hypothesis keeps its slot until better ones push it out (SPEC 4; survey, Alg. 3).
 
-Greedy search is a beam of one. Shapes: B sentences still searched for, K slots, S source length.
+Greedy search is a beam of one, and a planned length is a limit that every translation reaches.
+Shapes: B sentences still searched for, K slots, S source length.
 """
 
 import math
@@ -9,10 +10,11 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from nmtlab.models.interface import Record, State, TranslationModel
+from nmtlab.models.interface import Memory, Record, Searchable, State
 from nmtlab.recipe.search import SearchSettings
 from nmtlab.search.given import NOTHING, Given
 from nmtlab.search.hypothesis import Hypothesis, SearchResult
+from nmtlab.search.limits import length_limit
 from nmtlab.search.scores import coverage_penalty, hypothesis_score, optimistic_bound
 from nmtlab.search.top import top_by_id
 from nmtlab.search.tree import TreeStep, attention_of, remember
@@ -21,10 +23,13 @@ from nmtlab.text.vocabulary import BOS, EOS, PAD
 
 @dataclass(frozen=True)
 class _Beam:
-    """The slots of the sentences still searched for; slots of a sentence stand best first."""
+    """The slots of the sentences still searched for; slots of a sentence stand best first.
+
+    Where lengths are planned, a sentence with one of its lengths stands for a sentence.
+    """
 
     sentence: Tensor  # (B,) place in the batch
-    limit: Tensor  # (B, 1) most tokens, EOS included
+    limit: Tensor  # (B, 1) most tokens, EOS included; of a planned translation its length
     tokens: Tensor  # (B, K, t) ids so far, PAD after EOS
     log_prob: Tensor  # (B, K), -inf in a slot that holds nothing
     length: Tensor  # (B, K) tokens so far, EOS included
@@ -40,28 +45,69 @@ class _Beam:
 
 @torch.inference_mode()
 def beam_search(
-    model: TranslationModel,
-    source: Tensor,
+    model: Searchable,
+    memory: Memory,
     settings: SearchSettings,
     n_best: int = 1,
     record: bool = False,
     given: Given = NOTHING,
+    language: str | None = None,
 ) -> list[SearchResult]:
     """Search for translations of a batch; the result of a sentence does not depend on the others.
 
     Args:
         model: in evaluation mode.
-        source: (sentences, S) ids ended by EOS, padded.
+        memory: of its sources.
         settings: beam size, score and limits.
         n_best: how many hypotheses to return for a sentence, at most; search goes on until these are certain.
         record: keep attention and the whole search tree.
         given: how translations begin, and what the model attends to.
+        language: code of what is translated into; the model's own if not given.
     """
-    results: list[SearchResult | None] = [None] * source.shape[0]
+    limit = length_limit(memory, settings.extra_length).unsqueeze(1).clamp_min(given.shortest())
+    beam = first_beam(limit, torch.zeros(limit.shape, device=limit.device))
+    if settings.coverage:
+        beam = replace(beam, attended=torch.zeros_like(memory.mask, dtype=torch.float32).unsqueeze(1))
+    return search_from(model, model.start(memory, language), beam, memory.mask, settings, n_best, record, given)
+
+
+def first_beam(limit: Tensor, log_prob: Tensor) -> _Beam:
+    """Return the beam before the first token: one slot a sentence.
+
+    Args:
+        limit: (B, 1) most tokens of each.
+        log_prob: (B, 1) that it begins with.
+    """
+    nothing = torch.zeros_like(limit)
+    return _Beam(
+        sentence=torch.arange(len(limit), device=limit.device),
+        limit=limit,
+        tokens=torch.empty(*limit.shape, 0, dtype=torch.long, device=limit.device),
+        log_prob=log_prob,
+        length=nothing,
+        score=log_prob,
+        finished=nothing.bool(),
+        attended=None,
+    )
+
+
+def search_from(
+    model: Searchable,
+    state: State,
+    beam: _Beam,
+    source_mask: Tensor,
+    settings: SearchSettings,
+    n_best: int,
+    record: bool,
+    given: Given = NOTHING,
+) -> list[SearchResult]:
+    """Search on from a beam and the state that belongs to it; arguments else as of `beam_search`.
+
+    Args:
+        source_mask: (B, S) bool, which positions of the sources can be attended to.
+    """
+    results: list[SearchResult | None] = [None] * len(beam.sentence)
     trees: list[list[TreeStep]] = [[] for _ in results]
-    source_mask = model.attendable(source)
-    state = model.start(model.encode(source))
-    beam = _first(source != PAD, settings, given)
     while True:
         before = beam
         parents, beam, state, seen = _advance(model, before, state, source_mask, settings, given, record)
@@ -79,24 +125,8 @@ def beam_search(
         state = state.select(parents[kept] + kept[:, None] * before.tokens.shape[1])
 
 
-def _first(source_mask: Tensor, settings: SearchSettings, given: Given) -> _Beam:
-    sentences, device = source_mask.shape[0], source_mask.device
-    zeros = torch.zeros(sentences, 1, device=device)
-    longest = source_mask.sum(1, keepdim=True) - 1 + settings.extra_length
-    return _Beam(
-        sentence=torch.arange(sentences, device=device),
-        limit=longest.clamp_min(given.shortest()),
-        tokens=torch.empty(sentences, 1, 0, dtype=torch.long, device=device),
-        log_prob=zeros,
-        length=zeros.long(),
-        score=zeros,
-        finished=zeros.bool(),
-        attended=torch.zeros(sentences, 1, source_mask.shape[1], device=device) if settings.coverage else None,
-    )
-
-
 def _advance(
-    model: TranslationModel,
+    model: Searchable,
     beam: _Beam,
     state: State,
     source_mask: Tensor,
@@ -114,11 +144,12 @@ def _advance(
     last = beam.tokens[..., -1] if steps else torch.full((sentences, 1), BOS, device=beam.tokens.device)
     imposed = given.imposed(beam.sentence, steps)
     log_probs, state, seen = model.step(state, last, record or beam.attended is not None, imposed)
-    log_probs = given.adjusted(model, log_probs, beam.sentence, steps)
+    output_ids = state.output_ids
+    log_probs = given.adjusted(output_ids, log_probs, beam.sentence, steps)
     if steps == 0 and not settings.allow_empty:
-        log_probs = log_probs.masked_fill(model.output_types == EOS, -math.inf)
+        log_probs = log_probs.masked_fill(output_ids == EOS, -math.inf)
     values, columns = top_by_id(log_probs, min(settings.beam_size, log_probs.shape[-1]))  # (B, K, k)
-    token = model.output_types[columns]
+    token = output_ids[columns]
     # A finished hypothesis has one continuation: to stay as it is, in its slot.
     ended = beam.finished.unsqueeze(-1)
     stays = torch.arange(values.shape[-1], device=values.device) == 0

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from nmtlab.models.interface import TranslationModel
+from nmtlab.models.interface import Memory, Searchable
 from nmtlab.recipe.search import SearchSettings
 from nmtlab.search.beam import beam_search
 from nmtlab.search.forced import force
@@ -19,12 +19,13 @@ from nmtlab.text.vocabulary import EOS, PAD
 
 
 def diverse_beam_search(
-    model: TranslationModel,
-    source: Tensor,
+    model: Searchable,
+    memory: Memory,
     settings: SearchSettings,
     groups: int,
     strength: float = 0.5,
     record: bool = False,
+    language: str | None = None,
 ) -> list[SearchResult]:
     """Search for translations of a batch that differ.
 
@@ -33,30 +34,40 @@ def diverse_beam_search(
 
     Args:
         model: in evaluation mode.
-        source: (sentences, S) ids ended by EOS, padded.
+        memory: of its sources.
         settings: of each group's search; its beam size is that of a group.
         groups: how many, from 1; the first is an ordinary beam.
         strength: what is taken off a type's log-probability at a step for each slot of the groups before that has
             chosen it there, from 0.
         record: keep attention and the search tree, the groups' slots side by side.
+        language: code of what is translated into; the model's own if not given.
 
     Returns:
         For each sentence the best of each group, in the order of the groups; their log-probabilities and scores are the
         model's own, those in the tree what the groups went by.
     """
-    said = torch.empty(len(source), 0, 0, dtype=torch.long, device=source.device)
-    found: list[list[SearchResult]] = [[] for _ in source]
+    sentences = torch.arange(len(memory.lengths), device=memory.lengths.device)
+    said = torch.empty(len(sentences), 0, 0, dtype=torch.long, device=sentences.device)
+    found: list[list[SearchResult]] = [[] for _ in sentences]
     for _ in range(groups):
-        results = beam_search(model, source, settings, record=True, given=Given(said=said, strength=strength))
+        given = Given(said=said, strength=strength)
+        results = beam_search(model, memory, settings, record=True, given=given, language=language)
         for own, result in zip(found, results, strict=True):
             own.append(result)
         said = _with_choices(said, results, settings.beam_size)
     return [
         SearchResult(
-            _rescored(model, row[row != PAD], settings, [result.hypotheses[0] for result in own], record),
+            _rescored(
+                model,
+                memory.select(sentence.expand(groups)),
+                settings,
+                [result.hypotheses[0] for result in own],
+                record,
+                language,
+            ),
             side_by_side([result.tree for result in own]) if record else [],
         )
-        for row, own in zip(source, found, strict=True)
+        for sentence, own in zip(sentences, found, strict=True)
     ]
 
 
@@ -73,12 +84,17 @@ def _with_choices(said: Tensor, results: list[SearchResult], slots: int) -> Tens
 
 
 def _rescored(
-    model: TranslationModel, source: Tensor, settings: SearchSettings, hypotheses: list[Hypothesis], record: bool
+    model: Searchable,
+    memory: Memory,
+    settings: SearchSettings,
+    hypotheses: list[Hypothesis],
+    record: bool,
+    language: str | None,
 ) -> list[Hypothesis]:
-    """Return hypotheses of one sentence, (S,), with what the model itself says of them."""
-    target = torch.from_numpy(pad([(*h.tokens, EOS) for h in hypotheses])).to(source.device)
-    forced = force(model, source.expand(len(hypotheses), -1), target)
-    mask = model.attendable(source[None])[0].cpu()
+    """Return hypotheses of one sentence, whose memory stands there once for each, with what the model says of them."""
+    target = torch.from_numpy(pad([(*h.tokens, EOS) for h in hypotheses])).to(memory.lengths.device)
+    forced = force(model, memory, target, language)
+    mask = memory.mask[0, : int(memory.lengths[0]) + 1].cpu()
     rescored = []
     for hypothesis, own in zip(hypotheses, forced, strict=True):
         length = len(hypothesis.tokens) + hypothesis.finished

@@ -3,26 +3,50 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor
 
 from nmtlab.errors import RunError
-from nmtlab.models.interface import Record, Searchable, State, Step, TranslationModel
+from nmtlab.models.interface import Memory, Record, Searchable, State, Step, TranslationModel
 
 Mean = Literal["arithmetic", "geometric"]
 
 
 @dataclass(frozen=True)
 class _States:
-    """The state of each model."""
+    """The state of each model; all have the same output ids."""
 
     states: tuple[State, ...]
+
+    @property
+    def output_ids(self) -> Tensor:
+        return self.states[0].output_ids
 
     def select(self, rows: Tensor) -> "_States":
         """Return the states of other slots; see `interface.State`."""
         return _States(tuple(state.select(rows) for state in self.states))
+
+
+@dataclass(frozen=True)
+class _Memories:
+    """What each model has made of the sources."""
+
+    memories: tuple[Memory, ...]
+
+    @property
+    def lengths(self) -> Tensor:
+        return self.memories[0].lengths
+
+    @property
+    def mask(self) -> Tensor:
+        """(B, S) bool: what all models can attend to."""
+        return torch.stack([memory.mask for memory in self.memories]).all(0)
+
+    def select(self, sentences: Tensor) -> "_Memories":
+        """Return the memories of some sentences."""
+        return _Memories(tuple(memory.select(sentences) for memory in self.memories))
 
 
 class Ensemble(Searchable):
@@ -38,9 +62,8 @@ class Ensemble(Searchable):
 
     def __init__(self, models: Sequence[TranslationModel], mean: Mean = "arithmetic") -> None:
         self.models, self.mean = list(models), mean
-        self.output_types = models[0].output_types
         self.training = False
-        if any(not torch.equal(model.output_types, self.output_types) for model in self.models):
+        if any(not torch.equal(model.output_ids, models[0].output_ids) for model in self.models):
             raise RunError("an ensemble of runs that do not produce the same types", "train them on one vocabulary")
         if any(model.plans_length for model in self.models):
             raise RunError("an ensemble with a run that plans lengths", "leave it out: it has no end of its own")
@@ -53,17 +76,19 @@ class Ensemble(Searchable):
         """Return itself, as `eval`."""
         return self
 
-    def attendable(self, source: Tensor) -> Tensor:
-        """Return which tokens of the source all models can attend to; see `TranslationModel.attendable`."""
-        return torch.stack([model.attendable(source) for model in self.models]).all(0)
+    @property
+    def device(self) -> torch.device:
+        """Where the first model computes."""
+        return self.models[0].device
 
-    def encode(self, source: Tensor) -> list[Any]:
+    def encode(self, source: Tensor, language: str | None = None) -> _Memories:
         """Return each model's memory."""
-        return [model.encode(source) for model in self.models]
+        return _Memories(tuple(model.encode(source, language) for model in self.models))
 
-    def start(self, memory: list[Any], length: None = None) -> _States:
+    def start(self, memory: _Memories, language: str | None = None, length: None = None) -> _States:
         """Return each model's state before the first token; there are no lengths to plan."""
-        return _States(tuple(model.start(own) for model, own in zip(self.models, memory, strict=True)))
+        both = zip(self.models, memory.memories, strict=True)
+        return _States(tuple(model.start(own, language) for model, own in both))
 
     def step(self, state: _States, token: Tensor, record: bool = False, attention: Tensor | None = None) -> Step:
         """Read one token a slot and score the next one; the record is the mean of the models' last layers and heads."""

@@ -11,9 +11,10 @@ import torch
 from torch import Tensor
 
 from nmtlab.errors import RecipeError
-from nmtlab.models.interface import State, TranslationModel
+from nmtlab.models.interface import Memory, Searchable, State
 from nmtlab.recipe.search import SearchSettings
 from nmtlab.search.hypothesis import Hypothesis
+from nmtlab.search.limits import length_limit
 from nmtlab.search.scores import hypothesis_score, optimistic_bound
 from nmtlab.text.vocabulary import BOS, EOS
 
@@ -52,25 +53,27 @@ class _Level:
 
 
 def exact_search(
-    model: TranslationModel,
-    source: Tensor,
+    model: Searchable,
+    memory: Memory,
     settings: SearchSettings,
     start: Hypothesis | None = None,
     budget: int = 100_000,
+    language: str | None = None,
 ) -> ExactResult:
     """Search for the best translation of one sentence.
 
     Args:
         model: in evaluation mode.
-        source: (1, S) ids ended by EOS.
+        memory: of its source.
         settings: score and limits; the beam size means nothing here.
         start: a translation that is known, as of a beam search; the result is never worse.
         budget: most hypotheses that are continued, from 1.
+        language: code of what is translated into; the model's own if not given.
 
     Raises:
         RecipeError: the score has a coverage penalty, for which there is no bound.
     """
-    search = ExactSearch(model, source, settings, start)
+    search = ExactSearch(model, memory, settings, start, language)
     complete = search.run(budget)
     return ExactResult(search.best, search.expansions, complete)
 
@@ -82,14 +85,19 @@ class ExactSearch:
     """
 
     def __init__(
-        self, model: TranslationModel, source: Tensor, settings: SearchSettings, start: Hypothesis | None = None
+        self,
+        model: Searchable,
+        memory: Memory,
+        settings: SearchSettings,
+        start: Hypothesis | None = None,
+        language: str | None = None,
     ) -> None:
         if settings.coverage:
             raise RecipeError(
                 f"search.coverage = {settings.coverage:g}: exact search has no bound for it", "set it to 0"
             )
-        self._model, self._source, self._settings = model, source, settings
-        self._limit = max(1, source.shape[1] - 1 + settings.extra_length)
+        self._model, self._memory, self._settings, self._language = model, memory, settings, language
+        self._limit = int(length_limit(memory, settings.extra_length))
         self._levels: list[_Level] | None = None
         self.expansions, self.best = 0, None
         if start is not None and start.finished:
@@ -99,9 +107,10 @@ class ExactSearch:
     def run(self, budget: int) -> bool:
         """Go on until so many hypotheses were continued in all; return whether all that could be better was tried."""
         if self._levels is None:
-            first = torch.empty(1, 0, dtype=torch.long, device=self._source.device)
-            state = self._model.start(self._model.encode(self._source))
-            self._levels = [self._continue(state, first, torch.zeros(1, device=self._source.device))]
+            device = self._memory.lengths.device
+            first = torch.empty(1, 0, dtype=torch.long, device=device)
+            state = self._model.start(self._memory, self._language)
+            self._levels = [self._continue(state, first, torch.zeros(1, device=device))]
         while self._levels:
             level = self._levels[-1]
             some = slice(level.next, level.next + _ABREAST)
@@ -134,7 +143,7 @@ class ExactSearch:
         last = tokens[:, -1] if length else torch.full((1,), BOS, device=tokens.device)
         step = self._model.step(state, last[None])
         total = log_prob[:, None] + step.log_probs[0]  # (K, C)
-        ends = self._model.output_types == EOS
+        ends = state.output_ids == EOS
         if length or self._settings.allow_empty:
             self._end(tokens, total[:, ends].flatten())
         open_ = total.masked_fill(ends, -math.inf)
@@ -145,7 +154,7 @@ class ExactSearch:
         values, order = flat[worth].sort(descending=True, stable=True)
         place = worth[order]
         columns = total.shape[1]
-        return _Level(step.state, tokens, place // columns, self._model.output_types[place % columns], values)
+        return _Level(step.state, tokens, place // columns, state.output_ids[place % columns], values)
 
     def _end(self, tokens: Tensor, log_prob: Tensor) -> None:
         """Take the best of some translations, (K, t) without EOS and (K,), if it is the best so far."""

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from nmtlab.models.interface import Step, TranslationModel
+from nmtlab.models.interface import Memory, Searchable, Step, output_index
 from nmtlab.text.batches import pad, sorted_batches
 from nmtlab.text.vocabulary import BOS, EOS, PAD
 
@@ -34,18 +34,20 @@ class Forced:
 
 
 @torch.inference_mode()
-def forced_steps(model: TranslationModel, source: Tensor, target: Tensor, record: bool = True) -> Iterator[Step]:
+def forced_steps(
+    model: Searchable, memory: Memory, target: Tensor, record: bool = True, language: str | None = None
+) -> Iterator[Step]:
     """Yield what the decoder says before each token of given translations: one slot a sentence.
 
     Args:
         model: in evaluation mode.
-        source: (B, S) ids ended by EOS, padded.
+        memory: of the sources.
         target: (B, T) ids ended by EOS, padded; what is said after EOS means nothing.
         record: keep attention.
+        language: code of what is translated into; the model's own if not given.
     """
-    memory = model.encode(source)
-    length = model.predicted(target).sum(1, keepdim=True) if model.plans_length else None
-    state = model.start(memory, length)
+    length = model.target_mask(target).sum(1, keepdim=True) if model.plans_length else None
+    state = model.start(memory, language, length)
     token = torch.full_like(target[:, :1], BOS)
     for following in target.T:
         step = model.step(state, token, record)
@@ -53,32 +55,33 @@ def forced_steps(model: TranslationModel, source: Tensor, target: Tensor, record
         state, token = step.state, following[:, None]
 
 
-def force(model: TranslationModel, source: Tensor, target: Tensor) -> list[Forced]:
+def force(model: Searchable, memory: Memory, target: Tensor, language: str | None = None) -> list[Forced]:
     """Return what a model says of the translations of a batch; arguments as of `forced_steps`."""
-    columns = model.columns(target)
     log_probs, attention = [], []
-    for column, step in zip(columns.T, forced_steps(model, source, target), strict=True):
+    for token, step in zip(target.T, forced_steps(model, memory, target, language=language), strict=True):
+        column = output_index(step.state.output_ids, token)
         log_probs.append(step.log_probs[:, 0].gather(1, column[:, None]))
         attention.append(step.record.attention[:, :, 0].cpu())
     said = torch.cat(log_probs, dim=1)  # (B, T)
     if model.plans_length:
-        said = torch.where(target == EOS, _of_lengths(model, source, target), said)
+        said = torch.where(target == EOS, _of_lengths(model, memory, target), said)
     values = said.cpu().numpy()
     weights = torch.stack(attention, dim=3).numpy()  # (layers, B, heads, T, S)
-    lengths = zip((target != PAD).sum(1).tolist(), (source != PAD).sum(1).tolist(), strict=True)
+    lengths = zip((target != PAD).sum(1).tolist(), (memory.lengths + 1).tolist(), strict=True)
     return [Forced(values[row, :t], weights[:, row, :, :t, :s]) for row, (t, s) in enumerate(lengths)]
 
 
 @torch.inference_mode()
-def _of_lengths(model: TranslationModel, source: Tensor, target: Tensor) -> Tensor:
+def _of_lengths(model: Searchable, memory: Memory, target: Tensor) -> Tensor:
     """Return the log-probability of each translation's length, (B, 1)."""
-    log_probs = model.length_log_probs(model.encode(source))
-    length = model.predicted(target).sum(1, keepdim=True)
+    log_probs = model.length_log_probs(memory)
+    length = model.target_mask(target).sum(1, keepdim=True)
     return log_probs.gather(1, length.clamp_max(log_probs.shape[1] - 1))
 
 
+@torch.inference_mode()
 def force_all(
-    model: TranslationModel,
+    model: Searchable,
     sources: Sequence[Sequence[int]],
     targets: Sequence[Sequence[int]],
     batch_tokens: int = 4096,
@@ -92,7 +95,8 @@ def force_all(
         batch_tokens: padded tokens of the longer side decoded together.
     """
     lengths = [max(map(len, both)) for both in zip(sources, targets, strict=True)]
-    device = model.output_types.device
     for batch in sorted_batches(lengths, batch_tokens):
-        source, target = (torch.from_numpy(pad([rows[i] for i in batch])).to(device) for rows in (sources, targets))
-        yield from zip(batch.tolist(), force(model, source, target), strict=True)
+        source, target = (
+            torch.from_numpy(pad([rows[i] for i in batch])).to(model.device) for rows in (sources, targets)
+        )
+        yield from zip(batch.tolist(), force(model, model.encode(source), target), strict=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from nmtlab.models.interface import TranslationModel
+from nmtlab.models.interface import output_index
 from nmtlab.text.vocabulary import PAD
 
 
@@ -39,17 +39,19 @@ class Given:
             return None
         return self.attention[:, sentence, step].unsqueeze(2)
 
-    def adjusted(self, model: TranslationModel, log_probs: Tensor, sentence: Tensor, step: int) -> Tensor:
+    def adjusted(self, output_ids: Tensor, log_probs: Tensor, sentence: Tensor, step: int) -> Tensor:
         """Return log-probabilities, (B, K, C), less where it was said, -inf for what does not go on with the prefix."""
         if self.said is not None and step < self.said.shape[1]:
             said = self.said[sentence, step]  # (B, n)
             less = torch.where(said == PAD, 0.0, self.strength).to(log_probs.dtype)
-            penalty = log_probs.new_zeros(len(said), log_probs.shape[-1]).scatter_add_(1, model.columns(said), less)
+            penalty = log_probs.new_zeros(len(said), log_probs.shape[-1]).scatter_add_(
+                1, output_index(output_ids, said), less
+            )
             log_probs = log_probs - penalty.unsqueeze(1)
         if self.prefix is None or step >= self.prefix.shape[1]:
             return log_probs
         token = self.prefix[sentence, step]
-        wanted = torch.arange(log_probs.shape[-1], device=token.device) == model.columns(token)[:, None]
+        wanted = torch.arange(log_probs.shape[-1], device=token.device) == output_index(output_ids, token)[:, None]
         free = (token == PAD)[:, None]
         return log_probs.masked_fill(~(wanted | free).unsqueeze(1), -math.inf)
 

@@ -10,16 +10,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from nmtlab.models.interface import TranslationModel
+from nmtlab.models.interface import Memory, Searchable
 from nmtlab.search.hypothesis import Hypothesis, SearchResult
+from nmtlab.search.limits import length_limit
 from nmtlab.search.tree import TreeStep, attention_of, remember
 from nmtlab.text.vocabulary import BOS, EOS, PAD
 
 
 @torch.inference_mode()
 def sample(
-    model: TranslationModel,
-    source: Tensor,
+    model: Searchable,
+    memory: Memory,
     samples: int = 1,
     temperature: float = 1.0,
     top_k: int = 0,
@@ -29,12 +30,13 @@ def sample(
     seed: int = 1,
     places: Sequence[int] | None = None,
     record: bool = False,
+    language: str | None = None,
 ) -> list[SearchResult]:
     """Draw translations of a batch; what is drawn of a sentence does not depend on the others.
 
     Args:
         model: in evaluation mode.
-        source: (B, S) ids ended by EOS, padded.
+        memory: of its sources.
         samples: of each sentence, from 1.
         temperature: log-probabilities are divided by it before they are drawn from, above 0.
         top_k: draw from the k most probable types alone (Fan et al. 2018); 0: from all.
@@ -45,32 +47,33 @@ def sample(
         seed: of what is drawn.
         places: of the sentences in their text, which make their draws differ; 0, 1, 2 and so on if not given.
         record: keep attention and the search tree, a slot for each sample.
+        language: code of what is translated into; the model's own if not given.
 
     Returns:
         The samples of each sentence in the order of drawing; `log_prob` and `score` are the model's log p of a sample,
         whatever it was drawn from.
     """
-    sentences = len(source)
+    sentences, device = len(memory.lengths), memory.lengths.device
     generators = [np.random.default_rng([seed, place]) for place in places or range(sentences)]
-    state = model.start(model.encode(source))
-    state = state.select(torch.arange(sentences, device=source.device)[:, None].expand(-1, samples))
-    limit = ((source != PAD).sum(1) - 1 + extra_length).clamp_min(1)
-    last = torch.full((sentences, samples), BOS, device=source.device)
-    log_prob, open_ = torch.zeros(sentences, samples, device=source.device), torch.ones_like(last, dtype=torch.bool)
+    state = model.start(memory, language)
+    state = state.select(torch.arange(sentences, device=device)[:, None].expand(-1, samples))
+    limit = length_limit(memory, extra_length)
+    last = torch.full((sentences, samples), BOS, device=device)
+    log_prob, open_ = torch.zeros(sentences, samples, device=device), torch.ones_like(last, dtype=torch.bool)
     drawn: list[Tensor] = []
     trees: list[list[TreeStep]] = [[] for _ in range(sentences)]
     while open_.any():
         log_probs, state, seen = model.step(state, last, record)
-        allowed = log_probs if drawn or allow_empty else log_probs.masked_fill(model.output_types == EOS, -math.inf)
+        allowed = log_probs if drawn or allow_empty else log_probs.masked_fill(state.output_ids == EOS, -math.inf)
         shares = torch.from_numpy(np.stack([generator.random(samples) for generator in generators]))
-        columns = _columns(_head(allowed / temperature, top_k, top_p), shares.to(source.device))
+        columns = _columns(_head(allowed / temperature, top_k, top_p), shares.to(device))
         log_prob = log_prob + log_probs.gather(-1, columns.unsqueeze(-1)).squeeze(-1) * open_
-        last = torch.where(open_, model.output_types[columns], PAD)
+        last = torch.where(open_, state.output_ids[columns], PAD)
         drawn.append(last)
         if record:
             rows = open_.any(1).nonzero().flatten()
             finished = ~open_ | (last == EOS)
-            slots = torch.arange(samples, device=source.device).expand_as(last)
+            slots = torch.arange(samples, device=device).expand_as(last)
             step = (values[rows] for values in (slots, last, log_prob, log_prob, finished))
             remember(trees, rows, *step, seen.attention[:, rows])
         open_ = open_ & (last != EOS) & (len(drawn) < limit)[:, None]

@@ -70,7 +70,7 @@ class CrossEntropy:
         model, batch, _, states, mask = predicted
         logits = model.output(states).float()
         weight = None if batch.weight is None else batch.weight[:, None].expand_as(mask)[mask]
-        smoothed, gold, uniform = cross_entropy(logits, model.columns(batch.target[mask]), self.smoothing, weight)
+        smoothed, gold, uniform = cross_entropy(logits, model.output_index(batch.target[mask]), self.smoothing, weight)
         values = {CROSS_ENTROPY: gold, LABEL_SMOOTHING: uniform}
         return Part(smoothed, {name: values[name] for name in self.weights})
 
@@ -134,15 +134,15 @@ def training_objective(model: TranslationModel, smoothing: float) -> Objective:
 
 def predict(model: TranslationModel, batch: Batch[Tensor]) -> Predicted:
     """Return the decoder's states on the targets of a batch."""
-    memory = model.encode(batch.source)
-    return Predicted(model, batch, memory, model(batch, memory), model.predicted(batch.target))
+    memory = model.encode(batch.source, batch.source_language)
+    return Predicted(model, batch, memory, model(batch, memory), model.target_mask(batch.target))
 
 
 def sentence_log_probs(model: TranslationModel, batch: Batch[Tensor]) -> Tensor:
     """Return log p(target | source) of every pair, (B,), with a gradient; that of a planned length is part of it."""
     _, _, memory, states, mask = predict(model, batch)
     log_probs = model.output(states).float().log_softmax(-1)
-    tokens = log_probs.gather(1, model.columns(batch.target[mask]).unsqueeze(1)).squeeze(1)
+    tokens = log_probs.gather(1, model.output_index(batch.target[mask]).unsqueeze(1)).squeeze(1)
     row = torch.arange(batch.rows, device=mask.device)[:, None].expand_as(mask)[mask]
     sums = tokens.new_zeros(batch.rows).index_add(0, row, tokens)
     if not model.plans_length:

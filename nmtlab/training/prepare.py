@@ -19,7 +19,8 @@ def model_for(recipe: Recipe, pipeline: Pipeline, table: LexicalTable | None = N
         pipeline: gives the vocabularies.
         table: p(target | source), where the recipe's lexicon is a table.
     """
-    return build_model(recipe.model, pipeline.source_size, pipeline.target_allowed, pipeline.joint, table)
+    languages = (pipeline.source.language, pipeline.target.language)
+    return build_model(recipe.model, pipeline.source_size, pipeline.target_allowed, pipeline.joint, table, languages)
 
 
 def needs_table(run: Run) -> bool:

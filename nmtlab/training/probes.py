@@ -21,4 +21,4 @@ def g_values(model: TranslationModel) -> list[dict[str, Any]]:
 @torch.no_grad()
 def embedding_norms(model: TranslationModel) -> dict[str, np.ndarray]:
     """Return the length of every word vector, (types,), by its use (thesis Figure 3.2)."""
-    return {use: vectors.norm(dim=1).float().cpu().numpy() for use, vectors in model.word_vectors().items()}
+    return {use: vectors.norm(dim=1).float().cpu().numpy() for use, vectors in model.embeddings().items()}

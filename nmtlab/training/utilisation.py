@@ -26,7 +26,7 @@ def update_operations(model: TranslationModel, source_tokens: float, target_toke
         model: to be trained.
         source_tokens, target_tokens: of the batch.
     """
-    products = len(model.output_types) * model.target_embedding.weight.shape[1] * target_tokens
+    products = len(model.output_ids) * model.target_embedding.weight.shape[1] * target_tokens
     for name, weight in model.named_parameters():
         if weight.dim() == 2 and not _NO_PRODUCT.fullmatch(name):
             products += weight.numel() * (source_tokens if _OF_THE_SOURCE.fullmatch(name) else target_tokens)

@@ -44,7 +44,7 @@ def text_perplexity(
         [max(map(len, both)) for both in zip(source_ids, target_ids, strict=True)], _BATCH_TOKENS
     ):
         source_batch, target_batch = (pad([ids[i] for i in batch]) for ids in (source_ids, target_ids))
-        loss = cross_entropy(on_device(batch_of(source_batch, target_batch), model.output_types.device))
+        loss = cross_entropy(on_device(batch_of(source_batch, target_batch), model.device))
         total += loss.nll.item()
         tokens += sum(len(target_ids[i]) for i in batch)
     model.train(was_training)

@@ -36,8 +36,10 @@ def test_what_stands_before_the_position_is_kept(system):
 
 def test_with_the_weight_that_it_has_anyway_little_changes_and_with_all_of_it_more(system):
     text = system.translate([SOURCE])[0].text
-    ids = torch.tensor([system.pipeline.source_ids(SOURCE)]), torch.tensor([system.pipeline.target_ids(text)])
-    (forced,) = force(system.model, *ids)
+    source, target = (
+        torch.tensor([ids]) for ids in (system.pipeline.source_ids(SOURCE), system.pipeline.target_ids(text))
+    )
+    (forced,) = force(system.model, system.model.encode(source), target)
     for place in range(3):
         bent = decode_again(system, SOURCE, text, 0, place)
         assert bent.before == pytest.approx(float(np.exp(forced.log_probs[0])))

@@ -54,7 +54,9 @@ def test_told_the_lengths_of_references_translations_are_as_long(planned, tiny_c
     for row, (source, target) in zip(found.itertuples(), tiny_corpus.pairs("dev"), strict=False):
         length = len(system.pipeline.target_ids(target)) - 1
         ids, told = torch.tensor([system.pipeline.source_ids(source)]), torch.tensor([length])
-        (alone,) = planned_search(system.model, ids, SearchSettings(beam_size=2), told=told)[0].hypotheses
+        (alone,) = planned_search(
+            system.model, system.model.encode(ids), SearchSettings(beam_size=2), oracle_lengths=told
+        )[0].hypotheses
         assert row.length == len(alone.tokens) == length
         assert row.text == system.pipeline.target_text(alone.tokens)
         assert row.log_prob == pytest.approx(alone.log_prob, abs=1e-4)

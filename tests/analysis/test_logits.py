@@ -67,7 +67,7 @@ def test_the_logits_are_those_of_the_model_under_the_target_so_far(name):
         # Words from the position on make no difference.
         frame = decompose(asked, "olim Fauchi", " ".join("says the Fauci".split()[:position]), position, top=8)
         found = dict(zip(frame["id"], frame["logit"], strict=True))
-        assert [found[number] for number in asked.model.output_types.tolist()] == pytest.approx(expected)
+        assert [found[number] for number in asked.model.output_ids.tolist()] == pytest.approx(expected)
 
 
 def test_a_fixed_norm_shows_as_the_same_length_everywhere():

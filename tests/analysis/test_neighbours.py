@@ -14,8 +14,8 @@ COUNTS = {"Chan": 40, "Fauci": 8, "Jenner": 20}
 
 def expected_neighbours(system, word: str) -> list[tuple[str, float, int, float]]:
     """Return all other words that may be produced, nearest first: word, cosine, count, length; by numpy alone."""
-    types = system.model.output_types.tolist()
-    vectors = system.model.word_vectors()["output"].detach().double().numpy()[types]
+    types = system.model.output_ids.tolist()
+    vectors = system.model.embeddings()["output"].detach().double().numpy()[types]
     words = system.pipeline.target.vocabulary.tokens(types)
     counts = system.pipeline.target_counts[types].tolist()
     asked = vectors[words.index(word)]

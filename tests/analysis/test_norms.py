@@ -51,13 +51,13 @@ def test_with_fixnorm_the_used_length_is_the_same_for_all_words(name, length):
     system = random_system(name)
     frame = word_norms(system)
     assert frame["used_norm"].to_numpy() == pytest.approx(np.full(len(frame), length))
-    stored = system.model.word_vectors()["output"].norm(dim=1).detach().numpy()
+    stored = system.model.embeddings()["output"].norm(dim=1).detach().numpy()
     assert frame["norm"].to_numpy() == pytest.approx(stored[frame["id"]])
 
 
 def test_an_untied_system_is_measured_at_its_output_layer():
     system = random_system("untied")
-    vectors = system.model.word_vectors()
+    vectors = system.model.embeddings()
     frame = word_norms(system)
     assert frame["norm"].to_numpy() == pytest.approx(vectors["output"].norm(dim=1).detach().numpy()[frame["id"]])
     assert not np.allclose(frame["norm"], vectors["target"].norm(dim=1).detach().numpy()[frame["id"]])
@@ -144,7 +144,7 @@ def test_the_norms_of_a_run_are_those_of_its_model(trained, tiny_corpus):
     frame = word_norms(run)
     # Of the joint vocabulary, those of the target side.
     assert set(frame["word"]) == {word for line in tiny_corpus.lines("train", "en") for word in line.split()}
-    rows = model.word_vectors()["output"][torch.tensor(frame["id"].to_numpy())]
+    rows = model.embeddings()["output"][torch.tensor(frame["id"].to_numpy())]
     assert frame["norm"].to_numpy() == pytest.approx(rows.norm(dim=1).detach().numpy())
 
 

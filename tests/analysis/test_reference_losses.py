@@ -31,8 +31,8 @@ def said(run: Run, corpus: ParallelCorpus) -> list[np.ndarray]:
     system = open_system(run)
     found = []
     for source, target in corpus.pairs("dev"):
-        ids = [torch.tensor([one]) for one in (system.pipeline.source_ids(source), system.pipeline.target_ids(target))]
-        (forced,) = force(system.model, *ids)
+        memory = system.model.encode(torch.tensor([system.pipeline.source_ids(source)]))
+        (forced,) = force(system.model, memory, torch.tensor([system.pipeline.target_ids(target)]))
         found.append(forced.log_probs[:-1])
     return found
 

@@ -37,8 +37,8 @@ def test_each_sentence_is_searched_by_beam_and_to_the_end(run, tiny_corpus):
     assert [row["line"] for row in rows] == [1, 2, 3, 4]
     for row, (source, target) in zip(rows, pairs, strict=True):
         ids = torch.tensor([pipeline.source_ids(source)])
-        beam = beam_search(model, ids, LOG_PROB)[0].hypotheses[0]
-        exact = exact_search(model, ids, LOG_PROB, beam, 500)
+        beam = beam_search(model, model.encode(ids), LOG_PROB)[0].hypotheses[0]
+        exact = exact_search(model, model.encode(ids), LOG_PROB, beam, 500)
         assert (row["beam_score"], row["beam_length"]) == (beam.score, len(beam.tokens))
         assert (row["exact_score"], row["exact_length"]) == (exact.best.score, len(exact.best.tokens))
         assert (row["complete"], row["expansions"]) == (exact.complete, exact.expansions)
@@ -47,7 +47,9 @@ def test_each_sentence_is_searched_by_beam_and_to_the_end(run, tiny_corpus):
         for beam_size, inside in ((row["empty_rank"] - 1, False), (row["empty_rank"], True)):
             if beam_size:
                 search = LOG_PROB.model_copy(update={"beam_size": beam_size})
-                assert (EOS in beam_search(model, ids, search, record=True)[0].tree[0].token.tolist()) == inside
+                assert (
+                    EOS in beam_search(model, model.encode(ids), search, record=True)[0].tree[0].token.tolist()
+                ) == inside
         assert row["reference_length"] == len(pipeline.target_ids(target)) - 1
         if row["complete"]:
             assert row["exact_score"] >= row["empty_log_prob"] - 1e-5

@@ -48,7 +48,7 @@ def test_before_the_first_norm_are_the_embedded_words(run, tiny_corpus):
     pairs = pairs_of(run, tiny_corpus, 7)
     model = start(run)
     where = torch.arange(pairs.source.shape[1])
-    embedded = model._embed(model.source_embedding, pairs.source, 0, where)[pairs.source != PAD]
+    embedded = model._embed(model.source_embedding, pairs.source, None, where)[pairs.source != PAD]
     first = signals(run, tiny_corpus, sentences=7).iloc[0]
     assert first["activation"] == pytest.approx(embedded.norm(dim=1).mean().item(), rel=1e-5)
 
@@ -59,9 +59,9 @@ def test_the_gradient_before_the_closing_norm_is_that_of_the_output_layer_alone(
     model.decoder_norm.register_forward_pre_hook(lambda _, inputs: kept.update(x=inputs[0]))
     model(pairs)
     x = kept["x"].detach().requires_grad_(True)
-    gold = model.columns(pairs.target[pairs.target != PAD])
+    gold = model.output_index(pairs.target[pairs.target != PAD])
     smoothing = run.recipe.training.label_smoothing
-    loss, _ = cross_entropy(model.output(model.decoder_norm(x)).float(), gold, smoothing)
+    loss, *_ = cross_entropy(model.output(model.decoder_norm(x)).float(), gold, smoothing)
     loss.backward()
     last = signals(run, tiny_corpus, sentences=7).iloc[-1]
     assert (last["side"], last["kind"]) == ("decoder", "final")

@@ -40,7 +40,7 @@ def test_the_tokens_together_have_the_probability_of_the_forced_target(name):
         states = system.model(on_device(batch_of(source, np.array([ids]))))
         log_probs = system.model.output(states).log_softmax(-1)
     forced = sum(
-        float(row[system.model.output_types.tolist().index(number)]) for row, number in zip(log_probs, ids, strict=True)
+        float(row[system.model.output_ids.tolist().index(number)]) for row, number in zip(log_probs, ids, strict=True)
     )
     assert np.log(token_probabilities(system, SOURCE, TARGET)["probability"]).sum() == pytest.approx(forced)
 

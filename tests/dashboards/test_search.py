@@ -70,7 +70,7 @@ def test_exact_search_says_what_is_best_of_all(page, here):
     page.exact.click()
     system = open_system(Run(here.runs / "ordinary"))
     source = torch.tensor([system.pipeline.source_ids(page.sentences.source)])
-    best = exact_search(system.model, source, SearchSettings(score="log-prob"), budget=20_000)
+    best = exact_search(system.model, system.model.encode(source), SearchSettings(score="log-prob"), budget=20_000)
     if best.complete:
         assert page.found.value.startswith("The best of all: ")
         assert f"log p {best.best.log_prob:.3f}" in page.found.value

@@ -80,7 +80,7 @@ def test_decoding_step_by_step_gives_the_golden_likelihood_too(placement, norm, 
     total = 0.0
     for t in range(TARGET.shape[1]):
         step = model.step(state, pairs.target_input[:, t : t + 1], record=t % 2 == 0)
-        gold = model.columns(pairs.target[:, t])[:, None, None]
+        gold = model.output_index(pairs.target[:, t])[:, None, None]
         picked = step.log_probs.gather(-1, gold).squeeze()
         total -= picked[pairs.target[:, t] != 0].sum().item()
         state = step.state

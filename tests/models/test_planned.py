@@ -52,8 +52,8 @@ def source_of(*sentences: list[int]) -> torch.Tensor:
 
 def test_there_is_no_eos_to_be_said():
     model = planned()
-    assert EOS not in model.output_types.tolist()
-    assert model.predicted(torch.from_numpy(TARGET)).tolist() == [
+    assert EOS not in model.output_ids.tolist()
+    assert model.target_mask(torch.from_numpy(TARGET)).tolist() == [
         [True, True, True, False],
         [True, False, False, False],
     ]
@@ -79,10 +79,10 @@ def test_the_loss_is_that_of_the_words_and_of_the_length():
     for source, target in ((SOURCE[:1], [6, 3, 4]), (SOURCE[1:, :2], [5])):
         memory = model.encode(torch.from_numpy(source))
         by_hand -= model.length_log_probs(memory)[0, len(target)].item()
-        state, token = model.start(memory, torch.tensor([[len(target)]])), BOS
+        state, token = model.start(memory, length=torch.tensor([[len(target)]])), BOS
         for following in target:
             step = model.step(state, torch.tensor([[token]]))
-            by_hand -= step.log_probs[0, 0, model.columns(torch.tensor([following]))].item()
+            by_hand -= step.log_probs[0, 0, model.output_index(torch.tensor([following]))].item()
             state, token = step.state, following
     assert loss.nll.item() == pytest.approx(by_hand, abs=1e-4)
     assert loss.total.item() == pytest.approx(by_hand, abs=1e-4)
@@ -112,7 +112,7 @@ def test_forced_decoding_scores_the_length_in_place_of_eos():
     model = planned()
     source, target = torch.from_numpy(SOURCE), torch.from_numpy(TARGET)
     nll = training_objective(model, smoothing=0.0)(on_device(batch_of(SOURCE, TARGET))).nll
-    found = force(model, source, target)
+    found = force(model, model.encode(source), target)
     assert -sum(forced.log_prob for forced in found) == pytest.approx(nll.item(), abs=1e-4)
     lengths = model.length_log_probs(model.encode(source))
     assert [forced.log_probs[-1] for forced in found] == pytest.approx([lengths[0, 3].item(), lengths[1, 1].item()])
@@ -146,12 +146,12 @@ def test_the_mean_is_of_what_is_not_padding():
 @pytest.mark.parametrize("seed", range(4))
 def test_of_a_length_that_is_told_the_best_is_found_as_by_brute_force(seed):
     model, sentences, told = planned(seed), ([4, 6, EOS], [5, EOS]), torch.tensor([2, 3])
-    results = planned_search(model, source_of(*sentences), WIDE, told=told)
+    results = planned_search(model, model.encode(source_of(*sentences)), WIDE, oracle_lengths=told)
     for result, sentence, length in zip(results, sentences, told.tolist(), strict=True):
         source = torch.tensor([sentence])
         scores = {}
         for y in itertools.product(range(2 + 1, TYPES), repeat=length):
-            (forced,) = force(model, source, torch.tensor([[*y, EOS]]))
+            (forced,) = force(model, model.encode(source), torch.tensor([[*y, EOS]]))
             scores[y] = float(forced.log_probs[:-1].sum())
         (best,) = result.hypotheses
         assert best.tokens == max(scores, key=scores.get)
@@ -164,7 +164,7 @@ def test_the_best_of_the_most_probable_lengths_is_found_as_by_brute_force(seed, 
     model, sentences = planned(seed), ([4, 6, EOS], [5, EOS])
     settings = WIDE.model_copy(update={"length_candidates": lengths})
     batch = source_of(*sentences)
-    results = planned_search(model, batch, settings, n_best=3)
+    results = planned_search(model, model.encode(batch), settings, n_best=3)
     for result, sentence in zip(results, sentences, strict=True):
         source = torch.tensor([sentence])
         of_length = model.length_log_probs(model.encode(source))[
@@ -175,7 +175,7 @@ def test_the_best_of_the_most_probable_lengths_is_found_as_by_brute_force(seed, 
         scores = {}
         for y in every:
             target = torch.tensor([[*y, EOS]])
-            scores[y] = force(model, source, target)[0].log_prob
+            scores[y] = force(model, model.encode(source), target)[0].log_prob
         ranked = sorted(scores, key=lambda y: -scores[y])
         assert [h.tokens for h in result.hypotheses] == ranked[:3]
         assert [h.log_prob for h in result.hypotheses] == pytest.approx([scores[y] for y in ranked[:3]])
@@ -187,8 +187,8 @@ def test_what_is_found_is_as_long_at_most_as_what_a_beam_finds():
     ordinary = model_that_never_ends()
     with torch.no_grad():
         model.length_model.output.bias.copy_(torch.arange(201.0))  # the longer the likelier
-    found = planned_search(model, torch.from_numpy(SOURCE), settings)
-    cut_off = beam_search(ordinary, torch.from_numpy(SOURCE), settings)
+    found = planned_search(model, model.encode(torch.from_numpy(SOURCE)), settings)
+    cut_off = beam_search(ordinary, ordinary.encode(torch.from_numpy(SOURCE)), settings)
     assert [len(own.hypotheses[0].tokens) for own in cut_off] == [5, 3]
     assert [len(own.hypotheses[0].tokens) + 1 for own in found] == [5, 3]  # with the EOS that a beam would need
 
@@ -198,8 +198,10 @@ def test_a_sentence_is_translated_the_same_in_any_batch(dtype):
     model = planned(3).to(dtype)
     settings = SearchSettings(beam_size=3, length_candidates=3)
     sentences = ([4, 6, 5, 3] * 6 + [EOS], [5, EOS], [6, 6, EOS])
-    together = planned_search(model, source_of(*sentences), settings, n_best=2)
-    alone = [planned_search(model, torch.tensor([sentence]), settings, n_best=2)[0] for sentence in sentences]
+    together = planned_search(model, model.encode(source_of(*sentences)), settings, n_best=2)
+    alone = [
+        planned_search(model, model.encode(torch.tensor([sentence])), settings, n_best=2)[0] for sentence in sentences
+    ]
     assert [[h.tokens for h in own.hypotheses] for own in together] == [
         [h.tokens for h in own.hypotheses] for own in alone
     ]
@@ -213,15 +215,19 @@ def test_the_empty_translation_can_be_forbidden():
     with torch.no_grad():
         model.length_model.output.bias[0] = 50.0
     settings = SearchSettings(beam_size=2, length_candidates=2)
-    assert planned_search(model, torch.from_numpy(SOURCE), settings)[0].hypotheses[0].tokens == ()
+    assert planned_search(model, model.encode(torch.from_numpy(SOURCE)), settings)[0].hypotheses[0].tokens == ()
     forbidden = settings.model_copy(update={"allow_empty": False})
-    assert all(own.hypotheses[0].tokens for own in planned_search(model, torch.from_numpy(SOURCE), forbidden))
+    assert all(
+        own.hypotheses[0].tokens for own in planned_search(model, model.encode(torch.from_numpy(SOURCE)), forbidden)
+    )
 
 
 @pytest.mark.parametrize("search", [beam_search, exact_search])
 def test_a_search_that_needs_an_end_refuses_it(search):
-    with pytest.raises(RunError, match="cannot be searched without one; choose a run whose plan_length is false"):
-        search(planned(), torch.from_numpy(SOURCE[:1]), SearchSettings(score="log-prob"))
+    model = planned()
+    memory = model.encode(torch.from_numpy(SOURCE[:1]))
+    with pytest.raises(RunError, match="no end of sentence to search for; choose a run whose plan_length is false"):
+        search(model, memory, SearchSettings(score="log-prob"))
 
 
 def test_it_is_in_no_ensemble():

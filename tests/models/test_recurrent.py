@@ -198,7 +198,7 @@ def test_the_terms_of_a_decision_add_up_to_its_logits(choices):
 def test_the_gradient_is_that_of_finite_differences(choices):
     model = recurrent(**choices)
     batch = pairs()
-    gold = model.columns(batch.target[batch.target != PAD])
+    gold = model.output_index(batch.target[batch.target != PAD])
 
     def loss() -> Tensor:
         return F.nll_loss(log_probs(model, batch), gold, reduction="sum")
@@ -250,9 +250,9 @@ def test_what_is_given_is_not_written_to():
 def test_with_fixnorm_a_logit_is_r_squared_times_the_cosine_plus_the_bias():
     model = recurrent(fixnorm=True)
     states = model(pairs())
-    rows = model.target_embedding.weight[model.output_types]
+    rows = model.target_embedding.weight[model.output_ids]
     cos = F.cosine_similarity(states.unsqueeze(1), rows.unsqueeze(0), dim=-1)
-    torch.testing.assert_close(model.output(states), R**2 * cos + model.output_bias[model.output_types])
+    torch.testing.assert_close(model.output(states), R**2 * cos + model.output_bias[model.output_ids])
 
 
 def test_what_is_fed_back_is_h_tilde_as_it_is_however_long_r_makes_it_in_the_output():
@@ -274,7 +274,7 @@ def test_the_lexical_module_worked_by_hand():
     h = (0.5, math.tanh(0.5))
     expected = R**2 * (0.6 * h[0] + 0.8 * h[1]) / math.hypot(*h)
     vectors = model.lexical(model.encoder.embedding.table(torch.tensor([5])))
-    logits = vectors @ model.lexical.rows(model.output_types).T
+    logits = vectors @ model.lexical.rows(model.output_ids).T
     assert logits[0].tolist() == pytest.approx([expected] * int(ALLOWED.sum()))
 
 
@@ -285,7 +285,7 @@ def test_the_lexicon_of_the_module_is_what_it_says_to_a_word_that_has_all_attent
     model = recurrent(fixnorm=True, lexicon="module")
     types = torch.tensor([5, 12])
     _, rest = model(on_device(batch_of(np.array([[5, 2], [12, 2]]), np.array([[2], [2]])))).split(D, dim=-1)
-    logits = rest @ model.lexical.rows(model.output_types).T + model.lexical.bias[model.output_types]
+    logits = rest @ model.lexical.rows(model.output_ids).T + model.lexical.bias[model.output_ids]
     torch.testing.assert_close(model.lexicon(types), logits.log_softmax(-1))
 
 
@@ -322,13 +322,12 @@ def test_the_lexical_module_reads_whole_source_embeddings_or_the_encoders_droppe
     choices = {"fixnorm": True, "lexicon": "module", "dropout": 0.5}
     for dropped in (False, True):
         model = recurrent(lexicon_reads_dropped=dropped, **choices).train()
-        memory, _ = model.encoder(source)
-        embedded = memory.embedded[0, :3]
+        embedded = model.encoder(source).embedded[0, :3]
         whole = model.encoder.embedding.table(source[0, :3])
         kept = embedded != 0
         assert kept.all() != dropped
         torch.testing.assert_close(embedded[kept], whole[kept] * (2 if dropped else 1))
-        assert torch.equal(model.eval().encoder(source)[0].embedded[0, :3], whole)
+        assert torch.equal(model.eval().encoder(source).embedded[0, :3], whole)
 
 
 def test_the_state_goes_on_undropped_between_positions_unless_dropout_is_variational():

@@ -269,10 +269,10 @@ def test_every_norm_is_named_in_order(placement, expected, norm):
 def test_a_joint_vocabulary_has_one_table_and_separate_ones_have_two():
     joint, separate = transformer(joint=True), transformer(joint=False)
     assert joint.source_embedding is joint.target_embedding
-    assert {use: tuple(rows.shape) for use, rows in joint.word_vectors().items()} == {
+    assert {use: tuple(rows.shape) for use, rows in joint.embeddings().items()} == {
         "source": (TYPES, D), "target": (TYPES, D), "output": (TYPES, D),
     }  # fmt: skip
-    assert {use: tuple(rows.shape) for use, rows in separate.word_vectors().items()} == {
+    assert {use: tuple(rows.shape) for use, rows in separate.embeddings().items()} == {
         "source": (17, D), "target": (TYPES, D), "output": (TYPES, D),
     }  # fmt: skip
     size = [sum(parameter.numel() for parameter in model.parameters()) for model in (joint, separate)]
@@ -300,7 +300,7 @@ def test_with_scalenorm_and_fixnorm_the_logit_is_the_last_g_times_the_cosine_plu
     h = normed[0] if normed[0].dim() == 2 else normed[0][pairs().target != PAD]
     w, bias = model.target_embedding.weight, model.output_layer.bias
     for position, row in enumerate(h):
-        for column, kind in enumerate(model.output_types.tolist()):
+        for column, kind in enumerate(model.output_ids.tolist()):
             cosine = (w[kind] @ row) / (w[kind].norm() * row.norm())
             expected = last_norm.g * cosine + bias[kind]
             assert logits[position, column].item() == pytest.approx(expected.item(), abs=1e-10)
@@ -316,7 +316,7 @@ def test_with_another_norm_fixnorm_has_a_scalar_of_its_own_that_starts_at_one(no
     model = transformer("pre", norm, True)
     states, w = model(pairs()), model.target_embedding.weight
     expected = model.output_layer.g * states @ (w / w.norm(dim=1, keepdim=True)).T + model.output_layer.bias
-    torch.testing.assert_close(model.output(states), expected[:, model.output_types])
+    torch.testing.assert_close(model.output(states), expected[:, model.output_ids])
 
 
 @pytest.mark.parametrize("norm", ["layer", "scale", "rms"])
@@ -327,9 +327,9 @@ def test_without_fixnorm_there_is_no_scalar_before_the_softmax(norm):
 def test_a_type_that_is_not_allowed_is_scored_as_unk():
     model = transformer()
     types = torch.arange(TYPES)
-    found = model.output_types[model.columns(types)]
+    found = model.output_ids[model.output_index(types)]
     assert found.tolist() == [i if ALLOWED[i] else UNK for i in range(TYPES)]
-    assert model.columns(types.reshape(3, 5).T).shape == (5, 3)
+    assert model.output_index(types.reshape(3, 5).T).shape == (5, 3)
 
 
 def test_one_rate_of_dropout_is_used_everywhere_and_on_embeddings_after_positions_are_added():

@@ -39,7 +39,7 @@ def test_a_beam_as_wide_as_everything_finds_what_brute_force_finds(settings, see
     everything = every_translation(model, source, limit)
     ranked = sorted(everything, key=lambda y: -score_of(settings, everything[y], len(y) + 1))
 
-    (result,) = beam_search(model, source_of(source), settings, n_best=3)
+    (result,) = beam_search(model, model.encode(source_of(source)), settings, n_best=3)
 
     assert [h.tokens for h in result.hypotheses] == ranked[:3]
     for hypothesis in result.hypotheses:
@@ -58,7 +58,7 @@ def test_a_beam_is_the_published_algorithm_done_plainly(settings, beam_size):
         model = ScriptedModel(types=7, seed=seed)
         source = (4, EOS)
         best = plain_beam(model, source, settings)
-        (result,) = beam_search(model, source_of(source), settings)
+        (result,) = beam_search(model, model.encode(source_of(source)), settings)
         assert result.hypotheses[0].tokens == best
 
 
@@ -77,7 +77,7 @@ def plain_beam(model: ScriptedModel, source: tuple[int, ...], settings: SearchSe
                 following.append((tokens, log_prob))
                 continue
             values = model.log_probs(source, tokens).tolist()
-            types = model.output_types.tolist()
+            types = model.output_ids.tolist()
             following += [((*tokens, t), log_prob + v) for t, v in zip(types, values, strict=True)]
         slots = sorted(following, key=lambda slot: -score(slot))[: settings.beam_size]
         if all(tokens[-1] == EOS for tokens, _ in slots):
@@ -90,10 +90,12 @@ def plain_beam(model: ScriptedModel, source: tuple[int, ...], settings: SearchSe
 def test_greedy_search_takes_the_likeliest_token_each_time():
     model = ScriptedModel(types=9, seed=3)
     source = (4, 5, 6, EOS)
-    (result,) = beam_search(model, source_of(source), SearchSettings(beam_size=1, score="log-prob", extra_length=5))
+    (result,) = beam_search(
+        model, model.encode(source_of(source)), SearchSettings(beam_size=1, score="log-prob", extra_length=5)
+    )
     tokens: tuple[int, ...] = ()
     while len(tokens) < 8:
-        token = int(model.output_types[model.log_probs(source, tokens).argmax()])
+        token = int(model.output_ids[model.log_probs(source, tokens).argmax()])
         if token == EOS:
             break
         tokens = (*tokens, token)
@@ -105,9 +107,9 @@ def test_a_sentence_is_translated_the_same_whatever_its_neighbours(settings):
     settings = with_beam(settings, beam_size=4, extra=6)
     sentences = [(4, EOS), (5, 6, 7, EOS), (7, 4, EOS), (6, 5, 4, 4, 5, EOS)]
     model = ScriptedModel(types=8, seed=1)
-    alone = [beam_search(model, source_of(s), settings, n_best=4)[0].hypotheses for s in sentences]
+    alone = [beam_search(model, model.encode(source_of(s)), settings, n_best=4)[0].hypotheses for s in sentences]
     for order in itertools.permutations(range(4)):
-        together = beam_search(model, source_of(*(sentences[i] for i in order)), settings, n_best=4)
+        together = beam_search(model, model.encode(source_of(*(sentences[i] for i in order))), settings, n_best=4)
         assert [result.hypotheses for result in together] == [alone[i] for i in order]
 
 
@@ -120,7 +122,7 @@ class Fixed(ScriptedModel):
 
     def log_probs(self, source, prefix):
         given = self.table.get(prefix, {EOS: 1.0})
-        return torch.tensor([given.get(t, 0.0) for t in self.output_types.tolist()], dtype=self.dtype).log()
+        return torch.tensor([given.get(t, 0.0) for t in self.output_ids.tolist()], dtype=self.dtype).log()
 
 
 EMPTY_IS_FAVOURITE = Fixed(
@@ -134,7 +136,11 @@ EMPTY_IS_FAVOURITE = Fixed(
 
 def test_a_wide_beam_finds_the_empty_translation_and_a_narrow_one_does_not():
     narrow, wide = (
-        beam_search(EMPTY_IS_FAVOURITE, source_of((4, EOS)), SearchSettings(beam_size=k, score="log-prob"))[0]
+        beam_search(
+            EMPTY_IS_FAVOURITE,
+            EMPTY_IS_FAVOURITE.encode(source_of((4, EOS))),
+            SearchSettings(beam_size=k, score="log-prob"),
+        )[0]
         for k in (1, 3)
     )
     assert narrow.hypotheses[0].tokens == (4, 6)
@@ -143,38 +149,40 @@ def test_a_wide_beam_finds_the_empty_translation_and_a_narrow_one_does_not():
 
 def test_the_empty_translation_can_be_forbidden():
     settings = SearchSettings(beam_size=3, score="log-prob", allow_empty=False)
-    (result,) = beam_search(EMPTY_IS_FAVOURITE, source_of((4, EOS)), settings, n_best=3)
+    (result,) = beam_search(EMPTY_IS_FAVOURITE, EMPTY_IS_FAVOURITE.encode(source_of((4, EOS))), settings, n_best=3)
     assert all(hypothesis.tokens for hypothesis in result.hypotheses)
 
 
 def test_equal_scores_are_ranked_by_id():
     model = Fixed({(): {4: 0.25, 5: 0.25, 6: 0.25, 7: 0.25}})
-    (result,) = beam_search(model, source_of((4, EOS)), SearchSettings(beam_size=3, score="log-prob"), n_best=3)
+    (result,) = beam_search(
+        model, model.encode(source_of((4, EOS))), SearchSettings(beam_size=3, score="log-prob"), n_best=3
+    )
     assert [hypothesis.tokens for hypothesis in result.hypotheses] == [(4,), (5,), (6,)]
 
 
 def test_a_hypothesis_still_open_at_the_limit_is_returned_only_if_none_has_finished_and_is_marked():
     endless = Fixed({(4,) * n: {4: 1.0} for n in range(20)})
-    (result,) = beam_search(endless, source_of((4, EOS)), SearchSettings(beam_size=2, extra_length=3))
+    (result,) = beam_search(endless, endless.encode(source_of((4, EOS))), SearchSettings(beam_size=2, extra_length=3))
     best = result.hypotheses[0]
     assert (best.tokens, best.finished) == ((4, 4, 4, 4), False)
 
     finishing = Fixed({(4,) * n: {4: 0.99, EOS: 0.01} for n in range(20)})
     (result,) = beam_search(
-        finishing, source_of((4, EOS)), SearchSettings(beam_size=2, score="log-prob", extra_length=3)
+        finishing, finishing.encode(source_of((4, EOS))), SearchSettings(beam_size=2, score="log-prob", extra_length=3)
     )
     assert all(hypothesis.finished for hypothesis in result.hypotheses)
 
 
 def test_search_ends_as_soon_as_no_open_hypothesis_can_win():
     quick = Fixed({(): {EOS: 0.9, 4: 0.1}, **{(4,) * n: {4: 1.0} for n in range(1, 60)}})
-    beam_search(quick, source_of((4, EOS)), SearchSettings(beam_size=2, score="log-prob"))
+    beam_search(quick, quick.encode(source_of((4, EOS))), SearchSettings(beam_size=2, score="log-prob"))
     assert quick.steps == 1
 
     # With a reward for words the open one may still win, so its present score must not end the search.
     slow = Fixed({(): {EOS: 0.9, 4: 0.1}, **{(4,) * n: {4: 1.0} for n in range(1, 9)}})
     settings = SearchSettings(beam_size=2, score="word-reward", gamma=1.0)
-    (result,) = beam_search(slow, source_of((4, EOS)), settings)
+    (result,) = beam_search(slow, slow.encode(source_of((4, EOS))), settings)
     assert result.hypotheses[0].tokens == (4,) * 9
 
 
@@ -189,7 +197,7 @@ def test_the_optimistic_bound_is_never_below_what_a_hypothesis_reaches(settings)
             bound = optimistic_bound(settings, torch.tensor(prefix_log_prob), torch.tensor(n), torch.tensor(limit))
             assert score_of(settings, log_prob, len(translation) + 1) <= bound.item() + 1e-6
             if n < len(translation):
-                column = int((model.output_types == translation[n]).nonzero())
+                column = int((model.output_ids == translation[n]).nonzero())
                 prefix_log_prob += model.log_probs(source, translation[:n])[column].item()
 
 
@@ -204,8 +212,8 @@ def test_coverage_prefers_the_translation_that_attends_to_everything():
     # Words are attended to in turn, so a translation of three steps covers a source of three.
     model = Fixed({(): {EOS: 0.6, 4: 0.4}, (4,): {5: 1.0}, (4, 5): {EOS: 1.0}})
     source = source_of((4, 5, EOS))
-    without = beam_search(model, source, SearchSettings(beam_size=3, score="log-prob"))[0]
-    covering = beam_search(model, source, SearchSettings(beam_size=3, score="log-prob", coverage=0.5))[0]
+    without = beam_search(model, model.encode(source), SearchSettings(beam_size=3, score="log-prob"))[0]
+    covering = beam_search(model, model.encode(source), SearchSettings(beam_size=3, score="log-prob", coverage=0.5))[0]
     assert without.hypotheses[0].tokens == ()
     assert covering.hypotheses[0].tokens == (4, 5)
     assert covering.hypotheses[0].score == pytest.approx(math.log(0.4), abs=1e-6)
@@ -215,7 +223,7 @@ def test_the_recorded_tree_holds_every_slot_and_leads_to_the_hypotheses():
     model = ScriptedModel(types=7, seed=2)
     sentences = [(4, 5, EOS), (6, EOS)]
     settings = SearchSettings(beam_size=3, extra_length=3, score="log-prob")
-    for result in beam_search(model, source_of(*sentences), settings, n_best=3, record=True):
+    for result in beam_search(model, model.encode(source_of(*sentences)), settings, n_best=3, record=True):
         last = result.tree[-1]
         for slot in range(3):
             tokens, place = [], slot
@@ -232,7 +240,7 @@ def test_the_recorded_tree_holds_every_slot_and_leads_to_the_hypotheses():
 
 
 def test_a_state_is_selected_by_sentence_and_slot():
-    state = ScriptedState([[(4,), (5,)], [(6,), (7,)]], torch.tensor([[1], [2]]))
+    state = ScriptedState(torch.arange(2, 9), [[(4,), (5,)], [(6,), (7,)]], torch.tensor([[1], [2]]))
     chosen = state.select(torch.tensor([[3, 3, 2]]))
     assert chosen.prefixes == [[(7,), (7,), (6,)]]
     assert isinstance(Step(torch.zeros(1), chosen, None), Step)

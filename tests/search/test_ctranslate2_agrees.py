@@ -78,7 +78,7 @@ def translations(systems: tuple[Transformer, Path], beam_size: int) -> list[tupl
     model, folder = systems
     sources = sentences(80, longest=20, seed=1000)
     settings = SearchSettings(beam_size=beam_size, score="log-prob", extra_length=50)
-    ours = beam_search(model, torch.from_numpy(pad(sources)), settings)
+    ours = beam_search(model, model.encode(torch.from_numpy(pad(sources))), settings)
     theirs, _ = decode(folder, [words(source) for source in sources], beam_size)
     return [(result.hypotheses[0], found) for result, found in zip(ours, theirs, strict=True)]
 

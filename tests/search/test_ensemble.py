@@ -46,7 +46,9 @@ def test_the_distributions_of_two_families_are_averaged_at_each_step(mean):
 @pytest.mark.parametrize("mean", ["arithmetic", "geometric"])
 def test_a_model_beside_itself_translates_as_it_does_alone(mean):
     model = model_of(TRANSFORMER, 4)
-    alone, twice = (beam_search(one, SOURCE, SETTINGS, record=True) for one in (model, Ensemble([model, model], mean)))
+    alone, twice = (
+        beam_search(one, one.encode(SOURCE), SETTINGS, record=True) for one in (model, Ensemble([model, model], mean))
+    )
     for one, both in zip(alone, twice, strict=True):
         assert [h.tokens for h in both.hypotheses] == [h.tokens for h in one.hypotheses]
         assert [h.log_prob for h in both.hypotheses] == pytest.approx([h.log_prob for h in one.hypotheses])
@@ -58,8 +60,8 @@ def test_an_ensemble_is_searched_exactly():
     ensemble = Ensemble([ScriptedModel(types=6, seed=1), ScriptedModel(types=6, seed=2)])
     settings = SETTINGS.model_copy(update={"score": "log-prob", "extra_length": 1})
     wide = settings.model_copy(update={"beam_size": 500})
-    found = exact_search(ensemble, SOURCE[:1], settings)
-    assert found.best.tokens == beam_search(ensemble, SOURCE[:1], wide)[0].hypotheses[0].tokens
+    found = exact_search(ensemble, ensemble.encode(SOURCE[:1]), settings)
+    assert found.best.tokens == beam_search(ensemble, ensemble.encode(SOURCE[:1]), wide)[0].hypotheses[0].tokens
 
 
 @pytest.mark.parametrize("mean", ["arithmetic", "geometric"])
@@ -67,7 +69,7 @@ def test_a_model_beside_itself_says_of_a_given_translation_what_it_says_alone(me
     model = model_of(RnnSettings(d_model=8), 5)
     target = torch.tensor([[4, UNK, EOS], [UNK, EOS, PAD]])  # as where the words for UNKs are looked for
     for one, both in zip(
-        *(force(each, SOURCE, target) for each in (model, Ensemble([model, model], mean))), strict=True
+        *(force(each, each.encode(SOURCE), target) for each in (model, Ensemble([model, model], mean))), strict=True
     ):
         np.testing.assert_allclose(both.log_probs, one.log_probs)
         np.testing.assert_allclose(both.attention, one.attention, atol=1e-12)
@@ -75,7 +77,9 @@ def test_a_model_beside_itself_says_of_a_given_translation_what_it_says_alone(me
 
 def test_a_model_beside_itself_finds_the_translations_that_differ_which_it_finds_alone():
     model = model_of(TRANSFORMER, 4)
-    alone, twice = (diverse_beam_search(each, SOURCE, SETTINGS, 3) for each in (model, Ensemble([model, model])))
+    alone, twice = (
+        diverse_beam_search(each, each.encode(SOURCE), SETTINGS, 3) for each in (model, Ensemble([model, model]))
+    )
     assert [[h.tokens for h in one.hypotheses] for one in twice] == [
         [h.tokens for h in one.hypotheses] for one in alone
     ]

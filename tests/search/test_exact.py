@@ -44,9 +44,9 @@ def test_it_finds_what_brute_force_finds(settings, seed, types, extra, allow_emp
     start = None
     if beam_size:
         beam = settings.model_copy(update={"beam_size": beam_size})
-        start = beam_search(model, source_of(SOURCE), beam)[0].hypotheses[0]
+        start = beam_search(model, model.encode(source_of(SOURCE)), beam)[0].hypotheses[0]
 
-    found = exact_search(model, source_of(SOURCE), settings, start)
+    found = exact_search(model, model.encode(source_of(SOURCE)), settings, start)
 
     assert found.complete
     assert found.best.score == pytest.approx(ranked[-1][0], abs=1e-12)
@@ -61,11 +61,11 @@ def test_it_finds_what_brute_force_finds(settings, seed, types, extra, allow_emp
 def test_whatever_the_budget_it_is_kept_to_and_the_result_is_never_worse_than_the_beams(settings, seed, beam, budget):
     model = ScriptedModel(types=7, seed=seed)
     settings = settings.model_copy(update={"extra_length": 2, "beam_size": beam})
-    start = beam_search(model, source_of(SOURCE), settings)[0].hypotheses[0]
-    found = exact_search(model, source_of(SOURCE), settings, start, budget)
+    start = beam_search(model, model.encode(source_of(SOURCE)), settings)[0].hypotheses[0]
+    found = exact_search(model, model.encode(source_of(SOURCE)), settings, start, budget)
     assert found.expansions <= budget
     assert not start.finished or found.best.score >= start.score - 1e-12  # the last bit of a power may differ
-    whole = exact_search(model, source_of(SOURCE), settings)
+    whole = exact_search(model, model.encode(source_of(SOURCE)), settings)
     if found.complete:
         assert found.best.score == pytest.approx(whole.best.score, abs=1e-12)
     else:
@@ -75,8 +75,8 @@ def test_whatever_the_budget_it_is_kept_to_and_the_result_is_never_worse_than_th
 def test_a_good_start_saves_work():
     model = ScriptedModel(types=8, seed=3)
     settings = SearchSettings(score="log-prob", extra_length=4)
-    without = exact_search(model, source_of(SOURCE), settings)
-    with_start = exact_search(model, source_of(SOURCE), settings, without.best)
+    without = exact_search(model, model.encode(source_of(SOURCE)), settings)
+    with_start = exact_search(model, model.encode(source_of(SOURCE)), settings, without.best)
     assert with_start.best == without.best
     assert with_start.expansions < without.expansions
 
@@ -85,13 +85,14 @@ def test_a_translation_that_was_cut_off_is_no_start():
     model = ScriptedModel(types=6, seed=1)
     settings = SearchSettings(score="log-prob", extra_length=1)
     cut = Hypothesis((4, 4, 4), log_prob=0.0, score=0.0, finished=False)
-    found = exact_search(model, source_of(SOURCE), settings, cut)
-    assert found.best == exact_search(model, source_of(SOURCE), settings).best
+    found = exact_search(model, model.encode(source_of(SOURCE)), settings, cut)
+    assert found.best == exact_search(model, model.encode(source_of(SOURCE)), settings).best
 
 
 def test_a_coverage_penalty_is_refused():
+    model = ScriptedModel(types=6)
     with pytest.raises(RecipeError, match=r"search.coverage = 0.2: exact search has no bound for it; set it to 0"):
-        exact_search(ScriptedModel(types=6), source_of(SOURCE), SearchSettings(coverage=0.2))
+        exact_search(model, model.encode(source_of(SOURCE)), SearchSettings(coverage=0.2))
 
 
 @pytest.mark.parametrize(
@@ -113,10 +114,12 @@ def test_it_is_exact_with_models_of_the_house(architecture, score):
     target = torch.tensor([[*y, *[0] * (longest - len(y))] for y in translations])
     scores = [
         score_of(settings, forced.log_prob, len(y))
-        for y, forced in zip(translations, force(model, source.expand(len(target), -1), target), strict=True)
+        for y, forced in zip(
+            translations, force(model, model.encode(source.expand(len(target), -1)), target), strict=True
+        )
     ]
     best = max(range(len(scores)), key=scores.__getitem__)
-    found = exact_search(model, source, settings)
+    found = exact_search(model, model.encode(source), settings)
     assert found.complete
     assert (*found.best.tokens, EOS) == translations[best]
     assert found.best.score == pytest.approx(scores[best], abs=1e-9)
@@ -134,14 +137,15 @@ def _all(types: list[int], longest: int) -> list[tuple[int, ...]]:
 
 def test_where_everything_is_too_long_there_is_none():
     settings = SearchSettings(score="log-prob", extra_length=0, allow_empty=False)
-    found = exact_search(ScriptedModel(types=6), source_of((EOS,)), settings)
+    model = ScriptedModel(types=6)
+    found = exact_search(model, model.encode(source_of((EOS,))), settings)
     assert (found.best, found.complete) == (None, True)
 
 
 def test_a_search_is_gone_on_with_where_its_budget_ended():
     model, settings = ScriptedModel(types=7, seed=2), SearchSettings(score="log-prob", extra_length=3)
-    whole = exact_search(model, source_of(SOURCE), settings)
-    search, budget = ExactSearch(model, source_of(SOURCE), settings), 0
+    whole = exact_search(model, model.encode(source_of(SOURCE)), settings)
+    search, budget = ExactSearch(model, model.encode(source_of(SOURCE)), settings), 0
     while not search.run(budget := budget + 3):
         assert search.expansions == budget
     assert search.best == whole.best

@@ -43,10 +43,6 @@ def padded(rows: list[list[int]]) -> torch.Tensor:
     return torch.tensor([row + [PAD] * (longest - len(row)) for row in rows])
 
 
-class Scripted(ScriptedModel):
-    columns = TranslationModel.columns
-
-
 @every_system
 @pytest.mark.parametrize(("dtype", "exact"), [(torch.float64, 1e-12), (torch.float32, 1e-5)])
 @torch.no_grad()
@@ -55,8 +51,8 @@ def test_log_probabilities_are_those_of_the_parallel_forward_pass(name, dtype, e
     source, target = padded(SOURCES), padded(TARGETS)
     pairs = on_device(batch_of(source.numpy(), target.numpy()))
     every = model.output(model(pairs)).log_softmax(-1)
-    expected = every.gather(1, model.columns(target[target != PAD])[:, None])[:, 0].numpy()
-    found = force(model, source, target)
+    expected = every.gather(1, model.output_index(target[target != PAD])[:, None])[:, 0].numpy()
+    found = force(model, model.encode(source), target)
     np.testing.assert_allclose(np.concatenate([forced.log_probs for forced in found]), expected, rtol=0, atol=exact)
     assert [forced.log_prob for forced in found] == pytest.approx(
         [part.sum() for part in np.split(expected, np.cumsum([len(t) for t in TARGETS])[:-1])], abs=10 * exact
@@ -67,12 +63,14 @@ def test_log_probabilities_are_those_of_the_parallel_forward_pass(name, dtype, e
 def test_a_hypothesis_of_beam_search_is_forced_to_the_same_numbers(name):
     model = model_of(name)
     settings = SearchSettings(beam_size=3, extra_length=6)
-    searched = beam_search(model, padded(SOURCES), settings, n_best=3, record=True)
+    searched = beam_search(model, model.encode(padded(SOURCES)), settings, n_best=3, record=True)
     hypotheses = [(i, h) for i, result in enumerate(searched) for h in result.hypotheses]
     assert len(hypotheses) > len(SOURCES)
     sources = [SOURCES[i] for i, _ in hypotheses]
     targets = [[*h.tokens, EOS] for _, h in hypotheses]
-    for (_, h), source, forced in zip(hypotheses, sources, force(model, padded(sources), padded(targets)), strict=True):
+    for (_, h), source, forced in zip(
+        hypotheses, sources, force(model, model.encode(padded(sources)), padded(targets)), strict=True
+    ):
         length = len(h.tokens) + h.finished
         assert forced.log_probs[:length].sum() == pytest.approx(h.log_prob, abs=1e-12)
         np.testing.assert_allclose(forced.attention[:, :, :length], h.attention[..., : len(source)], rtol=0, atol=1e-12)
@@ -81,8 +79,9 @@ def test_a_hypothesis_of_beam_search_is_forced_to_the_same_numbers(name):
 
 @every_system
 def test_attention_has_a_row_that_adds_up_to_one_for_each_target_token(name):
+    model = model_of(name)
     for forced, source, target in zip(
-        force(model_of(name), padded(SOURCES), padded(TARGETS)), SOURCES, TARGETS, strict=True
+        force(model, model.encode(padded(SOURCES)), padded(TARGETS)), SOURCES, TARGETS, strict=True
     ):
         layers, heads = (2, 2) if SYSTEMS[name].family == "transformer" else (1, 1)
         assert forced.attention.shape == (layers, heads, len(target), len(source))
@@ -93,7 +92,10 @@ def test_attention_has_a_row_that_adds_up_to_one_for_each_target_token(name):
 @pytest.mark.parametrize("batch_tokens", [1, 8, 4096])
 def test_what_is_said_of_a_pair_does_not_depend_on_the_others(name, batch_tokens):
     model = model_of(name)
-    alone = [force(model, torch.tensor([s]), torch.tensor([t]))[0] for s, t in zip(SOURCES, TARGETS, strict=True)]
+    alone = [
+        force(model, model.encode(torch.tensor([s])), torch.tensor([t]))[0]
+        for s, t in zip(SOURCES, TARGETS, strict=True)
+    ]
     found = list(force_all(model, SOURCES, TARGETS, batch_tokens))
     assert sorted(place for place, _ in found) == list(range(len(SOURCES)))
     for place, forced in found:
@@ -107,24 +109,26 @@ def test_nothing_given_is_nothing_said():
 
 def test_a_type_that_may_not_be_produced_is_scored_as_unk():
     model = model_of("rnn")
-    masked, unknown = force(model, padded([[5, EOS]] * 2), torch.tensor([[8, EOS], [UNK, EOS]]))
+    masked, unknown = force(model, model.encode(padded([[5, EOS]] * 2)), torch.tensor([[8, EOS], [UNK, EOS]]))
     assert masked.log_probs[0] == unknown.log_probs[0]
     assert masked.log_probs[1] != unknown.log_probs[1]  # it has read the word itself, not an UNK
 
 
 def test_scripted_probabilities_come_back_as_they_were_written():
-    model = Scripted(types=7, seed=4)
+    model = ScriptedModel(types=7, seed=4)
     sources, targets = [[4, 5, EOS], [6, EOS]], [[5, 3, EOS], [EOS]]
-    for source, target, forced in zip(sources, targets, force(model, padded(sources), padded(targets)), strict=True):
+    for source, target, forced in zip(
+        sources, targets, force(model, model.encode(padded(sources)), padded(targets)), strict=True
+    ):
         for t, token in enumerate(target):
             written = model.log_probs(tuple(source), tuple(target[:t]))
-            assert forced.log_probs[t] == written[model.output_types == token].item()
+            assert forced.log_probs[t] == written[model.output_ids == token].item()
             assert forced.attention[0, 0, t].tolist() == [float(s == t % len(source)) for s in range(len(source))]
 
 
 def test_the_whole_step_can_be_looked_at():
-    model = Scripted(types=7)
-    steps = list(forced_steps(model, torch.tensor([[4, EOS]]), torch.tensor([[5, 6, EOS]]), record=False))
+    model = ScriptedModel(types=7)
+    steps = list(forced_steps(model, model.encode(torch.tensor([[4, EOS]])), torch.tensor([[5, 6, EOS]]), record=False))
     assert [step.log_probs.shape for step in steps] == [(1, 1, 5)] * 3
     assert all(step.record is None for step in steps)
     assert torch.equal(steps[2].log_probs[0, 0], model.log_probs((4, EOS), (5, 6)))

@@ -30,7 +30,7 @@ def model_of(name: str):
 @pytest.mark.parametrize("seed", range(5))
 def test_a_prefix_is_gone_on_with_as_brute_force_would(seed):
     model, prefix = ScriptedModel(types=6, seed=seed), torch.tensor([[4, 3], [5, PAD]])
-    results = beam_search(model, SOURCE, WIDE, given=Given(prefix=prefix))
+    results = beam_search(model, model.encode(SOURCE), WIDE, given=Given(prefix=prefix))
     for result, source, begun, limit in zip(results, [(4, 5, EOS), (5, EOS)], [(4, 3), (5,)], [4, 3], strict=True):
         everything = every_translation(model, source, limit)
         fitting = {y: log_prob for y, log_prob in everything.items() if y[: len(begun)] == begun}
@@ -42,30 +42,32 @@ def test_a_prefix_is_gone_on_with_as_brute_force_would(seed):
 def test_nothing_given_changes_nothing():
     model = ScriptedModel(types=7)
     nothing = Given(prefix=torch.full((2, 1), PAD), attention=None)
-    assert beam_search(model, SOURCE, WIDE, given=nothing) == beam_search(model, SOURCE, WIDE)
+    assert beam_search(model, model.encode(SOURCE), WIDE, given=nothing) == beam_search(
+        model, model.encode(SOURCE), WIDE
+    )
 
 
 def test_a_prefix_that_is_longer_than_is_allowed_can_still_be_ended():
     settings = WIDE.model_copy(update={"extra_length": 0, "beam_size": 3})
-    prefix = torch.tensor([[4, 4, 4, 4]])
-    (result,) = beam_search(ScriptedModel(types=6), SOURCE[:1], settings, given=Given(prefix=prefix))
+    model, prefix = ScriptedModel(types=6), torch.tensor([[4, 4, 4, 4]])
+    (result,) = beam_search(model, model.encode(SOURCE[:1]), settings, given=Given(prefix=prefix))
     assert result.hypotheses[0].tokens[:4] == (4, 4, 4, 4)
 
 
 def test_a_type_that_may_not_be_produced_counts_as_unknown():
     model = ScriptedModel(types=6)
-    found = beam_search(model, SOURCE[:1], WIDE, given=Given(prefix=torch.tensor([[99]])))
-    assert found == beam_search(model, SOURCE[:1], WIDE, given=Given(prefix=torch.tensor([[UNK]])))
+    found = beam_search(model, model.encode(SOURCE[:1]), WIDE, given=Given(prefix=torch.tensor([[99]])))
+    assert found == beam_search(model, model.encode(SOURCE[:1]), WIDE, given=Given(prefix=torch.tensor([[UNK]])))
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_what_a_model_attends_to_by_itself_changes_nothing_when_it_is_imposed(name):
     model, settings = model_of(name), SearchSettings(score="log-prob", beam_size=1, extra_length=4)
     source = SOURCE[:1]
-    (free,) = beam_search(model, source, settings, record=True)
+    (free,) = beam_search(model, model.encode(source), settings, record=True)
     weights = torch.from_numpy(free.hypotheses[0].attention)  # (layers, heads, T, S)
     given = Given(attention=weights.permute(0, 2, 1, 3)[:, None])
-    (same,) = beam_search(model, source, settings, record=True, given=given)
+    (same,) = beam_search(model, model.encode(source), settings, record=True, given=given)
     assert same.hypotheses[0].tokens == free.hypotheses[0].tokens
     assert same.hypotheses[0].log_prob == pytest.approx(free.hypotheses[0].log_prob, abs=1e-12)
 
@@ -76,8 +78,8 @@ def test_attention_is_imposed_on_the_steps_that_are_chosen_and_on_no_other(name)
     source = SOURCE[:1]
     attention = torch.full((1, 1, 2, 1, 3), math.nan)
     attention[0, 0, 1, 0] = torch.tensor([0.0, 1.0, 0.0])
-    (free,) = beam_search(model, source, settings, record=True)
-    (bent,) = beam_search(model, source, settings, record=True, given=Given(attention=attention))
+    (free,) = beam_search(model, model.encode(source), settings, record=True)
+    (bent,) = beam_search(model, model.encode(source), settings, record=True, given=Given(attention=attention))
     first, second = bent.tree[:2]
     np.testing.assert_allclose(first.attention, free.tree[0].attention, atol=1e-12)
     assert (second.attention == np.array([0.0, 1.0, 0.0])).all()  # in every layer, slot and head
@@ -91,7 +93,7 @@ def test_coverage_is_of_the_words_that_a_model_can_look_at():
     settings = SearchSettings(score="log-prob", coverage=1.0, beam_size=2, extra_length=4)
     for name in MODELS:
         model = model_of(name)
-        (result,) = beam_search(model, SOURCE[:1], settings, record=True)
+        (result,) = beam_search(model, model.encode(SOURCE[:1]), settings, record=True)
         best = result.hypotheses[0]
         attended = best.attention[-1].mean(0).sum(0)
         seen = attended[: 2 if name != "transformer" else 3]
@@ -103,9 +105,9 @@ def test_each_sentence_of_a_batch_has_its_own_attention():
     model, settings = model_of("transformer"), SearchSettings(score="log-prob", beam_size=2, extra_length=3)
     attention = torch.full((1, 2, 3, 1, 3), math.nan)
     attention[0, 1] = torch.tensor([1.0, 0.0, 0.0])
-    both = beam_search(model, SOURCE, settings, given=Given(attention=attention))
+    both = beam_search(model, model.encode(SOURCE), settings, given=Given(attention=attention))
     alone = [
-        beam_search(model, SOURCE[:1], settings)[0],
-        beam_search(model, SOURCE[1:, :2], settings, given=Given(attention=attention[:, 1:, ..., :2]))[0],
+        beam_search(model, model.encode(SOURCE[:1]), settings)[0],
+        beam_search(model, model.encode(SOURCE[1:, :2]), settings, given=Given(attention=attention[:, 1:, ..., :2]))[0],
     ]
     assert [one.hypotheses[0].tokens for one in both] == [one.hypotheses[0].tokens for one in alone]

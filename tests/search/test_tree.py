@@ -65,12 +65,15 @@ def check_against_forced(model, results: list[SearchResult], own_scores: bool = 
         source = torch.tensor([sentence])
         for slot in slots:
             tokens = [token for token in slot.tokens if token != EOS]
-            (forced,) = force(model, source, torch.tensor([[*tokens, EOS]]))
+            (forced,) = force(model, model.encode(source), torch.tensor([[*tokens, EOS]]))
             said = len(slot.tokens)
             seen = [forced.attention[:, :, :said]]
             if model.plans_length and not slot.finished:  # whatever the words to come are, their number counts
                 longer = ([[*tokens, *[4] * more, EOS]] for more in range(1, 7))
-                seen = [force(model, source, torch.tensor(target))[0].attention[:, :, :said] for target in longer]
+                seen = [
+                    force(model, model.encode(source), torch.tensor(target))[0].attention[:, :, :said]
+                    for target in longer
+                ]
             assert any(np.allclose(slot.attention[..., : len(sentence)], own, atol=1e-9) for own in seen)
             assert not slot.attention[..., len(sentence) :].any()
             if own_scores and not model.plans_length:
@@ -86,13 +89,16 @@ def check_against_forced(model, results: list[SearchResult], own_scores: bool = 
 
 def test_a_beam_keeps_them():
     model = model_of()
-    check_against_forced(model, beam_search(model, SOURCE, SETTINGS, n_best=2, record=True))
+    check_against_forced(model, beam_search(model, model.encode(SOURCE), SETTINGS, n_best=2, record=True))
 
 
 def test_samples_keep_them_and_are_the_same():
     model = model_of()
     asked = {"samples": 4, "extra_length": 3, "seed": 3}
-    kept, plain = sample(model, SOURCE, **asked, record=True), sample(model, SOURCE, **asked)
+    kept, plain = (
+        sample(model, model.encode(SOURCE), **asked, record=True),
+        sample(model, model.encode(SOURCE), **asked),
+    )
     check_against_forced(model, kept)
     for with_tree, without in zip(kept, plain, strict=True):
         assert [h.tokens for h in with_tree.hypotheses] == [h.tokens for h in without.hypotheses]
@@ -105,10 +111,10 @@ def test_samples_keep_them_and_are_the_same():
 def test_groups_of_a_beam_keep_them_side_by_side():
     model = model_of()
     settings = SETTINGS.model_copy(update={"beam_size": 2, "allow_empty": False})
-    results = diverse_beam_search(model, SOURCE, settings, groups=3, strength=0.7, record=True)
+    results = diverse_beam_search(model, model.encode(SOURCE), settings, groups=3, strength=0.7, record=True)
     check_against_forced(model, results, own_scores=False)
     assert {len(result.tree[0].token) for result in results} == {6}
-    plain = diverse_beam_search(model, SOURCE, settings, groups=3, strength=0.7)
+    plain = diverse_beam_search(model, model.encode(SOURCE), settings, groups=3, strength=0.7)
     assert [[h.tokens for h in own.hypotheses] for own in plain] == [
         [h.tokens for h in own.hypotheses] for own in results
     ]
@@ -118,9 +124,9 @@ def test_groups_of_a_beam_keep_them_side_by_side():
 
 def test_the_beams_of_planned_lengths_keep_them_side_by_side():
     model = model_of(plan_length=True)
-    results = planned_search(model, SOURCE, SETTINGS, n_best=2, record=True)
+    results = planned_search(model, model.encode(SOURCE), SETTINGS, n_best=2, record=True)
     check_against_forced(model, results)
-    plain = planned_search(model, SOURCE, SETTINGS, n_best=2)
+    plain = planned_search(model, model.encode(SOURCE), SETTINGS, n_best=2)
     assert [[h.tokens for h in own.hypotheses] for own in plain] == [
         [h.tokens for h in own.hypotheses] for own in results
     ]

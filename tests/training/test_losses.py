@@ -139,7 +139,7 @@ def test_the_gradient_reaches_the_parameters_as_torch_has_it():
     pairs = on_device(batch_of(SOURCE, TARGET))
     ours, theirs = objective(), objective()
     ours(pairs).total.backward()
-    gold = theirs.model.columns(pairs.target[pairs.target != 0])
+    gold = theirs.model.output_index(pairs.target[pairs.target != 0])
     logits = theirs.model.output(theirs.model(pairs))
     F.cross_entropy(logits, gold, reduction="sum", label_smoothing=0.1).backward()
     for (name, mine), other in zip(ours.named_parameters(), theirs.parameters(), strict=True):

@@ -108,7 +108,7 @@ def test_a_term_can_be_added_without_a_change_elsewhere():
 
 def test_a_sentence_has_the_log_probability_that_forced_decoding_gives_it(model):
     found = sentence_log_probs(model, batch())
-    forced = force(model, torch.from_numpy(SOURCE), torch.from_numpy(TARGET))
+    forced = force(model, model.encode(torch.from_numpy(SOURCE)), torch.from_numpy(TARGET))
     assert found.tolist() == pytest.approx([one.log_prob for one in forced], rel=1e-5)
     assert -found.sum().item() == pytest.approx(training_objective(model, 0.0)(batch()).nll.item(), rel=1e-6)
 

@@ -68,7 +68,11 @@ def test_it_can_be_asked_what_other_systems_are(planned, tiny_corpus):
     source, target = "ein Hund singt", "a dog sings"
     ids = system.pipeline.target_ids(target)[:-1]
     tokens = token_probabilities(system, source, target)
-    (forced,) = force(system.model, torch.tensor([system.pipeline.source_ids(source)]), torch.tensor([[*ids, EOS]]))
+    (forced,) = force(
+        system.model,
+        system.model.encode(torch.tensor([system.pipeline.source_ids(source)])),
+        torch.tensor([[*ids, EOS]]),
+    )
     assert len(tokens) == len(ids)
     np.testing.assert_allclose(np.log(tokens["probability"]), forced.log_probs[:-1], atol=1e-4)
     for position in range(len(ids)):

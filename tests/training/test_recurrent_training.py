@@ -48,7 +48,7 @@ def test_arthurs_table_is_learned_from_the_training_pairs_and_kept_with_the_run(
         assert target.types[best] == translation
         assert probability > 0.9
     lexicon = open_system(run).model.lexicon(torch.tensor(source.ids(["hund"]))).exp()
-    assert target.types[open_system(run).model.output_types[lexicon.argmax()]] == "dog"
+    assert target.types[open_system(run).model.output_ids[lexicon.argmax()]] == "dog"
 
 
 def test_a_stopped_training_with_adadelta_resumes_with_the_same_losses(tiny_corpus, recipe, workspace):

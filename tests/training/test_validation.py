@@ -32,7 +32,7 @@ def step_by_step(model, pipeline, source: list[str], target: list[str]) -> float
         token = BOS
         for following in pipeline.target_ids(target_line):
             step = model.step(state, torch.tensor([[token]]))
-            column = model.columns(torch.tensor([following])).item()
+            column = model.output_index(torch.tensor([following])).item()
             total -= step.log_probs[0, 0, column].item()
             state, token = step.state, following
             tokens += 1

@@ -61,7 +61,7 @@ def neutral_weights(model: Transformer) -> dict[str, np.ndarray]:
             parameter = model.output_layer.g * parameter
         weights[name] = parameter
     bias = torch.full((types,), FORBIDDEN)
-    bias[model.output_types] = model.output_layer.bias[model.output_types]
+    bias[model.output_ids] = model.output_layer.bias[model.output_ids]
     weights |= {"embedding.weight": table, "output.bias": bias}
     return {name: tensor.numpy() for name, tensor in weights.items()}
 
