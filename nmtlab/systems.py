@@ -13,7 +13,7 @@ from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.training import trainer
 from nmtlab.training.events import Ended, OnEvent, Preparing, ignore
 from nmtlab.training.prepare import model_for
-from nmtlab.translation import Translator
+from nmtlab.translation import NO_DECODER, System, Translator
 from nmtlab.workspace import Workspace
 
 
@@ -34,8 +34,7 @@ def train(
     Raises:
         NmtlabError: something a person can mend, before anything is lost.
     """
-    family = (Run(workspace.run_folder(name)).recipe if resume else recipe).model.family
-    if family != "phrase":
+    if (Run(workspace.run_folder(name)).recipe if resume else recipe).model.neural:
         return trainer.train(name, recipe, corpus, workspace, resume, on_event, should_stop, allow_overlap)
     from nmtlab.baselines.phrase import train_phrase  # its libraries take a second to load
 
@@ -60,12 +59,11 @@ def open_system(
     search: SearchSettings | None = None,
     which: Which = "best",
     machine: MachineSettings | None = None,
-) -> Translator:
-    """Return a translator with a run's weights.
+) -> System:
+    """Return a run as something that translates: a neural one as a `Translator`.
 
     Args:
-        run: a trained run. Of a phrase-based one, what is returned translates like any other, but it has neither a
-            model nor settings.
+        run: a trained run.
         search: how to search; the recipe's own settings if not given.
         which: the best checkpoint by dev BLEU, or the last.
         machine: where to compute; on a GPU where there is one, with torch's threads, if not given.
@@ -73,11 +71,26 @@ def open_system(
     Raises:
         RunError: the run has no such checkpoint, it is damaged, or it was packed without its model.
     """
-    if run.recipe.model.family == "phrase":
-        from nmtlab.baselines.translator import open_phrase_system
+    run.check_model()
+    if run.recipe.model.neural:
+        return open_model(run, search, which, machine)
+    from nmtlab.baselines.translator import open_phrase_system
 
-        run.check_model()
-        return open_phrase_system(run, search)  # type: ignore[return-value]
+    return open_phrase_system(run, search)
+
+
+def open_model(
+    run: Run,
+    search: SearchSettings | None = None,
+    which: Which = "best",
+    machine: MachineSettings | None = None,
+) -> Translator:
+    """Return a translator with a run's weights; arguments as of `open_system`.
+
+    Raises:
+        RunError: as `open_system`, and of a run without a model that can be searched and looked into.
+    """
+    check_has_model(run)
     device = choose_device(machine or MachineSettings())
     model = model_for(run.recipe, run.pipeline, run.translation_table)
     weights, _ = run.weights(which)
@@ -104,14 +117,19 @@ def open_ensemble(
     """
     first = runs[0]
     for run in runs:
-        if run.recipe.model.family == "phrase":
-            raise RunError(f"run {run.name!r}: phrase-based, it has no probabilities to average", "leave it out")
+        check_has_model(run)
         if run.pipeline.checksum() != first.pipeline.checksum():
             raise RunError(
                 f"runs {first.name!r} and {run.name!r}: not the same vocabularies",
                 "train both on the same corpus with the same text settings",
             )
-    systems = [open_system(run, search, which, machine) for run in runs]
+    systems = [open_model(run, search, which, machine) for run in runs]
     return Translator(
         Ensemble([system.model for system in systems], mean), first.pipeline, search or first.recipe.search
     )
+
+
+def check_has_model(run: Run) -> None:
+    """Raise `RunError` if a run's system has no attention, logits or embeddings to look at."""
+    if not run.recipe.model.neural:
+        raise RunError(f"run {run.name!r}: {NO_DECODER}", "choose a transformer or an rnn")

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import torch
 
@@ -59,6 +59,38 @@ class Translation:
         return self.texts[0]
 
 
+NO_DECODER = "a phrase-based system has no decoder to look into"
+
+
+class System(Protocol):
+    """What translates: a neural model, several of them, or phrases and their statistics.
+
+    Args:
+        pipeline: between text and ids.
+        model: what can be searched and looked into; None if there is no such thing.
+        lacks: what it cannot do beside translating, in a sentence without its full stop; empty if nothing.
+    """
+
+    pipeline: Pipeline
+    model: Searchable | None
+    lacks: str
+
+    @property
+    def languages(self) -> tuple[str, str]:
+        """Codes of what it translates from and into."""
+
+    def translate(
+        self, lines: Sequence[str], n_best: int = 1, on_progress: Callable[[int], None] = lambda lines: None
+    ) -> list[Translation]:
+        """Translate lines; a blank one stays blank.
+
+        Args:
+            lines: plain text, a sentence a line.
+            n_best: how many translations of each to return, at most.
+            on_progress: told how many more lines are done.
+        """
+
+
 class Translator:
     """Segments, searches, replaces unknown words and detokenizes with one model.
 
@@ -68,10 +100,16 @@ class Translator:
         settings: how to search.
     """
 
+    lacks = ""
+
     def __init__(self, model: Searchable, pipeline: Pipeline, settings: SearchSettings) -> None:
         self.model = model
         self.pipeline = pipeline
         self.settings = settings
+
+    @property
+    def languages(self) -> tuple[str, str]:
+        return self.pipeline.languages
 
     @torch.inference_mode()
     def translate(
@@ -107,8 +145,8 @@ class Translator:
         budget = max(1, self.settings.batch_tokens // abreast)
         for batch in sorted_batches([len(row) for row in ids], budget):
             source = torch.from_numpy(pad([ids[i] for i in batch])).to(self.model.device)
-            memory = self.model.encode(source, self.pipeline.source.language)
-            results = search(self.model, memory, [filled[i] for i in batch], self.pipeline.target.language)
+            memory = self.model.encode(source, self.languages[0])
+            results = search(self.model, memory, [filled[i] for i in batch], self.languages[1])
             found = [result.hypotheses for result in results]
             replaced = self._replacements([lines[filled[i]] for i in batch], [ids[i] for i in batch], found)
             if begun:

@@ -1,13 +1,23 @@
 """Any run opens as something that translates, and opening one changes nothing else."""
 
+import inspect
+import re
 import shutil
+from pathlib import Path
 
 import pytest
 import torch
 
-from nmtlab.recipe import MachineSettings
+import nmtlab
+from nmtlab.analysis.norms import word_norms
+from nmtlab.baselines.translator import PhraseTranslator
+from nmtlab.errors import RunError
+from nmtlab.recipe import MachineSettings, named_recipe
 from nmtlab.runs.run import Run
-from nmtlab.systems import open_system
+from nmtlab.systems import open_ensemble, open_model, open_system, train
+from nmtlab.translation import System, Translator
+
+PACKAGE = Path(nmtlab.__file__).parent
 
 
 @pytest.fixture
@@ -33,3 +43,37 @@ def test_a_run_that_was_trained_on_a_gpu_opens_where_there_is_none(copied):
     recipe = copied.recipe.with_changes({"machine.device": "cuda"})
     recipe.save(copied.folder / "recipe.toml")
     assert open_system(Run(copied.folder)).translate(["ein hund"])[0].text
+
+
+# What a system can do
+
+
+def test_a_neural_run_opens_as_a_system_with_a_model_that_lacks_nothing(copied):
+    system = open_system(copied)
+    assert system.languages == ("de", "en")
+    assert system.lacks == ""
+    assert system.model.language_codes == ("de", "en")
+
+
+def test_a_phrase_based_run_opens_as_a_system_that_says_what_it_lacks(tiny_corpus, workspace):
+    recipe = named_recipe("moses").with_changes({"model.tuning_evaluations": 0})
+    run = train("phrases", recipe, tiny_corpus, workspace)
+    system = open_system(run)
+    assert (system.languages, system.model) == (("de", "en"), None)
+    assert system.translate(["ein hund"])[0].text == "one dog"
+    assert system.lacks == "a phrase-based system has no decoder to look into"
+    for needs_a_model in (open_model, lambda run: open_ensemble([run]), word_norms):
+        with pytest.raises(RunError, match=f"run 'phrases': {system.lacks}; choose a transformer or an rnn"):
+            needs_a_model(run)
+
+
+def test_what_a_system_is_asked_for_is_a_protocol_that_both_kinds_keep():
+    for kind in (Translator, PhraseTranslator):
+        assert set(inspect.signature(System.translate).parameters) <= set(inspect.signature(kind.translate).parameters)
+        assert isinstance(kind.languages, property)
+        assert isinstance(kind.lacks, str)
+
+
+def test_no_file_but_its_own_asks_for_the_name_of_a_family_without_a_model():
+    asked = [path for path in PACKAGE.rglob("*.py") if re.search(r"""family\s*[!=]=\s*["']phrase""", path.read_text())]
+    assert asked == []

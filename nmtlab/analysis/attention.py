@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from nmtlab.analysis.checks import check_has_decoder
 from nmtlab.analysis.word_pairs import WordPair, forced_attention, word_pairs
 from nmtlab.errors import CorpusError
 from nmtlab.evaluation.alignment_error import alignment_error
@@ -18,7 +17,7 @@ from nmtlab.evaluation.rare_words import bucket_names, bucket_of
 from nmtlab.recipe.machine import MachineSettings
 from nmtlab.runs.run import Run
 from nmtlab.search.forced import force_all
-from nmtlab.systems import open_system
+from nmtlab.systems import check_has_model, open_model
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.links import Link
 from nmtlab.text.vocabulary import EOS, SPECIALS, UNK
@@ -90,9 +89,9 @@ def attention_shift(
         CorpusError: no such split, other languages, or links that do not belong to it.
         RunError: the run is phrase-based, or its weights cannot be read.
     """
-    check_has_decoder(run)
+    check_has_model(run)
     pairs = word_pairs(run, corpus, split, links, limit)
-    weights = forced_attention(open_system(run, machine=machine), pairs, on_progress)
+    weights = forced_attention(open_model(run, machine=machine), pairs, on_progress)
     return peak_shifts(run.name, pairs, weights)
 
 
@@ -229,8 +228,8 @@ def attention_of(name: str, system: Translator, source: str, target: str | None 
 
 
 def _opened(run: Run, machine: MachineSettings | None) -> Translator:
-    check_has_decoder(run)
-    return open_system(run, machine=machine)
+    check_has_model(run)
+    return open_model(run, machine=machine)
 
 
 def _peaks(pair: WordPair, weights: np.ndarray) -> Iterator[dict[str, Any]]:

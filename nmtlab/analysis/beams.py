@@ -6,7 +6,7 @@ from itertools import islice
 
 import pandas as pd
 
-from nmtlab.analysis.checks import check_has_decoder, check_languages, plans_length
+from nmtlab.analysis.checks import check_languages, plans_length
 from nmtlab.analysis.measure import answers, measure, measure_by_sentence, versioned
 from nmtlab.analysis.search_errors import search_errors
 from nmtlab.analysis.search_tree import LOG_PROB
@@ -16,7 +16,7 @@ from nmtlab.recipe.machine import MachineSettings
 from nmtlab.runs.measures import Measure
 from nmtlab.runs.run import Run
 from nmtlab.search.hypothesis import Hypothesis
-from nmtlab.systems import open_system
+from nmtlab.systems import check_has_model, open_system
 from nmtlab.text.corpus import ParallelCorpus
 
 _ROUNDING = 1e-3
@@ -53,7 +53,7 @@ def decoded(
         RunError: a phrase-based run, or one without weights.
     """
     check_languages(run, corpus)
-    check_has_decoder(run)
+    check_has_model(run)
     lines = [source for source, _ in islice(corpus.pairs(split), limit)]
     found = open_system(run, search, machine=machine).translate(lines, on_progress=on_progress)
     blank = Hypothesis((), math.nan, math.nan, finished=True)

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from nmtlab.analysis.opened import System, opened
+from nmtlab.analysis.opened import RunOrSystem, opened
 from nmtlab.errors import NmtlabError
 from nmtlab.models.interface import Memory, TranslationModel
 from nmtlab.search.beam import beam_search
@@ -33,7 +33,7 @@ class Bent(NamedTuple):
 
 
 def decode_again(
-    system: System, source: str, target: str, position: int, source_position: int, weight: float = 1.0
+    system: RunOrSystem, source: str, target: str, position: int, source_position: int, weight: float = 1.0
 ) -> Bent:
     """Keep a translation up to a position, move attention there, and search for the rest.
 

@@ -33,11 +33,3 @@ def check_has_end(run: Run) -> None:
     """Raise `RunError` if a run plans lengths: its translations have no end that could be searched for."""
     if plans_length(run):
         raise RunError(f"run {run.name!r}: it plans lengths and has no end to search for", "choose one that does not")
-
-
-def check_has_decoder(run: Run) -> None:
-    """Raise `RunError` if a run is a phrase-based system, which has no attention, logits or embeddings to look at."""
-    if run.recipe.model.family == "phrase":
-        raise RunError(
-            f"run {run.name!r}: a phrase-based system has no decoder to look into", "choose a transformer or an rnn"
-        )

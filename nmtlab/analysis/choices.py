@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from nmtlab.analysis.logits import logit_terms
-from nmtlab.analysis.opened import System, forced_states, opened, said_ids
+from nmtlab.analysis.opened import RunOrSystem, forced_states, opened, said_ids
 from nmtlab.errors import CorpusError
 from nmtlab.models.interface import TranslationModel
 from nmtlab.text.batches import sorted_batches
@@ -33,7 +33,7 @@ _LOGITS = 2**22  # computed at a time
 
 
 def rare_choices(
-    system: System,
+    system: RunOrSystem,
     corpus: ParallelCorpus,
     split: str = "test",
     below: int = 10,
@@ -71,7 +71,7 @@ def rare_choices(
 
 
 def choices_in_batches(
-    system: System,
+    system: RunOrSystem,
     corpus: ParallelCorpus,
     split: str = "test",
     below: int = 10,

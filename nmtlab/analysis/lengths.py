@@ -10,7 +10,7 @@ import torch
 
 from nmtlab.analysis.checks import check_languages
 from nmtlab.analysis.measure import versioned
-from nmtlab.analysis.opened import System, opened
+from nmtlab.analysis.opened import RunOrSystem, opened
 from nmtlab.errors import RunError
 from nmtlab.models.interface import Memory, Searchable
 from nmtlab.recipe import SearchSettings
@@ -25,7 +25,7 @@ _BATCH_TOKENS = 4096
 _REMEDY = "choose one of the recipe 'planned'"
 
 
-def length_plan(system: System, source: str) -> pd.DataFrame:
+def length_plan(system: RunOrSystem, source: str) -> pd.DataFrame:
     """Return how long a system plans the translation of a sentence to be.
 
     Args:

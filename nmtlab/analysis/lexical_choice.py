@@ -51,7 +51,7 @@ def lexical_choice(run: Run, corpus: ParallelCorpus, part: str = "test") -> pd.D
         RunError: the run has no weights.
     """
     quantities = list(_translated(run, corpus, part))
-    if run.recipe.model.family != "phrase":
+    if run.recipe.model.neural:
         quantities += [*_norms(run, corpus, part), *_attention(run, corpus, part), *_lexicon(run, corpus)]
     return pd.DataFrame(quantities, columns=["quantity", "value", "count"])
 

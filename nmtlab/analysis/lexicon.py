@@ -13,7 +13,7 @@ import torch
 
 from nmtlab.alignment.table import LexicalTable
 from nmtlab.analysis.gold import gold_forms
-from nmtlab.analysis.opened import System, opened, type_of
+from nmtlab.analysis.opened import RunOrSystem, opened, type_of
 from nmtlab.errors import NmtlabError
 from nmtlab.evaluation.rare_words import EDGES, bucket_names, bucket_of
 from nmtlab.search.top import top_by_id
@@ -24,7 +24,7 @@ from nmtlab.text.vocabulary import SPECIALS
 _CHUNK = 256  # source types looked up at a time
 
 
-def system_translations(system: System, words: Sequence[str] | None = None, k: int = 5) -> pd.DataFrame:
+def system_translations(system: RunOrSystem, words: Sequence[str] | None = None, k: int = 5) -> pd.DataFrame:
     """Return the best translations in a system's lexicon (Table 3.9).
 
     Args:

@@ -15,7 +15,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from nmtlab.analysis.opened import System, forced_states, opened, said_ids, type_of
+from nmtlab.analysis.opened import RunOrSystem, forced_states, opened, said_ids, type_of
 from nmtlab.errors import NmtlabError
 from nmtlab.models.interface import TranslationModel
 from nmtlab.search.top import top_by_id
@@ -24,7 +24,7 @@ _FACTS = ("id", "word", "count", "rank", "wanted", "logit", "probability")
 
 
 def decompose(
-    system: System, source: str, target: str, position: int, top: int = 5, also: Sequence[str] = ()
+    system: RunOrSystem, source: str, target: str, position: int, top: int = 5, also: Sequence[str] = ()
 ) -> pd.DataFrame:
     """Return the terms of the logits of a position's best candidates (the tables of thesis 3.2.3 and 3.2.6.2).
 

@@ -3,11 +3,11 @@
 import pandas as pd
 import torch
 
-from nmtlab.analysis.opened import System, opened, type_of
+from nmtlab.analysis.opened import RunOrSystem, opened, type_of
 from nmtlab.search.top import top_by_id
 
 
-def neighbours(system: System, word: str, k: int = 10) -> pd.DataFrame:
+def neighbours(system: RunOrSystem, word: str, k: int = 10) -> pd.DataFrame:
     """Return the words whose output vectors point most nearly where a word's own does.
 
     Args:

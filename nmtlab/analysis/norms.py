@@ -4,11 +4,11 @@ import numpy as np
 import pandas as pd
 import torch
 
-from nmtlab.analysis.checks import check_has_decoder
 from nmtlab.analysis.measure import versioned
-from nmtlab.analysis.opened import System, forced_states, opened
+from nmtlab.analysis.opened import RunOrSystem, forced_states, opened
 from nmtlab.errors import RunError
 from nmtlab.runs.run import Run
+from nmtlab.systems import check_has_model
 from nmtlab.text.pipeline import Pipeline
 from nmtlab.text.vocabulary import EOS, SPECIALS, UNK
 
@@ -18,7 +18,7 @@ _CONSTANT = 1e-5  # relative spread below which values differ by rounding alone
 
 
 @versioned(1)
-def word_norms(system: System) -> pd.DataFrame:
+def word_norms(system: RunOrSystem) -> pd.DataFrame:
     """Return the length of every output word's vector, and its bias, the most frequent word first.
 
     Of a run without weights (packed) there are the lengths logged at its best evaluation, else at its last, and what
@@ -35,7 +35,7 @@ def word_norms(system: System) -> pd.DataFrame:
         RunError: a phrase-based run, or one with neither weights nor logged lengths.
     """
     if isinstance(system, Run) and not system.has_weights("best"):
-        check_has_decoder(system)
+        check_has_model(system)
         return _ranked(system.pipeline, _logged(system))
     translator = opened(system)
     model = translator.model

@@ -9,30 +9,26 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from nmtlab.analysis.checks import check_has_decoder
 from nmtlab.errors import NmtlabError
 from nmtlab.models.interface import TranslationModel, on_device
 from nmtlab.runs.run import Run
-from nmtlab.systems import open_system
+from nmtlab.systems import open_model
 from nmtlab.text.batch import batch_of
 from nmtlab.text.batches import pad
 from nmtlab.text.pipeline import Side
 from nmtlab.text.vocabulary import EOS, SPECIALS, UNK
 from nmtlab.translation import Translator
 
-System = Run | Translator
+RunOrSystem = Run | Translator
 
 
-def opened(system: System) -> Translator:
+def opened(system: RunOrSystem) -> Translator:
     """Return a run's best checkpoint as a translator, or the translator that was given.
 
     Raises:
         RunError: a phrase-based run, which has no word vectors, or one without weights.
     """
-    if isinstance(system, Translator):
-        return system
-    check_has_decoder(system)
-    return open_system(system)
+    return open_model(system) if isinstance(system, Run) else system
 
 
 def type_of(side: Side, word: str) -> int:

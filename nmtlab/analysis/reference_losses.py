@@ -6,11 +6,12 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from nmtlab.analysis.checks import check_has_decoder, check_languages
+from nmtlab.analysis.checks import check_languages
 from nmtlab.analysis.measure import versioned
 from nmtlab.analysis.opened import opened
 from nmtlab.runs.run import Run
 from nmtlab.search.forced import force_all
+from nmtlab.systems import check_has_model
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.learning import usable_pairs
 from nmtlab.text.pipeline import Pipeline
@@ -85,7 +86,7 @@ def loss_of_rests(found: pd.DataFrame, first: int, last: int | None = None) -> f
 def _losses(run: Run, corpus: ParallelCorpus, split: str) -> Iterator[tuple[int, np.ndarray]]:
     """Yield the line of each reference that is not blank, and its tokens' losses, (n,), without that of EOS."""
     check_languages(run, corpus)
-    check_has_decoder(run)
+    check_has_model(run)
     translator = opened(run)
     sources, targets = zip(*corpus.pairs(split), strict=True)
     source_ids = translator.pipeline.encode_source(list(sources))

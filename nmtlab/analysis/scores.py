@@ -17,7 +17,7 @@ from nmtlab.evaluation.scores import (
 from nmtlab.evaluation.significance import paired_bootstrap
 from nmtlab.recipe.machine import MachineSettings
 from nmtlab.runs.run import Run
-from nmtlab.systems import open_system
+from nmtlab.systems import open_model
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.tokenizers import Words
 from nmtlab.training.validation import text_perplexity
@@ -52,7 +52,7 @@ def run_perplexity(
     run: Run, corpus: ParallelCorpus, split: str, machine: MachineSettings | None = None
 ) -> tuple[float, int]:
     """Return the perplexity of a run's best checkpoint on a split, and how many reference tokens it may not produce."""
-    translator = open_system(run, machine=machine)
+    translator = open_model(run, machine=machine)
     source, target = corpus.lines(split, corpus.source), corpus.lines(split, corpus.target)
     return text_perplexity(translator.model, run.pipeline, list(source), list(target))
 

@@ -12,7 +12,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from nmtlab.analysis.checks import check_has_decoder, check_has_end, check_languages
+from nmtlab.analysis.checks import check_has_end, check_languages
 from nmtlab.analysis.measure import versioned
 from nmtlab.analysis.search_tree import LOG_PROB, rank_of_nothing
 from nmtlab.models.interface import TranslationModel
@@ -23,7 +23,7 @@ from nmtlab.runs.run import Run
 from nmtlab.search.beam import beam_search
 from nmtlab.search.exact import exact_search
 from nmtlab.search.forced import force
-from nmtlab.systems import open_system
+from nmtlab.systems import check_has_model, open_model
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.vocabulary import EOS
 
@@ -64,9 +64,9 @@ def search_errors(
         RecipeError: the score has a coverage penalty.
     """
     check_languages(run, corpus)
-    check_has_decoder(run)
+    check_has_model(run)
     check_has_end(run)
-    system = open_system(run, search, machine=machine)
+    system = open_model(run, search, machine=machine)
     pairs = list(islice(corpus.pairs(split), start, limit))
     sources = system.pipeline.encode_source([source for source, _ in pairs])
     targets = system.pipeline.encode_target([target for _, target in pairs])

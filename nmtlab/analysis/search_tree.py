@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pandas as pd
 import torch
 
-from nmtlab.analysis.opened import System, opened
+from nmtlab.analysis.opened import RunOrSystem, opened
 from nmtlab.models.interface import Memory, Searchable
 from nmtlab.recipe import SearchSettings
 from nmtlab.search.beam import beam_search
@@ -27,7 +27,7 @@ _COLUMNS = [
 
 
 def search_tree(
-    system: System, sentence: str, search: SearchSettings | None = None, reference: str | None = None
+    system: RunOrSystem, sentence: str, search: SearchSettings | None = None, reference: str | None = None
 ) -> pd.DataFrame:
     """Return every hypothesis that a search of one sentence held, kept or dropped.
 
@@ -137,7 +137,9 @@ def ranked(hypotheses: pd.DataFrame, search: SearchSettings) -> pd.DataFrame:
     return hypotheses.assign(score=scores).sort_values("score", ascending=False, kind="stable", ignore_index=True)
 
 
-def best_of_all(system: System, sentence: str, search: SearchSettings = LOG_PROB, budget: int = 20_000) -> pd.DataFrame:
+def best_of_all(
+    system: RunOrSystem, sentence: str, search: SearchSettings = LOG_PROB, budget: int = 20_000
+) -> pd.DataFrame:
     """Return what exact search finds for one sentence.
 
     Args:
@@ -158,7 +160,7 @@ def best_of_all(system: System, sentence: str, search: SearchSettings = LOG_PROB
 
 
 def best_so_far(
-    system: System, sentence: str, search: SearchSettings = LOG_PROB, portion: int = 250
+    system: RunOrSystem, sentence: str, search: SearchSettings = LOG_PROB, portion: int = 250
 ) -> Iterator[pd.DataFrame]:
     """Yield `best_of_all` as it is after each portion of the search, until it is complete.
 
@@ -184,7 +186,7 @@ def best_so_far(
         yield pd.DataFrame([facts])
 
 
-def first_rank_of_nothing(system: System, sentence: str) -> int:
+def first_rank_of_nothing(system: RunOrSystem, sentence: str) -> int:
     """Return the rank of the empty translation in the first step: the smallest beam that it enters.
 
     Raises:

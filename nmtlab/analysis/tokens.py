@@ -3,12 +3,12 @@
 import pandas as pd
 import torch
 
-from nmtlab.analysis.opened import System, forced_states, opened, said_ids
+from nmtlab.analysis.opened import RunOrSystem, forced_states, opened, said_ids
 from nmtlab.search.top import top_by_id
 from nmtlab.text.vocabulary import EOS, SPECIALS, UNK
 
 
-def token_probabilities(system: System, source: str, target: str, top: int = 3) -> pd.DataFrame:
+def token_probabilities(system: RunOrSystem, source: str, target: str, top: int = 3) -> pd.DataFrame:
     """Return the probability of each token of a translation, given those before it, and the likeliest ones there.
 
     Args:

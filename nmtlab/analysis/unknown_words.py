@@ -17,11 +17,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from nmtlab.analysis.checks import check_has_decoder
 from nmtlab.analysis.word_pairs import WordPair, forced_attention, word_pairs
 from nmtlab.recipe.machine import MachineSettings
 from nmtlab.runs.run import Run
-from nmtlab.systems import open_system
+from nmtlab.systems import check_has_model, open_model
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.links import Link
 from nmtlab.translation import Translation
@@ -62,9 +61,9 @@ def reference_unknowns(
         CorpusError: no such split, other languages, or links that do not belong to it.
         RunError: the run is phrase-based, or its weights cannot be read.
     """
-    check_has_decoder(run)
+    check_has_model(run)
     pairs = [pair for pair in word_pairs(run, corpus, split, links, limit) if pair.unknown.any()]
-    weights = forced_attention(open_system(run, machine=machine), pairs, on_progress)
+    weights = forced_attention(open_model(run, machine=machine), pairs, on_progress)
     rows = (row for pair, matrix in zip(pairs, weights, strict=True) for row in in_reference(pair, matrix))
     return _frame(run, rows)
 
@@ -93,10 +92,10 @@ def generated_unknowns(
         CorpusError: no such split, other languages, or links that do not belong to it.
         RunError: the run is phrase-based, or its weights cannot be read.
     """
-    check_has_decoder(run)
+    check_has_model(run)
     pairs = word_pairs(run, corpus, split, links, limit)
     search = run.recipe.search.model_copy(update={"replace_unknown": True})
-    system = open_system(run, search, machine=machine)
+    system = open_model(run, search, machine=machine)
     translations = system.translate([pair.source for pair in pairs], on_progress=on_progress)
     rows = (row for pair, found in zip(pairs, translations, strict=True) for row in in_translation(pair, found))
     return _frame(run, rows)

@@ -54,7 +54,7 @@ def train_phrase(
         NmtlabError: something a person can mend.
         RunError: there is such a run already, or it was stopped.
     """
-    if recipe.model.family != "phrase":
+    if recipe.model.neural:
         raise RecipeError(
             f"model.family = {recipe.model.family!r}: not phrase-based", "choose the recipe moses, or one built on it"
         )

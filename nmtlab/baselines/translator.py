@@ -11,7 +11,7 @@ from nmtlab.runs.run import Run
 from nmtlab.search.hypothesis import Hypothesis
 from nmtlab.text.pipeline import Pipeline
 from nmtlab.text.vocabulary import UNK
-from nmtlab.translation import Replacement, Translation
+from nmtlab.translation import NO_DECODER, Replacement, Translation
 
 MODELS = "phrase"
 """Name of the folder of a run with its phrase-based models."""
@@ -25,9 +25,17 @@ class PhraseTranslator:
         pipeline: the text pipeline it was trained with.
     """
 
+    model = None
+    lacks = NO_DECODER
+
     def __init__(self, decoder: PhraseDecoder, pipeline: Pipeline) -> None:
         self.decoder = decoder
         self.pipeline = pipeline
+
+    @property
+    def languages(self) -> tuple[str, str]:
+        """Codes of what it translates from and into."""
+        return self.pipeline.languages
 
     def translate(
         self, lines: Sequence[str], n_best: int = 1, on_progress: Callable[[int], None] = lambda lines: None

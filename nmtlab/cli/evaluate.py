@@ -56,7 +56,7 @@ def evaluate(
 
         with tqdm(total=text.count(split), unit=" sentences", disable=None, leave=False) as bar:
             lines = translations(opened, text, split, recipe.search, recipe.machine, bar.update, unkept.append)
-        if recipe.model.family != "phrase":
+        if recipe.model.neural:
             perplexity = run_perplexity(opened, text, split, recipe.machine)
     scores = score_texts(lines, text.references(split), text.target)
     print(f"{run} on {text.name} {split} ({text.source} to {text.target}, {scores['sentences']:,} sentences)")

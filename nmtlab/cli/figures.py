@@ -53,7 +53,7 @@ def figures(
 def _views(runs: "list[Run]") -> "Iterator[tuple[str, View]]":
     from nmtlab.views import depth_view, dev_view, gradient_view, norms_view
 
-    neural = [run for run in runs if run.recipe.model.family != "phrase" and len(run.metrics("validation"))]
+    neural = [run for run in runs if run.recipe.model.neural and len(run.metrics("validation"))]
     kinds: list[tuple[str, Callable[[list[Run]], View], Callable[[Run], bool]]] = [
         ("norms", norms_view, lambda run: True),
         ("dev", dev_view, lambda run: True),

@@ -132,7 +132,7 @@ def _check(
     asked = [option for option, value in ways.items() if value]
     if len(asked) > 1:
         raise NmtlabError(f"{asked[0]} and {asked[1]}: one way of searching excludes the other", "leave one out")
-    if asked and run.recipe.model.family == "phrase":
+    if asked and not run.recipe.model.neural:
         raise RunError(f"{asked[0]}: run {run.name!r} is phrase-based", "choose a transformer or an rnn")
     if asked in (["--samples"], ["--groups"]) and n_best > 1:
         raise NmtlabError(f"--n-best and {asked[0]}: that says how many there are", "leave --n-best out")

@@ -26,7 +26,7 @@ def system_of(run: Run) -> Translator:
 
 def is_neural(run: Run) -> bool:
     """Return whether a run has a decoder with word vectors."""
-    return run.recipe.model.family != "phrase"
+    return run.recipe.model.neural
 
 
 def has_lexicon(run: Run) -> bool:

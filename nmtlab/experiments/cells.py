@@ -130,7 +130,7 @@ _REMEDY = "rename it, or remove it with 'nmtlab runs remove', to have it made an
 def _cells(table: Table, scale: Scale, row: Row, setup: Setup, system: System) -> Iterator[Cell]:
     named = find_recipe(system.recipe)
     common = {**table.changes.get(scale, {}), **setup.changes}
-    if named.model.family == "phrase":
+    if not named.model.neural:
         common = {}  # it has neither width nor epochs, and the full vocabulary
     own = {**system.changes, **system.at.get(scale, {})}
     special = {**own, **table.exceptions.get((row.name, system.name), {})}

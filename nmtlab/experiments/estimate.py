@@ -107,7 +107,7 @@ def _guess(cell: Cell, corpus: ParallelCorpus | str, known: Known) -> tuple[floa
     if isinstance(corpus, str):
         return math.nan, math.nan
     same = [seconds for other, seconds in known if (other.corpus, other.label) == (cell.corpus, cell.label)]
-    if cell.recipe.model.family == "phrase":
+    if not cell.recipe.model.neural:
         minutes, disk_mib = _PHRASE_MINUTES_A_PAIR * corpus.count("train"), _PHRASE_MIB
     else:
         planned = plan(cell.recipe, corpus)

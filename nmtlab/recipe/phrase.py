@@ -1,6 +1,6 @@
 """Phrase-based translation, the baseline of thesis 3.2."""
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
@@ -9,6 +9,9 @@ from nmtlab.recipe.section import Section
 
 class PhraseSettings(Section):
     """A phrase-based system (the Moses of thesis Table 3.6); its stacks have `search.beam_size` hypotheses."""
+
+    neural: ClassVar[bool] = False
+    """Whether it is a model that is trained by gradient, searched and looked into."""
 
     family: Literal["phrase"] = "phrase"
     """Which family of models the other fields describe."""

@@ -1,6 +1,6 @@
 """The recurrent systems of thesis 1.1 and 3.2, with their lexical choice."""
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -9,6 +9,9 @@ from nmtlab.recipe.section import Section
 
 class RnnSettings(Section):
     """Every row of thesis Tables 3.4-3.10 is a choice of these fields."""
+
+    neural: ClassVar[bool] = True
+    """Whether it is a model that is trained by gradient, searched and looked into."""
 
     family: Literal["rnn"] = "rnn"
     """Which family of models the other fields describe."""

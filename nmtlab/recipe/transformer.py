@@ -1,6 +1,6 @@
 """The Transformer of thesis 1.2 and 3.3, with every normalisation."""
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -9,6 +9,9 @@ from nmtlab.recipe.section import Section
 
 class TransformerSettings(Section):
     """Every option of thesis Tables 3.12-3.17 is a field."""
+
+    neural: ClassVar[bool] = True
+    """Whether it is a model that is trained by gradient, searched and looked into."""
 
     family: Literal["transformer"] = "transformer"
     """Which family of models the other fields describe."""

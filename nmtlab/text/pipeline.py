@@ -110,6 +110,11 @@ class Pipeline:
         return sha256(self._manifest(self._files())).hexdigest()
 
     @property
+    def languages(self) -> tuple[str, str]:
+        """Codes of the source's and the target's language."""
+        return self.source.language, self.target.language
+
+    @property
     def joint(self) -> bool:
         """Whether source and target have the same types."""
         return self.settings.joint

@@ -47,7 +47,7 @@ def plan(recipe: Recipe, corpus: ParallelCorpus) -> Plan:
         CorpusError: the corpus cannot be read.
         RecipeError: the recipe is not of a family that is trained by gradient.
     """
-    if recipe.model.family == "phrase":
+    if not recipe.model.neural:
         raise RecipeError("model.family = 'phrase': has no updates to plan", "train it; it takes some minutes")
     table = statistics(corpus)
     train = table[table["split"] == "train"].set_index("language")

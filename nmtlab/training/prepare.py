@@ -19,8 +19,9 @@ def model_for(recipe: Recipe, pipeline: Pipeline, table: LexicalTable | None = N
         pipeline: gives the vocabularies.
         table: p(target | source), where the recipe's lexicon is a table.
     """
-    languages = (pipeline.source.language, pipeline.target.language)
-    return build_model(recipe.model, pipeline.source_size, pipeline.target_allowed, pipeline.joint, table, languages)
+    return build_model(
+        recipe.model, pipeline.source_size, pipeline.target_allowed, pipeline.joint, table, pipeline.languages
+    )
 
 
 def needs_table(run: Run) -> bool:
