@@ -10,7 +10,7 @@ from nmtlab.recipe.machine import MachineSettings
 from nmtlab.runs.run import Run, Which
 from nmtlab.search.ensemble import Ensemble, Mean
 from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.training import trainer
+from nmtlab.training import setup
 from nmtlab.training.events import Ended, OnEvent, Preparing, ignore
 from nmtlab.training.prepare import model_for
 from nmtlab.translation import NO_DECODER, System, Translator
@@ -27,7 +27,7 @@ def train(
     should_stop: Callable[[], bool] = lambda: False,
     allow_overlap: bool = False,
 ) -> Run:
-    """Train a recipe of any family into a run; see `training.trainer.train`.
+    """Train a recipe of any family into a run; see `training.setup.train`.
 
     A phrase-based system is learned in one go: what was stopped is not kept, and there is nothing to resume.
 
@@ -35,7 +35,7 @@ def train(
         NmtlabError: something a person can mend, before anything is lost.
     """
     if (Run(workspace.run_folder(name)).recipe if resume else recipe).model.neural:
-        return trainer.train(name, recipe, corpus, workspace, resume, on_event, should_stop, allow_overlap)
+        return setup.train(name, recipe, corpus, workspace, resume, on_event, should_stop, allow_overlap)
     from nmtlab.baselines.phrase import train_phrase  # its libraries take a second to load
 
     if resume:

@@ -80,7 +80,7 @@ def workspace(tmp_path) -> Workspace:
 @pytest.fixture(scope="session")
 def trained(tiny_corpus, tiny_recipe, tmp_path_factory):
     """A run trained to the end, and the workspace it is in."""
-    from nmtlab.training.trainer import train
+    from nmtlab.training.setup import train
 
     workspace = Workspace(tmp_path_factory.mktemp("trained"))
     return train("whole", tiny_recipe, tiny_corpus, workspace), workspace

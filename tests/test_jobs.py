@@ -19,7 +19,7 @@ from nmtlab.errors import NmtlabError
 from nmtlab.jobs import Job, list_jobs
 from nmtlab.runs.log import read_log
 from nmtlab.runs.run import Run
-from nmtlab.training.trainer import train
+from nmtlab.training.setup import train
 from nmtlab.workspace import Workspace
 
 FOREVER = ["sleep", "600"]

@@ -6,27 +6,20 @@ The thesis has single points of this map: Tables 3.12 (initial weights and warm-
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from itertools import count, islice, product
+from itertools import product
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 import pandas as pd
-import torch
 
-from nmtlab.device import choose_device
 from nmtlab.errors import NmtlabError
 from nmtlab.experiments.stored import RESULTS
-from nmtlab.models.interface import on_device
 from nmtlab.recipe import Recipe
-from nmtlab.text.batch import Batch
-from nmtlab.text.batches import Batches
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.encoded import EncodedCorpus
 from nmtlab.text.pipeline import Pipeline
-from nmtlab.training.objective import training_objective
-from nmtlab.training.optimisers import optimiser_for
-from nmtlab.training.prepare import model_for
+from nmtlab.training.trial import short_training
 from nmtlab.workspace import Workspace
 
 Verdict = Literal["alive", "dead", "diverged"]
@@ -116,40 +109,19 @@ def _entropy(tokens: np.ndarray) -> float:
 def _outcome(
     point: Point, recipe: Recipe, pipeline: Pipeline, encoded: EncodedCorpus, unigram: float, updates: int
 ) -> Outcome:
-    settings, device = recipe.training, choose_device(recipe.machine)
-    own = recipe.with_changes(
-        {
-            "model.placement": point.placement,
-            "model.init": point.init,
-            "model.encoder_layers": point.layers,
-            "model.decoder_layers": point.layers,
-        }
-    )
-    torch.manual_seed(point.seed)
-    model = model_for(own, pipeline).to(device)
-    minimised, parameters = training_objective(model, settings.label_smoothing), list(model.parameters())
-    optimiser, _ = optimiser_for(settings, parameters)
-    for group in optimiser.param_groups:
-        group["lr"] = point.rate
-    losses, first = [], math.nan
-    for batch in islice(_endless(encoded, settings.batch_tokens, point.seed), updates):
-        loss = minimised(on_device(batch, device))
-        (loss.total / batch.target_tokens).backward()
-        norm = torch.nn.utils.clip_grad_norm_(parameters, settings.clip_norm).item()
-        first = norm if not losses else first
-        losses.append(loss.nll.item() / batch.target_tokens)
-        if not math.isfinite(losses[-1]) or not math.isfinite(norm):
-            return Outcome(point, "diverged", len(losses), math.nan, unigram, first)
-        optimiser.step()
-        optimiser.zero_grad(set_to_none=True)
-    last = float(np.mean(losses[-max(1, updates // 10) :]))
-    return Outcome(point, "alive" if last < unigram - MARGIN else "dead", updates, last, unigram, first)
-
-
-def _endless(encoded: EncodedCorpus, batch_tokens: int, seed: int) -> Iterator[Batch[np.ndarray]]:
-    batches = Batches(encoded, batch_tokens, seed)
-    for epoch in count():
-        yield from batches.epoch(epoch)
+    changes = {
+        "model.placement": point.placement,
+        "model.init": point.init,
+        "model.encoder_layers": point.layers,
+        "model.decoder_layers": point.layers,
+        "training.seed": point.seed,
+    }
+    trial = short_training(recipe.with_changes(changes), pipeline, encoded, point.rate, updates)
+    if trial.diverged:
+        return Outcome(point, "diverged", len(trial.losses), math.nan, unigram, trial.first_gradient)
+    last = float(np.mean(trial.losses[-max(1, updates // 10) :]))
+    verdict = "alive" if last < unigram - MARGIN else "dead"
+    return Outcome(point, verdict, updates, last, unigram, trial.first_gradient)
 
 
 MAP = "trainability.csv"

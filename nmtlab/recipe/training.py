@@ -58,6 +58,9 @@ class TrainingSettings(Section):
     validate_every: int = Field(1000, ge=0)
     """Updates between evaluations (the thesis' 'epoch', Table 3.11); 0: at the end of every pass over the text."""
 
+    save_minutes: float = Field(15.0, ge=0)
+    """Minutes after which the training is saved between evaluations too, so that it can be resumed (0: never)."""
+
     validation_beam_size: int = Field(1, ge=1)
     """Beam of the decoding that dev BLEU is measured on; 1, greedy, is the quickest."""
 

@@ -14,17 +14,11 @@ class Schedule:
         settings: the recipe's training section.
         d_model: width of the model, in eq 3.8.
         factor: product of the decays so far.
-        best: best dev BLEU so far.
-        since_best: evaluations since then.
-        evaluations: how many there have been.
     """
 
     settings: TrainingSettings
     d_model: int
     factor: float = 1.0
-    best: float = -math.inf
-    since_best: int = 0
-    evaluations: int = 0
 
     def rate(self, update: int) -> float:
         """Return the rate of an update, counted from 1 (eq 3.8 and its variants)."""
@@ -37,18 +31,15 @@ class Schedule:
             return scale * min(1 / math.sqrt(update), rising)
         return scale * min(1 / math.sqrt(s.warmup_updates), rising) * self.factor
 
-    def evaluated(self, update: int, bleu: float) -> None:
-        """Take note of a dev BLEU; decay the rate where it has not improved for long enough."""
+    def evaluated(self, update: int, since_best: int) -> None:
+        """Decay the rate if there have been enough evaluations, `since_best`, without a better one."""
         s = self.settings
-        self.evaluations += 1
-        self.since_best = 0 if bleu > self.best else self.since_best + 1
-        self.best = max(self.best, bleu)
         decays = s.schedule == "no-warmup" or (s.schedule == "validation-decay" and update >= s.warmup_updates)
-        if decays and self.since_best >= s.decay_patience:
+        if decays and since_best >= s.decay_patience:
             self.factor *= s.decay_factor
 
     def exhausted(self, update: int) -> bool:
-        """Return whether training should end: no improvement for long, or a rate that has decayed away."""
+        """Return whether the rate has decayed away."""
         s = self.settings
         warming = s.schedule not in ("no-warmup", "constant") and update < s.warmup_updates
-        return self.since_best >= s.patience or (not warming and self.rate(update) < s.min_learning_rate)
+        return not warming and self.rate(update) < s.min_learning_rate

@@ -14,7 +14,7 @@ from nmtlab.runs.run import Run
 from nmtlab.search.forced import force
 from nmtlab.systems import open_system
 from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.training.trainer import train
+from nmtlab.training.setup import train
 from nmtlab.workspace import Workspace
 
 GALLERY = Path(__file__).parents[2] / "data/gallery"

@@ -12,7 +12,7 @@ from nmtlab.search.beam import beam_search
 from nmtlab.search.forced import force
 from nmtlab.systems import open_system
 from nmtlab.text.vocabulary import EOS
-from nmtlab.training.trainer import train
+from nmtlab.training.setup import train
 from nmtlab.translation import Translator
 from nmtlab.workspace import Workspace
 

@@ -28,8 +28,8 @@ from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.encoded import EncodedCorpus
 from nmtlab.text.pipeline import Pipeline
 from nmtlab.training.events import Event, Progress
+from nmtlab.training.loop import Trainer
 from nmtlab.training.parallel import Group
-from nmtlab.training.trainer import Trainer
 
 NORMS = {
     "LayerNorm": {"model.norm": "layer", "model.fixnorm": False},

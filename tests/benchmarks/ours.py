@@ -20,9 +20,10 @@ from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.encoded import EncodedCorpus
 from nmtlab.text.pipeline import Pipeline
 from nmtlab.training.events import Event, Progress
+from nmtlab.training.loop import LOG_EVERY
 from nmtlab.training.objective import training_objective
 from nmtlab.training.prepare import model_for
-from nmtlab.training.trainer import LOG_EVERY, train
+from nmtlab.training.setup import train
 from nmtlab.workspace import Workspace
 
 WORKSPACE = Workspace(Path("data/cache/benchmark"))

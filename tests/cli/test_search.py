@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from nmtlab.training.trainer import train
+from nmtlab.training.setup import train
 from nmtlab.workspace import Workspace
 
 

@@ -15,7 +15,7 @@ from dashboards.hostile import BROKEN, TINY, write_hostile_corpus
 
 from nmtlab.dashboards.chart import SERVED
 from nmtlab.recipe import named_recipe
-from nmtlab.training.trainer import train
+from nmtlab.training.setup import train
 from nmtlab.workspace import Workspace
 
 pytest.register_assert_rewrite("dashboards.shown")

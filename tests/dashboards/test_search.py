@@ -19,7 +19,7 @@ from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
 from nmtlab.search.exact import exact_search
 from nmtlab.systems import open_system
-from nmtlab.training.trainer import train
+from nmtlab.training.setup import train
 from nmtlab.workspace import Workspace
 
 GALLERY = Path(__file__).parents[2] / "data/gallery"

@@ -18,7 +18,7 @@ from nmtlab.experiments.measures import (
     LATE_G,
     OUTPUT_G,
 )
-from nmtlab.training.trainer import train
+from nmtlab.training.setup import train
 from nmtlab.workspace import Workspace
 
 

@@ -15,7 +15,7 @@ from nmtlab.experiments import cells_of
 from nmtlab.experiments.search_measures import LengthLoss, Missed, PlannedLength, RestLoss, Searched, ToldLength
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
-from nmtlab.training.trainer import train
+from nmtlab.training.setup import train
 from nmtlab.workspace import Workspace
 
 REWARD = SearchSettings(score="word-reward", beam_size=2, extra_length=4)

@@ -26,7 +26,7 @@ from nmtlab.runs.run import Run
 from nmtlab.systems import open_system
 from nmtlab.text.links import gold_links, has_gold_links
 from nmtlab.text.pipeline import Pipeline
-from nmtlab.training.trainer import train
+from nmtlab.training.setup import train
 from nmtlab.workspace import Workspace
 
 ALWAYS = {

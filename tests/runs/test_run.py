@@ -24,7 +24,7 @@ from nmtlab.runs.log import append_lines, read_log
 from nmtlab.runs.run import Run
 from nmtlab.systems import open_system
 from nmtlab.text.pipeline import Pipeline
-from nmtlab.training.trainer import train
+from nmtlab.training.setup import train
 from nmtlab.workspace import Workspace
 
 OUTSIDE = ["../x", "/abs", "a/b", "", ".hidden", "..", ".", "a b", "-x", "x\n", "x\0", "a" * 101, "ä"]

@@ -14,7 +14,7 @@ from nmtlab.text.batches import Batches
 from nmtlab.text.encoded import EncodedCorpus
 from nmtlab.training.objective import training_objective
 from nmtlab.training.prepare import model_for
-from nmtlab.training.trainer import train
+from nmtlab.training.setup import train
 
 CHANGES = {"model.dropout": 0.0, "training.max_evaluations": 1, "training.accumulate": 3}
 

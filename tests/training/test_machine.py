@@ -7,7 +7,7 @@ from nmtlab.device import choose_device
 from nmtlab.errors import RecipeError
 from nmtlab.recipe import MachineSettings
 from nmtlab.training.events import Preparing, Progress
-from nmtlab.training.trainer import train
+from nmtlab.training.setup import train
 
 
 def test_a_gpu_that_is_not_there_is_an_error_with_a_remedy():

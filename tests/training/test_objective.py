@@ -21,7 +21,7 @@ from nmtlab.training.objective import (
     sentence_log_probs,
     training_objective,
 )
-from nmtlab.training.trainer import train
+from nmtlab.training.setup import train
 
 ALLOWED = np.array([i not in (0, 1, 8) for i in range(12)])
 SOURCE = np.array([[5, 7, 4, 2], [6, 8, 2, 0], [9, 2, 0, 0]])

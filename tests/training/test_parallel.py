@@ -12,7 +12,7 @@ import torch.distributed as distributed
 from nmtlab.runs.run import Run
 from nmtlab.text.batch import batch_of
 from nmtlab.training.parallel import Group
-from nmtlab.training.trainer import train
+from nmtlab.training.setup import train
 
 TOLERANCE = 2e-5
 """Relative; sums in float32 are taken in another order."""

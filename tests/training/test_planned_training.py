@@ -14,7 +14,7 @@ from nmtlab.runs.run import Run
 from nmtlab.search.forced import force
 from nmtlab.systems import open_system
 from nmtlab.text.vocabulary import EOS, SPECIALS
-from nmtlab.training.trainer import train
+from nmtlab.training.setup import train
 from nmtlab.training.validation import text_perplexity
 from nmtlab.workspace import Workspace
 

@@ -69,7 +69,7 @@ def test_a_training_logs_g_and_lengths_at_every_validation_and_the_gradient_at_e
 
 
 def test_the_gradients_norm_is_measured_before_clipping(trained, tiny_corpus, tiny_recipe, workspace):
-    from nmtlab.training.trainer import train
+    from nmtlab.training.setup import train
 
     whole, _ = trained
     clipped = train("clipped", tiny_recipe.with_changes({"training.clip_norm": 1e-3}), tiny_corpus, workspace)

@@ -12,7 +12,7 @@ from nmtlab.text.encoded import EncodedCorpus
 from nmtlab.text.pipeline import Pipeline
 from nmtlab.training.objective import training_objective
 from nmtlab.training.prepare import model_for
-from nmtlab.training.trainer import train
+from nmtlab.training.setup import train
 
 SMALL = ["text.min_frequency=1", "model.d_model=16", "training.max_evaluations=2", "machine.threads=1",
          "machine.device=cpu", "search.beam_size=2"]  # fmt: skip

@@ -12,7 +12,7 @@ import torch
 from nmtlab.errors import RunError
 from nmtlab.runs.log import read_log
 from nmtlab.runs.run import Run
-from nmtlab.training.trainer import train
+from nmtlab.training.setup import train
 
 EXACT = ["loss", "perplexity", "gradient_norm", "rate"]
 
@@ -142,3 +142,26 @@ def test_a_loss_that_is_not_finite_ends_the_run_as_diverged(tiny_corpus, tiny_re
     end = run.metrics("end")
     assert len(end) == 1
     assert end["step"].iloc[0] <= 30
+
+
+@pytest.mark.parametrize(("minutes", "begins_at"), [(1e-9, 10), (0.0, 0)])
+def test_a_training_is_saved_by_the_clock_between_its_evaluations(
+    tiny_corpus, tiny_recipe, workspace, minutes, begins_at
+):
+    recipe = tiny_recipe.with_changes({"training.save_minutes": minutes})
+    whole = train("whole", recipe, tiny_corpus, workspace)
+    asked = iter(range(1000))
+
+    def crash() -> bool:
+        if next(asked) == 17:  # before the first evaluation, which is after 20 updates
+            raise KeyboardInterrupt
+        return False
+
+    with pytest.raises(KeyboardInterrupt):
+        train("crashed", recipe, tiny_corpus, workspace, should_stop=crash)
+    assert (Run(workspace.run_folder("crashed")).last_step or 0) == begins_at
+    resumed = train("crashed", recipe, tiny_corpus, workspace, resume=True)
+    for name in EXACT:
+        assert resumed.metrics("train")[name].tolist() == whole.metrics("train")[name].tolist()
+    assert resumed.gradient_norms().equals(whole.gradient_norms())
+    assert resumed.metrics("validation")["bleu"].tolist() == whole.metrics("validation")["bleu"].tolist()

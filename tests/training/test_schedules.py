@@ -6,6 +6,7 @@ import pytest
 
 from nmtlab.recipe import TrainingSettings
 from nmtlab.training.schedules import Schedule
+from nmtlab.training.stopping import EarlyStopping
 
 D = 512
 
@@ -16,9 +17,10 @@ def schedule(kind: str = "inverse-sqrt", warmup_updates: int = 8000, **more) -> 
 
 def after(made: Schedule, scores: list[float], every: int = 10, start: int = 0) -> list[float]:
     """Evaluate every so many updates after `start`; return the factor after each."""
-    factors = []
+    factors, stopping = [], EarlyStopping(made.settings)
     for number, bleu in enumerate(scores, start=1):
-        made.evaluated(start + number * every, bleu)
+        stopping.evaluated(bleu)
+        made.evaluated(start + number * every, stopping.since_best)
         factors.append(made.factor)
     return factors
 
@@ -79,13 +81,20 @@ def test_no_warmup_is_constant_and_decays_from_the_start():
 
 
 def test_training_stops_when_dev_bleu_has_not_improved_for_long_enough():
-    made = schedule(patience=3, warmup_updates=5)
-    stops = []
-    for number, bleu in enumerate([10, 9, 11, 11, 10, 9], start=1):
-        made.evaluated(number * 10, bleu)
-        stops.append(made.exhausted(number * 10))
-    assert stops == [False] * 5 + [True]
-    assert made.best == 11
+    stopping = EarlyStopping(TrainingSettings(patience=3))
+    improved, ended = [], []
+    for bleu in (10, 9, 11, 11, 10, 9):
+        improved.append(stopping.evaluated(bleu))
+        ended.append(stopping.ended)
+    assert improved == [True, False, True, False, False, False]
+    assert ended == [False] * 5 + [True]
+    assert stopping.best == 11
+
+
+def test_training_stops_after_as_many_evaluations_as_it_may_have():
+    stopping = EarlyStopping(TrainingSettings(max_evaluations=3))
+    ended = [stopping.evaluated(bleu) and stopping.ended for bleu in (1, 2, 3)]
+    assert ended == [False, False, True]
 
 
 @pytest.mark.parametrize("kind", ["validation-decay", "no-warmup"])
@@ -93,7 +102,7 @@ def test_training_stops_when_the_rate_has_decayed_away(kind):
     made = schedule(kind, warmup_updates=5, patience=1000, min_learning_rate=1e-4)
     rates = []
     for number in range(1, 100):
-        made.evaluated(number * 10, 10.0)
+        made.evaluated(number * 10, since_best=number - 1)
         rates.append(made.rate(number * 10 + 1))
         if made.exhausted(number * 10):
             break

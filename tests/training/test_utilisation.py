@@ -13,7 +13,7 @@ from nmtlab.recipe.machine import MachineSettings
 from nmtlab.text.batch import batch_of
 from nmtlab.training.events import Prepared, Progress
 from nmtlab.training.objective import training_objective
-from nmtlab.training.trainer import train
+from nmtlab.training.setup import train
 from nmtlab.training.utilisation import peak_operations, update_operations
 from nmtlab.workspace import Workspace
 
@@ -79,7 +79,7 @@ def test_the_peak_is_that_of_the_data_sheet(monkeypatch, gpu, peak):
 
 
 def test_utilisation_is_logged_where_the_peak_is_known(tiny_corpus, tiny_recipe, tmp_path, monkeypatch):
-    monkeypatch.setattr("nmtlab.training.trainer.peak_operations", lambda device, settings: 1e12)
+    monkeypatch.setattr("nmtlab.training.loop.peak_operations", lambda device, settings: 1e12)
     seen = []
     run = train("known", tiny_recipe, tiny_corpus, Workspace(tmp_path), on_event=seen.append)
     told = [event.utilisation for event in seen if isinstance(event, Progress)]

@@ -2,7 +2,7 @@ import torch
 
 from nmtlab.text.batch import Batch
 from nmtlab.text.vocabulary import BOS, EOS, PAD, UNK
-from nmtlab.training.trainer import _word_dropout
+from nmtlab.training.noise import word_dropout
 
 
 def batch(rows: int = 400) -> Batch:
@@ -15,7 +15,7 @@ def batch(rows: int = 400) -> Batch:
 def test_a_share_of_the_input_words_becomes_unk_and_nothing_else_does():
     torch.manual_seed(0)
     stored = batch()
-    dropped = _word_dropout(stored, 0.3)
+    dropped = word_dropout(stored, 0.3)
     for before, after, words in (
         (stored.source, dropped.source, slice(0, 4)),
         (stored.target_input, dropped.target_input, slice(1, 4)),
@@ -30,7 +30,7 @@ def test_a_share_of_the_input_words_becomes_unk_and_nothing_else_does():
 def test_the_words_to_be_predicted_and_the_stored_batch_are_left_alone():
     torch.manual_seed(0)
     stored, fresh = batch(), batch()
-    dropped = _word_dropout(stored, 0.9)
+    dropped = word_dropout(stored, 0.9)
     assert torch.equal(dropped.target, fresh.target)
     for name in ("source", "target_input", "target"):
         assert torch.equal(getattr(stored, name), getattr(fresh, name))
@@ -38,4 +38,4 @@ def test_the_words_to_be_predicted_and_the_stored_batch_are_left_alone():
 
 def test_without_word_dropout_the_batch_is_the_stored_one():
     stored = batch()
-    assert _word_dropout(stored, 0.0) is stored
+    assert word_dropout(stored, 0.0) is stored

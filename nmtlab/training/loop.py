@@ -1,0 +1,236 @@
+"""The training loop."""
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.parallel import DistributedDataParallel
+
+from nmtlab.models.build import load_weights
+from nmtlab.models.interface import TranslationModel, on_device
+from nmtlab.recipe import Recipe
+from nmtlab.runs.run import Run
+from nmtlab.text.batch import Batch
+from nmtlab.text.batches import Batches
+from nmtlab.text.checked import DevText
+from nmtlab.text.encoded import EncodedCorpus
+from nmtlab.training import checkpoints
+from nmtlab.training.data import BatchStream
+from nmtlab.training.events import Ended, OnEvent, Prepared, Preparing, Progress, Validated
+from nmtlab.training.metrics import Meter, Update, log_progress
+from nmtlab.training.noise import word_dropout
+from nmtlab.training.objective import training_objective
+from nmtlab.training.optimisers import load_moments, optimiser_for
+from nmtlab.training.parallel import Group
+from nmtlab.training.prepare import model_for, step_seed
+from nmtlab.training.probes import embedding_norms, g_values
+from nmtlab.training.schedules import Schedule
+from nmtlab.training.stopping import EarlyStopping
+from nmtlab.training.utilisation import peak_operations, update_operations
+from nmtlab.training.validation import dev_bleu, text_perplexity
+
+LOG_EVERY = 10
+"""Updates between lines of the log, and between looks at whether the loss is still finite."""
+
+
+class Trainer:
+    """One training under way: the model, the optimiser, and where in the data it is."""
+
+    def __init__(
+        self, run: Run, recipe: Recipe, encoded: EncodedCorpus, dev: DevText, device: torch.device, group: Group
+    ) -> None:
+        self.run, self.recipe, self.dev, self.device, self.group = run, recipe, dev, device, group
+        self.settings = recipe.training
+        self.encoded = encoded
+        batches = Batches(
+            encoded, self.settings.batch_tokens, self.settings.seed, most_rows=self.settings.batch_sentences
+        )
+        self.stream = BatchStream(batches)
+        torch.manual_seed(self.settings.seed)
+        self.model: TranslationModel = model_for(recipe, run.pipeline, run.translation_table).to(device)
+        minimised = training_objective(self.model, self.settings.label_smoothing)
+        compiled = torch.compile(minimised, dynamic=True) if recipe.machine.compile else minimised
+        self.objective = DistributedDataParallel(compiled) if group.size > 1 else compiled
+        self.parameters = {name: p for name, p in self.model.named_parameters() if p.requires_grad}
+        self.optimiser, self.moments = optimiser_for(self.settings, self.parameters.values())
+        self.schedule = Schedule(self.settings, recipe.model.d_model)
+        self.stopping = EarlyStopping(self.settings)
+        self.step = 0
+        self.seconds_before = 0.0
+        self.started = self.saved = time.perf_counter()
+        peak = peak_operations(device, recipe.machine)
+        self.meter = Meter(minimised.weights, group, peak, partial(update_operations, self.model))
+
+    @property
+    def updates(self) -> int:
+        """Most updates that this training may make; an estimate where it is passes over the text that count."""
+        epoch_updates = -(-self.stream.size // self.settings.accumulate)
+        return (self.settings.validate_every or epoch_updates) * self.settings.max_evaluations
+
+    @property
+    def seconds(self) -> float:
+        """Time spent on this training so far, earlier parts of it included."""
+        return self.seconds_before + time.perf_counter() - self.started
+
+    def train(self, on_event: OnEvent, should_stop: Callable[[], bool]) -> None:
+        """Train to the end, to a stop, or until the loss is no longer finite."""
+        left_out = self.encoded.left_out
+        on_event(Prepared(sum(p.numel() for p in self.model.parameters()), len(self.encoded), left_out, self.updates))
+        if self.recipe.machine.compile:
+            on_event(Preparing("compiling the model, which takes minutes"))
+        self.model.train()
+        self.meter.restart()
+        status = self._train(on_event, should_stop)
+        if status == "stopped" and self.step:
+            pending = self.meter.updates
+            if self._report(on_event):
+                self._save(pending)
+        if self.group.is_first:
+            self.run.log("end", self.step, status=status, seconds=round(self.seconds, 3))
+        on_event(Ended(status, self.step, self.stopping.best, self.seconds))
+
+    def restore(self) -> None:
+        """Go back to the run's last checkpoint: weights, optimiser, schedule and place in the data.
+
+        Raises:
+            RunError: there is no whole checkpoint, or the run has ended.
+        """
+        last = checkpoints.last_checkpoint(self.run)
+        if last is None:
+            if self.group.is_first:
+                self.run.cut_back(0)
+            return  # interrupted before its first checkpoint: it begins again
+        weights, moments, facts = last
+        load_weights(self.model, weights)
+        load_moments(self.optimiser, self.parameters, self.moments, moments, facts["step"])
+        self.step, self.seconds_before = facts["step"], facts["seconds"]
+        self.stream = BatchStream(self.stream.batches, facts["epoch"], facts["batch"])
+        checkpoints.restore_evaluations(facts, self.schedule, self.stopping)
+        self.meter.restore(facts.get("pending", []), self.device)
+        if self.group.is_first:
+            self.run.cut_back(self.step, facts.get("reported"))
+
+    def _train(self, on_event: OnEvent, should_stop: Callable[[], bool]) -> str:
+        """Make updates until there is a reason to end; return the status that it gives the run."""
+        while not (self.stopping.ended or self.schedule.exhausted(self.step)):
+            if self.group.tell(should_stop()):
+                return "stopped"
+            self._update(self.stream.take(self.settings.accumulate))
+            validates = self._validates()
+            if (self.step % LOG_EVERY == 0 or validates) and not self._report(on_event):
+                return "diverged"
+            if validates:
+                self._validate(on_event)
+            if validates or self._is_time_to_save():
+                self._save()
+        return "finished"
+
+    def _validates(self) -> bool:
+        """Return whether it is time for an evaluation: after so many updates, or at the end of a pass over the text."""
+        if self.settings.validate_every:
+            return self.step % self.settings.validate_every == 0
+        return self.stream.at_end
+
+    def _is_time_to_save(self) -> bool:
+        """Return whether a checkpoint between evaluations is due: where all updates are logged, and by the clock."""
+        waited = time.perf_counter() - self.saved
+        return not self.meter.updates and 0 < 60 * self.settings.save_minutes < waited
+
+    def _update(self, batches: Sequence[Batch[np.ndarray]]) -> None:
+        self.step += 1
+        torch.manual_seed(step_seed(self.settings.seed, self.step, self.group.rank))
+        counted = sum(batch.counted_tokens for batch in batches)
+        tokens = counted if self.settings.loss_reduction == "mean" else 1
+        sums = []
+        for place, batch in enumerate(batches, start=1):
+            with self._apart(place < len(batches)):
+                sums.append(self._backward(batch, tokens))
+        norm = torch.nn.utils.clip_grad_norm_(self.parameters.values(), self.settings.clip_norm)
+        for parameters in self.optimiser.param_groups:
+            parameters["lr"] = self.schedule.rate(self.step)
+        self.optimiser.step()
+        self.optimiser.zero_grad(set_to_none=True)
+        sizes = (sum(getattr(batch, side) for batch in batches) for side in ("source_tokens", "target_tokens"))
+        self.meter.updates.append(Update(torch.stack(sums).sum(0), norm, *sizes, counted))
+
+    def _backward(self, batch: Batch[np.ndarray], tokens: float) -> Tensor:
+        """Add the gradient of a batch's loss, divided by `tokens`; return the sums of `Update`."""
+        share = word_dropout(on_device(self.group.share(batch), self.device), self.settings.word_dropout)
+        with self._precision():
+            loss = self.objective(share)
+        # DistributedDataParallel takes the mean over processes; every token is to count the same.
+        (loss.total * (self.group.size / tokens)).backward()
+        return torch.stack((loss.total.detach(), loss.nll, *loss.terms.values()))
+
+    def _apart(self, waits: bool) -> AbstractContextManager:
+        """Return a context in which processes keep their gradients to themselves, if others of the update follow."""
+        return self.objective.no_sync() if waits and self.group.size > 1 else nullcontext()
+
+    def _precision(self) -> AbstractContextManager:
+        if self.recipe.machine.precision == "fp32":
+            return nullcontext()
+        return torch.autocast(self.device.type, dtype=torch.bfloat16)
+
+    def _report(self, on_event: OnEvent) -> bool:
+        """Log the updates since the last report; return whether all of them were finite."""
+        if not self.meter.updates:
+            return True
+        summary = self.meter.summary()
+        progress = Progress(
+            step=self.step,
+            updates=self.updates,
+            loss=summary.loss,
+            perplexity=summary.perplexity,
+            tokens_per_second=summary.tokens_per_second,
+            gradient_norm=float(np.mean(summary.norms)),
+            rate=self.schedule.rate(self.step),
+            seconds=self.seconds,
+            seconds_left=self._seconds_left(),
+            utilisation=summary.utilisation,
+            terms=summary.terms,
+        )
+        if self.group.is_first:
+            log_progress(self.run, progress, summary.norms)
+        on_event(progress)
+        return summary.finite
+
+    def _validate(self, on_event: OnEvent) -> None:
+        bleu, perplexity = 0.0, 0.0
+        if self.group.is_first:
+            bleu = dev_bleu(self.model, self.run.pipeline, self.dev, self.recipe)
+            perplexity, _ = text_perplexity(self.model, self.run.pipeline, self.dev.source, self.dev.references[0])
+        bleu, perplexity = self.group.tell((bleu, perplexity))
+        improved = self.stopping.evaluated(bleu)
+        self.schedule.evaluated(self.step, self.stopping.since_best)
+        if self.group.is_first:
+            self.run.log("validation", self.step, bleu=bleu, perplexity=perplexity, seconds=round(self.seconds, 3))
+            self.run.log_g(self.step, g_values(self.model))
+            self.run.save_embedding_norms(self.step, embedding_norms(self.model))
+            if improved:
+                self.run.save_best(self._weights(), {"step": self.step, "bleu": bleu})
+        on_event(Validated(self.step, bleu, perplexity, self.stopping.best, self.seconds, self._seconds_left()))
+        self.meter.restart()
+
+    def _save(self, pending: Sequence[Update] = ()) -> None:
+        """Save all that is needed to go on; `pending` are the updates since the last full line of the log."""
+        noted = self.meter.noted(pending)
+        self.saved = time.perf_counter()
+        if not self.group.is_first:
+            return
+        moments = {
+            f"{key}.{name}": self.optimiser.state[parameter][key]
+            for name, parameter in self.parameters.items()
+            for key in self.moments
+        }
+        facts = checkpoints.facts(self.step, self.stream, self.seconds, self.schedule, self.stopping, noted)
+        self.run.save_last(self._weights(), moments, facts)
+
+    def _weights(self) -> dict[str, Tensor]:
+        return dict(self.model.named_parameters())
+
+    def _seconds_left(self) -> float:
+        return self.seconds / max(self.step, 1) * (self.updates - self.step)
