@@ -19,15 +19,15 @@ _ROOMS = {
     "SeedlingSettings": "nmtlab.text.seedlings",
     "Translator": "nmtlab.translation",
     "Workspace": "nmtlab.workspace",
-    "compare_texts": "nmtlab.analysis.scores",
+    "compare_texts": "nmtlab.analysis.access.scores",
     "find_recipe": "nmtlab.recipe",
     "list_runs": "nmtlab.runs.listing",
     "open_run": "nmtlab.runs.listing",
     "open_system": "nmtlab.systems",
     "recipe_names": "nmtlab.recipe",
-    "score_texts": "nmtlab.analysis.scores",
+    "score_texts": "nmtlab.analysis.access.scores",
     "train": "nmtlab.systems",
-    "translations": "nmtlab.analysis.translations",
+    "translations": "nmtlab.analysis.access.translations",
     "write_corpus": "nmtlab.text.seedlings",
 }
 

@@ -5,19 +5,19 @@ from typing import Literal
 
 import pandas as pd
 
-from nmtlab.analysis.attention import attention
-from nmtlab.analysis.beams import stored_sweeps
-from nmtlab.analysis.depth import g_by_depth, g_fits, g_slopes
-from nmtlab.analysis.dynamics import dev_curve, gradient_curve, loss_curve, spike_counts
-from nmtlab.analysis.norms import norm_bins, norm_correlations, word_norms
-from nmtlab.analysis.search_tree import ended_hypotheses, ranked, search_tree
-from nmtlab.analysis.signals import stored_signals
+from nmtlab.analysis.attention.weights import attention
+from nmtlab.analysis.dynamics.curves import dev_curve, gradient_curve, loss_curve, spike_counts
+from nmtlab.analysis.dynamics.depth import g_by_depth, g_fits, g_slopes
+from nmtlab.analysis.dynamics.signals import stored_signals
+from nmtlab.analysis.lexical.norms import norm_bins, norm_correlations, word_norms
+from nmtlab.analysis.search.beams import stored_sweeps
+from nmtlab.analysis.search.search_tree import ended_hypotheses, ranked, search_tree
 from nmtlab.errors import NmtlabError, RunError
 from nmtlab.experiments import Scale, find_table, summary, with_published
-from nmtlab.experiments.length_planning import LENGTH_PLANNING, WHOLE_TEXT
-from nmtlab.experiments.stored import RESULTS, read_cells, stored_tables
-from nmtlab.experiments.summary import interval
-from nmtlab.experiments.trainability import map_path, read_map
+from nmtlab.experiments.results.stored import RESULTS, read_cells, stored_tables
+from nmtlab.experiments.results.summary import interval
+from nmtlab.experiments.running.trainability import map_path, read_map
+from nmtlab.experiments.tables.length_planning import LENGTH_PLANNING, WHOLE_TEXT
 from nmtlab.plots import (
     View,
     attention_figure,

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from nmtlab.experiments.corpora import Brought
-from nmtlab.experiments.declaration import Row, Setup, System, Table
-from nmtlab.experiments.measures import DEV_BLEU
+from nmtlab.experiments.measures.quality import DEV_BLEU
+from nmtlab.experiments.tables.corpora import Brought
+from nmtlab.experiments.tables.declaration import Row, Setup, System, Table
 from nmtlab.recipe import Recipe
 
 SYSTEMS: Mapping[str, Mapping[str, Any]] = {"tied": {}, "fixnorm": {"model.norm": "layer"}}

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import nmtlab
-from nmtlab.analysis.norms import word_norms
+from nmtlab.analysis.lexical.norms import word_norms
 from nmtlab.baselines.translator import PhraseTranslator
 from nmtlab.errors import RunError
 from nmtlab.recipe import MachineSettings, named_recipe

@@ -6,17 +6,17 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from nmtlab.analysis.attention import attention
-from nmtlab.analysis.beams import sweep, varied
-from nmtlab.analysis.depth import g_by_depth, g_fits, g_slopes
-from nmtlab.analysis.dynamics import dev_curve
-from nmtlab.analysis.measure import measure
-from nmtlab.analysis.norms import norm_correlations, word_norms
-from nmtlab.analysis.signals import signals
+from nmtlab.analysis.access.measure import measure
+from nmtlab.analysis.attention.weights import attention
+from nmtlab.analysis.dynamics.curves import dev_curve
+from nmtlab.analysis.dynamics.depth import g_by_depth, g_fits, g_slopes
+from nmtlab.analysis.dynamics.signals import signals
+from nmtlab.analysis.lexical.norms import norm_correlations, word_norms
+from nmtlab.analysis.search.beams import sweep, varied
 from nmtlab.errors import NmtlabError, RunError
 from nmtlab.experiments import find_table, summary
-from nmtlab.experiments.stored import RESULTS, read_cells
-from nmtlab.experiments.trainability import Outcome, Point, read_map, with_outcome
+from nmtlab.experiments.results.stored import RESULTS, read_cells
+from nmtlab.experiments.running.trainability import Outcome, Point, read_map, with_outcome
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
 from nmtlab.views import (
@@ -189,7 +189,7 @@ def test_how_often_planned_lengths_are_right_is_of_the_seeds(tmp_path, monkeypat
 
 
 def test_a_map_of_trainability_with_its_shares(tmp_path, monkeypatch):
-    monkeypatch.setattr("nmtlab.experiments.trainability.RESULTS", tmp_path)
+    monkeypatch.setattr("nmtlab.experiments.running.trainability.RESULTS", tmp_path)
     monkeypatch.setenv("NMTLAB_DATA", str(tmp_path / "without a map"))
     with pytest.raises(NmtlabError, match="no map"):
         trainability_view()

@@ -7,8 +7,8 @@ Needs the runs of `nmtlab reproduce table-3.6 --scale small`.
 
 import numpy as np
 
-from nmtlab.analysis.unknown_words import reference_unknowns
-from nmtlab.analysis.word_pairs import word_pairs
+from nmtlab.analysis.lexical.unknown_words import reference_unknowns
+from nmtlab.analysis.lexical.word_pairs import word_pairs
 from nmtlab.runs.listing import open_run
 from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus

@@ -7,10 +7,10 @@ Needs the runs of `nmtlab reproduce length-planning --scale small`; writes `leng
 
 import pandas as pd
 
-from nmtlab.analysis.lengths import length_calibration, length_errors, planned_lengths
-from nmtlab.analysis.measure import measure
-from nmtlab.experiments.stored import RESULTS, read_cells
-from nmtlab.experiments.summary import interval
+from nmtlab.analysis.access.measure import measure
+from nmtlab.analysis.search.lengths import length_calibration, length_errors, planned_lengths
+from nmtlab.experiments.results.stored import RESULTS, read_cells
+from nmtlab.experiments.results.summary import interval
 from nmtlab.runs.listing import open_run
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.workspace import Workspace

@@ -7,8 +7,8 @@ Needs the runs of `nmtlab reproduce length-planning --scale small`; writes `leng
 
 import pandas as pd
 
-from nmtlab.analysis.dynamics import dev_curve
-from nmtlab.experiments.stored import RESULTS, read_cells
+from nmtlab.analysis.dynamics.curves import dev_curve
+from nmtlab.experiments.results.stored import RESULTS, read_cells
 from nmtlab.runs.listing import open_run
 from nmtlab.workspace import Workspace
 

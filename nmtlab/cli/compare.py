@@ -40,8 +40,8 @@ def compare(
     """
     from tqdm import tqdm
 
-    from nmtlab.analysis.scores import compare_texts
-    from nmtlab.analysis.translations import translations
+    from nmtlab.analysis.access.scores import compare_texts
+    from nmtlab.analysis.access.translations import translations
     from nmtlab.cli.tables import print_comparison
     from nmtlab.errors import CorpusError, NmtlabError
     from nmtlab.runs.listing import open_run

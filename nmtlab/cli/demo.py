@@ -63,8 +63,8 @@ def _run(workspace: "Workspace", name: str, threads: int | None) -> "Run":
 
 
 def _report(runs: "list[Run]", corpus: "ParallelCorpus") -> None:
-    from nmtlab.analysis.scores import compare_texts
-    from nmtlab.analysis.translations import translations
+    from nmtlab.analysis.access.scores import compare_texts
+    from nmtlab.analysis.access.translations import translations
     from nmtlab.cli.tables import print_comparison
 
     lines = {run.name: translations(run, corpus, "test") for run in runs}

@@ -34,8 +34,8 @@ def evaluate(
     BLEU is sacrebleu's, of detokenized text; tokenized BLEU is multi-bleu's, of Moses-tokenized text. Translations
     are kept with the run and read again where nothing has changed.
     """
-    from nmtlab.analysis.scores import run_perplexity, score_texts
-    from nmtlab.analysis.translations import translations
+    from nmtlab.analysis.access.scores import run_perplexity, score_texts
+    from nmtlab.analysis.access.translations import translations
     from nmtlab.errors import CorpusError, error_of_the_machine
     from nmtlab.runs.listing import open_run
     from nmtlab.workspace import Workspace

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 from tqdm.auto import tqdm
 
-from nmtlab.experiments.cells import Cell
-from nmtlab.experiments.estimate import seconds_left
-from nmtlab.experiments.events import Counted, GridEvent, Left, NoText, Opening, Told
+from nmtlab.experiments.running.cells import Cell
+from nmtlab.experiments.running.estimate import seconds_left
+from nmtlab.experiments.running.events import Counted, GridEvent, Left, NoText, Opening, Told
 from nmtlab.training.events import Preparing, Progress, Validated
 
 

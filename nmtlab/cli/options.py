@@ -58,7 +58,7 @@ def run_recipe(recipe: "Recipe", settings: list[str] | None, threads: int | None
 
 def say_overlap(run: "Run", corpus: "ParallelCorpus", split: str) -> None:
     """Say beside a score that the run has learned from some of the text, if it has."""
-    from nmtlab.analysis.checks import overlap
+    from nmtlab.analysis.access.checks import overlap
 
     if found := overlap(run, corpus, split):
         print(found)

@@ -59,7 +59,7 @@ def reproduce(
     says.
     """
     from nmtlab.experiments import cells_of, find_table, in_processes, on_ray, one_by_one, results, run_grid, summary
-    from nmtlab.experiments.comparisons import comparisons
+    from nmtlab.experiments.results.comparisons import comparisons
     from nmtlab.workspace import Workspace
 
     workspace = Workspace.find()
@@ -153,8 +153,8 @@ def _print_table(table: "Table", scale: "Scale", lines: "pd.DataFrame", left_out
 
 
 def _print_verdicts(table: "Table", lines: "pd.DataFrame") -> None:
-    from nmtlab.experiments.measures import USABLE_BLEU
-    from nmtlab.experiments.summary import SIGNIFICANT
+    from nmtlab.experiments.measures.quality import USABLE_BLEU
+    from nmtlab.experiments.results.summary import SIGNIFICANT
 
     if not table.baseline:
         return
@@ -200,7 +200,7 @@ def _published_difference(line: object) -> str:
 
 
 def _difference(line: object) -> str:
-    from nmtlab.experiments.summary import SIGNIFICANT
+    from nmtlab.experiments.results.summary import SIGNIFICANT
 
     if line.difference != line.difference:
         return ""
@@ -230,9 +230,9 @@ def _save(
     import pandas as pd
 
     from nmtlab.experiments import summary
-    from nmtlab.experiments.comparisons import read_comparisons
-    from nmtlab.experiments.results import with_kept
-    from nmtlab.experiments.stored import read_cells
+    from nmtlab.experiments.results.collected import with_kept
+    from nmtlab.experiments.results.comparisons import read_comparisons
+    from nmtlab.experiments.results.stored import read_cells
     from nmtlab.files import write_text
 
     cells, text, bootstrap = (

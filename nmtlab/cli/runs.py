@@ -69,7 +69,7 @@ def show(name: Annotated[str, typer.Argument(help="Name of a run.")]) -> None:
 
 def _last_terms(run: "Run") -> str:
     """Return the loss with what each of its terms adds to it: `2.31 = 1.80 cross entropy + 0.51 label smoothing`."""
-    from nmtlab.analysis.dynamics import loss_curve
+    from nmtlab.analysis.dynamics.curves import loss_curve
 
     losses = loss_curve(run)
     last = losses[losses["step"] == losses["step"].max()].set_index("term")["value"]
@@ -160,8 +160,8 @@ def _dev_sentences(
     run: "Run", workspace: "Workspace", number: int, licence: str, threads: int | None, folder: Path
 ) -> "ParallelCorpus":
     """Write a run's first dev sentences to a folder, let the run translate them, and an aligner link their words."""
-    from nmtlab.analysis.reference_links import reference_links
-    from nmtlab.analysis.translations import translations
+    from nmtlab.analysis.access.translations import translations
+    from nmtlab.analysis.lexical.reference_links import reference_links
     from nmtlab.runs.pack import dev_sentences
     from nmtlab.text.files import write_lines
     from nmtlab.text.links import aligned_path, has_gold_links, link_line

@@ -52,10 +52,10 @@ def search_errors(
     import pandas as pd
     from tqdm import tqdm
 
-    from nmtlab.analysis.beams import described, missed_by_beams
-    from nmtlab.analysis.measure import measure, measure_by_sentence
-    from nmtlab.analysis.search_errors import by_reference_length, error_rates
-    from nmtlab.analysis.search_errors import search_errors as errors
+    from nmtlab.analysis.access.measure import measure, measure_by_sentence
+    from nmtlab.analysis.search.beams import described, missed_by_beams
+    from nmtlab.analysis.search.search_errors import by_reference_length, error_rates
+    from nmtlab.analysis.search.search_errors import search_errors as errors
     from nmtlab.cli.options import numbers
     from nmtlab.cli.tables import print_table
 
@@ -131,8 +131,8 @@ def beam_sweep(
     """
     from tqdm import tqdm
 
-    from nmtlab.analysis.beams import described, sweep, varied
-    from nmtlab.analysis.checks import plans_length
+    from nmtlab.analysis.access.checks import plans_length
+    from nmtlab.analysis.search.beams import described, sweep, varied
     from nmtlab.cli.tables import print_table
     from nmtlab.errors import NmtlabError
 
@@ -178,9 +178,9 @@ def length_errors(
 
     What was found is kept with the run.
     """
-    from nmtlab.analysis.lengths import length_calibration, planned_lengths
-    from nmtlab.analysis.lengths import length_errors as errors
-    from nmtlab.analysis.measure import measure
+    from nmtlab.analysis.access.measure import measure
+    from nmtlab.analysis.search.lengths import length_calibration, planned_lengths
+    from nmtlab.analysis.search.lengths import length_errors as errors
     from nmtlab.cli.tables import print_table
 
     opened, text, _, _ = _asked(run, corpus, source, target, None, None, None, None)
@@ -231,7 +231,7 @@ def _asked(
     score: str | None,
 ) -> "tuple[Run, ParallelCorpus, SearchSettings, MachineSettings]":  # fmt: skip
     """Return the run, the text, the way of searching and the machine that are asked for."""
-    from nmtlab.analysis.checks import plans_length
+    from nmtlab.analysis.access.checks import plans_length
     from nmtlab.errors import NmtlabError
     from nmtlab.runs.listing import open_run
     from nmtlab.workspace import Workspace

@@ -40,8 +40,8 @@ def trainability(
     from tqdm import tqdm
 
     from nmtlab.device import choose_device
-    from nmtlab.experiments.trainability import MAP, left_to_train, points, read_map, with_outcome
-    from nmtlab.experiments.trainability import trainability as outcomes
+    from nmtlab.experiments.running.trainability import MAP, left_to_train, points, read_map, with_outcome
+    from nmtlab.experiments.running.trainability import trainability as outcomes
     from nmtlab.files import writing
     from nmtlab.recipe import find_recipe
     from nmtlab.runs.environment import environment, made_by

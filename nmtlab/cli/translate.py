@@ -126,7 +126,7 @@ def _check(
     run: "Run", ways: "Mapping[str, object]", n_best: int, changes: list[str], drawing: "Mapping[str, float | None]"
 ) -> None:
     """Refuse ways of searching that exclude each other, or that a run has not, and numbers out of range."""
-    from nmtlab.analysis.checks import plans_length
+    from nmtlab.analysis.access.checks import plans_length
     from nmtlab.errors import NmtlabError, RunError
 
     asked = [option for option, value in ways.items() if value]

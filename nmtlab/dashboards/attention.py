@@ -5,11 +5,11 @@ from collections.abc import Collection, Iterator, Mapping
 import ipywidgets as widgets
 import pandas as pd
 
-from nmtlab.analysis.attention import attention_of, peak_shifts, shift_summary
-from nmtlab.analysis.lexical_choice import lexical_choice
-from nmtlab.analysis.measure import answers
-from nmtlab.analysis.reference_links import kept_links
-from nmtlab.analysis.word_pairs import forced_attention, pair_of_words, piece_links
+from nmtlab.analysis.access.measure import answers
+from nmtlab.analysis.attention.weights import attention_of, peak_shifts, shift_summary
+from nmtlab.analysis.lexical.lexical_choice import lexical_choice
+from nmtlab.analysis.lexical.reference_links import kept_links
+from nmtlab.analysis.lexical.word_pairs import forced_attention, pair_of_words, piece_links
 from nmtlab.dashboards.about import ATTENTION
 from nmtlab.dashboards.chart import Chart
 from nmtlab.dashboards.columns import columns, row

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 import ipywidgets as widgets
 import pandas as pd
 
-from nmtlab.analysis.bent import decode_again
+from nmtlab.analysis.attention.bent import decode_again
 from nmtlab.dashboards.columns import row
 from nmtlab.dashboards.page import Note, heading
 from nmtlab.translation import Translator

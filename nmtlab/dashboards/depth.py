@@ -6,9 +6,9 @@ from nmtlab.dashboards.page import Note, Page
 from nmtlab.dashboards.runs import RunChooser
 from nmtlab.dashboards.systems import has_g
 from nmtlab.dashboards.table import Table
-from nmtlab.experiments.claims import CLAIMS
-from nmtlab.experiments.judged import measured_claims
-from nmtlab.experiments.measures import G_SLOPES
+from nmtlab.experiments.claims.declared import CLAIMS
+from nmtlab.experiments.claims.verdicts import measured_claims
+from nmtlab.experiments.measures.quality import G_SLOPES
 from nmtlab.views import depth_view, slopes_view
 from nmtlab.workspace import Workspace
 

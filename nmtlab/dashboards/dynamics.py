@@ -3,8 +3,8 @@
 import ipywidgets as widgets
 import pandas as pd
 
-from nmtlab.analysis.convergence import FLOOR, convergence
-from nmtlab.analysis.dynamics import gradient_quantiles
+from nmtlab.analysis.dynamics.convergence import FLOOR, convergence
+from nmtlab.analysis.dynamics.curves import gradient_quantiles
 from nmtlab.dashboards.about import DYNAMICS
 from nmtlab.dashboards.chart import Chart
 from nmtlab.dashboards.columns import columns, row

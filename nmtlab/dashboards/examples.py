@@ -1,6 +1,6 @@
 """A sentence to begin with, where nobody has chosen one."""
 
-from nmtlab.analysis.sentences import texts
+from nmtlab.analysis.access.sentences import texts
 from nmtlab.runs.run import Run
 from nmtlab.workspace import Workspace
 

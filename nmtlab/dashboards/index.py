@@ -10,9 +10,9 @@ from nmtlab.dashboards.links import link_to_line, links_to
 from nmtlab.dashboards.page import Note, Page, heading, html
 from nmtlab.dashboards.runs import RunChooser
 from nmtlab.dashboards.table import Table
-from nmtlab.experiments.claims import CLAIMS
-from nmtlab.experiments.judged import measured_claims, not_measured, overall
-from nmtlab.experiments.summary import rounded
+from nmtlab.experiments.claims.declared import CLAIMS
+from nmtlab.experiments.claims.verdicts import measured_claims, not_measured, overall
+from nmtlab.experiments.results.summary import rounded
 from nmtlab.runs.listing import open_run
 from nmtlab.workspace import Workspace
 

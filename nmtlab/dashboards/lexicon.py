@@ -3,9 +3,9 @@
 import ipywidgets as widgets
 import pandas as pd
 
-from nmtlab.analysis.gold import has_gold
-from nmtlab.analysis.lexicon import gold_translations, precision, system_translations, table_translations
-from nmtlab.analysis.sentences import sentences, texts
+from nmtlab.analysis.access.sentences import sentences, texts
+from nmtlab.analysis.lexical.gold import has_gold
+from nmtlab.analysis.lexical.lexicon import gold_translations, precision, system_translations, table_translations
 from nmtlab.dashboards.about import LEXICON
 from nmtlab.dashboards.chart import Chart
 from nmtlab.dashboards.columns import columns

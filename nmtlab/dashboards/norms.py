@@ -6,10 +6,10 @@ from typing import Any
 import ipywidgets as widgets
 import pandas as pd
 
-from nmtlab.analysis.choices import choices_in_batches, deciding_terms
-from nmtlab.analysis.logits import decompose, term_values, with_radius
-from nmtlab.analysis.neighbours import neighbours
-from nmtlab.analysis.sentences import Text
+from nmtlab.analysis.access.sentences import Text
+from nmtlab.analysis.lexical.choices import choices_in_batches, deciding_terms
+from nmtlab.analysis.lexical.logits import decompose, term_values, with_radius
+from nmtlab.analysis.lexical.neighbours import neighbours
 from nmtlab.dashboards.about import NORMS
 from nmtlab.dashboards.chart import Chart
 from nmtlab.dashboards.columns import columns, row

@@ -6,12 +6,12 @@ from itertools import islice
 import ipywidgets as widgets
 import pandas as pd
 
-from nmtlab.analysis.beams import described, stored_sweeps, text_of, way_of
-from nmtlab.analysis.checks import plans_length
-from nmtlab.analysis.lengths import length_calibration, length_errors, length_plan, planned_lengths
-from nmtlab.analysis.measure import answers
-from nmtlab.analysis.search_errors import error_rates, search_errors
-from nmtlab.analysis.search_tree import (
+from nmtlab.analysis.access.checks import plans_length
+from nmtlab.analysis.access.measure import answers
+from nmtlab.analysis.search.beams import described, stored_sweeps, text_of, way_of
+from nmtlab.analysis.search.lengths import length_calibration, length_errors, length_plan, planned_lengths
+from nmtlab.analysis.search.search_errors import error_rates, search_errors
+from nmtlab.analysis.search.search_tree import (
     best_so_far,
     ended_hypotheses,
     first_rank_of_nothing,

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import ipywidgets as widgets
 
-from nmtlab.analysis.sentences import Text, sentences, texts
+from nmtlab.analysis.access.sentences import Text, sentences, texts
 from nmtlab.dashboards.columns import row
 from nmtlab.dashboards.examples import example
 from nmtlab.dashboards.systems import of_one_pair

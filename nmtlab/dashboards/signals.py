@@ -5,9 +5,9 @@ from contextlib import AbstractContextManager
 
 import ipywidgets as widgets
 
-from nmtlab.analysis.measure import measure
-from nmtlab.analysis.sentences import Text, texts
-from nmtlab.analysis.signals import measured_updates, signals, stored_signals
+from nmtlab.analysis.access.measure import measure
+from nmtlab.analysis.access.sentences import Text, texts
+from nmtlab.analysis.dynamics.signals import measured_updates, signals, stored_signals
 from nmtlab.dashboards.chart import Chart
 from nmtlab.dashboards.page import Note
 from nmtlab.dashboards.work import Work

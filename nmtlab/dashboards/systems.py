@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
-from nmtlab.analysis.beams import outcome
-from nmtlab.analysis.lengths import planned_lengths
-from nmtlab.analysis.measure import answers
-from nmtlab.analysis.opened import opened
-from nmtlab.analysis.search_errors import search_errors
+from nmtlab.analysis.access.measure import answers
+from nmtlab.analysis.access.opened import opened
+from nmtlab.analysis.search.beams import outcome
+from nmtlab.analysis.search.lengths import planned_lengths
+from nmtlab.analysis.search.search_errors import search_errors
 from nmtlab.runs.run import Run
 from nmtlab.translation import Translator
 

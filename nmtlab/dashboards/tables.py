@@ -14,11 +14,11 @@ from nmtlab.dashboards.page import Note, Page, heading
 from nmtlab.dashboards.table import Table
 from nmtlab.dashboards.trainings import Trainings
 from nmtlab.experiments import published, summary, with_published
-from nmtlab.experiments.claims import CLAIMS
-from nmtlab.experiments.judged import measured_claims, overall
-from nmtlab.experiments.measures import Measure
-from nmtlab.experiments.stored import RESULTS, Stored, read_cells, stored_tables
-from nmtlab.experiments.summary import rounded
+from nmtlab.experiments.claims.declared import CLAIMS
+from nmtlab.experiments.claims.verdicts import measured_claims, overall
+from nmtlab.experiments.measures.quality import Measure
+from nmtlab.experiments.results.stored import RESULTS, Stored, read_cells, stored_tables
+from nmtlab.experiments.results.summary import rounded
 from nmtlab.plots import table_figure
 from nmtlab.workspace import Workspace
 

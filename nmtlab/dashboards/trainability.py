@@ -7,7 +7,7 @@ from nmtlab.dashboards.chart import Chart
 from nmtlab.dashboards.columns import row
 from nmtlab.dashboards.page import Note
 from nmtlab.errors import NmtlabError
-from nmtlab.experiments.trainability import COLUMNS, map_path, read_map
+from nmtlab.experiments.running.trainability import COLUMNS, map_path, read_map
 from nmtlab.plots import trainability_figure
 from nmtlab.workspace import Workspace
 

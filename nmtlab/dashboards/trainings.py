@@ -3,12 +3,12 @@
 import ipywidgets as widgets
 import pandas as pd
 
-from nmtlab.analysis.sentences import sentences, texts
-from nmtlab.analysis.translations import stored_translations
+from nmtlab.analysis.access.sentences import sentences, texts
+from nmtlab.analysis.access.translations import stored_translations
 from nmtlab.dashboards.links import links_to
 from nmtlab.dashboards.page import Note, html
 from nmtlab.dashboards.table import Table
-from nmtlab.experiments.summary import rounded
+from nmtlab.experiments.results.summary import rounded
 from nmtlab.runs.listing import list_runs
 from nmtlab.runs.run import Run
 from nmtlab.workspace import Workspace

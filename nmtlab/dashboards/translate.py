@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import ipywidgets as widgets
 import pandas as pd
 
-from nmtlab.analysis.attention import attention_of
-from nmtlab.analysis.tokens import token_probabilities
+from nmtlab.analysis.attention.weights import attention_of
+from nmtlab.analysis.lexical.tokens import token_probabilities
 from nmtlab.dashboards.about import TRANSLATE
 from nmtlab.dashboards.bend import Bend
 from nmtlab.dashboards.chart import Chart

@@ -5,16 +5,16 @@ run_grid(cells_of(table, "small"), workspace)
 print(summary(results(table, "small", workspace), table))
 """
 
-from nmtlab.experiments.cells import Cell, cells_of, run_cell
-from nmtlab.experiments.declaration import SCALES, Row, Scale, Setup, System, Table
-from nmtlab.experiments.engines import Engine, in_processes, one_by_one
-from nmtlab.experiments.estimate import plan_grid
-from nmtlab.experiments.grid import run_grid
-from nmtlab.experiments.published import published
-from nmtlab.experiments.ray_engine import on_ray
-from nmtlab.experiments.results import results
-from nmtlab.experiments.summary import summary, with_published
-from nmtlab.experiments.tables import TABLES, find_table
+from nmtlab.experiments.results.collected import results
+from nmtlab.experiments.results.published import published
+from nmtlab.experiments.results.summary import summary, with_published
+from nmtlab.experiments.running.cells import Cell, cells_of, run_cell
+from nmtlab.experiments.running.engines import Engine, in_processes, one_by_one
+from nmtlab.experiments.running.estimate import plan_grid
+from nmtlab.experiments.running.grid import run_grid
+from nmtlab.experiments.running.ray_engine import on_ray
+from nmtlab.experiments.tables.declaration import SCALES, Row, Scale, Setup, System, Table
+from nmtlab.experiments.tables.listing import TABLES, find_table
 
 __all__ = [
     "SCALES",

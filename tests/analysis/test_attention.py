@@ -7,7 +7,7 @@ import torch
 from learned import learned_run
 from pointing_model import PointingModel
 
-from nmtlab.analysis.attention import (
+from nmtlab.analysis.attention.weights import (
     attention,
     attention_error,
     attention_shift,
@@ -16,7 +16,7 @@ from nmtlab.analysis.attention import (
     shift_summary,
     with_frequency,
 )
-from nmtlab.analysis.word_pairs import (
+from nmtlab.analysis.lexical.word_pairs import (
     WordPair,
     forced_attention,
     pair_of_words,

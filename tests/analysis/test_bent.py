@@ -5,7 +5,7 @@ import pytest
 import torch
 from learned import learned_run
 
-from nmtlab.analysis.bent import _moved, decode_again
+from nmtlab.analysis.attention.bent import _moved, decode_again
 from nmtlab.errors import NmtlabError
 from nmtlab.search.forced import force
 from nmtlab.systems import open_system

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 from hand_made_model import SOURCE, SYSTEMS, TARGET, immunologists, immunologists_with_lexicon, random_system
 
-from nmtlab.analysis.choices import deciding_terms, rare_choices
-from nmtlab.analysis.logits import decompose
+from nmtlab.analysis.lexical.choices import deciding_terms, rare_choices
+from nmtlab.analysis.lexical.logits import decompose
 from nmtlab.errors import CorpusError
 from nmtlab.text.corpus import ParallelCorpus
 

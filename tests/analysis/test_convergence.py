@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from nmtlab.analysis.convergence import convergence
+from nmtlab.analysis.dynamics.convergence import convergence
 from nmtlab.runs.run import Run
 
 

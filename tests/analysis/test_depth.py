@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 from learned import learned_run
 
-from nmtlab.analysis.depth import GROUPS, g_by_depth, g_fits, g_slopes, g_trends
+from nmtlab.analysis.dynamics.depth import GROUPS, g_by_depth, g_fits, g_slopes, g_trends
 from nmtlab.errors import RunError
 
 

@@ -6,7 +6,7 @@ import shutil
 import pandas as pd
 import pytest
 
-from nmtlab.analysis.dynamics import dev_curve, gradient_curve, gradient_quantiles, spike_counts
+from nmtlab.analysis.dynamics.curves import dev_curve, gradient_curve, gradient_quantiles, spike_counts
 from nmtlab.runs.run import Run
 
 

@@ -5,15 +5,15 @@ import pandas as pd
 import pytest
 import torch
 
-from nmtlab.analysis.beams import described, outcome
-from nmtlab.analysis.lengths import (
+from nmtlab.analysis.search.beams import described, outcome
+from nmtlab.analysis.search.lengths import (
     length_calibration,
     length_errors,
     length_plan,
     planned_lengths,
     told_lengths,
 )
-from nmtlab.analysis.search_errors import search_errors
+from nmtlab.analysis.search.search_errors import search_errors
 from nmtlab.errors import RunError
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run

@@ -2,13 +2,13 @@
 
 import pytest
 
-from nmtlab.analysis.attention import attention_error, attention_shift
-from nmtlab.analysis.choices import rare_choices
-from nmtlab.analysis.lexical_choice import lexical_choice
-from nmtlab.analysis.measure import measure
-from nmtlab.analysis.norms import norm_correlations, word_norms
-from nmtlab.analysis.translations import translations
-from nmtlab.analysis.unknown_words import reference_unknowns
+from nmtlab.analysis.access.measure import measure
+from nmtlab.analysis.access.translations import translations
+from nmtlab.analysis.attention.weights import attention_error, attention_shift
+from nmtlab.analysis.lexical.choices import rare_choices
+from nmtlab.analysis.lexical.lexical_choice import lexical_choice
+from nmtlab.analysis.lexical.norms import norm_correlations, word_norms
+from nmtlab.analysis.lexical.unknown_words import reference_unknowns
 from nmtlab.errors import NmtlabError
 from nmtlab.recipe import find_recipe
 from nmtlab.runs.run import Run

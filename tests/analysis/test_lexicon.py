@@ -15,7 +15,13 @@ from hand_made_model import (
 )
 
 from nmtlab.alignment.table import LexicalTable
-from nmtlab.analysis.lexicon import agreement, gold_translations, precision, system_translations, table_translations
+from nmtlab.analysis.lexical.lexicon import (
+    agreement,
+    gold_translations,
+    precision,
+    system_translations,
+    table_translations,
+)
 from nmtlab.errors import CorpusError, NmtlabError
 from nmtlab.text.corpus import ParallelCorpus
 

@@ -12,7 +12,7 @@ from hand_made_model import (
     translator,
 )
 
-from nmtlab.analysis.logits import decompose, term_values, with_radius
+from nmtlab.analysis.lexical.logits import decompose, term_values, with_radius
 from nmtlab.errors import NmtlabError
 from nmtlab.models.interface import on_device
 from nmtlab.text.batch import batch_of

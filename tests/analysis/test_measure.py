@@ -17,13 +17,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import nmtlab
-from nmtlab.analysis.beams import missed_by_beams, outcome
-from nmtlab.analysis.lengths import planned_lengths
-from nmtlab.analysis.lexical_choice import lexical_choice
-from nmtlab.analysis.measure import answers, measure, measure_by_sentence, versioned
-from nmtlab.analysis.norms import word_norms
-from nmtlab.analysis.search_errors import search_errors
-from nmtlab.analysis.signals import signals
+from nmtlab.analysis.access.measure import answers, measure, measure_by_sentence, versioned
+from nmtlab.analysis.dynamics.signals import signals
+from nmtlab.analysis.lexical.lexical_choice import lexical_choice
+from nmtlab.analysis.lexical.norms import word_norms
+from nmtlab.analysis.search.beams import missed_by_beams, outcome
+from nmtlab.analysis.search.lengths import planned_lengths
+from nmtlab.analysis.search.search_errors import search_errors
 from nmtlab.errors import RunError
 from nmtlab.recipe import MachineSettings, SearchSettings
 from nmtlab.runs.log import read_log
@@ -391,7 +391,7 @@ def test_a_long_answer_that_was_interrupted_goes_on_with_the_next_sentence(run, 
 SQUARES = """
 import os, signal
 
-from nmtlab.analysis.measure import versioned
+from nmtlab.analysis.access.measure import versioned
 
 @versioned(1)
 def squares(run, start):
@@ -406,7 +406,7 @@ PROGRAM = """
 import sys
 from pathlib import Path
 from squares_of_numbers import squares
-from nmtlab.analysis.measure import measure_by_sentence
+from nmtlab.analysis.access.measure import measure_by_sentence
 from nmtlab.runs.run import Run
 
 measure_by_sentence(Run(Path(sys.argv[1])), squares)

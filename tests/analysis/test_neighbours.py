@@ -6,7 +6,7 @@ import torch
 from hand_made_model import SYSTEMS, HandMadeModel, Vectors, along_the_first_axis, hand_made_pipeline, random_system
 from hand_made_model import translator as translator_of
 
-from nmtlab.analysis.neighbours import neighbours
+from nmtlab.analysis.lexical.neighbours import neighbours
 from nmtlab.errors import NmtlabError
 
 COUNTS = {"Chan": 40, "Fauci": 8, "Jenner": 20}

@@ -18,7 +18,7 @@ from hand_made_model import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nmtlab.analysis.norms import norm_bins, norm_correlations, spearman, word_norms
+from nmtlab.analysis.lexical.norms import norm_bins, norm_correlations, spearman, word_norms
 from nmtlab.errors import RunError
 from nmtlab.models.build import build_model
 from nmtlab.recipe import RnnSettings, find_recipe

@@ -3,7 +3,7 @@
 import pytest
 from hand_made_model import hand_made_pipeline, immunologists
 
-from nmtlab.analysis.opened import forced_states, opened, type_of
+from nmtlab.analysis.access.opened import forced_states, opened, type_of
 from nmtlab.errors import NmtlabError, RunError
 from nmtlab.runs.run import Run
 from nmtlab.text.pipeline import Side

@@ -5,7 +5,7 @@ import math
 import pytest
 from hand_made_model import hand_made_pipeline
 
-from nmtlab.analysis.radius import radius_table
+from nmtlab.analysis.lexical.radius import radius_table
 from nmtlab.errors import RunError
 from nmtlab.recipe import Recipe
 from nmtlab.runs.run import Run

@@ -7,8 +7,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from nmtlab.analysis.rare_words import confusions, name_accuracy, name_translations, training_counts, word_accuracy
-from nmtlab.analysis.translations import translations
+from nmtlab.analysis.access.translations import translations
+from nmtlab.analysis.lexical.rare_words import (
+    confusions,
+    name_accuracy,
+    name_translations,
+    training_counts,
+    word_accuracy,
+)
 from nmtlab.errors import CorpusError
 from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus

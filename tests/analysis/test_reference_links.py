@@ -3,8 +3,8 @@
 import pytest
 from learned import learned_run
 
-from nmtlab.analysis.reference_links import kept_links, reference_links
-from nmtlab.analysis.word_pairs import word_pairs
+from nmtlab.analysis.lexical.reference_links import kept_links, reference_links
+from nmtlab.analysis.lexical.word_pairs import word_pairs
 from nmtlab.errors import CorpusError
 from nmtlab.evaluation.alignment_error import alignment_error
 from nmtlab.text.corpus import ParallelCorpus

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 import torch
 
-from nmtlab.analysis.reference_losses import loss_of_rests, losses_by_rest, losses_by_seen, reference_losses
+from nmtlab.analysis.search.reference_losses import loss_of_rests, losses_by_rest, losses_by_seen, reference_losses
 from nmtlab.errors import CorpusError, RunError
 from nmtlab.runs.run import Run
 from nmtlab.search.forced import force

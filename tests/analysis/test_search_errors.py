@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 import torch
 
-from nmtlab.analysis.beams import decoded, missed_by_beams, outcome, stored_sweeps, sweep, varied
-from nmtlab.analysis.measure import answers, measure, measure_by_sentence
-from nmtlab.analysis.search_errors import by_reference_length, error_rates, search_errors
+from nmtlab.analysis.access.measure import answers, measure, measure_by_sentence
+from nmtlab.analysis.search.beams import decoded, missed_by_beams, outcome, stored_sweeps, sweep, varied
+from nmtlab.analysis.search.search_errors import by_reference_length, error_rates, search_errors
 from nmtlab.errors import RunError
 from nmtlab.evaluation import bleu_metric, default_tokenizer
 from nmtlab.recipe import SearchSettings

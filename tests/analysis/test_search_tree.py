@@ -5,8 +5,8 @@ import pytest
 import torch
 from learned import learned_run
 
-from nmtlab.analysis.lengths import length_plan
-from nmtlab.analysis.search_tree import best_of_all, ended_hypotheses, first_rank_of_nothing, ranked, search_tree
+from nmtlab.analysis.search.lengths import length_plan
+from nmtlab.analysis.search.search_tree import best_of_all, ended_hypotheses, first_rank_of_nothing, ranked, search_tree
 from nmtlab.recipe import SearchSettings
 from nmtlab.search.beam import beam_search
 from nmtlab.search.forced import force

@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 from sacrebleu import sentence_chrf
 
-from nmtlab.analysis.sentences import Text, sentences, texts
-from nmtlab.analysis.translations import translations
+from nmtlab.analysis.access.sentences import Text, sentences, texts
+from nmtlab.analysis.access.translations import translations
 from nmtlab.errors import CorpusError
 from nmtlab.runs.pack import dev_sentences, pack
 from nmtlab.runs.run import Run

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from nmtlab.analysis.signals import signals
+from nmtlab.analysis.dynamics.signals import signals
 from nmtlab.errors import CorpusError, RunError
 from nmtlab.models.interface import on_device
 from nmtlab.runs.run import Run

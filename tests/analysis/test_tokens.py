@@ -5,8 +5,8 @@ import pytest
 import torch
 from hand_made_model import SYSTEMS, immunologists, random_system
 
-from nmtlab.analysis.logits import decompose
-from nmtlab.analysis.tokens import token_probabilities
+from nmtlab.analysis.lexical.logits import decompose
+from nmtlab.analysis.lexical.tokens import token_probabilities
 from nmtlab.models.interface import on_device
 from nmtlab.systems import open_system
 from nmtlab.text.batch import batch_of

@@ -5,14 +5,14 @@ import pandas as pd
 import pytest
 from learned import learned_run
 
-from nmtlab.analysis.unknown_words import (
+from nmtlab.analysis.lexical.unknown_words import (
     generated_unknowns,
     in_reference,
     in_translation,
     reference_unknowns,
     unknown_summary,
 )
-from nmtlab.analysis.word_pairs import WordPair, forced_attention, word_pairs
+from nmtlab.analysis.lexical.word_pairs import WordPair, forced_attention, word_pairs
 from nmtlab.errors import CorpusError, RunError
 from nmtlab.runs.run import Run
 from nmtlab.systems import open_system

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from nmtlab.analysis.measure import measure
-from nmtlab.analysis.norms import word_norms
-from nmtlab.analysis.translations import translations
+from nmtlab.analysis.access.measure import measure
+from nmtlab.analysis.access.translations import translations
+from nmtlab.analysis.lexical.norms import word_norms
 from nmtlab.runs.run import Run
 from nmtlab.text.pipeline import Pipeline
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from nmtlab.analysis.bent import decode_again
+from nmtlab.analysis.attention.bent import decode_again
 from nmtlab.dashboards.systems import system_of
 from nmtlab.dashboards.translate import TranslatePage
 from nmtlab.runs.listing import open_run

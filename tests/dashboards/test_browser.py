@@ -7,22 +7,22 @@ import pandas as pd
 import pytest
 from dashboards.shown import Shown, eventually, near
 
-from nmtlab.analysis.attention import attention_of
-from nmtlab.analysis.depth import g_by_depth
-from nmtlab.analysis.dynamics import dev_curve
-from nmtlab.analysis.lexicon import system_translations, table_translations
-from nmtlab.analysis.logits import decompose, with_radius
-from nmtlab.analysis.neighbours import neighbours
-from nmtlab.analysis.norms import word_norms
-from nmtlab.analysis.search_tree import best_of_all, ended_hypotheses, ranked, search_tree
-from nmtlab.analysis.sentences import sentences, texts
-from nmtlab.analysis.tokens import token_probabilities
+from nmtlab.analysis.access.sentences import sentences, texts
+from nmtlab.analysis.attention.weights import attention_of
+from nmtlab.analysis.dynamics.curves import dev_curve
+from nmtlab.analysis.dynamics.depth import g_by_depth
+from nmtlab.analysis.lexical.lexicon import system_translations, table_translations
+from nmtlab.analysis.lexical.logits import decompose, with_radius
+from nmtlab.analysis.lexical.neighbours import neighbours
+from nmtlab.analysis.lexical.norms import word_norms
+from nmtlab.analysis.lexical.tokens import token_probabilities
+from nmtlab.analysis.search.search_tree import best_of_all, ended_hypotheses, ranked, search_tree
 from nmtlab.dashboards.about import PAGES
 from nmtlab.experiments import find_table, summary
-from nmtlab.experiments.judged import measured_claims, overall
-from nmtlab.experiments.stored import RESULTS, read_cells
-from nmtlab.experiments.summary import rounded
-from nmtlab.experiments.trainability import MAP, read_map
+from nmtlab.experiments.claims.verdicts import measured_claims, overall
+from nmtlab.experiments.results.stored import RESULTS, read_cells
+from nmtlab.experiments.results.summary import rounded
+from nmtlab.experiments.running.trainability import MAP, read_map
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.listing import open_run
 from nmtlab.runs.run import Run

@@ -9,9 +9,9 @@ import pytest
 from dashboards.hostile import BROKEN, HOSTILE, LONG, TINY
 from dashboards.shown import Shown, eventually, near
 
-from nmtlab.analysis.attention import attention_of
-from nmtlab.analysis.choices import rare_choices
-from nmtlab.analysis.dynamics import dev_curve
+from nmtlab.analysis.attention.weights import attention_of
+from nmtlab.analysis.dynamics.curves import dev_curve
+from nmtlab.analysis.lexical.choices import rare_choices
 from nmtlab.jobs import Job
 from nmtlab.runs.listing import open_run
 from nmtlab.systems import open_system

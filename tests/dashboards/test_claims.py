@@ -14,8 +14,8 @@ from nmtlab.dashboards.about import PAGES
 from nmtlab.dashboards.index import index_page
 from nmtlab.dashboards.links import links_to
 from nmtlab.dashboards.page import Page
-from nmtlab.experiments.claims import CLAIMS
-from nmtlab.experiments.judged import measured_claims
+from nmtlab.experiments.claims.declared import CLAIMS
+from nmtlab.experiments.claims.verdicts import measured_claims
 from nmtlab.runs.listing import open_run
 from nmtlab.workspace import Workspace
 

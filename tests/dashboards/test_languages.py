@@ -3,8 +3,8 @@
 import pytest
 from dashboards.conftest import workspace_of
 
-from nmtlab.analysis.attention import attention_of
-from nmtlab.analysis.choices import rare_choices
+from nmtlab.analysis.attention.weights import attention_of
+from nmtlab.analysis.lexical.choices import rare_choices
 from nmtlab.dashboards.attention import AttentionPage
 from nmtlab.dashboards.norms import NormsPage
 from nmtlab.dashboards.search import SearchPage

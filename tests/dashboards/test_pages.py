@@ -13,7 +13,7 @@ from nmtlab.dashboards.about import INDEX, PAGES
 from nmtlab.dashboards.chart import Chart
 from nmtlab.dashboards.page import Note, Page
 from nmtlab.dashboards.table import Table
-from nmtlab.experiments.judged import measured_claims
+from nmtlab.experiments.claims.verdicts import measured_claims
 from nmtlab.jobs import Job
 from nmtlab.runs.run import Run
 from nmtlab.text.pipeline import Pipeline

@@ -8,11 +8,11 @@ import pandas as pd
 import pytest
 import torch
 
-from nmtlab.analysis.beams import stored_sweeps, sweep, varied
-from nmtlab.analysis.lengths import length_calibration, length_errors, length_plan, planned_lengths
-from nmtlab.analysis.measure import measure, measure_by_sentence
-from nmtlab.analysis.search_errors import search_errors
-from nmtlab.analysis.search_tree import LOG_PROB, ended_hypotheses, first_rank_of_nothing, search_tree
+from nmtlab.analysis.access.measure import measure, measure_by_sentence
+from nmtlab.analysis.search.beams import stored_sweeps, sweep, varied
+from nmtlab.analysis.search.lengths import length_calibration, length_errors, length_plan, planned_lengths
+from nmtlab.analysis.search.search_errors import search_errors
+from nmtlab.analysis.search.search_tree import LOG_PROB, ended_hypotheses, first_rank_of_nothing, search_tree
 from nmtlab.dashboards.search import SearchPage
 from nmtlab.dashboards.systems import system_of
 from nmtlab.recipe import SearchSettings

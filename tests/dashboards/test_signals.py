@@ -9,8 +9,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from nmtlab.analysis.measure import answers, measure
-from nmtlab.analysis.signals import signals
+from nmtlab.analysis.access.measure import answers, measure
+from nmtlab.analysis.dynamics.signals import signals
 from nmtlab.dashboards.dynamics import dynamics_page
 from nmtlab.dashboards.signals import Signals
 from nmtlab.runs.listing import open_run

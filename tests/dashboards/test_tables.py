@@ -7,8 +7,8 @@ import pytest
 
 from nmtlab.dashboards.tables import TablesPage
 from nmtlab.experiments import find_table, summary
-from nmtlab.experiments.claims import CLAIMS
-from nmtlab.experiments.stored import RESULTS, read_cells
+from nmtlab.experiments.claims.declared import CLAIMS
+from nmtlab.experiments.results.stored import RESULTS, read_cells
 from nmtlab.workspace import Workspace
 
 GALLERY = Path(__file__).parents[2] / "data/gallery"

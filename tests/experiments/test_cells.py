@@ -7,7 +7,7 @@ from little_table import little_table
 
 from nmtlab.errors import RunError
 from nmtlab.experiments import cells_of
-from nmtlab.experiments.cells import made_run
+from nmtlab.experiments.running.cells import made_run
 from nmtlab.recipe import Recipe
 from nmtlab.text.corpus import ParallelCorpus
 

@@ -9,11 +9,11 @@ import pytest
 
 from nmtlab.errors import NmtlabError
 from nmtlab.experiments import TABLES
-from nmtlab.experiments.claims import CLAIMS, Claim
-from nmtlab.experiments.judged import COLUMNS, RESULTS, measured_claims, not_measured, overall
-from nmtlab.experiments.lexical_choice import HU_EN, LEXICAL_CHOICE, TABLE_3_6
-from nmtlab.experiments.measures import LEFT_SHIFT, TEST_BLEU
-from nmtlab.experiments.results import COLUMNS as RESULT_COLUMNS
+from nmtlab.experiments.claims.declared import CLAIMS, Claim
+from nmtlab.experiments.claims.verdicts import COLUMNS, RESULTS, measured_claims, not_measured, overall
+from nmtlab.experiments.measures.quality import LEFT_SHIFT, TEST_BLEU
+from nmtlab.experiments.results.collected import COLUMNS as RESULT_COLUMNS
+from nmtlab.experiments.tables.lexical_choice import HU_EN, LEXICAL_CHOICE, TABLE_3_6
 
 T = {2: 12.706, 3: 4.303}
 """The 97.5th percentile of Student's t by number of values, from a printed table."""

@@ -4,9 +4,9 @@ import pytest
 
 from nmtlab.errors import NmtlabError
 from nmtlab.experiments import cells_of
-from nmtlab.experiments.claims import Claim
-from nmtlab.experiments.comparisons import COLUMNS, comparisons, ps_of, read_comparisons
-from nmtlab.experiments.measures import DEV_BLEU
+from nmtlab.experiments.claims.declared import Claim
+from nmtlab.experiments.measures.quality import DEV_BLEU
+from nmtlab.experiments.results.comparisons import COLUMNS, comparisons, ps_of, read_comparisons
 from nmtlab.runs.run import Run
 
 

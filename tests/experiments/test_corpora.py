@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from nmtlab.errors import CorpusError
-from nmtlab.experiments.corpora import Brought, Grown, Joined
+from nmtlab.experiments.tables.corpora import Brought, Grown, Joined
 from nmtlab.text.files import write_lines
 from nmtlab.text.seedlings import SeedlingSettings
 from nmtlab.workspace import Workspace

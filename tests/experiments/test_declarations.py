@@ -8,7 +8,7 @@ import pytest
 
 from nmtlab.errors import NmtlabError
 from nmtlab.experiments import SCALES, TABLES, Setup, cells_of, find_table, published
-from nmtlab.experiments.corpora import Joined
+from nmtlab.experiments.tables.corpora import Joined
 from nmtlab.recipe import find_recipe
 
 SHARED = Path(__file__).parents[2].parent / "shared"

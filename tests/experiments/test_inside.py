@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from nmtlab.analysis.depth import g_trends
-from nmtlab.analysis.signals import signals
-from nmtlab.experiments.measures import (
+from nmtlab.analysis.dynamics.depth import g_trends
+from nmtlab.analysis.dynamics.signals import signals
+from nmtlab.experiments.measures.quality import (
     ALIVE,
     G_SLOPES,
     GRADIENT_COMPONENT,
@@ -49,7 +49,9 @@ def test_the_size_and_the_noise_of_the_gradient_are_those_of_its_log(run, tiny_c
 
 @pytest.mark.parametrize(("verdict", "value"), [("alive", 1), ("plateaued", 0), ("diverged", 0), ("too early", None)])
 def test_alive_is_what_convergence_says(run, tiny_corpus, monkeypatch, verdict, value):
-    monkeypatch.setattr("nmtlab.experiments.measures.convergence", lambda runs: pd.DataFrame({"verdict": [verdict]}))
+    monkeypatch.setattr(
+        "nmtlab.experiments.measures.quality.convergence", lambda runs: pd.DataFrame({"verdict": [verdict]})
+    )
     found = ALIVE.value(run, tiny_corpus)
     assert math.isnan(found) if value is None else found == value
 

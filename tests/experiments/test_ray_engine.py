@@ -5,7 +5,7 @@ import pytest
 
 from nmtlab.errors import NmtlabError
 from nmtlab.experiments import cells_of, on_ray, results, run_grid
-from nmtlab.experiments.events import Counted, Left, Told
+from nmtlab.experiments.running.events import Counted, Left, Told
 from nmtlab.runs.run import Run
 from nmtlab.training.events import Progress
 from nmtlab.workspace import Workspace

@@ -9,11 +9,11 @@ import pandas as pd
 import pytest
 import sacrebleu
 
-from nmtlab.analysis.translations import translations
+from nmtlab.analysis.access.translations import translations
 from nmtlab.experiments import cells_of, plan_grid, results, run_grid, summary
-from nmtlab.experiments.estimate import expected_seconds, seconds_left
-from nmtlab.experiments.measures import DEV_BLEU, TEST_BLEU, TRAIN_PERPLEXITY
-from nmtlab.experiments.results import COLUMNS, with_kept
+from nmtlab.experiments.measures.quality import DEV_BLEU, TEST_BLEU, TRAIN_PERPLEXITY
+from nmtlab.experiments.results.collected import COLUMNS, with_kept
+from nmtlab.experiments.running.estimate import expected_seconds, seconds_left
 from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.tokenizers import Words

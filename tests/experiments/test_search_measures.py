@@ -5,14 +5,14 @@ from dataclasses import replace
 
 import pytest
 
-from nmtlab.analysis.beams import decoded, outcome, sweep, varied
-from nmtlab.analysis.lengths import length_errors, planned_lengths, told_lengths
-from nmtlab.analysis.measure import measure_by_sentence
-from nmtlab.analysis.reference_losses import losses_by_rest, losses_by_seen, reference_losses
-from nmtlab.analysis.search_errors import error_rates, search_errors
+from nmtlab.analysis.access.measure import measure_by_sentence
+from nmtlab.analysis.search.beams import decoded, outcome, sweep, varied
+from nmtlab.analysis.search.lengths import length_errors, planned_lengths, told_lengths
+from nmtlab.analysis.search.reference_losses import losses_by_rest, losses_by_seen, reference_losses
+from nmtlab.analysis.search.search_errors import error_rates, search_errors
 from nmtlab.evaluation import bleu_metric, default_tokenizer, paired_bootstrap
 from nmtlab.experiments import cells_of
-from nmtlab.experiments.search_measures import LengthLoss, Missed, PlannedLength, RestLoss, Searched, ToldLength
+from nmtlab.experiments.measures.search import LengthLoss, Missed, PlannedLength, RestLoss, Searched, ToldLength
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
 from nmtlab.training.setup import train

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from nmtlab.experiments import results
-from nmtlab.experiments.stored import RESULTS, read_cells, stored_tables
+from nmtlab.experiments.results.stored import RESULTS, read_cells, stored_tables
 
 
 def test_cells_are_read_as_they_were_written(grid, tmp_path):

@@ -8,11 +8,11 @@ import pytest
 from little_table import little_table
 
 from nmtlab.experiments import find_table, summary, with_published
-from nmtlab.experiments.measures import DEV_BLEU, TRAIN_PERPLEXITY
-from nmtlab.experiments.published import published
-from nmtlab.experiments.results import COLUMNS
-from nmtlab.experiments.stored import RESULTS, read_cells
-from nmtlab.experiments.summary import interval, rounded, verdict
+from nmtlab.experiments.measures.quality import DEV_BLEU, TRAIN_PERPLEXITY
+from nmtlab.experiments.results.collected import COLUMNS
+from nmtlab.experiments.results.published import published
+from nmtlab.experiments.results.stored import RESULTS, read_cells
+from nmtlab.experiments.results.summary import interval, rounded, verdict
 
 
 def test_the_interval_of_three_values_is_the_one_worked_out_by_hand():

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from nmtlab.errors import NmtlabError
-from nmtlab.experiments.trainability import (
+from nmtlab.experiments.running.trainability import (
     Outcome,
     Point,
     left_to_train,

@@ -10,9 +10,9 @@ import plotly.graph_objects as go
 import plotly.io as pio
 import pytest
 
-from nmtlab.analysis.attention import attention
-from nmtlab.analysis.dynamics import dev_curve, gradient_curve, loss_curve
-from nmtlab.analysis.norms import norm_bins, word_norms
+from nmtlab.analysis.attention.weights import attention
+from nmtlab.analysis.dynamics.curves import dev_curve, gradient_curve, loss_curve
+from nmtlab.analysis.lexical.norms import norm_bins, word_norms
 from nmtlab.plots import (
     View,
     attention_figure,

@@ -6,7 +6,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
-from nmtlab.analysis.dynamics import dev_curve, gradient_curve
+from nmtlab.analysis.dynamics.curves import dev_curve, gradient_curve
 from nmtlab.plots import dev_figure, gradient_figure, signals_figure
 from nmtlab.plots.theme import log_axis
 

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from nmtlab.analysis.tokens import token_probabilities
+from nmtlab.analysis.lexical.tokens import token_probabilities
 from nmtlab.plots import token_figure
 from nmtlab.plots.theme import COLOURS, plain
 

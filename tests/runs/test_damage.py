@@ -300,8 +300,8 @@ def test_a_vocabulary_that_says_it_is_whole_is_still_read_with_care(name, conten
 
 
 def test_the_gallery_is_not_written_into(packed, workspace):
-    from nmtlab.analysis.measure import measure
-    from nmtlab.analysis.norms import word_norms
+    from nmtlab.analysis.access.measure import measure
+    from nmtlab.analysis.lexical.norms import word_norms
 
     shutil.copytree(packed, workspace.gallery / "whole")
     before = sorted((workspace.gallery / "whole").rglob("*"))

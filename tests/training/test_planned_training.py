@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import torch
 
-from nmtlab.analysis.attention import attention
-from nmtlab.analysis.choices import rare_choices
-from nmtlab.analysis.logits import decompose
-from nmtlab.analysis.norms import word_norms
-from nmtlab.analysis.tokens import token_probabilities
+from nmtlab.analysis.attention.weights import attention
+from nmtlab.analysis.lexical.choices import rare_choices
+from nmtlab.analysis.lexical.logits import decompose
+from nmtlab.analysis.lexical.norms import word_norms
+from nmtlab.analysis.lexical.tokens import token_probabilities
 from nmtlab.recipe import named_recipe
 from nmtlab.runs.run import Run
 from nmtlab.search.forced import force

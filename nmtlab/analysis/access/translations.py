@@ -1,0 +1,88 @@
+"""A run's translations of a text, made once and kept with the run."""
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from nmtlab.analysis.access.checks import check_languages
+from nmtlab.files import write_text
+from nmtlab.recipe import SearchSettings
+from nmtlab.recipe.machine import MachineSettings
+from nmtlab.recipe.migrate import SCHEMA, migrate_section
+from nmtlab.runs.run import Run
+from nmtlab.systems import open_system
+from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.files import read_lines
+
+
+def translations(
+    run: Run,
+    corpus: ParallelCorpus,
+    split: str,
+    search: SearchSettings | None = None,
+    machine: MachineSettings | None = None,
+    on_progress: Callable[[int], None] = lambda lines: None,
+    on_unkept: Callable[[OSError], object] = lambda error: None,
+) -> list[str]:
+    """Return a run's translations of a split of a corpus, by its best checkpoint.
+
+    They are read from the run's folder where the same text was translated with the same weights and settings.
+
+    Args:
+        run: a trained run.
+        corpus: the text; its languages must be the run's.
+        split: train, dev or test.
+        search: how to search; the recipe's own settings if not given.
+        machine: where to compute; torch's choice if not given.
+        on_progress: told how many more lines are done.
+        on_unkept: told why the translations could not be kept.
+
+    Raises:
+        CorpusError: no such split, or other languages.
+    """
+    search = search or run.recipe.search
+    check_languages(run, corpus)
+    source = list(corpus.lines(split, corpus.source))
+    facts = _facts(source, split, search)
+    if path := _stored(run, facts):
+        on_progress(len(source))
+        return list(read_lines(path))
+    translator = open_system(run, search, machine=machine)
+    lines = [translation.text for translation in translator.translate(source, on_progress=on_progress)]
+    facts |= {"schema": SCHEMA, "step": run.best_step, "weights": run.weights_digest}
+    name = f"{split}-{hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:10]}"
+    try:
+        write_text(run.notes_folder / "translations" / f"{name}.json", json.dumps(facts, indent=1) + "\n")
+        return list(read_lines(run.save_translation(f"{name}.txt", lines)))
+    except OSError as error:
+        on_unkept(error)
+        return [line.replace("\n", " ") for line in lines]
+
+
+def stored_translations(
+    run: Run, corpus: ParallelCorpus, split: str, search: SearchSettings | None = None
+) -> list[str] | None:
+    """Return a run's translations of a split if they have been made; arguments as of `translations`.
+
+    Raises:
+        CorpusError: no such split.
+    """
+    facts = _facts(list(corpus.lines(split, corpus.source)), split, search or run.recipe.search)
+    path = _stored(run, facts)
+    return list(read_lines(path)) if path else None
+
+
+def _facts(source: list[str], split: str, search: SearchSettings) -> dict[str, Any]:
+    text = hashlib.sha256("\n".join(source).encode()).hexdigest()
+    return {"split": split, "text": text, "search": search.decisive()}
+
+
+def _stored(run: Run, facts: dict[str, Any]) -> Path | None:
+    """Return the translations of the same text by the same weights and settings, if they are kept with the run."""
+    for made, path in run.translations():
+        search = SearchSettings(**migrate_section("search", made["search"], made.get("schema", 1))).decisive()
+        if {"split": made["split"], "text": made["text"], "search": search} == facts:
+            return path
+    return None

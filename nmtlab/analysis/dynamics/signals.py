@@ -1,0 +1,134 @@
+"""How large are activations and gradients before each normalisation? Why PostNorm fails with depth (thesis 3.3.2.1)."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import islice
+
+import pandas as pd
+import torch
+from torch import Tensor
+
+from nmtlab.analysis.access.checks import check_languages
+from nmtlab.analysis.access.measure import answers, versioned
+from nmtlab.errors import RunError
+from nmtlab.models.build import load_weights
+from nmtlab.models.interface import TranslationModel, on_device
+from nmtlab.runs.measures import Measure
+from nmtlab.runs.run import Run
+from nmtlab.text.batch import Batch, batch_of
+from nmtlab.text.batches import pad
+from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.vocabulary import PAD
+from nmtlab.training.objective import training_objective
+from nmtlab.training.prepare import model_for
+
+_COLUMNS = ["run", "update", "side", "kind", "depth", "place", "activation", "gradient"]
+
+
+@versioned(1)
+def signals(run: Run, corpus: ParallelCorpus, split: str = "dev", update: int = 0, sentences: int = 64) -> pd.DataFrame:
+    """Return the size of what comes into each normalisation, forwards and backwards, without dropout.
+
+    Args:
+        run: a Transformer's.
+        corpus: of the run's languages.
+        split: train, dev or test.
+        update: of the best checkpoint or the last, or 0 for the weights that the training began with.
+        sentences: of the split that are looked at, the first, at least 1.
+
+    Returns:
+        A row for each normalisation, in the order of the data: `run`, `update`; `side`, encoder or decoder; `kind`:
+        attention, cross-attention, feed-forward or final; `depth`, the layer from 1; `place`, from 1 on a side;
+        `activation`, the mean length of the vectors that come in; `gradient`, the mean length of the loss's gradient by
+        them, along the residual path as well, the loss being summed over the target's tokens.
+
+    Raises:
+        CorpusError: no such split, or other languages.
+        RunError: the run is no Transformer's; the weights of that update are not here.
+    """
+    check_languages(run, corpus)
+    model = _model(run, update)
+    pairs = _pairs(run, list(islice(corpus.pairs(split), sentences)))
+    inside = {"encoder": pairs.source != PAD, "decoder": pairs.target != PAD}
+    rows, places = [], {"encoder": 0, "decoder": 0}
+    with _listening(model) as heard:
+        training_objective(model, run.recipe.training.label_smoothing)(pairs).total.backward()
+    for sublayer in model.sublayers():
+        came_in = heard[sublayer.name]
+        places[sublayer.side] += 1
+        activation, gradient = (_mean_length(x, inside[sublayer.side]) for x in (came_in, came_in.grad))
+        place = (sublayer.side, sublayer.kind, sublayer.depth, places[sublayer.side])
+        rows.append((run.name, update, *place, activation, gradient))
+    return pd.DataFrame(rows, columns=_COLUMNS)
+
+
+def stored_signals(runs: Sequence[Run]) -> pd.DataFrame:
+    """Return the rows of `signals` that are kept with some runs, of one text for each update, the earliest first."""
+    found = [answer.frame() for run in runs for answer in measured_updates(run).values()]
+    if not found:
+        return pd.DataFrame(columns=_COLUMNS)
+    return pd.concat(found, ignore_index=True).sort_values("update", kind="stable", ignore_index=True)
+
+
+def measured_updates(run: Run) -> dict[int, Measure]:
+    """Return the answers that are kept with a run by update, one where several texts were looked at."""
+    return {answer.question.arguments["update"]: answer for answer in answers(run, signals)}
+
+
+def _model(run: Run, update: int) -> TranslationModel:
+    if run.recipe.model.family != "transformer":
+        raise RunError(f"run {run.name!r}: not a Transformer, which alone has these norms", "choose one that is")
+    torch.manual_seed(run.recipe.training.seed)
+    model = model_for(run.recipe, run.pipeline)
+    if update:
+        load_weights(model, _weights(run, update))
+    return model.eval()
+
+
+def _weights(run: Run, update: int) -> Mapping[str, Tensor]:
+    run.check_model()
+    if update == run.best_step:
+        return run.weights("best")[0]
+    if update == run.last_step and run.has_weights("last"):
+        return run.weights("last")[0]
+    raise RunError(
+        f"run {run.name!r}: the weights of update {update} are not here", f"ask for update 0 or {run.best_step}"
+    )
+
+
+def _pairs(run: Run, lines: list[tuple[str, str]]) -> Batch:
+    pipeline = run.pipeline
+    source = pad([pipeline.source_ids(source) for source, _ in lines])
+    return on_device(batch_of(source, pad([pipeline.target_ids(target) for _, target in lines])))
+
+
+@contextmanager
+def _listening(model: TranslationModel) -> Iterator[dict[str, Tensor]]:
+    """Keep what comes into each normalisation within the block, and its gradient, by the norm's name."""
+    heard: dict[str, Tensor] = {}
+
+    def listen(name: str) -> Callable[[object, tuple[Tensor, ...]], None]:
+        def keep(_: object, inputs: tuple[Tensor, ...]) -> None:
+            inputs[0].retain_grad()
+            heard[name] = inputs[0]
+
+        return keep
+
+    names = [sublayer.name for sublayer in model.sublayers()]
+    hooks = [model.get_submodule(name).register_forward_pre_hook(listen(name)) for name in names]
+    try:
+        yield heard
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+def _mean_length(vectors: Tensor, inside: Tensor) -> float:
+    """Return the mean length of vectors, those of padding left out.
+
+    Args:
+        vectors: (B, L, D), or (tokens, D) without padding.
+        inside: (B, L) bool.
+    """
+    own = vectors[inside] if vectors.dim() == 3 else vectors
+    return own.detach().norm(dim=-1).mean().item()

@@ -1,0 +1,179 @@
+"""Which term makes a system prefer another word to the right rare one? (thesis 3.2.1, 3.2.3)
+
+At every rare word of a reference the system is told the reference's words so far, and the word p that it then prefers
+is compared with the reference's g. The difference of their logits is a sum of effects: of each term that is an inner
+product |W_e| |h| cos, the same h for both words,
+
+    TERM_norm = |h| (|W_p| - |W_g|) (cos_p + cos_g) / 2
+    TERM_cos  = |h| (|W_p| + |W_g|) / 2 (cos_p - cos_g)
+
+which add up to its difference exactly; of any other term (bias, table), its difference. The term of largest effect
+decides alone if p would not be ahead without it: if its effect is at least the whole margin.
+"""
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+
+from nmtlab.analysis.access.opened import RunOrSystem, forced_states, opened, said_ids
+from nmtlab.analysis.lexical.logits import logit_terms
+from nmtlab.errors import CorpusError
+from nmtlab.models.interface import TranslationModel
+from nmtlab.text.batches import sorted_batches
+from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.pipeline import Pipeline, Side
+from nmtlab.text.vocabulary import SPECIALS
+
+_BATCH_TOKENS = 2048
+_LOGITS = 2**22  # computed at a time
+
+
+def rare_choices(
+    system: RunOrSystem,
+    corpus: ParallelCorpus,
+    split: str = "test",
+    below: int = 10,
+    limit: int | None = None,
+    on_progress: Callable[[int], None] = lambda sentences: None,
+) -> pd.DataFrame:
+    """Return what a system prefers at each rare word of the references, and why.
+
+    Args:
+        system: a run, or a translator.
+        corpus: in the system's languages.
+        split: train, dev or test.
+        below: a word (of a subword system: a piece) is rare if training has it fewer times than this; words that the
+            system cannot produce are left out.
+        limit: take only so many sentences, the first, at least 1; all if not given.
+        on_progress: told how many more sentences are done.
+
+    Returns:
+        A row for each rare word: `line` from 1 and `position` of the token from 0; `gold` and `preferred`, with
+        `gold_count` and `preferred_count` in training and `gold_probability` and `preferred_probability`; `right`,
+        whether they are the same; the columns of `nmtlab.analysis.lexical.logits` for each of the two (`bias_gold`,
+        `bias_preferred`; `TERM_h_norm` once); the effects (see above), as `TERM_effect`, `TERM_norm_effect` and
+        `TERM_cos_effect`, 0 where the choice is right; their sum, `margin`; `largest`, the name of the largest, and
+        `alone`, whether it decides alone: empty and false where the choice is right.
+
+    Raises:
+        CorpusError: no such split, or other languages.
+        RunError: a phrase-based run, or one without weights.
+    """
+    tables = []
+    for batch, table in choices_in_batches(system, corpus, split, below, limit):
+        tables.append(table)
+        on_progress(len(batch))
+    return pd.concat(tables).sort_values(["line", "position"], ignore_index=True)
+
+
+def choices_in_batches(
+    system: RunOrSystem,
+    corpus: ParallelCorpus,
+    split: str = "test",
+    below: int = 10,
+    limit: int | None = None,
+    batch_tokens: int = _BATCH_TOKENS,
+) -> Iterator[tuple[list[int], pd.DataFrame]]:
+    """Yield batches of sentences, their places from 0, and the rows of `rare_choices` of each.
+
+    Args:
+        system, corpus, split, below, limit: as of `rare_choices`.
+        batch_tokens: padded tokens of the longer side in a batch.
+    """
+    translator = opened(system)
+    model, pipeline = translator.model, translator.pipeline
+    _check_languages(pipeline, corpus)
+    rare = pipeline.target_allowed & (pipeline.target_counts < below)
+    rare[: len(SPECIALS)] = False
+    source_lines, target_lines = zip(*islice(corpus.pairs(split), limit), strict=True)
+    sources = pipeline.encode_source(source_lines)
+    targets = [said_ids(model, ids) for ids in pipeline.encode_target(target_lines)]
+    lengths = [max(map(len, both)) for both in zip(sources, targets, strict=True)]
+    for batch in sorted_batches(lengths, batch_tokens):
+        states = forced_states(model, [sources[i] for i in batch], [targets[i] for i in batch])
+        places = [(i + 1, position, token) for i in batch for position, token in enumerate(targets[i])]
+        tokens = pd.DataFrame(places, columns=["line", "position", "gold"])
+        asked = np.flatnonzero(rare[tokens["gold"]])
+        chunks = np.array_split(asked, 1 + len(asked) * len(model.output_ids) // _LOGITS)
+        tables = [_compared(model, states[chunk], tokens.iloc[chunk], pipeline.target) for chunk in chunks]
+        yield [int(i) for i in batch], pd.concat(tables)
+
+
+def deciding_terms(choices: pd.DataFrame) -> pd.DataFrame:
+    """Return how often each effect was the largest behind a wrong choice.
+
+    Args:
+        choices: of `rare_choices`.
+
+    Returns:
+        A row for each effect, the most frequent first: `effect`; `largest`, the wrong choices it had the largest part
+        in; `share` of the wrong choices; `alone`, how many of those it decided alone; `mean`, its mean effect over all
+        wrong choices (positive: it favours the wrong word).
+    """
+    wrong = choices[~choices["right"]]
+    effects = [name.removesuffix("_effect") for name in choices.columns if name.endswith("_effect")]
+    rows = []
+    for effect in effects:
+        own = wrong[wrong["largest"] == effect]
+        share = len(own) / len(wrong) if len(wrong) else float("nan")
+        mean = wrong[f"{effect}_effect"].mean()
+        row = {"effect": effect, "largest": len(own), "share": share, "alone": int(own["alone"].sum()), "mean": mean}
+        rows.append(row)
+    return pd.DataFrame(rows).sort_values("largest", ascending=False, kind="stable", ignore_index=True)
+
+
+@torch.inference_mode()
+def _compared(model: TranslationModel, states: Tensor, tokens: pd.DataFrame, side: Side) -> pd.DataFrame:
+    """Compare the preferred word with the right one, a row for each of states, (n, E), and tokens."""
+    logits = model.output(states)
+    gold = model.output_index(torch.tensor(tokens["gold"].to_numpy(), device=logits.device))
+    both = torch.stack((gold, logits.argmax(-1)), dim=1)  # (n, 2)
+    probabilities = logits.double().log_softmax(-1).gather(1, both).exp().cpu().numpy()
+    types = model.output_ids[both].cpu().numpy()
+    terms = {name: values.cpu().numpy() for name, values in logit_terms(model, states, both).items()}
+    frame = tokens[["line", "position"]].copy()
+    for place, word in enumerate(("gold", "preferred")):
+        frame[word] = side.vocabulary.tokens(types[:, place])
+        frame[f"{word}_count"] = side.vocabulary.counts[types[:, place]]
+        frame[f"{word}_probability"] = probabilities[:, place]
+    frame["right"] = types[:, 0] == types[:, 1]
+    for name, values in terms.items():
+        if name.endswith("_h_norm"):
+            frame[name] = values[:, 0]
+        else:
+            frame[f"{name}_gold"], frame[f"{name}_preferred"] = values.T
+    effects = _effects(terms)
+    values = np.stack(list(effects.values()), axis=1)  # (n, effects)
+    for name, effect in effects.items():
+        frame[f"{name}_effect"] = effect
+    frame["margin"] = values.sum(1)
+    largest = np.array(list(effects), dtype=object)[values.argmax(1)]
+    frame["largest"] = np.where(frame["right"], "", largest)
+    frame["alone"] = ~frame["right"] & (values.max(1) >= frame["margin"])
+    return frame
+
+
+def _effects(terms: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return what each term adds to the margin of the preferred word, (n,), of terms (n, 2), the right word first."""
+    products = [name.removesuffix("_cos") for name in terms if name.endswith("_cos")]
+    effects = {}
+    for name in products:
+        norm, h_norm, cos = (terms[f"{name}_{part}"] for part in ("norm", "h_norm", "cos"))
+        effects[f"{name}_norm"] = h_norm[:, 0] * np.diff(norm)[:, 0] * cos.mean(1)
+        effects[f"{name}_cos"] = h_norm[:, 0] * norm.mean(1) * np.diff(cos)[:, 0]
+    parts = {f"{name}_{part}" for name in products for part in ("norm", "h_norm", "cos")}
+    return effects | {name: np.diff(values)[:, 0] for name, values in terms.items() if name not in parts}
+
+
+def _check_languages(pipeline: Pipeline, corpus: ParallelCorpus) -> None:
+    languages = pipeline.source.language, pipeline.target.language
+    if (corpus.source, corpus.target) != languages:
+        raise CorpusError(
+            f"corpus {corpus.name!r} is {corpus.source} to {corpus.target}, the system translates "
+            f"{' to '.join(languages)}",
+            "choose a corpus of these languages",
+        )

@@ -1,0 +1,44 @@
+"""Which words has a system put beside which? Its output vectors by their angle."""
+
+import pandas as pd
+import torch
+
+from nmtlab.analysis.access.opened import RunOrSystem, opened, type_of
+from nmtlab.search.top import top_by_id
+
+
+def neighbours(system: RunOrSystem, word: str, k: int = 10) -> pd.DataFrame:
+    """Return the words whose output vectors point most nearly where a word's own does.
+
+    Args:
+        system: a run, or a translator.
+        word: of the target side.
+        k: how many.
+
+    Returns:
+        A row for each, nearest first: `word`; `cos`, -1 to 1; `count` in the training text's target side; `norm`, the
+        stored length of its vector.
+
+    Raises:
+        NmtlabError: there is no such word.
+        RunError: a phrase-based run, or one without weights.
+    """
+    translator = opened(system)
+    model, pipeline = translator.model, translator.pipeline
+    asked = type_of(pipeline.target, word)
+    with torch.inference_mode():
+        vectors = model.embeddings()["output"][model.output_ids].double()
+        lengths = vectors.norm(dim=1)
+        own = vectors[model.output_index(torch.tensor([asked], device=vectors.device))[0]]
+        cosines = (vectors @ own) / (lengths * own.norm()).clamp_min(1e-12)
+        cosines[model.output_ids == asked] = -2  # itself
+        values, columns = top_by_id(cosines, min(k, len(cosines) - 1))
+        types = model.output_ids[columns].tolist()
+    return pd.DataFrame(
+        {
+            "word": pipeline.target.vocabulary.tokens(types),
+            "cos": values.tolist(),
+            "count": pipeline.target_counts[types],
+            "norm": lengths[columns].tolist(),
+        }
+    )

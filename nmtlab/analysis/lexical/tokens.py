@@ -1,0 +1,52 @@
+"""How sure is a system of each token of a translation, and what would it have said instead?"""
+
+import pandas as pd
+import torch
+
+from nmtlab.analysis.access.opened import RunOrSystem, forced_states, opened, said_ids
+from nmtlab.search.top import top_by_id
+from nmtlab.text.vocabulary import EOS, SPECIALS, UNK
+
+
+def token_probabilities(system: RunOrSystem, source: str, target: str, top: int = 3) -> pd.DataFrame:
+    """Return the probability of each token of a translation, given those before it, and the likeliest ones there.
+
+    Args:
+        system: a run, or a translator.
+        source: the source sentence.
+        target: a translation, its own or another.
+        top: how many of the likeliest tokens.
+
+    Returns:
+        A row for each token, EOS the last where the system says one: `position`, from 0; `piece`, as written;
+        `unknown`, whether the system has UNK there; `count` in the training text's target side; `probability`; `rank`
+        among all tokens, from 1; `likeliest`, the best `top` as text with their probabilities.
+
+    Raises:
+        RunError: a phrase-based run, or one without weights.
+    """
+    translator = opened(system)
+    model, pipeline = translator.model, translator.pipeline
+    ids = said_ids(model, pipeline.target_ids(target))
+    with torch.inference_mode():
+        logits = model.output(forced_states(model, [pipeline.source_ids(source)], [ids])).double()
+        columns = model.output_index(torch.tensor(ids, device=logits.device))
+        probabilities = logits.softmax(-1)
+        own = probabilities.gather(1, columns[:, None])
+        values, best = top_by_id(probabilities, min(top, logits.shape[1]))
+    vocabulary = pipeline.target.vocabulary
+    words = [vocabulary.tokens(row) for row in model.output_ids[best].tolist()]
+    return pd.DataFrame(
+        {
+            "position": range(len(ids)),
+            "piece": [*pipeline.target.tokenizer.split(target), SPECIALS[EOS]][: len(ids)],
+            "unknown": [number == UNK for number in ids],
+            "count": pipeline.target_counts[ids],
+            "probability": own[:, 0].tolist(),
+            "rank": (1 + (probabilities > own).sum(1)).tolist(),
+            "likeliest": [
+                ", ".join(f"{word} {value:.2f}" for word, value in zip(row, chances, strict=True))
+                for row, chances in zip(words, values.tolist(), strict=True)
+            ],
+        }
+    )

@@ -1,0 +1,164 @@
+"""Is the source word that would be copied for an UNK the right one? (thesis 3.2.6.3)
+
+Two questions, since nothing says which source word an UNK *should* stand for in a system's own translation:
+
+- `reference_unknowns`: references are forced, and at each word that the system cannot say its attention chooses a
+  source word. The choice is right if the gold links join these two words. All systems with one vocabulary are asked
+  about the same words, so that this is the figure to compare them by.
+- `generated_unknowns`: at each UNK of a system's own translations, what is copied and what the reference has for that
+  source word. The choice is right if that is a word which the system cannot say.
+
+Words are those of `word_pairs`; positions count from 0.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from nmtlab.analysis.lexical.word_pairs import WordPair, forced_attention, word_pairs
+from nmtlab.recipe.machine import MachineSettings
+from nmtlab.runs.run import Run
+from nmtlab.systems import check_has_model, open_model
+from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.links import Link
+from nmtlab.translation import Translation
+
+_COLUMNS = {
+    "line": int, "target_position": int, "target_words": str, "source_position": int, "source_word": str,
+    "linked": bool, "correct": bool, "same": bool,
+}  # fmt: skip
+
+
+def reference_unknowns(
+    run: Run,
+    corpus: ParallelCorpus,
+    split: str,
+    links: Sequence[Collection[Link]],
+    limit: int | None = None,
+    machine: MachineSettings | None = None,
+    on_progress: Callable[[int], None] = lambda pairs: None,
+) -> pd.DataFrame:
+    """Return what would be copied for each reference word that a system cannot say.
+
+    Args:
+        run: a trained neural system.
+        corpus: of the run's languages.
+        split: train, dev or test.
+        links: of the words of each pair of the split, as from `gold_links` or a word aligner.
+        limit: take only so many pairs, the first; all if not given.
+        machine: where to compute; the recipe's own settings if not given.
+        on_progress: told how many more pairs are done.
+
+    Returns:
+        A row for each: `run`; `line`, from 1; `target_position` in the reference and `target_words`, the word there;
+        `source_position` and `source_word`, what attention chooses; `linked`, whether the reference's word has a
+        link; `correct`, whether it is one to the chosen word; `same`, whether both words are written alike, so that
+        copying gives what the reference has.
+
+    Raises:
+        CorpusError: no such split, other languages, or links that do not belong to it.
+        RunError: the run is phrase-based, or its weights cannot be read.
+    """
+    check_has_model(run)
+    pairs = [pair for pair in word_pairs(run, corpus, split, links, limit) if pair.unknown.any()]
+    weights = forced_attention(open_model(run, machine=machine), pairs, on_progress)
+    rows = (row for pair, matrix in zip(pairs, weights, strict=True) for row in in_reference(pair, matrix))
+    return _frame(run, rows)
+
+
+def generated_unknowns(
+    run: Run,
+    corpus: ParallelCorpus,
+    split: str,
+    links: Sequence[Collection[Link]],
+    limit: int | None = None,
+    machine: MachineSettings | None = None,
+    on_progress: Callable[[int], None] = lambda pairs: None,
+) -> pd.DataFrame:
+    """Return what is copied for each UNK that a system generates, searching as its recipe says.
+
+    Args:
+        run, corpus, split, links, limit, machine, on_progress: as for `reference_unknowns`.
+
+    Returns:
+        A row for each: `run`; `line`, from 1; `target_position` in the translation, in tokens; `source_position` and
+        `source_word`, what is copied; `target_words`, the reference's words linked to that, with spaces between;
+        `linked`, whether there is one; `correct`, whether the system cannot say one of them; `same`, whether one of
+        them is written as the copied word.
+
+    Raises:
+        CorpusError: no such split, other languages, or links that do not belong to it.
+        RunError: the run is phrase-based, or its weights cannot be read.
+    """
+    check_has_model(run)
+    pairs = word_pairs(run, corpus, split, links, limit)
+    search = run.recipe.search.model_copy(update={"replace_unknown": True})
+    system = open_model(run, search, machine=machine)
+    translations = system.translate([pair.source for pair in pairs], on_progress=on_progress)
+    rows = (row for pair, found in zip(pairs, translations, strict=True) for row in in_translation(pair, found))
+    return _frame(run, rows)
+
+
+def unknown_summary(unknowns: pd.DataFrame) -> pd.DataFrame:
+    """Return how often the right word is copied.
+
+    Args:
+        unknowns: rows of `reference_unknowns` or of `generated_unknowns`, of one run or several.
+
+    Returns:
+        A row for each run: `run`; `unknowns`, their number; `linked`, the share of those that the links say something
+        of; `accuracy`, the share of these that are `correct` (missing if there are none); `same`, the share of all
+        whose copy the reference has there. Shares are from 0 to 1.
+    """
+    return pd.DataFrame([{"run": name, **_shares(rows)} for name, rows in unknowns.groupby("run", sort=False)])
+
+
+def in_reference(pair: WordPair, weights: np.ndarray) -> Iterator[dict[str, Any]]:
+    """Yield the rows of `reference_unknowns` for one pair and the attention in it, (target words, source words)."""
+    for j in np.flatnonzero(pair.unknown).tolist():
+        i = int(weights[j].argmax())
+        word, copied = pair.target_words[j], pair.source_words[i]
+        yield {
+            "line": pair.line,
+            "target_position": j,
+            "target_words": word,
+            "source_position": i,
+            "source_word": copied,
+            "linked": any(t == j for _, t in pair.links),
+            "correct": (i, j) in pair.links,
+            "same": word == copied,
+        }
+
+
+def in_translation(pair: WordPair, translation: Translation) -> Iterator[dict[str, Any]]:
+    """Yield the rows of `generated_unknowns` for one pair and the best translation of its source."""
+    for target_position, i, copied in translation.replacements[0]:
+        linked = sorted(j for s, j in pair.links if s == i)
+        words = [pair.target_words[j] for j in linked]
+        yield {
+            "line": pair.line,
+            "target_position": target_position,
+            "target_words": " ".join(words),
+            "source_position": i,
+            "source_word": copied,
+            "linked": bool(linked),
+            "correct": bool(pair.unknown[linked].any()),
+            "same": copied in words,
+        }
+
+
+def _frame(run: Run, rows: Iterator[dict[str, Any]]) -> pd.DataFrame:
+    frame = pd.DataFrame(rows, columns=list(_COLUMNS)).astype(_COLUMNS)
+    frame.insert(0, "run", run.name)
+    return frame
+
+
+def _shares(rows: pd.DataFrame) -> dict[str, float]:
+    return {
+        "unknowns": len(rows),
+        "linked": rows["linked"].mean(),
+        "accuracy": rows.loc[rows["linked"], "correct"].mean(),
+        "same": rows["same"].mean(),
+    }

@@ -1,0 +1,227 @@
+"""What becomes of translations as the beam grows? (thesis 4.1; Koehn and Knowles 2017)"""
+
+import math
+from collections.abc import Callable, Sequence
+from itertools import islice
+
+import pandas as pd
+
+from nmtlab.analysis.access.checks import check_languages, plans_length
+from nmtlab.analysis.access.measure import answers, measure, measure_by_sentence, versioned
+from nmtlab.analysis.search.search_errors import search_errors
+from nmtlab.analysis.search.search_tree import LOG_PROB
+from nmtlab.evaluation import bleu_metric, default_tokenizer
+from nmtlab.recipe import SearchSettings
+from nmtlab.recipe.machine import MachineSettings
+from nmtlab.runs.measures import Measure
+from nmtlab.runs.run import Run
+from nmtlab.search.hypothesis import Hypothesis
+from nmtlab.systems import check_has_model, open_system
+from nmtlab.text.corpus import ParallelCorpus
+
+_ROUNDING = 1e-3
+"""Scores of the same translation differ by less, whatever batch it was in."""
+
+
+@versioned(1)
+def decoded(
+    run: Run,
+    corpus: ParallelCorpus,
+    split: str = "test",
+    search: SearchSettings | None = None,
+    limit: int | None = None,
+    on_progress: Callable[[int], None] = lambda sentences: None,
+    machine: MachineSettings | None = None,
+) -> pd.DataFrame:
+    """Translate the first sentences of a text.
+
+    Args:
+        run: neural, with weights.
+        corpus: in its languages.
+        split: train, dev or test.
+        search: how to search; the recipe's own settings if not given.
+        limit: so many sentences; all if not given.
+        on_progress: told how many more sentences are done.
+        machine: where to compute; the recipe's own settings if not given.
+
+    Returns:
+        A row for each: `line` from 1; `text`; `length`, in tokens without EOS; `log_prob`; `score`; `finished`, whether
+        it ended before the limit. What is blank stays blank, and has no probability.
+
+    Raises:
+        CorpusError: no such split, or other languages.
+        RunError: a phrase-based run, or one without weights.
+    """
+    check_languages(run, corpus)
+    check_has_model(run)
+    lines = [source for source, _ in islice(corpus.pairs(split), limit)]
+    found = open_system(run, search, machine=machine).translate(lines, on_progress=on_progress)
+    blank = Hypothesis((), math.nan, math.nan, finished=True)
+    hypotheses = ((one.text, one.hypotheses[0] if one.hypotheses else blank) for one in found)
+    rows = [
+        (line, text, len(best.tokens), best.log_prob, best.score, best.finished)
+        for line, (text, best) in enumerate(hypotheses, start=1)
+    ]
+    return pd.DataFrame(rows, columns=["line", "text", "length", "log_prob", "score", "finished"])
+
+
+@versioned(1)
+def outcome(
+    run: Run,
+    corpus: ParallelCorpus,
+    split: str = "test",
+    search: SearchSettings | None = None,
+    limit: int | None = None,
+    on_progress: Callable[[int], None] = lambda sentences: None,
+    machine: MachineSettings | None = None,
+) -> pd.DataFrame:
+    """Sum up what one way of searching comes to; arguments as of `decoded`, which is asked and kept.
+
+    Returns:
+        One row: `beam_size`, `score`, `alpha`, `gamma`, `coverage`, as asked for (of a run that plans lengths the score
+        is `planned`, and the rest does not count); `split`, `sentences`; `bleu` (sacrebleu, of all references);
+        `length_ratio` to the closest reference, in words; `empty`, the share of empty translations of what is not
+        blank; `cut_off`, the share that did not end; `log_prob`, the mean.
+    """
+    search = search or run.recipe.search
+    asked = {"corpus": corpus, "split": split, "search": search, "limit": limit, "machine": machine}
+    found = measure(run, decoded, on_progress=on_progress, **asked)
+    references = [lines[:limit] for lines in corpus.references(split)]
+    bleu = bleu_metric(default_tokenizer(corpus.target)).corpus_score(found["text"].tolist(), references)
+    row = {
+        **{name: getattr(search, name) for name in ("beam_size", "score", "alpha", "gamma", "coverage")},
+        **({"score": "planned"} if plans_length(run) else {}),
+        "split": split,
+        "sentences": len(found),
+        "bleu": bleu.score,
+        "length_ratio": bleu.sys_len / bleu.ref_len,
+        "empty": (found.loc[found["log_prob"].notna(), "length"] == 0).mean(),
+        "cut_off": 1 - found["finished"].mean(),
+        "log_prob": found["log_prob"].mean(),
+    }
+    return pd.DataFrame([row])
+
+
+def sweep(
+    run: Run,
+    corpus: ParallelCorpus,
+    searches: Sequence[SearchSettings],
+    split: str = "test",
+    limit: int | None = None,
+    on_progress: Callable[[int], None] = lambda sentences: None,
+    machine: MachineSettings | None = None,
+) -> pd.DataFrame:
+    """Translate a text with one way of searching after the other; what was asked before is read from the run.
+
+    Args:
+        run, corpus, split, limit, machine: as of `decoded`.
+        searches: ways of searching.
+        on_progress: told how many more sentences are done.
+
+    Returns:
+        A row of `outcome` for each.
+    """
+    asked = {"corpus": corpus, "split": split, "limit": limit, "machine": machine, "on_progress": on_progress}
+    return pd.concat([measure(run, outcome, search=search, **asked) for search in searches], ignore_index=True)
+
+
+@versioned(1)
+def missed_by_beams(
+    run: Run,
+    corpus: ParallelCorpus,
+    beams: Sequence[int],
+    split: str = "test",
+    search: SearchSettings = LOG_PROB,
+    budget: int = 20_000,
+    limit: int | None = None,
+    on_progress: Callable[[int], None] = lambda sentences: None,
+    machine: MachineSettings | None = None,
+) -> pd.DataFrame:
+    """Return how often beams miss the best translation that exact search finds; what was asked before is not searched.
+
+    Args:
+        run, corpus, split, search, budget, limit, machine: as of `search_errors`.
+        beams: their sizes; all else is as `search` says.
+        on_progress: told how many more sentences the beams have translated.
+
+    Returns:
+        A row for each beam: `beam_size`; `sentences`, those that were searched to the end; `errors`, the share of them
+        whose translation scores below the best.
+    """
+    asked = {"corpus": corpus, "split": split, "limit": limit, "machine": machine}
+    exact = measure_by_sentence(run, search_errors, search=search, budget=budget, **asked)
+    best = exact[exact["complete"]].set_index("line")["exact_score"]
+    rows = []
+    for one in varied(search, "beam_size", beams):
+        found = measure(run, decoded, search=one, on_progress=on_progress, **asked).set_index("line")["score"]
+        behind = (best - found).dropna()
+        rows.append((one.beam_size, len(behind), (behind > _ROUNDING).mean()))
+    return pd.DataFrame(rows, columns=["beam_size", "sentences", "errors"])
+
+
+def varied(search: SearchSettings, field: str, values: Sequence[float]) -> list[SearchSettings]:
+    """Return one way of searching with several values of a field: `varied(search, "beam_size", [1, 4, 100])`."""
+    return [SearchSettings.model_validate({**search.model_dump(), field: value}) for value in values]
+
+
+def stored_sweeps(runs: Sequence[Run]) -> pd.DataFrame:
+    """Return what was swept of some runs and is kept with them, whatever the text: its curves over the beam's size.
+
+    Returns:
+        Rows of `outcome`, with `run`; `text`; `way`, of searching which text; and `name`, of all: of each two beams or
+        more; `errors`, of `missed_by_beams`, where that was asked.
+    """
+    outcomes, missed = _stored(runs, outcome), _stored(runs, missed_by_beams)
+    if outcomes.empty:
+        return outcomes
+    curves = outcomes[outcomes.groupby("name")["beam_size"].transform("nunique") > 1]
+    if missed.empty:
+        return curves.assign(errors=math.nan).reset_index(drop=True)
+    errors = missed.drop_duplicates(["name", "beam_size"], keep="last")[["name", "beam_size", "errors"]]
+    return curves.merge(errors, how="left", on=["name", "beam_size"])
+
+
+def _stored(runs: Sequence[Run], analysis: Callable[..., pd.DataFrame]) -> pd.DataFrame:
+    found = [_named(run, answer) for run in runs for answer in answers(run, analysis)]
+    return pd.concat(found, ignore_index=True) if found else pd.DataFrame()
+
+
+def _named(run: Run, answer: Measure) -> pd.DataFrame:
+    text = text_of(answer)
+    way = f"{way_of(run, answer)}, {text}"
+    return answer.frame().assign(run=run.name, text=text, way=way, name=f"{run.name}, {way}")
+
+
+def way_of(run: Run, answer: Measure) -> str:
+    """Return how an answer was searched for but for the beam's size: `length-normalised, α 0.6`."""
+    asked = answer.question.arguments.get("search")
+    return described(run, SearchSettings.model_validate(asked) if asked else run.recipe.search)
+
+
+def text_of(answer: Measure) -> str:
+    """Return of what text an answer is: `the first 200 of multi30k-de-en test`."""
+    question = answer.question
+    text = f"{question.about.get('corpus', '')} {question.arguments['split']}"
+    limit = question.arguments.get("limit")
+    return f"the first {limit} of {text}" if limit else text
+
+
+def described(run: Run, search: SearchSettings) -> str:
+    """Return how a run is searched, but for the beam's size.
+
+    Args:
+        run: which plans lengths, or not.
+        search: settings.
+    """
+    usual = SearchSettings()
+    more = [
+        f"up to {search.extra_length} tokens more" if search.extra_length != usual.extra_length else "",
+        "" if search.allow_empty else "never empty",
+    ]
+    if plans_length(run):
+        how = [f"planned, {search.length_candidates} lengths"]
+    else:
+        numbers = {"length-normalised": f"α {search.alpha:g}", "word-reward": f"γ {search.gamma:g}"}
+        coverage = f"coverage {search.coverage:g}" if search.coverage else ""
+        how = [search.score, numbers.get(search.score, ""), coverage]
+    return ", ".join(part for part in (*how, *more) if part)

@@ -1,0 +1,181 @@
+"""How well does a system plan the length of a translation? (thesis 4.1)"""
+
+import math
+from collections.abc import Sequence
+from itertools import islice
+
+import numpy as np
+import pandas as pd
+import torch
+
+from nmtlab.analysis.access.checks import check_languages
+from nmtlab.analysis.access.measure import versioned
+from nmtlab.analysis.access.opened import RunOrSystem, opened
+from nmtlab.errors import RunError
+from nmtlab.models.interface import Memory, Searchable
+from nmtlab.recipe import SearchSettings
+from nmtlab.runs.run import Run
+from nmtlab.search.hypothesis import SearchResult
+from nmtlab.search.planned import length_candidates, planned_search
+from nmtlab.text.batches import pad, sorted_batches
+from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.translation import Translator
+
+_BATCH_TOKENS = 4096
+_REMEDY = "choose one of the recipe 'planned'"
+
+
+def length_plan(system: RunOrSystem, source: str) -> pd.DataFrame:
+    """Return how long a system plans the translation of a sentence to be.
+
+    Args:
+        system: a run or translator that plans lengths.
+        source: the sentence.
+
+    Returns:
+        A row for each length from 0: `length`; `probability`; `tried`, whether it is one of those that are decoded.
+
+    Raises:
+        RunError: it plans no lengths, or has no weights.
+    """
+    translator = opened(system)
+    if not translator.model.plans_length:
+        raise RunError("this system plans no lengths", _REMEDY)
+    model = translator.model
+    ids = torch.tensor([translator.pipeline.source_ids(source)], device=model.device)
+    with torch.inference_mode():
+        memory = model.encode(ids)
+        share = model.length_log_probs(memory)[0].exp()
+        log_probs, lengths = length_candidates(model, memory, translator.settings)
+    found = pd.DataFrame({"length": range(len(share)), "probability": share.tolist()})
+    return found.assign(tried=found["length"].isin(lengths[log_probs > -torch.inf].tolist()))
+
+
+@versioned(1)
+def planned_lengths(run: Run, corpus: ParallelCorpus, split: str = "test", limit: int | None = None) -> pd.DataFrame:
+    """Compare the planned lengths of a text with those of its references.
+
+    Args:
+        run: one that plans lengths, with weights.
+        corpus: in its languages.
+        split: train, dev or test.
+        limit: take only so many sentences, the first; all if not given.
+
+    Returns:
+        A row for each: `line` from 1; `reference_length`, in tokens; `likeliest` length and its `probability`;
+        `expected`, the mean; `reference_probability`, and `reference_rank` among all lengths, from 1: how many lengths
+        have to be decoded for it to be among them (missing if it is longer than can be planned).
+
+    Raises:
+        CorpusError: no such split, or other languages.
+        RunError: the run plans no lengths, or has no weights.
+    """
+    translator = _planning(run, corpus)
+    model, pipeline = translator.model, translator.pipeline
+    pairs = list(islice(corpus.pairs(split), limit))
+    sources = pipeline.encode_source([source for source, _ in pairs])
+    reference = np.array([len(ids) - 1 for ids in pipeline.encode_target([target for _, target in pairs])])
+    share = np.empty((len(pairs), 0))
+    for batch in sorted_batches([len(ids) for ids in sources], _BATCH_TOKENS):
+        source = torch.from_numpy(pad([sources[i] for i in batch])).to(model.device)
+        with torch.inference_mode():
+            found = model.length_log_probs(model.encode(source)).double().exp().cpu().numpy()
+        share = share if share.size else np.empty((len(pairs), found.shape[1]))
+        share[batch] = found
+    within = reference < share.shape[1]
+    own = share[np.arange(len(pairs)), np.minimum(reference, share.shape[1] - 1)]
+    rank = 1 + (share > own[:, None]).sum(1)
+    return pd.DataFrame(
+        {
+            "line": np.arange(1, len(pairs) + 1),
+            "reference_length": reference,
+            "likeliest": share.argmax(1),
+            "probability": share.max(1),
+            "expected": share @ np.arange(share.shape[1]),
+            "reference_probability": np.where(within, own, 0.0),
+            "reference_rank": pd.Series(rank, dtype="Int64").where(within),
+        }
+    )
+
+
+@versioned(1)
+def told_lengths(
+    run: Run, corpus: ParallelCorpus, split: str = "test", beam_size: int = 4, limit: int | None = None
+) -> pd.DataFrame:
+    """Translate a text as if the length of each reference were known: what better planning could come to at best.
+
+    Args:
+        run, corpus, split, limit: as of `planned_lengths`.
+        beam_size: of the search.
+
+    Returns:
+        A row for each: `line` from 1; `text`; `length`, in tokens; `log_prob` of the tokens. What is blank stays blank,
+        and has no probability.
+
+    Raises:
+        CorpusError, RunError: as of `planned_lengths`.
+    """
+    translator = _planning(run, corpus)
+    sources, targets = zip(*islice(corpus.pairs(split), limit), strict=True)
+    lengths = [len(ids) - 1 for ids in translator.pipeline.encode_target(list(targets))]
+    settings = SearchSettings(beam_size=beam_size)
+
+    def search(model: Searchable, memory: Memory, places: Sequence[int], language: str) -> list[SearchResult]:
+        oracle = torch.tensor([lengths[place] for place in places], device=model.device)
+        return planned_search(model, memory, settings, oracle_lengths=oracle, language=language)
+
+    found = translator.translate(list(sources), search=search, abreast=beam_size)
+    rows = [
+        (line, one.text, lengths[line - 1], one.hypotheses[0].log_prob if one.hypotheses else math.nan)
+        for line, one in enumerate(found, start=1)
+    ]
+    return pd.DataFrame(rows, columns=["line", "text", "length", "log_prob"])
+
+
+def length_errors(found: pd.DataFrame, lengths: tuple[int, ...] = (1, 5, 10)) -> pd.Series:
+    """Sum up the rows of `planned_lengths`.
+
+    Returns:
+        `sentences`; `error`, the mean distance of the likeliest length from the reference's, in tokens; `bias`, the
+        same with its sign; `nll`, the mean negative log-probability of the reference's length, in nats; and for each
+        number of lengths that may be decoded, `among K`, the share of references whose length is among them.
+    """
+    distance = found["likeliest"] - found["reference_length"]
+    among = {f"among {k}": (found["reference_rank"] <= k).fillna(False).mean() for k in lengths}
+    return pd.Series(
+        {
+            "sentences": len(found),
+            "error": distance.abs().mean(),
+            "bias": distance.mean(),
+            "nll": -np.log(found["reference_probability"].clip(lower=1e-12)).mean(),
+            **among,
+        }
+    )
+
+
+def length_calibration(found: pd.DataFrame, bins: int = 5) -> pd.DataFrame:
+    """Return how often the likeliest length is right, by how sure the system is of it.
+
+    Args:
+        found: rows of `planned_lengths`.
+        bins: of as many sentences each, at most.
+
+    Returns:
+        A row for each bin, the least sure first: `sentences`; `probability`, the mean that the system gives; `right`,
+        the share that is, and `margin` of its 95 % interval (of a binomial share, as if normal).
+    """
+    place = pd.qcut(found["probability"].rank(method="first"), min(bins, len(found)), labels=False)
+    right = found["likeliest"] == found["reference_length"]
+    grouped = found.assign(right=right).groupby(place)
+    shares = pd.DataFrame(
+        {"sentences": grouped.size(), "probability": grouped["probability"].mean(), "right": grouped["right"].mean()}
+    ).reset_index(drop=True)
+    return shares.assign(margin=1.96 * np.sqrt(shares["right"] * (1 - shares["right"]) / shares["sentences"]))
+
+
+def _planning(run: Run, corpus: ParallelCorpus) -> Translator:
+    check_languages(run, corpus)
+    translator = opened(run)
+    if not translator.model.plans_length:
+        raise RunError(f"run {run.name!r}: it plans no lengths", _REMEDY)
+    return translator

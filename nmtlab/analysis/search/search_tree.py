@@ -1,0 +1,211 @@
+"""What a beam keeps and drops, step by step, and what an ended hypothesis cuts off (thesis Figure 4.1)."""
+
+import math
+from collections.abc import Iterator
+
+import pandas as pd
+import torch
+
+from nmtlab.analysis.access.opened import RunOrSystem, opened
+from nmtlab.models.interface import Memory, Searchable
+from nmtlab.recipe import SearchSettings
+from nmtlab.search.beam import beam_search
+from nmtlab.search.exact import ExactSearch
+from nmtlab.search.hypothesis import SearchResult
+from nmtlab.search.planned import planned_search
+from nmtlab.search.scores import hypothesis_score
+from nmtlab.text.pipeline import Pipeline
+from nmtlab.text.vocabulary import BOS, EOS, PAD
+from nmtlab.translation import Translator
+
+LOG_PROB = SearchSettings(score="log-prob")
+"""The beam of 4 of thesis 3.3, and the score under which the empty translation wins."""
+
+_COLUMNS = [
+    "step", "slot", "parent", "piece", "text", "log_prob", "score", "length", "ended", "dropped", "best", "reference",
+]  # fmt: skip
+
+
+def search_tree(
+    system: RunOrSystem, sentence: str, search: SearchSettings | None = None, reference: str | None = None
+) -> pd.DataFrame:
+    """Return every hypothesis that a search of one sentence held, kept or dropped.
+
+    Where lengths are planned it is a beam for each length that is tried, side by side; log-probabilities are then of
+    length and tokens together.
+
+    Args:
+        system: a run with weights, or a translator.
+        sentence: to be translated.
+        search: how to search; the system's own settings if not given.
+        reference: a translation to be looked for.
+
+    Returns:
+        A row for each slot that held something after each step, best first of a beam: `step` and `slot` from 1;
+        `parent`, the slot of the step before that it continues, 0 for the beginning; `piece` that was added, `</s>` at
+        its end and empty where an ended one keeps its slot; `text` of the pieces so far; `log_prob`, `score`; `length`
+        in tokens, the end included, whether it is said or planned; `ended`; `dropped`, whether no slot of the next step
+        continues it though the search went on; `best`, whether it leads to what was returned; `reference`, whether the
+        reference begins so.
+
+    Raises:
+        RunError: a phrase-based run, or one without weights.
+    """
+    translator = opened(system)
+    pipeline, plans = translator.pipeline, translator.model.plans_length
+    searched = planned_search if plans else beam_search
+    (result,) = searched(translator.model, _memory(translator, sentence), search or translator.settings, record=True)
+    wanted = pipeline.target_ids(reference) if reference else None
+    rows = _rows(result, pipeline, wanted)
+    found = pd.DataFrame(rows, columns=["tokens", *_COLUMNS[:9], "reference"])
+    found["length"] += found["ended"] & plans
+    return _with_ends(found, result, plans)[_COLUMNS]
+
+
+def _rows(result: SearchResult, pipeline: Pipeline, reference: list[int] | None) -> list[tuple]:
+    rows, before = [], {0: ()}
+    for number, step in enumerate(result.tree, start=1):
+        now = {}
+        arrays = step.parent, step.token, step.log_prob, step.score, step.finished
+        slots = zip(*(array.tolist() for array in arrays), strict=True)
+        for slot, (parent, token, log_prob, score, ended) in enumerate(slots, start=1):
+            if score == -math.inf:
+                continue
+            tokens = before[parent if number > 1 else 0] + ((token,) if token != PAD else ())
+            now[slot - 1] = tokens
+            piece = "" if token == PAD else pipeline.target.vocabulary.types[token]
+            text = pipeline.target_text([one for one in tokens if one != EOS])
+            begins = reference is not None and list(tokens) == reference[: len(tokens)]
+            above = parent + 1 if number > 1 else 0
+            rows.append((tokens, number, slot, above, piece, text, log_prob, score, len(tokens), ended, begins))
+        before = now
+    return rows
+
+
+def _with_ends(found: pd.DataFrame, result: SearchResult, plans: bool) -> pd.DataFrame:
+    """Add which hypotheses were dropped, and which lead to the best."""
+    best = result.hypotheses[0]
+    final = (*best.tokens, EOS) if best.finished and not plans else best.tokens
+    continued = set(zip(found["step"] - 1, found["parent"], strict=True))
+    last = found["step"].max()
+    going_on = [place in continued for place in zip(found["step"], found["slot"], strict=True)]
+    dropped = [not on and step < last for on, step in zip(going_on, found["step"], strict=True)]
+    return found.assign(dropped=dropped, best=_leads_to(final, best.finished, found))
+
+
+def _leads_to(final: tuple[int, ...], ended: bool, found: pd.DataFrame) -> list[bool]:
+    """Return which rows lead to the last step's that is `final`: none to a planned nothing, which has no step."""
+    parents = {(row.step, row.slot): row.parent for row in found.itertuples()}
+    wanted = (found["step"].max(), final, ended)
+    places = [(row.step, row.slot) for row in found.itertuples() if (row.step, row.tokens, row.ended) == wanted][:1]
+    while places and places[-1][0] > 1:
+        places.append((places[-1][0] - 1, parents[places[-1]]))
+    return [place in places for place in zip(found["step"], found["slot"], strict=True)]
+
+
+def ended_hypotheses(tree: pd.DataFrame) -> pd.DataFrame:
+    """Return the translations that a search has ended, kept to the last or not, once each.
+
+    Args:
+        tree: rows of `search_tree`.
+
+    Returns:
+        `text`, `log_prob`, `length`, `step` in which it ended, `dropped_at`, the step after which it had lost its slot
+        (missing if it never did), in the order of their ending.
+    """
+    ended = tree[tree["ended"]]
+    # the same text in other pieces is another translation, of another probability
+    grouped = ended.groupby(["text", "length", "log_prob"], sort=False)["step"]
+    found = grouped.agg(step="min", last="max").reset_index()
+    found["dropped_at"] = found["last"].where(found["last"] < tree["step"].max()).astype("Int64")
+    return found[["text", "log_prob", "length", "step", "dropped_at"]]
+
+
+def ranked(hypotheses: pd.DataFrame, search: SearchSettings) -> pd.DataFrame:
+    """Rank translations anew by another score, without searching again.
+
+    Args:
+        hypotheses: rows with `log_prob` and `length`, as of `ended_hypotheses`.
+        search: the score and its numbers; coverage counts as none.
+
+    Returns:
+        The rows, best first, with `score`.
+    """
+    log_prob = torch.tensor(hypotheses["log_prob"].to_numpy(), dtype=torch.float64)
+    length = torch.tensor(hypotheses["length"].to_numpy())
+    scores = hypothesis_score(search, log_prob, length).numpy()
+    return hypotheses.assign(score=scores).sort_values("score", ascending=False, kind="stable", ignore_index=True)
+
+
+def best_of_all(
+    system: RunOrSystem, sentence: str, search: SearchSettings = LOG_PROB, budget: int = 20_000
+) -> pd.DataFrame:
+    """Return what exact search finds for one sentence.
+
+    Args:
+        system: a run with weights, or a translator.
+        sentence: to be translated.
+        search: score and limits; the beam size is that of the beam whose result is the first bound.
+        budget: most hypotheses that are continued.
+
+    Returns:
+        One row: `text`, empty for the empty translation; `log_prob`, `score`; `length` in tokens, EOS included;
+        `expansions`; `complete`, whether it is surely the best.
+
+    Raises:
+        RecipeError: the score has a coverage penalty.
+        RunError: as of `search_tree`, or a run that plans lengths.
+    """
+    return next(best_so_far(system, sentence, search, portion=budget))
+
+
+def best_so_far(
+    system: RunOrSystem, sentence: str, search: SearchSettings = LOG_PROB, portion: int = 250
+) -> Iterator[pd.DataFrame]:
+    """Yield `best_of_all` as it is after each portion of the search, until it is complete.
+
+    Args:
+        system, sentence, search: as of `best_of_all`.
+        portion: how many hypotheses are continued between two answers.
+    """
+    translator = opened(system)
+    memory = _memory(translator, sentence)
+    beam = beam_search(translator.model, memory, search)[0].hypotheses[0]
+    exact, complete = ExactSearch(translator.model, memory, search, beam), False
+    while not complete:
+        complete = exact.run(exact.expansions + portion)
+        best = exact.best or beam
+        facts = {
+            "text": translator.pipeline.target_text(best.tokens),
+            "log_prob": best.log_prob,
+            "score": best.score,
+            "length": len(best.tokens) + best.finished,
+            "expansions": exact.expansions,
+            "complete": complete,
+        }
+        yield pd.DataFrame([facts])
+
+
+def first_rank_of_nothing(system: RunOrSystem, sentence: str) -> int:
+    """Return the rank of the empty translation in the first step: the smallest beam that it enters.
+
+    Raises:
+        RunError: as of `search_tree`, or a run that plans lengths.
+    """
+    translator = opened(system)
+    return rank_of_nothing(translator.model, _memory(translator, sentence))
+
+
+@torch.inference_mode()
+def rank_of_nothing(model: Searchable, memory: Memory) -> int:
+    """Return the rank of EOS among the first tokens, from 1; arguments as of `exact_search`."""
+    state = model.start(memory)
+    log_probs = model.step(state, torch.tensor([[BOS]], device=model.device)).log_probs[0, 0]
+    return int((log_probs > log_probs[state.output_ids == EOS]).sum()) + 1
+
+
+@torch.inference_mode()
+def _memory(translator: Translator, sentence: str) -> Memory:
+    return translator.model.encode(
+        torch.tensor([translator.pipeline.source_ids(sentence)], device=translator.model.device)
+    )

@@ -1,0 +1,1 @@
+"""What the seeds claim of their tables, and how the claims fared here."""

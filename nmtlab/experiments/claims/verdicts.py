@@ -1,0 +1,132 @@
+"""Were the claims of the seeds seen again? They are judged by the measured tables in `data/results`.
+
+found = measured_claims()
+print(overall(found), [claim.text for claim in not_measured(found)])
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import median_high
+from typing import Literal
+
+import pandas as pd
+
+from nmtlab.experiments.claims.declared import CLAIMS, Claim
+from nmtlab.experiments.results.comparisons import ps_of, read_comparisons
+from nmtlab.experiments.results.stored import RESULTS, read_cells
+from nmtlab.experiments.results.summary import SIGNIFICANT, interval, verdict
+
+Judgement = Literal["confirmed", "refuted", "undecided"]
+
+COLUMNS = [
+    "claim", "source", "direction", "pair", "metric", "seeds", "effect", "margin", "p", "significant", "verdict",
+    "runs", "evidence",
+]  # fmt: skip
+
+_JUDGEMENT: dict[str, Judgement] = {"better": "confirmed", "worse": "refuted", "undecided": "undecided"}
+
+
+def measured_claims(folder: Path = RESULTS, claims: Sequence[Claim] = CLAIMS) -> pd.DataFrame:
+    """Judge claims by what was measured.
+
+    Every interval stands for itself: where nothing differs, one in twenty leaves out zero nevertheless. What has no
+    seeds is taken as exact.
+
+    Args:
+        folder: with the cells of tables, as `nmtlab reproduce --save` writes them; a table that is not there is
+            passed over.
+        claims: what is judged.
+
+    Returns:
+        A line for each claim and pair of which there is something to compare, in the order of declaration: `claim`,
+        `source`; `direction`, what is subtracted from what and which side of 0 is claimed; `pair`, a row of the table;
+        `metric`; `seeds`, that were compared; `effect`, the mean of the
+        differences seed by seed, and its `margin` (95 % of Student's t; NaN of one seed); `p` of the paired bootstrap,
+        that of the median seed, and `significant`, of how many seeds it is below 0.01, missing where there are no
+        sentences to draw from; `verdict`, `confirmed` or `refuted` if the interval leaves out zero, or minus the
+        claim's tolerance, else `undecided`, as also with fewer than three seeds, with a cell that is missing or
+        diverged without a value, or where no system of the pair is good enough for differences to mean something;
+        `runs`, a list of names; `evidence`, the name of the file.
+
+    Raises:
+        NmtlabError: a file is damaged.
+    """
+    there = {name for name in (claim.evidence for claim in claims) if (folder / name).is_file()}
+    cells = {name: read_cells(folder / name) for name in there}
+    drawn = {claim.bootstrap: read_comparisons(folder / claim.bootstrap) for claim in claims}
+    lines = [
+        line
+        for claim in claims
+        if claim.evidence in there
+        for line in _judged(claim, cells[claim.evidence], drawn[claim.bootstrap])
+    ]
+    return pd.DataFrame(lines, columns=COLUMNS).astype({"p": float, "significant": "Int64"})
+
+
+def overall(measured: pd.DataFrame) -> pd.DataFrame:
+    """Return a line a claim of `measured_claims`: `claim`, `source`, `direction`, and `found`, what of which pairs."""
+    lines = []
+    for (claim, source, direction), own in measured.groupby(["claim", "source", "direction"], sort=False):
+        pairs = own.groupby("verdict")["pair"].agg(", ".join)
+        found = [f"{kind}: {pairs[kind]}" for kind in _JUDGEMENT.values() if kind in pairs]
+        lines.append({"claim": claim, "source": source, "direction": direction, "found": "; ".join(found)})
+    return pd.DataFrame(lines, columns=["claim", "source", "direction", "found"])
+
+
+def not_measured(measured: pd.DataFrame, claims: Sequence[Claim] = CLAIMS) -> list[Claim]:
+    """Return the claims that have no line in `measured_claims`."""
+    return [claim for claim in claims if claim.text not in set(measured["claim"])]
+
+
+def _judged(claim: Claim, cells: pd.DataFrame, drawn: pd.DataFrame) -> list[dict[str, object]]:
+    but = [row.name for row in claim.but]
+    cells = cells[(cells["metric"] == claim.measure.name) & ~cells["row"].isin(but)]
+    if claim.absolute:
+        cells = cells.assign(value=cells["value"].abs())
+    ps = ps_of(claim, drawn)
+    if claim.than == claim.table.baseline:  # that p stands with the cells too, in tables that were saved without others
+        own = cells[(cells["column"] == claim.system) & cells["p"].notna()]
+        ps = {str(row): some["p"].tolist() for row, some in own.groupby("row")} | ps
+    lines = (_line(claim, row, own) | _significance(ps.get(row, [])) for row, own in cells.groupby("row", sort=False))
+    return [line for line in lines if line["seeds"]]
+
+
+def _line(claim: Claim, row: str, cells: pd.DataFrame) -> dict[str, object]:
+    compared = cells[cells["column"].isin([claim.system, claim.than])]
+    known = compared["value"].notna()
+    differences = _differences(compared, claim.system, claim.than)
+    effect, margin = interval(differences)
+    usable = (cells["value"] >= claim.measure.usable).any() and known.all()
+    forgiven = claim.tolerance if claim.expects == "higher" else -claim.tolerance
+    return {
+        "claim": claim.text,
+        "source": claim.source,
+        "direction": claim.direction,
+        "pair": row,
+        "metric": claim.measure.name,
+        "seeds": len(differences),
+        "effect": effect,
+        "margin": margin,
+        "verdict": _JUDGEMENT[verdict([d + forgiven for d in differences], bool(usable), claim.expects == "lower")],
+        "runs": compared.loc[known, "run"].tolist(),
+        "evidence": claim.evidence,
+    }
+
+
+def _significance(ps: Sequence[float]) -> dict[str, object]:
+    if not ps:
+        return {"p": None, "significant": None}
+    return {"p": median_high(ps), "significant": sum(p < SIGNIFICANT for p in ps)}
+
+
+def _differences(cells: pd.DataFrame, system: str, than: str | float) -> list[float]:
+    """Return system minus other of each seed that both have; what has no seeds stands for each."""
+    one = _by_seed(cells, system)
+    other = _by_seed(cells, than) if isinstance(than, str) else than
+    return pd.Series(one - other, dtype=float).dropna().tolist()
+
+
+def _by_seed(cells: pd.DataFrame, system: str) -> pd.Series | float:
+    """Return the values of a system by seed, the one value of a system without seeds."""
+    values = cells[cells["column"] == system].set_index("seed")["value"]
+    return values.iloc[0] if len(values) and values.index.isna().all() else values

@@ -1,0 +1,1 @@
+"""What is measured of a cell: a number of a run and a corpus."""

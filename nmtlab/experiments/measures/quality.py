@@ -1,0 +1,261 @@
+"""The numbers in the seeds' tables: how each is taken from a run."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal, Protocol
+
+import numpy as np
+from sacrebleu.metrics.base import Metric
+
+from nmtlab.analysis.access.measure import measure
+from nmtlab.analysis.access.translations import translations
+from nmtlab.analysis.dynamics.convergence import FLOOR, convergence
+from nmtlab.analysis.dynamics.curves import gradient_curve, gradient_quantiles
+from nmtlab.analysis.dynamics.depth import g_trends
+from nmtlab.analysis.dynamics.signals import signals
+from nmtlab.analysis.lexical.lexical_choice import lexical_choice
+from nmtlab.analysis.lexical.radius import last_perplexity
+from nmtlab.evaluation import bleu_metric, default_tokenizer, paired_bootstrap, tokenized_bleu_metric
+from nmtlab.runs.run import Run
+from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.tokenizers import Words
+
+USABLE_BLEU = FLOOR
+"""Where no system reaches this, differences mean nothing."""
+
+
+class Measure(Protocol):
+    """A number in a table.
+
+    `name` in the table; `split`, the text it is of, if any; `lower_is_better`, which way it is wanted. Where no system
+    of a row reaches `usable`, differences between them mean nothing. Of a training that diverged before it had a
+    checkpoint, and can translate nothing, it is `of_nothing`.
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def split(self) -> Literal["dev", "test"] | None: ...
+    @property
+    def lower_is_better(self) -> bool: ...
+    @property
+    def usable(self) -> float: ...
+    @property
+    def of_nothing(self) -> float: ...
+
+    def value(self, run: Run, corpus: ParallelCorpus) -> float:
+        """Return the number of a run, from the run's folder if it has been asked for before."""
+
+    def significance(self, runs: Sequence[Run], baseline: Run, corpus: ParallelCorpus) -> dict[str, float]:
+        """Return p of the paired bootstrap against the baseline, by name of the run; nothing where there is none."""
+
+
+@dataclass(frozen=True)
+class Bleu:
+    """BLEU of a run's best checkpoint, decoded as its recipe says: sacrebleu's, or multi-bleu's of Moses tokens.
+
+    Args:
+        name: as in the published table.
+        split: text that is translated.
+        detokenized_into: languages into which sacrebleu's is reported; into others it is the tokenized one.
+    """
+
+    name: str
+    split: Literal["dev", "test"]
+    detokenized_into: tuple[str, ...] = ()
+    lower_is_better: ClassVar[bool] = False
+    usable: ClassVar[float] = USABLE_BLEU
+    of_nothing: ClassVar[float] = 0.0
+
+    def value(self, run: Run, corpus: ParallelCorpus) -> float:
+        """Return the BLEU of a run, in percent."""
+        hypotheses = self._scored(translations(run, corpus, self.split), corpus.target)
+        return self._metric(corpus.target).corpus_score(hypotheses, self._references(corpus)).score
+
+    def significance(self, runs: Sequence[Run], baseline: Run, corpus: ParallelCorpus) -> dict[str, float]:
+        """Return p of the paired bootstrap against the baseline, by name of the run."""
+        systems = {
+            run.name: self._scored(translations(run, corpus, self.split), corpus.target) for run in (baseline, *runs)
+        }
+        comparisons = paired_bootstrap(systems, self._references(corpus), self._metric(corpus.target))
+        return {comparison.system: comparison.p for comparison in comparisons if comparison.p is not None}
+
+    def _detokenized(self, language: str) -> bool:
+        return language in self.detokenized_into
+
+    def _metric(self, language: str) -> Metric:
+        return bleu_metric(default_tokenizer(language)) if self._detokenized(language) else tokenized_bleu_metric()
+
+    def _references(self, corpus: ParallelCorpus) -> list[list[str]]:
+        return [self._scored(lines, corpus.target) for lines in corpus.references(self.split)]
+
+    def _scored(self, lines: Sequence[str], language: str) -> list[str]:
+        """Return lines as they are compared."""
+        if self._detokenized(language):
+            return list(lines)
+        words = Words(language)
+        return [" ".join(words.split(line)) for line in lines]
+
+
+class OfSeedsAlone:
+    """A number without sentences to draw from: the seeds alone tell how sure it is, and any system is good enough."""
+
+    usable: ClassVar[float] = -math.inf
+    of_nothing: ClassVar[float] = math.nan
+
+    def significance(self, runs: Sequence[Run], baseline: Run, corpus: ParallelCorpus) -> dict[str, float]:
+        """Return nothing."""
+        return {}
+
+
+@dataclass(frozen=True)
+class TrainPerplexity(OfSeedsAlone):
+    """Perplexity of the training text in the last pass, dropout on, as it was logged while training.
+
+    Strictly, of what was logged after the last evaluation but one, which in the RNN recipes is a pass.
+    """
+
+    name: str = "train perplexity"
+    split: ClassVar[None] = None
+    lower_is_better: ClassVar[bool] = True
+
+    def value(self, run: Run, corpus: ParallelCorpus) -> float:
+        """Return the perplexity per target token, without label smoothing."""
+        return last_perplexity(run)
+
+
+@dataclass(frozen=True)
+class Finding(OfSeedsAlone):
+    """A number of `nmtlab.analysis.lexical.lexical_choice`, of the test text; NaN of a run that has none.
+
+    Args:
+        name: of the quantity there.
+        lower_is_better: which way the thesis wants it.
+    """
+
+    name: str
+    lower_is_better: bool = False
+    split: ClassVar[Literal["test"]] = "test"
+
+    def value(self, run: Run, corpus: ParallelCorpus) -> float:
+        """Return the number, from the run's folder if it has been asked for before."""
+        found = measure(run, lexical_choice, corpus=corpus)
+        return dict(zip(found["quantity"], found["value"], strict=True)).get(self.name, math.nan)
+
+
+@dataclass(frozen=True)
+class GTrend(OfSeedsAlone):
+    """How the learned g of ScaleNorm goes with depth (`nmtlab.analysis.dynamics.depth.g_trends`).
+
+    Args:
+        name: of the quantity there.
+        lower_is_better: which way the thesis sees it go.
+    """
+
+    name: str
+    lower_is_better: bool = False
+    split: ClassVar[None] = None
+
+    def value(self, run: Run, corpus: ParallelCorpus) -> float:
+        """Return the number."""
+        return g_trends(run)[self.name]
+
+
+@dataclass(frozen=True)
+class GradientLeft(OfSeedsAlone):
+    """What is left of a Transformer's gradient when it has come down through one side, at the end of training.
+
+    In powers of ten: that before the first normalisation to that before the last (`nmtlab.analysis.dynamics.signals`).
+
+    Args:
+        side: encoder or decoder.
+    """
+
+    side: Literal["encoder", "decoder"]
+    split: ClassVar[Literal["dev"]] = "dev"
+    lower_is_better: ClassVar[bool] = False
+
+    @property
+    def name(self) -> str:
+        """Name of the number in a table."""
+        return f"left in the {self.side} (log10)"
+
+    def value(self, run: Run, corpus: ParallelCorpus) -> float:
+        """Return the number, from the run's folder if it has been asked for before; -inf if nothing is left."""
+        found = measure(run, signals, corpus=corpus, split=self.split, update=run.last_step)
+        gradients = found.loc[found["side"] == self.side, "gradient"]
+        return float(np.log10(gradients.iloc[0] / gradients.iloc[-1]))
+
+
+@dataclass(frozen=True)
+class GradientNorm(OfSeedsAlone):
+    """How large the gradient is after the warm-up, and how noisy in the end (`analysis.dynamics.curves`; Figure 3.5).
+
+    Args:
+        name: what is measured.
+        quantity: `norm`, the median; `component`, a thousand times that by the root of the number of parameters;
+            `noise`, of the last quarter of the updates the 99th percentile of the norm by the median around it.
+        lower_is_better: which way the thesis wants it.
+    """
+
+    name: str
+    quantity: Literal["norm", "component", "noise"]
+    lower_is_better: bool = True
+    split: ClassVar[None] = None
+
+    def value(self, run: Run, corpus: ParallelCorpus) -> float:
+        """Return the number."""
+        if self.quantity == "noise":
+            curve = gradient_curve(run)
+            late = curve.iloc[-len(curve) // 4 :]
+            return float((late["norm"] / late["median"]).quantile(0.99))
+        found = gradient_quantiles(run, first=run.recipe.training.warmup_updates + 1, quantiles=[0.5])
+        return float(found[self.quantity].iloc[0]) * (1000 if self.quantity == "component" else 1)
+
+
+@dataclass(frozen=True)
+class Alive(OfSeedsAlone):
+    """Whether a training came alive (`analysis.dynamics.convergence`): 1 or 0, NaN where it was too early to tell."""
+
+    name: str = "alive"
+    split: ClassVar[None] = None
+    lower_is_better: ClassVar[bool] = False
+    of_nothing: ClassVar[float] = 0.0
+
+    def value(self, run: Run, corpus: ParallelCorpus) -> float:
+        """Return the number."""
+        told = {"alive": 1.0, "too early": math.nan}
+        return told.get(convergence([run])["verdict"].iloc[0], 0.0)
+
+
+DEV_BLEU = Bleu("dev BLEU", "dev")
+"""Best tokenized dev BLEU (Tables 3.4 and 3.8)."""
+
+TEST_BLEU = Bleu("test BLEU", "test", detokenized_into=("en",))
+"""Test BLEU as in thesis 3.2.5.3: detokenized into English, tokenized into other languages."""
+
+TOKENIZED_TEST_BLEU = Bleu("test BLEU", "test")
+"""Test BLEU as in thesis 3.3.3.1: tokenized into every language."""
+
+TRAIN_PERPLEXITY = TrainPerplexity()
+"""Train perplexity after training (Table 3.8)."""
+
+RARE_RECALL = Finding("rare recall")
+NORM_FREQUENCY = Finding("norm-frequency", lower_is_better=True)
+NORM_DECIDES = Finding("norm decides", lower_is_better=True)
+LEFT_SHIFT = Finding("left shift", lower_is_better=True)
+ALIGNMENT_ERROR = Finding("alignment error", lower_is_better=True)
+RIGHT_COPIES = Finding("right copies")
+LEXICON_PRECISION = Finding("lexicon precision")
+ALIVE = Alive()
+GRADIENT_NORM = GradientNorm("gradient norm", "norm")
+GRADIENT_COMPONENT = GradientNorm("1,000 × gradient norm / √parameters", "component")
+GRADIENT_NOISE = GradientNorm("gradient norm, 99th percentile / median", "noise")
+GRADIENT_LEFT = (GradientLeft("encoder"), GradientLeft("decoder"))
+
+G_SLOPES = tuple(
+    GTrend(f"slope, {side} {panel}") for side in ("encoder", "decoder") for panel in ("attention", "feed-forward")
+)
+LATE_G = GTrend("g, late decoder", lower_is_better=True)
+OUTPUT_G = GTrend("g, output")

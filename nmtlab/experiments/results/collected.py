@@ -1,0 +1,155 @@
+"""What the cells of a table came to, measured beside published."""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from statistics import median_high
+from typing import Any
+
+import pandas as pd
+
+from nmtlab.errors import CorpusError
+from nmtlab.experiments.measures.quality import Measure
+from nmtlab.experiments.results.published import published
+from nmtlab.experiments.running.cells import NOT_RUN, Cell, can_translate, cells_of, made_run
+from nmtlab.experiments.tables.declaration import Scale, Table
+from nmtlab.runs.environment import made_by
+from nmtlab.runs.run import Run
+from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.workspace import Workspace
+
+COLUMNS = [
+    "table", "scale", "row", "column", "metric", "seed", "value", "p", "status", "published", "published_difference",
+    "published_mark", "corpus", "recipe", "run", "minutes", "updates", "commit", "machine",
+]  # fmt: skip
+
+NUMBERS = {"value": float, "p": float, "minutes": float, "seed": "Int64", "updates": "Int64"}
+"""Type of each column that has no text."""
+
+_NOT_PRINTED = {"published": "", "published_difference": "", "published_mark": ""}
+
+
+def results(table: Table, scale: Scale, workspace: Workspace) -> pd.DataFrame:
+    """Return what is there of a table's cells, finished or not, but for rows whose text cannot be had.
+
+    Returns:
+        A line for each cell and metric: `table`, `scale`, `row`, `column`, `metric`; `seed`, missing where nothing is
+        drawn at random; `value`, missing where there is none (a training that diverged before it had a checkpoint has
+        BLEU 0); `p` of the paired bootstrap against the baseline's run of the same seed (of a system without seeds, the
+        median over the baseline's); `status` of the run, or `not run`; `published`, `published_difference` and
+        `published_mark` as printed; `corpus`; `recipe`, with what is changed in it; `run`; `minutes` and `updates` of
+        training; `commit` of nmtlab (+: with changes); `machine`.
+
+    Raises:
+        RunError: a run of a cell's name is another training.
+    """
+    printed = _printed(table.name)
+    lines = []
+    for cells, corpus, runs in made_rows(table, scale, workspace):
+        for measure in table.measures:
+            values = {name: measure.value(run, corpus) for name, run in runs.items() if can_translate(run)}
+            ps = _significance(measure, cells, {name: runs[name] for name in values}, table.baseline, corpus)
+            lost = [name for name, run in runs.items() if run.status == "diverged" and name not in values]
+            values |= dict.fromkeys(lost, measure.of_nothing)
+            for cell in cells:
+                line = _about(cell) | _made(runs.get(cell.run))
+                line |= {"table": table.name, "scale": scale, "metric": measure.name}
+                line |= {"value": values.get(cell.run), "p": ps.get(cell.run)}
+                lines.append(line | printed.get((cell.row, cell.column, measure.name), _NOT_PRINTED))
+    return pd.DataFrame(lines, columns=COLUMNS).astype(NUMBERS)
+
+
+def made_rows(
+    table: Table, scale: Scale, workspace: Workspace
+) -> Iterator[tuple[list[Cell], ParallelCorpus, dict[str, Run]]]:
+    """Yield the cells of each row whose text can be had, that text, and the runs that are there by their names.
+
+    Raises:
+        RunError: a run of a cell's name is another training.
+    """
+    for _, group in groupby(cells_of(table, scale), key=lambda cell: cell.row):
+        cells = list(group)
+        try:
+            corpus = cells[0].corpus.open(workspace)
+        except CorpusError:
+            continue
+        yield cells, corpus, {cell.run: run for cell in cells if (run := made_run(cell, corpus, workspace))}
+
+
+def with_kept(measured: pd.DataFrame, kept: pd.DataFrame, table: Table) -> pd.DataFrame:
+    """Return the cells of a table with those that were measured before and are not here now.
+
+    Args:
+        measured: of `results`.
+        kept: the same of another time or machine; cells that the table has no more are left out.
+        table: its declaration.
+    """
+    orders = {
+        "row": [row.name for row in table.rows],
+        "metric": [measure.name for measure in table.measures],
+        "column": [system.name for system in table.systems],
+    }
+    run = [own[own["status"] != NOT_RUN] for own in (measured, kept)]
+    cells = pd.concat([*run, measured, kept], ignore_index=True)
+    cells = cells.drop_duplicates(["row", "column", "metric", "seed"])  # the first of each stays
+    for name, order in orders.items():
+        cells = cells[cells[name].isin(order)]
+    places = [cells[name].map(order.index) for name, order in orders.items()]
+    ordered = pd.concat([*places, cells["seed"]], axis=1).sort_values([*orders, "seed"], kind="stable").index
+    return cells.loc[ordered].reset_index(drop=True)
+
+
+def _printed(table: str) -> dict[tuple[str, str, str], dict[str, str]]:
+    """Return what was published, by row, column and metric."""
+    return {
+        (line.row, line.column, line.metric): {
+            "published": line.value,
+            "published_difference": line.difference,
+            "published_mark": line.mark,
+        }
+        for line in published(table).itertuples()
+    }
+
+
+def _about(cell: Cell) -> dict[str, Any]:
+    return {
+        "row": cell.row,
+        "column": cell.column,
+        "seed": cell.seed,
+        "corpus": cell.corpus.name,
+        "recipe": cell.label,
+        "run": cell.run,
+    }
+
+
+def _significance(
+    measure: Measure, cells: Sequence[Cell], runs: Mapping[str, Run], baseline: str, corpus: ParallelCorpus
+) -> dict[str, float]:
+    """Return p against the baseline by name of the run."""
+    ps = defaultdict(list)
+    for base in cells:
+        if base.column != baseline or base.run not in runs:
+            continue
+        others = [
+            runs[cell.run]
+            for cell in cells
+            if cell.run in runs and cell.column != baseline and (cell.seed in (base.seed, None) or base.seed is None)
+        ]
+        if others:
+            for name, p in measure.significance(others, runs[base.run], corpus).items():
+                ps[name].append(p)
+    return {name: median_high(values) for name, values in ps.items()}
+
+
+def _made(run: Run | None) -> dict[str, Any]:
+    """Return how a run was made."""
+    if run is None:
+        return {"status": NOT_RUN}
+    end = run.metrics("end")
+    return {
+        "status": run.status,
+        "minutes": end["seconds"].iloc[-1] / 60 if len(end) else math.nan,
+        "updates": end["step"].iloc[-1] if len(end) else None,
+        **made_by(run.environment),
+    }

@@ -1,0 +1,77 @@
+"""Tables that were measured, as `nmtlab reproduce --save` writes them."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+import nmtlab
+from nmtlab.errors import NmtlabError
+from nmtlab.experiments.results.collected import COLUMNS, NUMBERS
+from nmtlab.experiments.tables.declaration import SCALES, Scale, Table
+from nmtlab.experiments.tables.listing import TABLES
+
+RESULTS = Path(nmtlab.__file__).parents[1] / "data/results"
+"""What was measured, in the checkout alone; `nmtlab reproduce --save` writes there."""
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A table that was measured at a scale.
+
+    Args:
+        table: its declaration.
+        scale: at which it was run.
+        path: of its cells.
+    """
+
+    table: Table
+    scale: Scale
+    path: Path
+
+    @property
+    def name(self) -> str:
+        """Return table and scale, `table-3.6.small`."""
+        return self.path.stem
+
+
+def stored_tables(folders: Iterable[Path] = (RESULTS,)) -> list[Stored]:
+    """Return the tables whose cells are in some folders, in the order of the seeds.
+
+    Args:
+        folders: with files like `table-3.6.small.csv`, or not there; the first that has a table counts.
+    """
+    folders = list(folders)
+    found = []
+    for table in TABLES:
+        for scale in SCALES:
+            paths = (folder / f"{table.name}.{scale}.csv" for folder in folders)
+            if path := next((path for path in paths if path.is_file()), None):
+                found.append(Stored(table, scale, path))
+    return found
+
+
+def read_cells(path: Path) -> pd.DataFrame:
+    """Return the cells of a table, as `nmtlab.experiments.results.collected.results` gave them.
+
+    Raises:
+        NmtlabError: the file is damaged.
+    """
+    try:
+        text = pd.read_csv(path, usecols=COLUMNS, dtype=str, keep_default_na=False)[COLUMNS]
+        cells = text.assign(**{name: _numbers(text[name], kind) for name, kind in NUMBERS.items()})
+        if cells.duplicated(["row", "column", "metric", "seed"]).any():
+            raise ValueError("a cell stands there twice")
+        return cells
+    except (ValueError, TypeError, OSError) as error:
+        reason = str(error).strip().splitlines()[-1]
+        raise NmtlabError(
+            f"{path}: not a table of results ({reason})", "remove it, or write it anew with 'nmtlab reproduce --save'"
+        ) from error
+
+
+def _numbers(text: pd.Series, kind: type | str) -> pd.Series:
+    """Return a column of text as numbers, with what was not there missing."""
+    number = int if kind == "Int64" else float
+    return pd.Series([number(one) if one else None for one in text], index=text.index, dtype=kind)

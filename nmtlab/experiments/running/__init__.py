@@ -1,0 +1,1 @@
+"""Cells made into runs, here or on a cluster, and what that will cost."""

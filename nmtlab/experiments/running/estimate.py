@@ -1,0 +1,115 @@
+"""What a grid will take: minutes and disk."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from statistics import fmean
+from tempfile import TemporaryDirectory
+
+import pandas as pd
+
+from nmtlab.errors import CorpusError
+from nmtlab.experiments.running.cells import ENDED, NOT_RUN, Cell, is_made, made_run, run_seconds
+from nmtlab.experiments.tables.corpora import Corpus
+from nmtlab.runs.run import Run
+from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.training.plan import plan
+from nmtlab.workspace import Workspace
+
+# A phrase-based system takes about two minutes on 5,000 pairs, most of them for its tuning.
+_PHRASE_MINUTES_A_PAIR = 2 / 5000
+_PHRASE_MIB = 50.0
+
+COLUMNS = ["run", "row", "column", "seed", "status", "minutes", "disk_mib", "problem"]
+
+Known = Sequence[tuple[Cell, float]]
+"""Cells, and how long they took, or are expected to take, in seconds."""
+
+
+def expected_seconds(cell: Cell, known: Known) -> float | None:
+    """Return the mean of the known cells that are most like a cell; None if nothing is known.
+
+    Most alike is the same system on the same text, then the same family of models on the same text, then the same
+    family, then any.
+    """
+
+    def likeness(other: Cell) -> int:
+        family = other.recipe.model.family == cell.recipe.model.family
+        text = other.corpus == cell.corpus
+        return 3 if text and other.label == cell.label else 2 if text and family else 1 if family else 0
+
+    most = max((likeness(other) for other, _ in known), default=0)
+    alike = [seconds for other, seconds in known if likeness(other) == most]
+    return fmean(alike) if alike else None
+
+
+def seconds_left(waiting: Iterable[Cell], running: Mapping[str, float], known: Known, workers: int) -> float | None:
+    """Return how long a grid will still take; None if nothing is known of a cell that waits.
+
+    Args:
+        waiting: cells not begun.
+        running: seconds that each begun one still takes.
+        known: cells that are finished, or that know how long they will take in all.
+        workers: cells made at once.
+    """
+    expected = [expected_seconds(cell, known) for cell in waiting]
+    if None in expected:
+        return None
+    return (sum(expected) + sum(running.values())) / workers
+
+
+def plan_grid(cells: Sequence[Cell], workspace: Workspace) -> pd.DataFrame:
+    """Return what is left to be done, without doing it.
+
+    Returns:
+        A line for each cell: `run`, `row`, `column`, `seed`; `status` of its run, or `not run`; `minutes` that are
+        left, known from finished cells of the same system on the same text, or else a rough estimate; `disk_mib` that
+        it will take; both are 0 of a cell that is made, and missing where the text cannot be had, for which `problem`
+        says why.
+
+    Raises:
+        RunError: a run of a cell's name is another training.
+    """
+    with TemporaryDirectory() as folder:
+        corpora = {corpus: _opened(corpus, workspace, Path(folder)) for corpus in {cell.corpus for cell in cells}}
+        runs = {cell.run: _run(cell, corpora[cell.corpus], workspace) for cell in cells}
+        known = [(cell, run_seconds(run)) for cell in cells if (run := runs[cell.run]) and run.status in ENDED]
+        guesses: dict[tuple[Corpus, str], tuple[float, float]] = {}
+        lines = []
+        for cell in cells:
+            run, corpus, kind = runs[cell.run], corpora[cell.corpus], (cell.corpus, cell.label)
+            if not is_made(cell, run) and kind not in guesses:
+                guesses[kind] = _guess(cell, corpus, known)
+            minutes, disk_mib = (0.0, 0.0) if is_made(cell, run) else guesses[kind]
+            problem = corpus if isinstance(corpus, str) else ""
+            status = run.status if run else NOT_RUN
+            lines.append((cell.run, cell.row, cell.column, cell.seed, status, minutes, disk_mib, problem))
+    return pd.DataFrame(lines, columns=COLUMNS).astype({"seed": "Int64"})
+
+
+def _run(cell: Cell, corpus: ParallelCorpus | str, workspace: Workspace) -> Run | None:
+    return None if isinstance(corpus, str) else made_run(cell, corpus, workspace)
+
+
+def _opened(corpus: Corpus, workspace: Workspace, spare: Path) -> ParallelCorpus | str:
+    """Return a corpus, in a spare folder if it is not there yet, or why it cannot be had."""
+    own = workspace.data / "corpora"
+    if not (own / corpus.name).exists():
+        workspace = Workspace(spare, (own, *workspace.more_corpora))
+    try:
+        return corpus.open(workspace)
+    except CorpusError as error:
+        return str(error)
+
+
+def _guess(cell: Cell, corpus: ParallelCorpus | str, known: Known) -> tuple[float, float]:
+    """Return the minutes and MiB that a cell takes from its beginning."""
+    if isinstance(corpus, str):
+        return math.nan, math.nan
+    same = [seconds for other, seconds in known if (other.corpus, other.label) == (cell.corpus, cell.label)]
+    if not cell.recipe.model.neural:
+        minutes, disk_mib = _PHRASE_MINUTES_A_PAIR * corpus.count("train"), _PHRASE_MIB
+    else:
+        planned = plan(cell.recipe, corpus)
+        minutes, disk_mib = planned.minutes, planned.disk_mib
+    return (fmean(same) / 60 if same else minutes), disk_mib

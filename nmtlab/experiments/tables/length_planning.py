@@ -1,0 +1,85 @@
+"""Planning the length of a translation, against length normalisation and word reward (thesis 4.1; never measured)."""
+
+from nmtlab.experiments.measures.search import LengthLoss, PlannedLength, RestLoss, Searched, ToldLength
+from nmtlab.experiments.tables.declaration import System, Table
+from nmtlab.experiments.tables.normalisation import DE_EN, GL_EN, QAA_EN, SIZES
+from nmtlab.recipe import SearchSettings
+
+GAMMAS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
+"""Rewards of a word that are tried on dev."""
+
+ORDINARY = System("ordinary", "prenorm-fixnorm-scalenorm")
+PLANNED = System("planned", "planned")
+PLANNED_BESIDE = System("planned beside", "planned", {"model.length_gradient": False})
+
+
+FEW = 200
+"""Sentences that are translated with the widest beam, which takes long."""
+
+
+def _by(score: str, beam: int, outcome: str = "bleu", lengths: int | None = None, **more: object) -> Searched:
+    """Return what comes of a score and a beam, `BLEU by log-prob, beam 4`."""
+    named = {"bleu": "BLEU", "length": "length", "empty": "% empty"}[outcome]
+    limit, some = (FEW, f" ({FEW} sentences)") if beam == BEAMS[-1] else (None, "")
+    search = SearchSettings(score=score, beam_size=beam)
+    tried = f" ({lengths} length)" if lengths else ""
+    name = f"{named} by {score}, beam {beam}{some}{tried}"
+    return Searched(name, search, outcome, limit=limit, lengths=lengths, lower_is_better=outcome == "empty", **more)
+
+
+BEAMS = (1, 4, 12, 100)
+BY_LOG_PROB = tuple(_by("log-prob", beam) for beam in BEAMS)
+BY_LENGTH = tuple(_by("length-normalised", beam) for beam in BEAMS[1:3])
+BY_REWARD = tuple(_by("word-reward", beam, gammas=GAMMAS) for beam in BEAMS[1:3])
+LIKELIEST_ALONE = (_by("log-prob", 4, lengths=1), _by("word-reward", 4, gammas=GAMMAS, lengths=1))
+LENGTH_OF_LIKELIEST = _by("log-prob", 4, "length", lengths=1)
+WHOLE_TEXT = (*BY_LOG_PROB[:3], *BY_LENGTH, *BY_REWARD)
+LENGTHS = tuple(_by("log-prob", beam, "length") for beam in BEAMS)
+EMPTY = tuple(_by("log-prob", beam, "empty") for beam in BEAMS)
+LENGTH_MODEL = (
+    PlannedLength("length model, tokens off", "error"),
+    PlannedLength("length model, right one among 5", "among 5", lower_is_better=False),
+    ToldLength("BLEU if told the length, beam 4", 4),
+)
+NEAR_THE_END = (
+    RestLoss("loss of the last token", 0, 0),
+    RestLoss("loss of the two tokens before it", 1, 2),
+    RestLoss("loss of all other tokens", 3),
+)
+
+# The ordinary runs are those of Table 3.13.
+LENGTH_PLANNING = Table(
+    name="length-planning",
+    title="Planning the length, against length normalisation and word reward",
+    rows=(DE_EN, GL_EN, QAA_EN),
+    systems=(ORDINARY, PLANNED, PLANNED_BESIDE),
+    measures=(
+        *BY_LOG_PROB,
+        *BY_LENGTH,
+        *BY_REWARD,
+        *LIKELIEST_ALONE,
+        *LENGTHS,
+        LENGTH_OF_LIKELIEST,
+        *EMPTY,
+        *LENGTH_MODEL,
+        *NEAR_THE_END,
+    ),
+    baseline=ORDINARY.name,
+    changes=SIZES,
+    published=False,
+)
+
+_SHORT = {"text.max_words": 12}
+RISE = LengthLoss("rise of the loss", "rise")
+
+# The thesis hopes that positions which count down carry over to lengths that training does not have.
+UNSEEN_LENGTHS = Table(
+    name="unseen-lengths",
+    title="Trained on sentences of up to 12 words: the loss of longer ones",
+    rows=(DE_EN, GL_EN, QAA_EN),
+    systems=(System(ORDINARY.name, ORDINARY.recipe, _SHORT), System(PLANNED.name, PLANNED.recipe, _SHORT)),
+    measures=(LengthLoss("loss, lengths seen", "seen"), LengthLoss("loss, lengths unseen", "unseen"), RISE),
+    baseline=ORDINARY.name,
+    changes=SIZES,
+    published=False,
+)

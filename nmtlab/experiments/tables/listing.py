@@ -1,0 +1,42 @@
+"""The tables of the seeds that can be run, and those that say why they come out so."""
+
+from nmtlab.errors import NmtlabError
+from nmtlab.experiments.tables.declaration import Table
+from nmtlab.experiments.tables.empty_translations import AMBIGUITY, FAVOURITES
+from nmtlab.experiments.tables.length_planning import LENGTH_PLANNING, UNSEEN_LENGTHS
+from nmtlab.experiments.tables.lexical_choice import (
+    LEXICAL_CHOICE,
+    LEXICON_DROPOUT,
+    TABLE_3_4,
+    TABLE_3_6,
+    TABLE_3_8,
+    TABLE_3_10,
+)
+from nmtlab.experiments.tables.normalisation import (
+    FIGURE_3_5,
+    FIGURE_3_7,
+    GRADIENTS,
+    TABLE_3_12,
+    TABLE_3_13,
+    TABLE_3_14,
+    TABLE_3_15,
+    TABLE_3_17,
+)
+
+TABLES: tuple[Table, ...] = (
+    TABLE_3_4, TABLE_3_6, TABLE_3_8, TABLE_3_10, LEXICAL_CHOICE, LEXICON_DROPOUT,
+    TABLE_3_12, TABLE_3_13, TABLE_3_14, TABLE_3_15, TABLE_3_17, FIGURE_3_5, FIGURE_3_7, GRADIENTS,
+    FAVOURITES, AMBIGUITY, LENGTH_PLANNING, UNSEEN_LENGTHS,
+)  # fmt: skip
+
+
+def find_table(name: str) -> Table:
+    """Return the table of that name.
+
+    Raises:
+        NmtlabError: there is none.
+    """
+    for table in TABLES:
+        if table.name == name:
+            return table
+    raise NmtlabError(f"table {name!r}: not known", f"choose one of {', '.join(table.name for table in TABLES)}")
