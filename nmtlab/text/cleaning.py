@@ -8,6 +8,7 @@ from hashlib import blake2b
 
 from nmtlab.errors import CorpusError
 from nmtlab.text.corpus import Pair
+from nmtlab.text.marks import Marks
 
 BLANK = "blank side"
 TOO_LONG = "too long"
@@ -60,16 +61,17 @@ def fault(pair: Pair, limits: Limits) -> str:
 def clean(pairs: Iterable[Pair], limits: Limits, dropped: Counter[str]) -> Iterator[Pair]:
     """Yield the pairs without `fault`, each only the first time; add to `dropped` how many fell, by reason.
 
-    A pair is a duplicate if both sides are the same, letter by letter. 16 bytes are kept for each pair yielded.
+    A pair is a duplicate if both sides are the same, letter by letter. Digests of the pairs are kept on disk.
     """
-    seen: set[bytes] = set()
-    for pair in pairs:
-        mark = digest("\n".join(pair))
-        if reason := fault(pair, limits) or (DUPLICATE if mark in seen else ""):
-            dropped[reason] += 1
-            continue
-        seen.add(mark)
-        yield pair
+    with Marks() as seen:
+        for pair in pairs:
+            reason = fault(pair, limits)
+            if not reason and not seen.add(digest("\n".join(pair))):
+                reason = DUPLICATE
+            if reason:
+                dropped[reason] += 1
+            else:
+                yield pair
 
 
 def sentence_digests(pairs: Iterable[Pair]) -> set[bytes]:

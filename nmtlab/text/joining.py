@@ -9,6 +9,7 @@ from nmtlab.text.cleaning import Limits, clean, digest, sentence_digests, withou
 from nmtlab.text.corpus import SPLITS, Pair, ParallelCorpus
 from nmtlab.text.files import MAX_WORDS, new_folder, write_pairs
 from nmtlab.text.importers.build import ImportReport
+from nmtlab.text.marks import Marks
 
 SURPLUS = "more than wanted"
 
@@ -91,10 +92,16 @@ def _write(corpus: ParallelCorpus, split: str, pairs: Iterator[Pair]) -> None:
 
 
 def _choose(corpus: ParallelCorpus, split: str, most: int, dropped: Counter[str]) -> None:
-    marks = [digest("\n".join(pair)) for pair in corpus.pairs(split)]
-    surplus = len(marks) - most
-    if not most or surplus <= 0:
+    if not most:
         return
-    last = sorted(marks)[most - 1]
-    _write(corpus, split, (pair for pair, mark in zip(corpus.pairs(split), marks, strict=True) if mark <= last))
-    dropped[SURPLUS] += surplus
+    with Marks() as marks:
+        count = sum(marks.add(_mark(pair)) for pair in corpus.pairs(split))
+        if count <= most:
+            return
+        last = marks.smallest(most)
+    _write(corpus, split, (pair for pair in corpus.pairs(split) if _mark(pair) <= last))
+    dropped[SURPLUS] += count - most
+
+
+def _mark(pair: Pair) -> bytes:
+    return digest("\n".join(pair))

@@ -8,7 +8,7 @@ from little_table import little_table
 
 from nmtlab.errors import CorpusError, RunError
 from nmtlab.experiments import Row, Setup, cells_of, in_processes, results, run_grid
-from nmtlab.experiments import cells as cells_module
+from nmtlab.experiments.running import cells as cells_module
 from nmtlab.experiments.running.engines import _start
 from nmtlab.experiments.running.events import Counted, Left, NoText, Told
 from nmtlab.experiments.tables.corpora import Brought
