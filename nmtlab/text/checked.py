@@ -35,10 +35,9 @@ def checked_corpus(corpus: ParallelCorpus, allow_overlap: bool = False) -> tuple
                 f"corpus {corpus.name!r}: no {split}.{corpus.source} and {split}.{corpus.target}",
                 "add them, or import the text with 'nmtlab corpus import', which splits it",
             )
-    corpus.check()
+    _, shared_lines = corpus.inspect()
     overlap: dict[str, int] = {}
-    for split in corpus.splits[1:]:
-        shared = corpus.overlap(split)
+    for split, shared in shared_lines.items():
         if shared and not allow_overlap:
             raise CorpusError(
                 f"corpus {corpus.name!r}: {len(shared)} pairs of {split} are in train too, the first at {split} line "

@@ -2,8 +2,10 @@
 
 import hashlib
 import re
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import count, zip_longest
 from pathlib import Path
 
@@ -15,6 +17,9 @@ Pair = tuple[str, str]
 """A source sentence and a target sentence."""
 
 SPLITS = ("train", "dev", "test")
+
+_SETTLED = 2.0  # seconds after which a file that was written has another time of change if it is written again
+_Files = tuple[tuple[str, Path], ...]  # `SPLIT.LANGUAGE`, and where it is
 
 _FILE = re.compile(rf"(?:{'|'.join(SPLITS)})\.(?P<language>{CODE})(?:\.gz|\.xz)?")
 
@@ -125,38 +130,48 @@ class ParallelCorpus:
 
     def checksum(self) -> str:
         """Return the SHA-256 of the text of every split and both languages, whatever the direction and compression."""
-        digest = hashlib.sha256()
-        for split in self.splits:
-            for language in sorted((self.source, self.target)):
-                digest.update(f"\0{split}.{language}\0".encode())
-                for line in self.lines(split, language):
-                    digest.update(line.encode() + b"\n")
-        return digest.hexdigest()
+        sides = [(split, language) for split in self.splits for language in sorted((self.source, self.target))]
+        files = tuple((f"{split}.{language}", self._file(split, language)) for split, language in sides)
+        status = [path.stat() for _, path in files]
+        if time.time() - max((one.st_mtime for one in status), default=0.0) < _SETTLED:
+            return _checksum(files)  # a file that has just been written may be written again in the same tick
+        return _known_checksum(files, tuple((one.st_size, one.st_mtime_ns, one.st_ino) for one in status))
 
     def check(self) -> dict[str, int]:
-        """Read everything once and return the number of pairs of each split.
+        """Read everything once and return the number of pairs of each split; errors as of `inspect`."""
+        return self.inspect()[0]
+
+    def inspect(self) -> tuple[dict[str, int], dict[str, list[int]]]:
+        """Read everything once: return the number of pairs of each split, and what of dev and test is in train too.
+
+        The second is by split the line numbers, from 1, of the pairs that train has word for word on both sides; dev
+        and test are held in memory.
 
         Raises:
             CorpusError: the first problem found: a side missing, empty or all blank, sides or references of different
                 lengths, a line that is not readable text.
         """
         present = [split for split in SPLITS if self._file(split, self.source) or self._file(split, self.target)]
-        return {split: self._check(split) for split in present}
+        held_out: dict[Pair, list[tuple[str, int]]] = {}
+        counts, found = {}, set()
+        for split in present[::-1]:
+            for number, pair in enumerate(self._checked(split), start=1):
+                counts[split] = number
+                if split != "train":
+                    held_out.setdefault(pair, []).append((split, number))
+                elif pair in held_out:
+                    found.add(pair)
+        shared = sorted(place for pair in found for place in held_out[pair])
+        overlap = {
+            split: [number for where, number in shared if where == split] for split in present if split != "train"
+        }
+        return {split: counts[split] for split in present}, overlap
 
-    def overlap(self, split: str) -> list[int]:
-        """Return the line numbers, from 1, of the pairs of `split` that are in train too, word for word on both sides.
-
-        Only `split` is held in memory.
-        """
-        numbers: dict[Pair, list[int]] = {}
-        for number, pair in enumerate(self.pairs(split), start=1):
-            numbers.setdefault(pair, []).append(number)
-        found = {pair for pair in self.pairs("train") if pair in numbers}
-        return sorted(number for pair in found for number in numbers[pair])
-
-    def _check(self, split: str) -> int:
+    def _checked(self, split: str) -> Iterator[Pair]:
+        """Yield the pairs of `split`, and check at their end that there is something on both sides."""
         pairs = sources = targets = 0
         for source, target in self.pairs(split):
+            yield source, target
             pairs += 1
             sources += bool(source.strip())
             targets += bool(target.strip())
@@ -165,7 +180,6 @@ class ParallelCorpus:
                 raise CorpusError(f"{self.folder}: every line of {split}.{language} is blank", "give it its text")
         for path in self._further(split):
             self._reference(path, split, pairs)
-        return pairs
 
     def _further(self, split: str) -> Iterator[Path]:
         for number in count(1):
@@ -190,6 +204,21 @@ class ParallelCorpus:
         if len(found) > 1:
             raise CorpusError(f"{self.folder}: both {found[0].name} and {found[1].name}", "remove one of them")
         return found[0] if found else None
+
+
+def _checksum(files: _Files) -> str:
+    digest = hashlib.sha256()
+    for name, path in files:
+        digest.update(f"\0{name}\0".encode())
+        for line in read_lines(path):
+            digest.update(line.encode() + b"\n")
+    return digest.hexdigest()
+
+
+@lru_cache(maxsize=64)
+def _known_checksum(files: _Files, status: tuple[tuple[int, int, int], ...]) -> str:
+    """Return the checksum of files whose status is as given: the text of a corpus is asked about again and again."""
+    return _checksum(files)
 
 
 def _direction(folder: Path, source: str, target: str) -> tuple[str, str]:

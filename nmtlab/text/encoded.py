@@ -79,6 +79,7 @@ class EncodedCorpus:
         corpus: ParallelCorpus,
         split: str = "train",
         on_progress: Callable[[int], object] | None = None,
+        checksum: str = "",
     ) -> "EncodedCorpus":
         """Return a split of `corpus` as ids, encoded at the first time and whenever text or pipeline are others.
 
@@ -90,13 +91,14 @@ class EncodedCorpus:
             pipeline: gives the ids.
             corpus: the text.
             split: train, dev or test.
-            on_progress: is told the number of pairs encoded so far.
+            on_progress: is called with the number of pairs encoded so far.
+            checksum: of the corpus, if it is known already; then the text is read only if it has to be encoded.
 
         Raises:
             CorpusError: the text cannot be read, or none of its pairs can be used.
         """
         direction = f"{corpus.source}-{corpus.target}"
-        content = f"{_FORM} {split} {direction} {pipeline.checksum()} {corpus.checksum()}"
+        content = f"{_FORM} {split} {direction} {pipeline.checksum()} {checksum or corpus.checksum()}"
         folder = cache_folder / sha256(content.encode()).hexdigest()[:32]
         read = _read(folder) or _build(folder, pipeline, corpus, split, on_progress or (lambda pairs: None))
         return replace(read, source_language=corpus.source, target_language=corpus.target)

@@ -8,7 +8,7 @@ from nmtlab.errors import RunError
 from nmtlab.recipe import MachineSettings, Recipe
 from nmtlab.runs.environment import environment
 from nmtlab.runs.run import Run
-from nmtlab.text.checked import checked_corpus
+from nmtlab.text.checked import DevText, checked_corpus
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.encoded import EncodedCorpus
 from nmtlab.text.pipeline import Pipeline
@@ -57,9 +57,11 @@ def train(
         raise RunError(f"run {name!r}: there is one already", "choose another --name, or add --resume to go on with it")
 
     on_event(Preparing("checking the corpus"))
-    dev, overlap = checked_corpus(corpus, allow_overlap)
-    checksum = corpus.checksum()
-    if resume:
+    dev, overlap, checksum = DevText([], []), {}, ""
+    if group.is_first:  # of the text the others see no more than its ids
+        dev, overlap = checked_corpus(corpus, allow_overlap)
+        checksum = corpus.checksum()
+    if resume and group.is_first:
         _check_same_text(run, checksum)
     elif group.is_first:
         on_event(Preparing("learning the vocabulary"))
@@ -68,14 +70,14 @@ def train(
         )
         pipeline = Pipeline.learn(recipe.text, corpus)
         Run.create(folder, recipe, environment(checksum, device, group.size, overlap), pipeline)
-    group.tell(None)  # the others wait for the run to be made
+    checksum = group.tell(checksum)  # the others wait for the run to be made
     run = Run(folder)
     with run.writing() if group.is_first else nullcontext():
         on_event(Preparing("encoding the corpus"))
         if group.is_first:
-            EncodedCorpus.open(workspace.cache, run.pipeline, corpus)
+            EncodedCorpus.open(workspace.cache, run.pipeline, corpus, checksum=checksum)
         group.tell(None)
-        encoded = EncodedCorpus.open(workspace.cache, run.pipeline, corpus)
+        encoded = EncodedCorpus.open(workspace.cache, run.pipeline, corpus, checksum=checksum)
         if group.is_first and needs_table(run):
             on_event(Preparing("aligning words"))
             run.save_translation_table(learned_table(run, encoded))

@@ -1,4 +1,6 @@
+import os
 import re
+import time
 from pathlib import Path
 
 import pytest
@@ -177,8 +179,25 @@ def test_overlap_is_every_line_whose_pair_is_in_train(overlap_folder, train, dev
     for split, pairs in (("train", train), ("dev", dev)):
         for side, language in enumerate(("uz", "en")):
             write_lines(overlap_folder / f"{split}.{language}", [pair[side] for pair in pairs])
-    found = ParallelCorpus.open(overlap_folder).overlap("dev")
+    found = ParallelCorpus.open(overlap_folder).inspect()[1]["dev"]
     assert found == [number for number, pair in enumerate(dev, start=1) if pair in train]
+
+
+def test_a_checksum_is_that_of_the_text_as_it_is_now_however_often_it_is_asked_for(tmp_path):
+    write_lines(tmp_path / "train.uz", ["a b"])
+    write_lines(tmp_path / "train.en", ["x y"])
+    corpus = ParallelCorpus.open(tmp_path)
+    long_ago = time.time() - 100
+    sums = []
+    for text in ("a b", "a c", "a b"):
+        write_lines(tmp_path / "train.uz", [text])
+        sums.append(corpus.checksum())
+        for file in tmp_path.iterdir():
+            os.utime(file, (long_ago, long_ago))
+        sums.append(corpus.checksum())
+        long_ago += 10
+    assert sums[0] == sums[1] == sums[4] == sums[5]
+    assert sums[2] == sums[3] != sums[0]
 
 
 @pytest.mark.parametrize("name", ["tatoeba-ug-en", "tico19-ta-en", "mturk-ur-en", "ntrex-ja-en"])
@@ -192,4 +211,4 @@ def test_real_corpora_have_the_numbers_their_description_says(name):
     assert list(corpus.check().values()) == said
     assert len(corpus.references("dev")) == (4 if name.startswith("mturk") else 1)
     if "train" in corpus.splits:
-        assert corpus.overlap("test") == []
+        assert corpus.inspect()[1]["test"] == []
