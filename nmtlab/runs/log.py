@@ -46,9 +46,9 @@ def read_log(path: Path, kind: type = dict[str, Any]) -> list[dict[str, Any]]:
     return [_read_line(line, kind, f"{path}, line {number}") for number, line in enumerate(whole.splitlines(), start=1)]
 
 
-def keep_lines(path: Path, kept: Callable[[dict[str, Any]], bool]) -> None:
-    """Remove the lines of a log that are not to be kept."""
-    write_text(path, _text(line for line in read_log(path) if kept(line)))
+def keep_lines(path: Path, kind: type, kept: Callable[[dict[str, Any]], bool]) -> None:
+    """Remove the lines of a log that are not to be kept; `kind` and errors as of `read_log`."""
+    write_text(path, _text(line for line in read_log(path, kind) if kept(line)))
 
 
 def pack_log(path: Path, target: Path) -> None:

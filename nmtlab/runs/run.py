@@ -339,9 +339,9 @@ class Run:
         """
         line = step if reported is None else reported
         limits = {"train": line, "validation": step, "end": -1}
-        keep_lines(self.folder / METRICS, lambda logged: logged["step"] <= limits[logged["kind"]])
-        keep_lines(self.folder / GRADIENT_NORMS, lambda logged: logged["step"] <= line)
-        keep_lines(self.folder / G_VALUES, lambda logged: logged["step"] <= step)
+        keep_lines(self.folder / METRICS, MetricsLine, lambda logged: logged["step"] <= limits[logged["kind"]])
+        keep_lines(self.folder / GRADIENT_NORMS, GradientNormLine, lambda logged: logged["step"] <= line)
+        keep_lines(self.folder / G_VALUES, GLine, lambda logged: logged["step"] <= step)
         for file in self.embedding_norm_files:
             if int(file.stem) > step:
                 file.unlink()
@@ -386,7 +386,8 @@ class Run:
 @contextmanager
 def held(folder: Path) -> Iterator[None]:
     """Hold a run's folder, so that no other process trains or removes it."""
-    held = lock(folder / LOCK)
+    with reading(folder / LOCK, "remove it, and try again"):
+        held = lock(folder / LOCK)
     if held is None:
         raise RunError(f"run {folder.name!r}: another process is training it", "wait for it to end, or stop it")
     with held:

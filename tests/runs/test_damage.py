@@ -65,6 +65,24 @@ LINES = [
 ]  # fmt: skip
 
 
+@pytest.mark.parametrize("line", ["{}", "5", '{"step": "x", "norm": 1}', '{"step": 3}'])
+@pytest.mark.parametrize("log", ["probes/gradient_norm.jsonl", "probes/g.jsonl"])
+def test_a_training_whose_probes_are_damaged_is_not_resumed_and_says_which_line(
+    line, log, interrupted, tiny_corpus, tiny_recipe, workspace
+):
+    path = interrupted.folder / log
+    path.write_text(line + "\n" + path.read_text(encoding="utf-8"), encoding="utf-8")
+    message = refused(train, "copied", tiny_recipe, tiny_corpus, workspace, True)
+    assert message.startswith(f"{path}, line 1: damaged; take that line out")
+
+
+def test_a_lock_that_is_a_folder_is_named(interrupted, tiny_corpus, tiny_recipe, workspace):
+    (interrupted.folder / ".lock").unlink(missing_ok=True)
+    (interrupted.folder / ".lock").mkdir()
+    message = refused(train, "copied", tiny_recipe, tiny_corpus, workspace, True)
+    assert message.startswith(f"{interrupted.folder / '.lock'}: cannot be read (Is a directory); remove it")
+
+
 @pytest.mark.parametrize("line", LINES, ids=lambda line: line[:60])
 def test_a_run_with_an_odd_line_in_its_log_is_named_and_the_others_are_listed(line, copied, trained, workspace):
     shutil.copytree(trained[0].folder, workspace.runs / "other")
