@@ -20,7 +20,7 @@ from nmtlab.errors import NmtlabError
 from nmtlab.files import write_text
 from nmtlab.locks import is_locked, lock
 
-_MOST_BYTES = 256 << 10
+_MAX_BYTES = 256 << 10
 """As much of the end of a log is looked at: a progress bar without a terminal is one long line."""
 
 _CONTROL = re.compile(
@@ -187,7 +187,7 @@ class Job:
             return []
         with path.open("rb") as file:
             size = file.seek(0, os.SEEK_END)
-            start = max(self.log_start, size - _MOST_BYTES)
+            start = max(self.log_start, size - _MAX_BYTES)
             file.seek(start)
             raw = file.read()
         lines = [_plain(line) for line in raw.decode("utf-8", errors="replace").split("\n")]

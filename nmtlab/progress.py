@@ -34,10 +34,10 @@ class ProgressBar:
             self._end(event)
 
     def _begin(self, event: Prepared) -> None:
-        left_out = ", ".join(f"{count:,} {reason}" for reason, count in event.left_out.items() if count)
+        skipped = ", ".join(f"{count:,} {reason}" for reason, count in event.skipped.items() if count)
         self._say(
             f"{event.parameters:,} parameters; {event.pairs:,} training pairs"
-            + (f" (left out: {left_out})" if left_out else "")
+            + (f" (left out: {skipped})" if skipped else "")
             + f"; at most {event.updates:,} updates"
         )
         self.best = -math.inf

@@ -10,8 +10,8 @@ from nmtlab.models.interface import Memory, Searchable
 from nmtlab.recipe.search import SearchSettings
 from nmtlab.search.attention import word_attention
 from nmtlab.search.beam import beam_search
-from nmtlab.search.forced import Forced, force_all
-from nmtlab.search.given import NOTHING, Given
+from nmtlab.search.constraints import UNCONSTRAINED, Constraints
+from nmtlab.search.forced import ForcedDecoding, forced_decode_all
 from nmtlab.search.hypothesis import Hypothesis, SearchResult
 from nmtlab.search.planned import planned_search
 from nmtlab.text.batches import pad, sorted_batches
@@ -68,12 +68,12 @@ class System(Protocol):
     Args:
         pipeline: between text and ids.
         model: what can be searched and looked into; None if there is no such thing.
-        lacks: what it cannot do beside translating, in a sentence without its full stop; empty if nothing.
+        limitations: what it cannot do beside translating, in a sentence without its full stop; empty if nothing.
     """
 
     pipeline: Pipeline
     model: Searchable | None
-    lacks: str
+    limitations: str
 
     @property
     def languages(self) -> tuple[str, str]:
@@ -100,7 +100,7 @@ class Translator:
         settings: how to search.
     """
 
-    lacks = ""
+    limitations = ""
 
     def __init__(self, model: Searchable, pipeline: Pipeline, settings: SearchSettings) -> None:
         self.model = model
@@ -119,7 +119,7 @@ class Translator:
         on_progress: Callable[[int], None] = lambda lines: None,
         search: Search | None = None,
         prefixes: Sequence[str] | None = None,
-        abreast: int | None = None,
+        hypotheses_per_source: int | None = None,
     ) -> list[Translation]:
         """Translate lines; a blank one stays blank.
 
@@ -129,7 +129,7 @@ class Translator:
             on_progress: told how many more lines are done.
             search: another way of searching than the settings' beam, which then decides how many there are.
             prefixes: how the translation of each line begins, plain text, empty where nothing is begun; only of a beam.
-            abreast: how many hypotheses of a line `search` keeps at once; the beam size if not given.
+            hypotheses_per_source: how many hypotheses of a line `search` keeps at once; the beam size if not given.
         """
         begun = None if prefixes is None else [self._begun(prefix) for prefix in prefixes]
         search = search or self._beam(n_best, begun)
@@ -139,10 +139,10 @@ class Translator:
         on_progress(len(lines) - len(filled))
         was_training = self.model.training
         self.model.eval()
-        abreast = abreast or self.settings.beam_size * (
+        hypotheses_per_source = hypotheses_per_source or self.settings.beam_size * (
             self.settings.length_candidates if self.model.plans_length else 1
         )
-        budget = max(1, self.settings.batch_tokens // abreast)
+        budget = max(1, self.settings.batch_tokens // hypotheses_per_source)
         for batch in sorted_batches([len(row) for row in ids], budget):
             source = torch.from_numpy(pad([ids[i] for i in batch])).to(self.model.device)
             memory = self.model.encode(source, self.languages[0])
@@ -168,11 +168,11 @@ class Translator:
         def search(model: Searchable, memory: Memory, places: Sequence[int], language: str) -> list[SearchResult]:
             if begun is None and model.plans_length:
                 return planned_search(model, memory, self.settings, n_best, language=language)
-            given = NOTHING
+            constraints = UNCONSTRAINED
             if begun is not None:
                 rows = [[*(number for number, _ in begun[place]), PAD] for place in places]
-                given = Given(prefix=torch.from_numpy(pad(rows)).to(model.device))
-            return beam_search(model, memory, self.settings, n_best, given=given, language=language)
+                constraints = Constraints(prefix=torch.from_numpy(pad(rows)).to(model.device))
+            return beam_search(model, memory, self.settings, n_best, constraints=constraints, language=language)
 
         return search
 
@@ -190,12 +190,12 @@ class Translator:
             if UNK in hypothesis.tokens
         ]
         targets = [[*found[row][rank].tokens, EOS] for row, rank in unknown]
-        for place, forced in force_all(self.model, [ids[row] for row, _ in unknown], targets):
+        for place, forced in forced_decode_all(self.model, [ids[row] for row, _ in unknown], targets):
             row, rank = unknown[place]
             replaced[row][rank] = self._copied(lines[row], targets[place], forced)
         return replaced
 
-    def _copied(self, line: str, target: Sequence[int], forced: Forced) -> tuple[Replacement, ...]:
+    def _copied(self, line: str, target: Sequence[int], forced: ForcedDecoding) -> tuple[Replacement, ...]:
         """Return for each UNK of a target the source word that it attends to most."""
         words, places = self.pipeline.source_words(line)
         if not words:

@@ -51,7 +51,7 @@ def test_a_run_that_was_trained_on_a_gpu_opens_where_there_is_none(copied):
 def test_a_neural_run_opens_as_a_system_with_a_model_that_lacks_nothing(copied):
     system = open_system(copied)
     assert system.languages == ("de", "en")
-    assert system.lacks == ""
+    assert system.limitations == ""
     assert system.model.language_codes == ("de", "en")
 
 
@@ -61,9 +61,9 @@ def test_a_phrase_based_run_opens_as_a_system_that_says_what_it_lacks(tiny_corpu
     system = open_system(run)
     assert (system.languages, system.model) == (("de", "en"), None)
     assert system.translate(["ein hund"])[0].text == "one dog"
-    assert system.lacks == "a phrase-based system has no decoder to look into"
+    assert system.limitations == "a phrase-based system has no decoder to look into"
     for needs_a_model in (open_model, lambda run: open_ensemble([run]), word_norms):
-        with pytest.raises(RunError, match=f"run 'phrases': {system.lacks}; choose a transformer or an rnn"):
+        with pytest.raises(RunError, match=f"run 'phrases': {system.limitations}; choose a transformer or an rnn"):
             needs_a_model(run)
 
 
@@ -71,7 +71,7 @@ def test_what_a_system_is_asked_for_is_a_protocol_that_both_kinds_keep():
     for kind in (Translator, PhraseTranslator):
         assert set(inspect.signature(System.translate).parameters) <= set(inspect.signature(kind.translate).parameters)
         assert isinstance(kind.languages, property)
-        assert isinstance(kind.lacks, str)
+        assert isinstance(kind.limitations, str)
 
 
 def test_no_file_but_its_own_asks_for_the_name_of_a_family_without_a_model():

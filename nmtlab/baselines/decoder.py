@@ -15,7 +15,7 @@ from nmtlab.errors import RunError
 from nmtlab.files import write_text
 
 _MANIFEST = "phrase.json"
-_MOST_TOKENS = 200  # of a sentence that the library translates; of a longer one it returns nothing
+_MAX_TOKENS = 200  # of a sentence that the library translates; of a longer one it returns nothing
 
 
 @dataclass(frozen=True)
@@ -31,13 +31,13 @@ class Weights:
     inverse_phrase: float = 1.0
 
 
-def seal(folder: Path, weights: Weights) -> None:
+def write_manifest(folder: Path, weights: Weights) -> None:
     """Write the weights beside the models, and the SHA-256 of every file that is there."""
     manifest = {"weights": asdict(weights), "files": _digests(folder)}
     write_text(folder / _MANIFEST, json.dumps(manifest, indent=1) + "\n")
 
 
-def sealed_weights(folder: Path) -> Weights:
+def load_verified_weights(folder: Path) -> Weights:
     """Return the weights of models that are as they were when sealed.
 
     Raises:
@@ -93,9 +93,9 @@ class PhraseDecoder:
         )
         self._model = load_smt_model(ThotWordAlignmentModelType.IBM1, parameters)
         self._decoder = load_smt_decoder(self._model, parameters)
-        self.weigh(weights)
+        self.set_weights(weights)
 
-    def weigh(self, weights: Weights) -> None:
+    def set_weights(self, weights: Weights) -> None:
         """Go on with other weights."""
         self._model.weights = [*astuple(weights), 0.0]  # the last is that of a model of sentence lengths
 
@@ -104,8 +104,8 @@ class PhraseDecoder:
 
         One that is longer than the decoder can take is translated in parts, one behind the other.
         """
-        begins = range(0, len(sentence), _MOST_TOKENS)
-        parts = [self._translate(sentence[begin : begin + _MOST_TOKENS], begin, n_best) for begin in begins]
+        begins = range(0, len(sentence), _MAX_TOKENS)
+        parts = [self._translate(sentence[begin : begin + _MAX_TOKENS], begin, n_best) for begin in begins]
         return [_joined(ranked) for ranked in zip(*parts, strict=False)]
 
     def _translate(self, sentence: Sequence[str], offset: int, n_best: int) -> list[Decoded]:

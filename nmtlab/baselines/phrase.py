@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import torch
 
-from nmtlab.baselines.decoder import PhraseDecoder, Weights, seal
+from nmtlab.baselines.decoder import PhraseDecoder, Weights, write_manifest
 from nmtlab.baselines.learning import learn_language_model, learn_phrases
 from nmtlab.baselines.tokens import target_tokens, training_tokens
 from nmtlab.baselines.translator import MODELS, PhraseTranslator
@@ -109,8 +109,8 @@ def _learn(run: Run, corpus: ParallelCorpus, report: Callable[..., None]) -> flo
     decoder = PhraseDecoder(folder, Weights(), stacks, settings.distortion_limit, settings.max_phrase_length)
     translator = PhraseTranslator(decoder, pipeline)
     weights = _tuned(translator, dev, references, settings, report)
-    seal(folder, weights)
-    decoder.weigh(weights)
+    write_manifest(folder, weights)
+    decoder.set_weights(weights)
     report("translating dev")
     return _bleu(translator, dev, references)
 
@@ -129,7 +129,7 @@ def _tuned(
         nonlocal done
         report("tuning the weights", min(1.0, done / evaluations))
         done += 1
-        translator.decoder.weigh(weights)
+        translator.decoder.set_weights(weights)
         return _bleu(translator, dev[:most], [lines[:most] for lines in references])
 
     return tune_weights(score, evaluations)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from nmtlab.baselines.decoder import PhraseDecoder, sealed_weights
+from nmtlab.baselines.decoder import PhraseDecoder, load_verified_weights
 from nmtlab.baselines.tokens import source_tokens, translated
 from nmtlab.recipe.search import SearchSettings
 from nmtlab.runs.run import Run
@@ -26,7 +26,7 @@ class PhraseTranslator:
     """
 
     model = None
-    lacks = NO_DECODER
+    limitations = NO_DECODER
 
     def __init__(self, decoder: PhraseDecoder, pipeline: Pipeline) -> None:
         self.decoder = decoder
@@ -102,7 +102,7 @@ def open_phrase_system(run: Run, search: SearchSettings | None = None) -> Phrase
     settings, folder = run.recipe.model, run.folder / MODELS
     stack_size = (search or run.recipe.search).beam_size
     decoder = PhraseDecoder(
-        folder, sealed_weights(folder), stack_size, settings.distortion_limit, settings.max_phrase_length
+        folder, load_verified_weights(folder), stack_size, settings.distortion_limit, settings.max_phrase_length
     )
     return PhraseTranslator(decoder, run.pipeline)
 

@@ -33,7 +33,7 @@ def reproduce(
     pair: Annotated[
         list[str] | None, typer.Option(help="Make the cells of this pair only; may be given many times.")
     ] = None,
-    plan: Annotated[bool, typer.Option("--plan", help="Say what is left to be done, and do nothing.")] = False,
+    estimate: Annotated[bool, typer.Option("--estimate", help="Say what is left to be done, and do nothing.")] = False,
     workers: Annotated[
         int, typer.Option(min=1, help="Cells trained at once, each in a process of its own with one thread.")
     ] = 1,
@@ -66,7 +66,7 @@ def reproduce(
     declared = find_table(table)
     wanted = declared.only(pair) if pair else declared
     cells = cells_of(wanted, scale)
-    if plan:
+    if estimate:
         _print_plan(wanted, scale, cells, workspace)
         return
 
@@ -100,9 +100,9 @@ def _interrupted() -> Callable[[], bool]:
 
 def _print_plan(table: "Table", scale: "Scale", wanted: "list[Cell]", workspace: "Workspace") -> None:
     from nmtlab.cli.tables import print_table
-    from nmtlab.experiments import plan_grid
+    from nmtlab.experiments import estimate_grid
 
-    cells = plan_grid(wanted, workspace)
+    cells = estimate_grid(wanted, workspace)
     rows = [
         [row, column, str(len(some)), str((some["disk_mib"] == 0).sum())]
         + [_number(some[name].sum(skipna=False), ",.0f") for name in ("minutes", "disk_mib")]

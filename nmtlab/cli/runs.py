@@ -56,8 +56,8 @@ def show(name: Annotated[str, typer.Argument(help="Name of a run.")]) -> None:
     print(f"run {run.name}: {run.status}\n")
     if run.overlap:
         print(f"{run.overlap}.\n")
-    if run.lacks:
-        print(f"{run.lacks[0].upper()}{run.lacks[1:]}.\n")
+    if run.limitations:
+        print(f"{run.limitations[0].upper()}{run.limitations[1:]}.\n")
     if len(validations):
         columns = validations.columns.intersection(["step", "bleu", "perplexity", "seconds"], sort=False)
         print(validations[columns].round(2).to_string(index=False), "\n")
@@ -141,7 +141,7 @@ def unpack(
     from nmtlab.workspace import Workspace
 
     run = unpack_run(file, Workspace.find(), name)
-    print(f"run {run.name}: {run.status}, {run.lacks}")
+    print(f"run {run.name}: {run.status}, {run.limitations}")
 
 
 def _own_folder(name: str, workspace: "Workspace") -> Path:
@@ -164,13 +164,13 @@ def _dev_sentences(
     from nmtlab.analysis.lexical.reference_links import reference_links
     from nmtlab.runs.pack import dev_sentences
     from nmtlab.text.files import write_lines
-    from nmtlab.text.links import aligned_path, has_gold_links, link_line
+    from nmtlab.text.links import aligned_path, format_alignment, has_gold_links
 
     languages = run.recipe.corpus
     corpus = open_corpus(workspace, languages.name, languages.source, languages.target)
     sentences = dev_sentences(corpus, number, licence, folder)
     if not has_gold_links(corpus, "dev"):
         links = reference_links(run.pipeline, corpus, "dev")[:number]
-        write_lines(aligned_path(sentences, "dev"), [link_line(own) for own in links])
+        write_lines(aligned_path(sentences, "dev"), [format_alignment(own) for own in links])
     translations(run, sentences, "dev", machine=run_recipe(run.recipe, None, threads, None).machine)
     return sentences

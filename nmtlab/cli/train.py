@@ -35,7 +35,7 @@ def train(
             "--resume", help="Go on with a run that was interrupted, as it was begun; nothing else is needed."
         ),
     ] = False,
-    plan: Annotated[bool, typer.Option("--plan", help="Say what it would take, and do not train.")] = False,
+    estimate: Annotated[bool, typer.Option("--estimate", help="Say what it would take, and do not train.")] = False,
     allow_overlap: Annotated[
         bool,
         typer.Option("--allow-overlap", help="Accept pairs of dev and test that are in train too; scores then say so."),
@@ -68,8 +68,8 @@ def train(
         _check_unchanged(begun, settings)
         source, target = source or begun.recipe.corpus.source, target or begun.recipe.corpus.target
     text = ParallelCorpus.open(folder, source, target)
-    if plan:
-        _print_plan(settings, text)
+    if estimate:
+        _print_cost(settings, text)
         return
 
     from nmtlab.systems import train as train_run
@@ -115,10 +115,10 @@ def _check_unchanged(run: "Run", recipe: "Recipe") -> None:
             )
 
 
-def _print_plan(recipe: "Recipe", corpus: "ParallelCorpus") -> None:
-    from nmtlab.training.plan import plan
+def _print_cost(recipe: "Recipe", corpus: "ParallelCorpus") -> None:
+    from nmtlab.training.cost import estimate_cost
 
-    estimate = plan(recipe, corpus)
+    estimate = estimate_cost(recipe, corpus)
     print(f"corpus      {corpus.name}: {estimate.pairs:,} pairs, about {estimate.tokens:,} tokens")
     print(f"parameters  {estimate.parameters:,}")
     print(f"updates     at most {estimate.updates:,}, about {estimate.epochs:.0f} epochs")

@@ -44,7 +44,7 @@ def trainability(
     from nmtlab.experiments.running.trainability import trainability as outcomes
     from nmtlab.files import writing
     from nmtlab.recipe import find_recipe
-    from nmtlab.runs.environment import environment, made_by
+    from nmtlab.runs.environment import environment, provenance
     from nmtlab.workspace import Workspace
 
     workspace = Workspace.find()
@@ -53,7 +53,7 @@ def trainability(
     settings = changed(find_recipe(recipe), set_, threads)
     torch.set_num_threads(threads)
     training = ", ".join([recipe, *(set_ or []), f"{updates} updates on {text.name} {text.checksum()[:8]}"])
-    maker = made_by(environment(text.checksum(), choose_device(settings.machine)))
+    maker = provenance(environment(text.checksum(), choose_device(settings.machine)))
     kept = read_map(to)
     wanted = points(numbers(layers, int, "--layers", 1), numbers(rates, float, "--rates", 1e-9), range(1, seeds + 1))
     left = left_to_train(wanted, training, kept)

@@ -8,7 +8,7 @@ from pathlib import Path
 VARIABLE = "NMTLAB_LOG"
 """Names the file; without it, as in a notebook, Python's own way of telling is left as it is."""
 
-_MOST_BYTES = 1 << 20
+_MAX_BYTES = 1 << 20
 
 
 def page_log() -> logging.Logger:
@@ -17,7 +17,7 @@ def page_log() -> logging.Logger:
     file = os.environ.get(VARIABLE)
     if file and not log.handlers:
         Path(file).parent.mkdir(parents=True, exist_ok=True)
-        handler = RotatingFileHandler(file, maxBytes=_MOST_BYTES, backupCount=1, encoding="utf-8")
+        handler = RotatingFileHandler(file, maxBytes=_MAX_BYTES, backupCount=1, encoding="utf-8")
         handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
         log.addHandler(handler)
         log.propagate = False

@@ -51,7 +51,7 @@ class RunChooser(widgets.VBox):
         """Say which of the chosen runs have learned from dev or test, and what those that are packed cannot show."""
         facts: dict[str, list[str]] = {}
         for run in self.chosen:
-            for fact in (run.overlap, run.lacks):
+            for fact in (run.overlap, run.limitations):
                 facts.setdefault(fact, []).append(run.name)
         self._lacking.say(" ".join(f"{', '.join(names)}: {fact}." for fact, names in facts.items() if fact))
 

@@ -9,7 +9,7 @@ import ipywidgets as widgets
 from nmtlab.dashboards.chart import Chart
 from nmtlab.dashboards.table import Table
 
-_MOST_ROWS = 200
+_MAX_ROWS = 200
 _STYLE = (
     "body{font-family:system-ui,sans-serif;margin:2em;max-width:1400px}table{border-collapse:collapse;font-size:14px}"
     "td,th{padding:3px 8px;border-bottom:1px solid #ddd;text-align:left}p{color:#444}"
@@ -60,7 +60,7 @@ def _table(table: Table) -> str:
     frame = table.frame
     if table.pickable and table.multiple:
         frame = frame.loc[list(table.value or ())]
-    more = len(frame) - _MOST_ROWS
+    more = len(frame) - _MAX_ROWS
     rest = f"<p>and {more:,} rows more</p>" if more > 0 else ""
-    rows = frame.head(_MOST_ROWS).to_html(index=False, escape=True, border=0, na_rep="", float_format="%.4g")
+    rows = frame.head(_MAX_ROWS).to_html(index=False, escape=True, border=0, na_rep="", float_format="%.4g")
     return f"<h3>{escape(table.title)}</h3>{rows}{rest}"

@@ -12,7 +12,7 @@ from nmtlab.dashboards.table import Table
 from nmtlab.runs.run import Run
 from nmtlab.workspace import Workspace
 
-MOST_LETTERS = 2000
+MAX_LETTERS = 2000
 """Longest sentence that is typed."""
 
 
@@ -50,7 +50,7 @@ class SentenceChooser(widgets.VBox):
     @property
     def source(self) -> str:
         """The sentence that is looked at, empty if there is none."""
-        return self._typed[:MOST_LETTERS] or self._picked("source") or self._example
+        return self._typed[:MAX_LETTERS] or self._picked("source") or self._example
 
     @property
     def reference(self) -> str | None:

@@ -11,7 +11,7 @@ import pandas as pd
 import traitlets
 
 _HERE = Path(__file__).parent
-_MOST_LETTERS = 2000
+_MAX_LETTERS = 2000
 
 
 class Table(anywidget.AnyWidget):
@@ -83,4 +83,4 @@ def _cell(value: Any) -> str | int | float | bool | None:
     if isinstance(value, (bool, int, float)):
         return value
     text = str(value)
-    return text if len(text) <= _MOST_LETTERS else text[:_MOST_LETTERS] + "…"
+    return text if len(text) <= _MAX_LETTERS else text[:_MAX_LETTERS] + "…"

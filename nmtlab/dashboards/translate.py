@@ -14,7 +14,7 @@ from nmtlab.dashboards.columns import columns, row
 from nmtlab.dashboards.examples import example
 from nmtlab.dashboards.page import Note, Page
 from nmtlab.dashboards.runs import RunChooser
-from nmtlab.dashboards.sentences import MOST_LETTERS
+from nmtlab.dashboards.sentences import MAX_LETTERS
 from nmtlab.dashboards.systems import can_decode, left_out, of_one_source, system_of
 from nmtlab.dashboards.table import Table
 from nmtlab.dashboards.work import Work
@@ -24,7 +24,7 @@ from nmtlab.translation import Translator
 from nmtlab.workspace import Workspace
 
 FIRST = ("small-tr-en.tied.s1", "small-tr-en.fixnorm-lex.s1")
-_MOST_LINES = 100
+_MAX_LINES = 100
 
 
 class TranslatePage(Page):
@@ -81,7 +81,7 @@ class TranslatePage(Page):
         What is typed is taken to be in the first run's; where nothing is, each language has an example.
         """
         if self.typed.value.strip():
-            typed = [line[:MOST_LETTERS] for line in self.typed.value.splitlines() if line.strip()][:_MOST_LINES]
+            typed = [line[:MAX_LETTERS] for line in self.typed.value.splitlines() if line.strip()][:_MAX_LINES]
             return [(line, of_one_source(runs)) for line in typed]
         by_language: dict[str, list[Run]] = {}
         for run in runs:

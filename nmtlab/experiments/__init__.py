@@ -10,7 +10,7 @@ from nmtlab.experiments.results.published import published
 from nmtlab.experiments.results.summary import summary, with_published
 from nmtlab.experiments.running.cells import Cell, cells_of, run_cell
 from nmtlab.experiments.running.engines import Engine, in_processes, one_by_one
-from nmtlab.experiments.running.estimate import plan_grid
+from nmtlab.experiments.running.estimate import estimate_grid
 from nmtlab.experiments.running.grid import run_grid
 from nmtlab.experiments.running.ray_engine import on_ray
 from nmtlab.experiments.tables.declaration import SCALES, Row, Scale, Setup, System, Table
@@ -27,11 +27,11 @@ __all__ = [
     "System",
     "Table",
     "cells_of",
+    "estimate_grid",
     "find_table",
     "in_processes",
     "on_ray",
     "one_by_one",
-    "plan_grid",
     "published",
     "results",
     "run_cell",

@@ -21,7 +21,7 @@ from nmtlab.nn.length import LengthModel
 from nmtlab.nn.lexical import LexicalModule, TranslationTable
 from nmtlab.nn.norms import ScaleNorm
 from nmtlab.nn.output import OutputLayer
-from nmtlab.nn.recurrent import CELLS, FusedLayer, LoopedLayer, SequenceDropout, Stack
+from nmtlab.nn.recurrent import CELLS, FusedLayer, SequenceDropout, Stack, SteppedLayer
 from nmtlab.nn.residual import PostNorm, PreNorm
 from nmtlab.recipe.rnn import RnnSettings
 from nmtlab.recipe.transformer import TransformerSettings
@@ -112,10 +112,10 @@ def _recurrent(
     dropout = SequenceDropout(s.dropout, s.variational)
     radius = s.radius if s.fixnorm else None
 
-    def layer() -> FusedLayer | LoopedLayer:
+    def layer() -> FusedLayer | SteppedLayer:
         if not (s.layer_norm or s.variational):
             return FusedLayer(s.cell, s.d_model)
-        return LoopedLayer(CELLS[s.cell](s.d_model, s.d_model, s.layer_norm), s.dropout if s.variational else 0.0)
+        return SteppedLayer(CELLS[s.cell](s.d_model, s.d_model, s.layer_norm), s.dropout if s.variational else 0.0)
 
     def stack(layers: int) -> Stack:
         return Stack([layer() for _ in range(layers)], dropout, s.residual)

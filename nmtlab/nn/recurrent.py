@@ -122,7 +122,7 @@ class FusedLayer(nn.Module):
         return outputs, tuple(state[0] for state in (last if isinstance(last, tuple) else (last,)))
 
 
-class LoopedLayer(nn.Module):
+class SteppedLayer(nn.Module):
     """A layer that reads a sentence step by step, for what torch's own loop cannot do.
 
     Args:
@@ -158,7 +158,7 @@ class Stack(nn.Module):
         residual: add each layer's input to its output, from the second layer on.
     """
 
-    def __init__(self, layers: list[FusedLayer | LoopedLayer], dropout: "SequenceDropout", residual: bool) -> None:
+    def __init__(self, layers: list[FusedLayer | SteppedLayer], dropout: "SequenceDropout", residual: bool) -> None:
         super().__init__()
         self.layers = nn.ModuleList(layers)
         self.dropout = dropout

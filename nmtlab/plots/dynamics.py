@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 
 from nmtlab.plots.theme import dressed, log_axis, plain, see_through, styles
 
-_MOST_POINTS = 2000
+_MAX_POINTS = 2000
 _DASHES = ("dot", "dash", "dashdot", "longdash")
 
 
@@ -51,7 +51,7 @@ def loss_figure(curves: pd.DataFrame) -> go.Figure:
     for (run, term), own in curves.groupby(["run", "term"], sort=False):
         name, line = plain(str(run)), style[run]
         of_sum = term == "loss"
-        some = own.iloc[:: max(1, -(-len(own) // _MOST_POINTS))]
+        some = own.iloc[:: max(1, -(-len(own) // _MAX_POINTS))]
         figure.add_scatter(
             x=some["step"], y=some["value"], mode="lines", name=name if of_sum else f"{name}: {_words(term)}",
             line=line if of_sum else {"color": line["color"], "width": 1.5, "dash": dashes.get(term, "dot")},
@@ -77,7 +77,7 @@ def gradient_figure(curves: pd.DataFrame) -> go.Figure:
     figure, style = go.Figure(), styles(curves["run"])
     for run, own in curves.groupby("run", sort=False):
         name, colour, spikes = plain(str(run)), style[run]["color"], own[own["spike"]]
-        some = own.iloc[:: max(1, -(-len(own) // _MOST_POINTS))]
+        some = own.iloc[:: max(1, -(-len(own) // _MAX_POINTS))]
         shared = {"legendgroup": name, "showlegend": False}
         figure.add_scatter(
             x=some["step"], y=some["norm"], mode="lines", line={"color": see_through(colour, 0.25), "width": 1},

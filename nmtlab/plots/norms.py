@@ -6,7 +6,7 @@ from plotly.subplots import make_subplots
 
 from nmtlab.plots.theme import dressed, log_axis, plain, see_through, styles
 
-_MOST_WORDS = 1000  # of a run
+_MAX_WORDS = 1000  # of a run
 _SHOWN = {
     "used_norm": "‖W<sub>e</sub>‖ as it is used",
     "norm": "‖W<sub>e</sub>‖ as it is stored",
@@ -59,7 +59,7 @@ def _add_bins(figure: go.Figure, bins: pd.DataFrame, run: str, style: dict[str, 
 
 
 def _add_words(figure: go.Figure, words: pd.DataFrame, run: str, quantity: str, colour: str, column: int) -> None:
-    words = words.iloc[:: max(1, -(-len(words) // _MOST_WORDS))]
+    words = words.iloc[:: max(1, -(-len(words) // _MAX_WORDS))]
     figure.add_scatter(
         x=words["rank"], y=words[quantity], mode="markers", legendgroup=plain(run), meta=run, showlegend=False,
         marker={"size": 4, "color": see_through(colour, 0.35)}, text=[plain(word) for word in words["word"]],

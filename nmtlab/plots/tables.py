@@ -12,7 +12,7 @@ from nmtlab.plots.theme import BELOW, COLOURS, FAINT, dressed
 
 Shown = Literal["value", "difference"]
 
-_MOST_ACROSS = 4
+_MAX_ACROSS = 4
 _LINE, _BETWEEN, _FOOT = 26, 80, 110
 """Pixels of a system's line, between the panels above each other, and below them, for axis and legend."""
 
@@ -37,7 +37,7 @@ def table_figure(lines: pd.DataFrame, title: str, show: Shown = "value", baselin
         drawn = drawn.assign(said=drawn["said"] - drawn["row"].map(to))[drawn["column"] != baseline]
     drawn = drawn[drawn[_MEASURED[show][0]].notna() | drawn["said"].notna()]
     pairs, systems = (list(dict.fromkeys(drawn[name])) for name in ("row", "column"))
-    across = max(1, min(len(pairs), _MOST_ACROSS))
+    across = max(1, min(len(pairs), _MAX_ACROSS))
     down = max(1, math.ceil(len(pairs) / across))
     inside = down * (_LINE * len(systems) + _BETWEEN) - _BETWEEN
     metric = escape(lines["metric"].iloc[0]) if len(lines) else ""

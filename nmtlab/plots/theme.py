@@ -82,9 +82,9 @@ def log_axis(values: Iterable[float]) -> dict[str, Any]:
     if last <= first:  # an axis has two numbers at least: those around what is drawn
         first, last = last, max(first, last + 1)
     ticks = steps[first - 1 : last + 2]
-    if len(ticks) > _MOST_NUMBERS:
+    if len(ticks) > _MAX_NUMBERS:
         powers = [step for step in ticks if step[0] == 1]
-        ticks = powers[:: math.ceil(len(powers) / _MOST_NUMBERS)]
+        ticks = powers[:: math.ceil(len(powers) / _MAX_NUMBERS)]
     ends = [math.log10(min(low, _number(steps[first]))), math.log10(max(high, _number(steps[last])))]
     margin = _MARGIN * (ends[1] - ends[0])
     return {
@@ -94,8 +94,8 @@ def log_axis(values: Iterable[float]) -> dict[str, Any]:
 
 
 _MARGIN = 0.05  # on either side, of the length between
-_MOST_NUMBERS = 10
-_MOST_ZEROS = 5  # of a number that is written out
+_MAX_NUMBERS = 10
+_MAX_ZEROS = 5  # of a number that is written out
 
 
 def _power(value: float) -> int:
@@ -108,7 +108,7 @@ def _number(step: tuple[int, int]) -> float:
 
 
 def _named(digit: int, power: int) -> str:
-    if abs(power) <= _MOST_ZEROS:
+    if abs(power) <= _MAX_ZEROS:
         return f"{_number((digit, power)):,.{max(0, -power)}f}"
     return f"{digit}×10<sup>{power}</sup>".removeprefix("1×").replace("-", "−")
 
@@ -121,8 +121,8 @@ def see_through(colour: str, opacity: float) -> str:
 
 def plain(text: str) -> str:
     """Return text as plotly draws it letter by letter, whatever tags stand in it, cut where it is very long."""
-    shown = text if len(text) <= _MOST_LETTERS else text[: _MOST_LETTERS - 1] + "…"
+    shown = text if len(text) <= _MAX_LETTERS else text[: _MAX_LETTERS - 1] + "…"
     return shown.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-_MOST_LETTERS = 40
+_MAX_LETTERS = 40

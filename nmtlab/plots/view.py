@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pandas as pd
 import plotly.graph_objects as go
 
-_MOST_ROWS = 20
+_MAX_ROWS = 20
 
 
 @dataclass(frozen=True)
@@ -23,8 +23,8 @@ class View:
     digits: int = 2
 
     def __repr__(self) -> str:
-        shown = self.frame.round(self.digits).head(_MOST_ROWS).to_string(index=False)
-        more = len(self.frame) - _MOST_ROWS
+        shown = self.frame.round(self.digits).head(_MAX_ROWS).to_string(index=False)
+        more = len(self.frame) - _MAX_ROWS
         return shown + (f"\n… {more:,} rows more" if more > 0 else "")
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, object]:

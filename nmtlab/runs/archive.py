@@ -10,10 +10,10 @@ from nmtlab.files import replacing
 from nmtlab.runs.xz import decompressed
 
 ENDING = ".tar.xz"
-MOST_BYTES = 64 << 20
+MAX_BYTES = 64 << 20
 """Most bytes of all files of an archive together."""
 
-_MOST_FILES = 2000
+_MAX_FILES = 2000
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+-]{0,199}")
 _REMEDY = "do not trust it; a packed run has nothing of the kind"
 
@@ -38,7 +38,7 @@ def read_archive(path: Path) -> tuple[str, dict[str, bytes]]:
     """
     if not path.is_file():
         raise RunError(f"{path}: not found", "give the path of a packed run")
-    plain = io.BytesIO(decompressed(path, MOST_BYTES))
+    plain = io.BytesIO(decompressed(path, MAX_BYTES))
     try:
         with tarfile.open(fileobj=plain, mode="r:") as archive:
             files = _files(archive, path)
@@ -57,8 +57,8 @@ def _files(archive: tarfile.TarFile, path: Path) -> dict[str, bytes]:
         if not member.isdir():
             _check(member, f"{path}: member {member.name!r}")
             files[member.name] = archive.extractfile(member).read()
-        if len(files) > _MOST_FILES:
-            raise RunError(f"{path}: more than {_MOST_FILES:,} files", _REMEDY)
+        if len(files) > _MAX_FILES:
+            raise RunError(f"{path}: more than {_MAX_FILES:,} files", _REMEDY)
     return files
 
 

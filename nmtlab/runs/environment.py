@@ -39,7 +39,7 @@ def environment(
     }
 
 
-def made_by(environment: Mapping[str, Any]) -> dict[str, str]:
+def provenance(environment: Mapping[str, Any]) -> dict[str, str]:
     """Return `commit` of nmtlab (+: with changes) and kind of `machine`, for a table of results.
 
     Args:

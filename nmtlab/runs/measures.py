@@ -37,7 +37,7 @@ class _Line(BaseModel):
 
 
 @dataclass(frozen=True)
-class Question:
+class MeasureKey:
     """What a stored answer depends on.
 
     Args:
@@ -72,7 +72,7 @@ class Measure:
         path: the file it is in.
     """
 
-    question: Question
+    question: MeasureKey
     path: Path
 
     def frame(self) -> pd.DataFrame:
@@ -96,7 +96,7 @@ def stored_measures(folder: Path, analysis: str = "") -> list[Measure]:
     return [Measure(_read_question(path), path) for path in paths]
 
 
-def store_measure(folder: Path, question: Question, frame: pd.DataFrame) -> Measure:
+def store_measure(folder: Path, question: MeasureKey, frame: pd.DataFrame) -> Measure:
     """Keep an answer in a run's folder, whole or not at all.
 
     Raises:
@@ -146,17 +146,17 @@ def growing(path: Path) -> Iterator[list[list[Row]]]:
         yield rows
 
 
-def _read_question(path: Path) -> Question:
+def _read_question(path: Path) -> MeasureKey:
     with reading(path, _REMEDY):
         return _question(path, path.stat().st_mtime_ns)
 
 
 @lru_cache(maxsize=4096)
-def _question(path: Path, changed: int) -> Question:
+def _question(path: Path, changed: int) -> MeasureKey:
     """Return the question that a file answers; it is read again when it has `changed`."""
     noted = json.loads((pq.read_schema(path).metadata or {})[_METADATA])
     schema, folder = noted.pop("schema", 1), path.parents[1]
-    question = Question(**noted)
+    question = MeasureKey(**noted)
     first = _path(folder, question.analysis, [question.arguments, question.checkpoint])
     if path != (question.path(folder) if schema > 1 else first):
         raise ValueError("another question's answer")

@@ -16,18 +16,18 @@ import torch
 import nmtlab
 from nmtlab.errors import CorpusError, NmtlabError, RunError
 from nmtlab.files import write_text
-from nmtlab.runs.archive import ENDING, MOST_BYTES, read_archive, write_archive
+from nmtlab.runs.archive import ENDING, MAX_BYTES, read_archive, write_archive
 from nmtlab.runs.checkpoint import save_tensors
 from nmtlab.runs.log import pack_log
 from nmtlab.runs.run import LOGS, PACKED, TABLE, Run
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.files import new_folder, write_lines
-from nmtlab.text.links import gold_links, has_gold_links, link_line
+from nmtlab.text.links import format_alignment, gold_links, has_gold_links
 from nmtlab.workspace import Workspace
 
-MOST_WEIGHTS = 4 << 20
+MAX_WEIGHTS = 4 << 20
 """Most bytes of weights in half precision: two million parameters."""
-MOST_SENTENCES = 200
+MAX_SENTENCES = 200
 """Most dev sentences, so that a packed run shows its corpus and does not republish it."""
 
 _FILES = re.compile(
@@ -37,7 +37,7 @@ _FILES = re.compile(
     r"|measures/[^/]+\.parquet|translations/[^/]+\.(txt|json)"
     r"|sentences/(LICENCE|dev\.[^/]+|(gold|aligned)/dev\.[^/]+\.align)"
 )
-_MOST_NORMS = 256 << 10  # bytes of embedding norms that are packed whole
+_MAX_NORMS = 256 << 10  # bytes of embedding norms that are packed whole
 _LICENCE = "LICENCE"
 
 
@@ -94,7 +94,15 @@ def unpack(file: Path, workspace: Workspace, name: str = "") -> Run:
             (unfinished / path).write_bytes(content)
         try:
             run = Run(unfinished)
-            _ = run.recipe, run.environment, run.pipeline, run.status, run.best_step, run.lacks, run.translation_table
+            _ = (
+                run.recipe,
+                run.environment,
+                run.pipeline,
+                run.status,
+                run.best_step,
+                run.limitations,
+                run.translation_table,
+            )
             if run.has_weights():
                 run.weights()
         except NmtlabError as error:
@@ -130,15 +138,15 @@ def dev_sentences(corpus: ParallelCorpus, number: int, licence: str, folder: Pat
             f"corpus {corpus.name!r}: its sentences would be given to others",
             "name the licence that allows it with --licence, or pack the run without --sentences",
         )
-    if not 1 <= number <= MOST_SENTENCES:
-        raise CorpusError(f"{number} sentences", f"choose 1 to {MOST_SENTENCES}")
+    if not 1 <= number <= MAX_SENTENCES:
+        raise CorpusError(f"{number} sentences", f"choose 1 to {MAX_SENTENCES}")
     folder.mkdir(parents=True)
     write_lines(folder / f"dev.{corpus.source}", list(corpus.lines("dev", corpus.source))[:number])
     for place, lines in enumerate(corpus.references("dev")):
         further = f".{place}" if place else ""
         write_lines(folder / f"dev.{corpus.target}{further}", lines[:number])
     if has_gold_links(corpus, "dev"):
-        links = [link_line(own) for own in gold_links(corpus, "dev")[:number]]
+        links = [format_alignment(own) for own in gold_links(corpus, "dev")[:number]]
         write_lines(folder / "gold" / f"dev.{corpus.source}-{corpus.target}.align", links)
     write_text(folder / _LICENCE, f"The first {number} dev sentences of {corpus.name}: {licence.strip()}\n")
     return ParallelCorpus(folder, corpus.source, corpus.target)
@@ -165,7 +173,7 @@ def _fill(folder: Path, run: Run, weights: bool, sentences: ParallelCorpus | Non
 
 def _embedding_norms(run: Run) -> list[Path]:
     paths = run.embedding_norm_files
-    if sum(path.stat().st_size for path in paths) <= _MOST_NORMS:
+    if sum(path.stat().st_size for path in paths) <= _MAX_NORMS:
         return paths
     return [path for path in paths if path in (paths[0], paths[-1]) or int(path.stem) == run.best_step]
 
@@ -186,10 +194,10 @@ def _add_weights(folder: Path, run: Run) -> None:
     if table.exists():
         size += table.stat().st_size
         shutil.copyfile(table, folder / TABLE)
-    if size > MOST_WEIGHTS:
+    if size > MAX_WEIGHTS:
         raise RunError(
             f"run {run.name!r}: its weights have {size / 2**20:.1f} MiB in half precision, more than "
-            f"{MOST_WEIGHTS >> 20}",
+            f"{MAX_WEIGHTS >> 20}",
             "pack it without weights",
         )
     save_tensors(folder / "checkpoints/best.safetensors", halves, facts)
@@ -200,7 +208,7 @@ def _add_sentences(folder: Path, run: Run, sentences: ParallelCorpus) -> None:
     if (sentences.source, sentences.target) != (languages.source, languages.target):
         raise CorpusError(f"{sentences.folder}: other languages than run {run.name!r} has", "choose the run's corpus")
     licensed = (sentences.folder / _LICENCE).exists()
-    if not licensed or sentences.splits != ("dev",) or sentences.count("dev") > MOST_SENTENCES:
+    if not licensed or sentences.splits != ("dev",) or sentences.count("dev") > MAX_SENTENCES:
         raise CorpusError(f"{sentences.folder}: not made to be packed", "make it with dev_sentences")
     shutil.copytree(sentences.folder, folder / "sentences")
     text = hashlib.sha256("\n".join(sentences.lines("dev", sentences.source)).encode()).hexdigest()
@@ -217,9 +225,9 @@ def _copy(path: Path, folder: Path) -> None:
 
 def _check_size(folder: Path, run: Run) -> None:
     sizes = {path.relative_to(folder): path.stat().st_size for path in folder.rglob("*") if path.is_file()}
-    if sum(sizes.values()) > MOST_BYTES:
+    if sum(sizes.values()) > MAX_BYTES:
         largest = max(sizes, key=sizes.__getitem__)
         raise RunError(
-            f"run {run.name!r}: more than {MOST_BYTES >> 20} MiB, of which {largest} has {sizes[largest] >> 20}",
+            f"run {run.name!r}: more than {MAX_BYTES >> 20} MiB, of which {largest} has {sizes[largest] >> 20}",
             "leave that out",
         )

@@ -129,7 +129,7 @@ class Run:
         return self._read_json(PACKED, Packed) if (self.folder / PACKED).exists() else None
 
     @property
-    def lacks(self) -> str:
+    def limitations(self) -> str:
         """What a packed run cannot show, in a sentence without its full stop; empty of any other run."""
         if not self.packed:
             return ""
@@ -219,7 +219,7 @@ class Run:
     def check_model(self) -> None:
         """Raise `RunError`, saying what there is instead, if the run was packed without its model."""
         if self.packed and not self.has_weights():
-            raise RunError(f"run {self.name!r}: {self.lacks}", "ask for one of these, or train its recipe again")
+            raise RunError(f"run {self.name!r}: {self.limitations}", "ask for one of these, or train its recipe again")
 
     def has_weights(self, which: Which = "best") -> bool:
         return self._checkpoint(which).exists()
@@ -329,7 +329,7 @@ class Run:
         write_text(path, "".join(line.replace("\n", " ") + "\n" for line in lines))
         return path
 
-    def cut_back(self, step: int, reported: int | None = None) -> None:
+    def truncate_after(self, step: int, reported: int | None = None) -> None:
         """Forget what was logged after `step`, so that a resumed training does not log it twice.
 
         Args:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from nmtlab.errors import RunError
 
-_MOST_MEMORY = 128 << 20  # for the dictionary, which a file may ask to be 4 GiB
+_MAX_MEMORY = 128 << 20  # for the dictionary, which a file may ask to be 4 GiB
 
 
 def decompressed(path: Path, most: int) -> bytes:
@@ -18,7 +18,7 @@ def decompressed(path: Path, most: int) -> bytes:
     Raises:
         RunError: the file is damaged or truncated, or its content is larger.
     """
-    decompressor = lzma.LZMADecompressor(lzma.FORMAT_XZ, _MOST_MEMORY)
+    decompressor = lzma.LZMADecompressor(lzma.FORMAT_XZ, _MAX_MEMORY)
     try:
         with path.open("rb") as file:
             content = decompressor.decompress(file.read(most + 1), max_length=most + 1)

@@ -12,12 +12,12 @@ from torch import Tensor
 
 from nmtlab.models.interface import Memory, Record, Searchable, State
 from nmtlab.recipe.search import SearchSettings
-from nmtlab.search.given import NOTHING, Given
+from nmtlab.search.constraints import UNCONSTRAINED, Constraints
 from nmtlab.search.hypothesis import Hypothesis, SearchResult
 from nmtlab.search.limits import length_limit
 from nmtlab.search.scores import coverage_penalty, hypothesis_score, optimistic_bound
-from nmtlab.search.top import top_by_id
-from nmtlab.search.tree import TreeStep, attention_of, remember
+from nmtlab.search.top import stable_topk
+from nmtlab.search.tree import TreeStep, attention_of, record_step
 from nmtlab.text.vocabulary import BOS, EOS, PAD
 
 
@@ -50,7 +50,7 @@ def beam_search(
     settings: SearchSettings,
     n_best: int = 1,
     record: bool = False,
-    given: Given = NOTHING,
+    constraints: Constraints = UNCONSTRAINED,
     language: str | None = None,
 ) -> list[SearchResult]:
     """Search for translations of a batch; the result of a sentence does not depend on the others.
@@ -59,16 +59,16 @@ def beam_search(
         model: in evaluation mode.
         memory: of its sources.
         settings: beam size, score and limits.
-        n_best: how many hypotheses to return for a sentence, at most; search goes on until these are certain.
+        n_best: how many hypotheses to return for a sentence, at most; search goes on until these are finished_scores.
         record: keep attention and the whole search tree.
-        given: how translations begin, and what the model attends to.
+        constraints: how translations begin, and what the model attends to.
         language: code of what is translated into; the model's own if not given.
     """
-    limit = length_limit(memory, settings.extra_length).unsqueeze(1).clamp_min(given.shortest())
+    limit = length_limit(memory, settings.extra_length).unsqueeze(1).clamp_min(constraints.min_length())
     beam = first_beam(limit, torch.zeros(limit.shape, device=limit.device))
     if settings.coverage:
         beam = replace(beam, attended=torch.zeros_like(memory.mask, dtype=torch.float32).unsqueeze(1))
-    return search_from(model, model.start(memory, language), beam, memory.mask, settings, n_best, record, given)
+    return search_from(model, model.start(memory, language), beam, memory.mask, settings, n_best, record, constraints)
 
 
 def first_beam(limit: Tensor, log_prob: Tensor) -> _Beam:
@@ -99,7 +99,7 @@ def search_from(
     settings: SearchSettings,
     n_best: int,
     record: bool,
-    given: Given = NOTHING,
+    constraints: Constraints = UNCONSTRAINED,
 ) -> list[SearchResult]:
     """Search on from a beam and the state that belongs to it; arguments else as of `beam_search`.
 
@@ -110,11 +110,11 @@ def search_from(
     trees: list[list[TreeStep]] = [[] for _ in results]
     while True:
         before = beam
-        parents, beam, state, seen = _advance(model, before, state, source_mask, settings, given, record)
+        parents, beam, state, seen = _advance(model, before, state, source_mask, settings, constraints, record)
         if record:
             slots = beam.tokens[..., -1], beam.log_prob, beam.score, beam.finished
-            remember(trees, beam.sentence, parents, *slots, seen.attention)
-        done = _decided(beam, settings, n_best)
+            record_step(trees, beam.sentence, parents, *slots, seen.attention)
+        done = _terminated(beam, settings, n_best)
         for row in done.nonzero().flatten().tolist():
             sentence = int(beam.sentence[row])
             results[sentence] = SearchResult(_hypotheses(beam, row, n_best, trees[sentence]), trees[sentence])
@@ -131,7 +131,7 @@ def _advance(
     state: State,
     source_mask: Tensor,
     settings: SearchSettings,
-    given: Given,
+    constraints: Constraints,
     record: bool,
 ) -> tuple[Tensor, _Beam, State, Record | None]:
     """Choose the best continuations: one step of the search for every sentence of the beam.
@@ -142,13 +142,13 @@ def _advance(
     """
     sentences, _, steps = beam.tokens.shape
     last = beam.tokens[..., -1] if steps else torch.full((sentences, 1), BOS, device=beam.tokens.device)
-    imposed = given.imposed(beam.sentence, steps)
+    imposed = constraints.imposed(beam.sentence, steps)
     log_probs, state, seen = model.step(state, last, record or beam.attended is not None, imposed)
     output_ids = state.output_ids
-    log_probs = given.adjusted(output_ids, log_probs, beam.sentence, steps)
+    log_probs = constraints.constrain(output_ids, log_probs, beam.sentence, steps)
     if steps == 0 and not settings.allow_empty:
         log_probs = log_probs.masked_fill(output_ids == EOS, -math.inf)
-    values, columns = top_by_id(log_probs, min(settings.beam_size, log_probs.shape[-1]))  # (B, K, k)
+    values, columns = stable_topk(log_probs, min(settings.beam_size, log_probs.shape[-1]))  # (B, K, k)
     token = output_ids[columns]
     # A finished hypothesis has one continuation: to stay as it is, in its slot.
     ended = beam.finished.unsqueeze(-1)
@@ -184,13 +184,15 @@ def _advance(
     return parents, after, state, seen
 
 
-def _decided(beam: _Beam, settings: SearchSettings, n_best: int) -> Tensor:
+def _terminated(beam: _Beam, settings: SearchSettings, n_best: int) -> Tensor:
     """Return which sentences, (B,), can be answered: no open hypothesis may still come among the n best."""
-    certain = torch.where(beam.finished, beam.score, -math.inf)
-    threshold = certain.sort(dim=1, descending=True).values[:, min(n_best, certain.shape[1]) - 1]
-    hope = optimistic_bound(settings, beam.log_prob, beam.length, beam.limit).masked_fill(beam.finished, -math.inf)
-    hopeless = (hope.amax(1) <= threshold) & (threshold > -math.inf)
-    return beam.finished.all(1) | hopeless | (beam.tokens.shape[-1] >= beam.limit.squeeze(1))
+    finished_scores = torch.where(beam.finished, beam.score, -math.inf)
+    threshold = finished_scores.sort(dim=1, descending=True).values[:, min(n_best, finished_scores.shape[1]) - 1]
+    upper_bound = optimistic_bound(settings, beam.log_prob, beam.length, beam.limit).masked_fill(
+        beam.finished, -math.inf
+    )
+    cannot_win = (upper_bound.amax(1) <= threshold) & (threshold > -math.inf)
+    return beam.finished.all(1) | cannot_win | (beam.tokens.shape[-1] >= beam.limit.squeeze(1))
 
 
 def _hypotheses(beam: _Beam, row: int, n_best: int, tree: list[TreeStep]) -> list[Hypothesis]:

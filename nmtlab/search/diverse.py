@@ -9,11 +9,11 @@ from torch import Tensor
 from nmtlab.models.interface import Memory, Searchable
 from nmtlab.recipe.search import SearchSettings
 from nmtlab.search.beam import beam_search
-from nmtlab.search.forced import force
-from nmtlab.search.given import Given
+from nmtlab.search.constraints import Constraints
+from nmtlab.search.forced import forced_decode
 from nmtlab.search.hypothesis import Hypothesis, SearchResult
 from nmtlab.search.scores import coverage_penalty, hypothesis_score
-from nmtlab.search.tree import side_by_side
+from nmtlab.search.tree import merge_trees
 from nmtlab.text.batches import pad
 from nmtlab.text.vocabulary import EOS, PAD
 
@@ -23,7 +23,7 @@ def diverse_beam_search(
     memory: Memory,
     settings: SearchSettings,
     groups: int,
-    strength: float = 0.5,
+    diversity_penalty: float = 0.5,
     record: bool = False,
     language: str | None = None,
 ) -> list[SearchResult]:
@@ -37,8 +37,8 @@ def diverse_beam_search(
         memory: of its sources.
         settings: of each group's search; its beam size is that of a group.
         groups: how many, from 1; the first is an ordinary beam.
-        strength: what is taken off a type's log-probability at a step for each slot of the groups before that has
-            chosen it there, from 0.
+        diversity_penalty: by how much the log-probability of a type is lowered at a step for each slot of the groups
+            before that has chosen it there, from 0.
         record: keep attention and the search tree, the groups' slots side by side.
         language: code of what is translated into; the model's own if not given.
 
@@ -50,8 +50,8 @@ def diverse_beam_search(
     said = torch.empty(len(sentences), 0, 0, dtype=torch.long, device=sentences.device)
     found: list[list[SearchResult]] = [[] for _ in sentences]
     for _ in range(groups):
-        given = Given(said=said, strength=strength)
-        results = beam_search(model, memory, settings, record=True, given=given, language=language)
+        constraints = Constraints(penalised_ids=said, diversity_penalty=diversity_penalty)
+        results = beam_search(model, memory, settings, record=True, constraints=constraints, language=language)
         for own, result in zip(found, results, strict=True):
             own.append(result)
         said = _with_choices(said, results, settings.beam_size)
@@ -65,7 +65,7 @@ def diverse_beam_search(
                 record,
                 language,
             ),
-            side_by_side([result.tree for result in own]) if record else [],
+            merge_trees([result.tree for result in own]) if record else [],
         )
         for sentence, own in zip(sentences, found, strict=True)
     ]
@@ -93,7 +93,7 @@ def _rescored(
 ) -> list[Hypothesis]:
     """Return hypotheses of one sentence, whose memory stands there once for each, with what the model says of them."""
     target = torch.from_numpy(pad([(*h.tokens, EOS) for h in hypotheses])).to(memory.lengths.device)
-    forced = force(model, memory, target, language)
+    forced = forced_decode(model, memory, target, language)
     mask = memory.mask[0, : int(memory.lengths[0]) + 1].cpu()
     rescored = []
     for hypothesis, own in zip(hypotheses, forced, strict=True):

@@ -18,7 +18,7 @@ from nmtlab.search.limits import length_limit
 from nmtlab.search.scores import hypothesis_score, optimistic_bound
 from nmtlab.text.vocabulary import BOS, EOS
 
-_ABREAST = 16
+_BRANCH_BATCH = 16
 """Hypotheses that are continued together."""
 
 
@@ -101,7 +101,7 @@ class ExactSearch:
         self._levels: list[_Level] | None = None
         self.expansions, self.best = 0, None
         if start is not None and start.finished:
-            self._offer(start.tokens, torch.tensor(start.log_prob, dtype=torch.float64))
+            self._update_incumbent(start.tokens, torch.tensor(start.log_prob, dtype=torch.float64))
 
     @torch.inference_mode()
     def run(self, budget: int) -> bool:
@@ -113,8 +113,10 @@ class ExactSearch:
             self._levels = [self._continue(state, first, torch.zeros(1, device=device))]
         while self._levels:
             level = self._levels[-1]
-            some = slice(level.next, level.next + _ABREAST)
-            promising = int((self._hope(level.log_probs[some], level.tokens.shape[1] + 1) > self._bar).sum())
+            some = slice(level.next, level.next + _BRANCH_BATCH)
+            promising = int(
+                (self._upper_bound(level.log_probs[some], level.tokens.shape[1] + 1) > self._incumbent_score).sum()
+            )
             if not promising:  # nor is any after it, which is less probable
                 self._levels.pop()
                 continue
@@ -128,10 +130,10 @@ class ExactSearch:
         return True
 
     @property
-    def _bar(self) -> float:
+    def _incumbent_score(self) -> float:
         return -math.inf if self.best is None else self.best.score
 
-    def _hope(self, log_probs: Tensor, length: int) -> Tensor:
+    def _upper_bound(self, log_probs: Tensor, length: int) -> Tensor:
         """Return what open hypotheses of so many tokens may still come to."""
         lengths = torch.full_like(log_probs, length)
         return optimistic_bound(self._settings, log_probs, lengths, torch.full_like(log_probs, self._limit))
@@ -150,7 +152,7 @@ class ExactSearch:
         if length + 2 > self._limit:
             open_ = torch.full_like(open_, -math.inf)
         flat = open_.flatten()
-        worth = (self._hope(flat, length + 1) > self._bar).nonzero().flatten()
+        worth = (self._upper_bound(flat, length + 1) > self._incumbent_score).nonzero().flatten()
         values, order = flat[worth].sort(descending=True, stable=True)
         place = worth[order]
         columns = total.shape[1]
@@ -159,10 +161,10 @@ class ExactSearch:
     def _end(self, tokens: Tensor, log_prob: Tensor) -> None:
         """Take the best of some translations, (K, t) without EOS and (K,), if it is the best so far."""
         score, place = self._score(log_prob, tokens.shape[1] + 1).max(0)
-        if score > self._bar:
-            self._offer(tuple(tokens[place].tolist()), log_prob[place])
+        if score > self._incumbent_score:
+            self._update_incumbent(tuple(tokens[place].tolist()), log_prob[place])
 
-    def _offer(self, tokens: tuple[int, ...], log_prob: Tensor) -> None:
+    def _update_incumbent(self, tokens: tuple[int, ...], log_prob: Tensor) -> None:
         score = self._score(log_prob, len(tokens) + 1).item()
         self.best = Hypothesis(tokens, log_prob.item(), score, finished=True)
 

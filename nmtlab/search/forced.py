@@ -1,4 +1,4 @@
-"""Forced decoding: what a model says of translations that are given."""
+"""ForcedDecoding decoding: what a model says of translations that are given."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from nmtlab.text.vocabulary import BOS, EOS, PAD
 
 
 @dataclass(frozen=True)
-class Forced:
+class ForcedDecoding:
     """What a model says of a given translation y, token by token, EOS included.
 
     Args:
@@ -55,7 +55,9 @@ def forced_steps(
         state, token = step.state, following[:, None]
 
 
-def force(model: Searchable, memory: Memory, target: Tensor, language: str | None = None) -> list[Forced]:
+def forced_decode(
+    model: Searchable, memory: Memory, target: Tensor, language: str | None = None
+) -> list[ForcedDecoding]:
     """Return what a model says of the translations of a batch; arguments as of `forced_steps`."""
     log_probs, attention = [], []
     for token, step in zip(target.T, forced_steps(model, memory, target, language=language), strict=True):
@@ -68,7 +70,7 @@ def force(model: Searchable, memory: Memory, target: Tensor, language: str | Non
     values = said.cpu().numpy()
     weights = torch.stack(attention, dim=3).numpy()  # (layers, B, heads, T, S)
     lengths = zip((target != PAD).sum(1).tolist(), (memory.lengths + 1).tolist(), strict=True)
-    return [Forced(values[row, :t], weights[:, row, :, :t, :s]) for row, (t, s) in enumerate(lengths)]
+    return [ForcedDecoding(values[row, :t], weights[:, row, :, :t, :s]) for row, (t, s) in enumerate(lengths)]
 
 
 @torch.inference_mode()
@@ -80,12 +82,12 @@ def _of_lengths(model: Searchable, memory: Memory, target: Tensor) -> Tensor:
 
 
 @torch.inference_mode()
-def force_all(
+def forced_decode_all(
     model: Searchable,
     sources: Sequence[Sequence[int]],
     targets: Sequence[Sequence[int]],
     batch_tokens: int = 4096,
-) -> Iterator[tuple[int, Forced]]:
+) -> Iterator[tuple[int, ForcedDecoding]]:
     """Yield the place of each given translation and what a model says of it, those of like length together.
 
     Args:
@@ -99,4 +101,4 @@ def force_all(
         source, target = (
             torch.from_numpy(pad([rows[i] for i in batch])).to(model.device) for rows in (sources, targets)
         )
-        yield from zip(batch.tolist(), force(model, model.encode(source), target), strict=True)
+        yield from zip(batch.tolist(), forced_decode(model, model.encode(source), target), strict=True)

@@ -14,8 +14,8 @@ from nmtlab.recipe.search import SearchSettings
 from nmtlab.search.beam import first_beam, search_from
 from nmtlab.search.hypothesis import Hypothesis, SearchResult
 from nmtlab.search.limits import length_limit
-from nmtlab.search.top import top_by_id
-from nmtlab.search.tree import TreeStep, side_by_side
+from nmtlab.search.top import stable_topk
+from nmtlab.search.tree import TreeStep, merge_trees
 
 
 @torch.inference_mode()
@@ -69,7 +69,9 @@ def length_candidates(model: Searchable, memory: Memory, settings: SearchSetting
     classes = torch.arange(log_probs.shape[1], device=log_probs.device)
     limit = (length_limit(memory, settings.extra_length) - 1).clamp_min(1)  # of a beam it counts EOS
     refused = (classes > limit[:, None]) | ((classes == 0) & (not settings.allow_empty))
-    best, length = top_by_id(log_probs.masked_fill(refused, -torch.inf), min(settings.length_candidates, len(classes)))
+    best, length = stable_topk(
+        log_probs.masked_fill(refused, -torch.inf), min(settings.length_candidates, len(classes))
+    )
     return best, torch.where(best > -torch.inf, length, 0)
 
 
@@ -114,4 +116,4 @@ def _best(results: list[SearchResult], n_best: int) -> SearchResult:
     """Return the best hypotheses of a sentence, whatever their length."""
     hypotheses = [hypothesis for result in results for hypothesis in result.hypotheses]
     trees: list[list[TreeStep]] = [result.tree for result in results if result.tree]
-    return SearchResult(sorted(hypotheses, key=lambda hypothesis: -hypothesis.score)[:n_best], side_by_side(trees))
+    return SearchResult(sorted(hypotheses, key=lambda hypothesis: -hypothesis.score)[:n_best], merge_trees(trees))

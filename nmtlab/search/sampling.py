@@ -13,7 +13,7 @@ from torch import Tensor
 from nmtlab.models.interface import Memory, Searchable
 from nmtlab.search.hypothesis import Hypothesis, SearchResult
 from nmtlab.search.limits import length_limit
-from nmtlab.search.tree import TreeStep, attention_of, remember
+from nmtlab.search.tree import TreeStep, attention_of, record_step
 from nmtlab.text.vocabulary import BOS, EOS, PAD
 
 
@@ -75,7 +75,7 @@ def sample(
             finished = ~open_ | (last == EOS)
             slots = torch.arange(samples, device=device).expand_as(last)
             step = (values[rows] for values in (slots, last, log_prob, log_prob, finished))
-            remember(trees, rows, *step, seen.attention[:, rows])
+            record_step(trees, rows, *step, seen.attention[:, rows])
         open_ = open_ & (last != EOS) & (len(drawn) < limit)[:, None]
     tokens = torch.stack(drawn, dim=-1)  # (B, K, t)
     return [

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 
-def top_by_id(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
+def stable_topk(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
     """Return the k largest values of each row, largest first, equal ones by index, and their indices.
 
     Two cheap passes instead of a sort of each row: the best k elements must lie in the k blocks of largest maximum,

@@ -31,7 +31,7 @@ class TreeStep:
     attention: np.ndarray
 
 
-def remember(
+def record_step(
     trees: Sequence[list[TreeStep]],
     places: Tensor,
     parent: Tensor,
@@ -73,7 +73,7 @@ def attention_of(tree: Sequence[TreeStep], slot: int, length: int) -> np.ndarray
     return np.stack(weights[::-1][:length], axis=2)
 
 
-def side_by_side(trees: Sequence[Sequence[TreeStep]]) -> list[TreeStep]:
+def merge_trees(trees: Sequence[Sequence[TreeStep]]) -> list[TreeStep]:
     """Return the trees of several searches for one sentence as one, each one's slots after those of the one before.
 
     Args:

@@ -22,14 +22,14 @@ class Batches:
         batch_tokens: most rows times the longer side, EOS included; a pair longer than this is a batch by itself.
         seed: of the order, 0 or more.
         window: number of pairs that are sorted together, 1 or more.
-        most_rows: most pairs in a batch (0: as many as its tokens allow).
+        max_sentences: most pairs in a batch (0: as many as its tokens allow).
     """
 
     encoded: EncodedCorpus
     batch_tokens: int
     seed: int
     window: int = 50_000
-    most_rows: int = 0
+    max_sentences: int = 0
 
     def count(self, number: int) -> int:
         """Return the number of batches of an epoch."""
@@ -69,7 +69,7 @@ class Batches:
         targets = self.encoded.target_lengths[pairs]
         longer = np.maximum(sources, targets)
         order = np.lexsort((sources, targets, longer))
-        return [pairs[group] for group in _groups_within(longer, order, self.batch_tokens, self.most_rows)]
+        return [pairs[group] for group in _groups_within(longer, order, self.batch_tokens, self.max_sentences)]
 
 
 def sorted_batches(lengths: Sequence[int] | np.ndarray, budget: int) -> list[np.ndarray]:
@@ -91,17 +91,17 @@ def pad(rows: Sequence[Sequence[int]]) -> np.ndarray:
     return padded
 
 
-def _groups_within(lengths: np.ndarray, order: np.ndarray, budget: int, most_rows: int = 0) -> list[np.ndarray]:
-    """Cut `order` where the next row would bring rows times the longest over `budget`, or rows over `most_rows`.
+def _groups_within(lengths: np.ndarray, order: np.ndarray, budget: int, max_sentences: int = 0) -> list[np.ndarray]:
+    """Cut `order` where the next row would bring rows times the longest over `budget`, or rows over `max_sentences`.
 
-    `lengths[order]` rises; `most_rows` 0 means any number.
+    `lengths[order]` rises; `max_sentences` 0 means any number.
     """
-    most_rows = most_rows or len(lengths)
+    max_sentences = max_sentences or len(lengths)
     starts = []
     begin = 0
     for place, length in enumerate(lengths[order].tolist()):
         rows = place - begin + 1
-        if not starts or rows * length > budget or rows > most_rows:
+        if not starts or rows * length > budget or rows > max_sentences:
             begin = place
             starts.append(place)
     return np.split(order, starts[1:]) if starts else []

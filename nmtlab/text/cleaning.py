@@ -46,7 +46,7 @@ def digest(text: str) -> bytes:
     return blake2b(text.encode(), digest_size=16).digest()
 
 
-def fault(pair: Pair, limits: Limits) -> str:
+def rejection_reason(pair: Pair, limits: Limits) -> str:
     """Return why `pair` is no use by itself, or an empty string: a blank side, too long, or too unequal."""
     shorter, longer = sorted(len(side.split()) for side in pair)
     if not shorter:
@@ -59,13 +59,13 @@ def fault(pair: Pair, limits: Limits) -> str:
 
 
 def clean(pairs: Iterable[Pair], limits: Limits, dropped: Counter[str]) -> Iterator[Pair]:
-    """Yield the pairs without `fault`, each only the first time; add to `dropped` how many fell, by reason.
+    """Yield the pairs without `rejection_reason`, each only the first time; add to `dropped` how many fell, by reason.
 
     A pair is a duplicate if both sides are the same, letter by letter. Digests of the pairs are kept on disk.
     """
     with Marks() as seen:
         for pair in pairs:
-            reason = fault(pair, limits)
+            reason = rejection_reason(pair, limits)
             if not reason and not seen.add(digest("\n".join(pair))):
                 reason = DUPLICATE
             if reason:

@@ -61,13 +61,13 @@ class EncodedCorpus:
     Args:
         source_side: the source sentences.
         target_side: their translations.
-        left_out: how many pairs of the text are not among them, by reason.
+        skipped: how many pairs of the text are not among them, by reason.
         source_language, target_language: codes of the direction.
     """
 
     source_side: EncodedSide
     target_side: EncodedSide
-    left_out: dict[str, int]
+    skipped: dict[str, int]
     source_language: str = ""
     target_language: str = ""
 
@@ -128,7 +128,7 @@ class EncodedCorpus:
 class _Meta(BaseModel):
     """What `meta.json` says of the other files, written when they are whole."""
 
-    left_out: dict[str, int]
+    skipped: dict[str, int]
     source_type: str
     target_type: str
     checksums: dict[str, int]
@@ -141,7 +141,7 @@ def _read(folder: Path) -> EncodedCorpus | None:
         if meta.checksums != _checksums(folder):
             return None
         source = _mapped(folder, "source", meta.source_type)
-        return EncodedCorpus(source, _mapped(folder, "target", meta.target_type), meta.left_out)
+        return EncodedCorpus(source, _mapped(folder, "target", meta.target_type), meta.skipped)
     except (OSError, ValueError):
         return None
 
@@ -194,10 +194,10 @@ def _put(temporary: Path, folder: Path) -> None:
 def _write(
     folder: Path, pipeline: Pipeline, corpus: ParallelCorpus, split: str, on_progress: Callable[[int], object]
 ) -> None:
-    left_out: Counter[str] = Counter()
+    skipped: Counter[str] = Counter()
     training = split == "train"
     settings = pipeline.settings
-    pairs = usable_pairs(corpus, settings.max_words, left_out) if training else corpus.pairs(split)
+    pairs = usable_pairs(corpus, settings.max_words, skipped) if training else corpus.pairs(split)
     sides = (("source", pipeline.source), ("target", pipeline.target))
     types = {name: "uint16" if side.vocabulary.size <= 1 << 16 else "int32" for name, side in sides}
     done = 0
@@ -215,7 +215,7 @@ def _write(
             _append_copy(folder, name, types[name], side.vocabulary.counts < settings.unk_copy_threshold)
         _write_offsets(folder, name)
     meta = _Meta(
-        left_out=dict(left_out), source_type=types["source"], target_type=types["target"], checksums=_checksums(folder)
+        skipped=dict(skipped), source_type=types["source"], target_type=types["target"], checksums=_checksums(folder)
     )
     write_text(folder / _META, meta.model_dump_json(indent=2))
 

@@ -18,7 +18,7 @@ MAX_WORDS = 10_000
 MAX_CHARACTERS = 1_000_000
 """Most characters in a line."""
 
-_MOST_BYTES = 4 * MAX_CHARACTERS + 2  # four bytes are the longest character of UTF-8; two for the line break
+_MAX_BYTES = 4 * MAX_CHARACTERS + 2  # four bytes are the longest character of UTF-8; two for the line break
 
 
 def read_lines(path: Path) -> Iterator[str]:
@@ -44,7 +44,7 @@ def lines_of(file: BinaryIO | gzip.GzipFile | lzma.LZMAFile, name: str) -> Itera
     """Yield the lines of an open file as `read_lines` does; errors call it `name`."""
     number = 0
     try:
-        while raw := file.readline(_MOST_BYTES + 1):
+        while raw := file.readline(_MAX_BYTES + 1):
             number += 1
             yield _decoded(raw, name, number)
     except (gzip.BadGzipFile, EOFError, zlib.error, lzma.LZMAError) as error:
@@ -127,7 +127,7 @@ def _compressing(file: BinaryIO, suffix: str) -> BinaryIO | gzip.GzipFile | lzma
 
 
 def _decoded(raw: bytes, name: str, number: int) -> str:
-    if len(raw) > _MOST_BYTES:
+    if len(raw) > _MAX_BYTES:
         raise _too_long(name, number)
     try:
         line = (raw[:-2] if raw.endswith(b"\r\n") else raw.removesuffix(b"\n")).decode()

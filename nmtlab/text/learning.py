@@ -10,7 +10,7 @@ import numpy as np
 
 from nmtlab.errors import CorpusError, RecipeError
 from nmtlab.recipe.text import TextSettings
-from nmtlab.text.cleaning import Limits, fault
+from nmtlab.text.cleaning import Limits, rejection_reason
 from nmtlab.text.corpus import Pair, ParallelCorpus
 from nmtlab.text.tokenizers import Subwords, Tokenizer, Words
 from nmtlab.text.truecase import Truecaser
@@ -22,15 +22,15 @@ BLOCK = 10_000
 """Sentence pairs that are segmented at a time."""
 
 # Learners hold sentences or words in memory; of 150 bytes each, so many sentences take about 400 MB.
-_MOST_SENTENCES = {"word": 1_000_000, "bpe": 500_000, "unigram": 150_000}
+_MAX_SENTENCES = {"word": 1_000_000, "bpe": 500_000, "unigram": 150_000}
 
 
-def usable_pairs(corpus: ParallelCorpus, max_words: int, left_out: Counter[str]) -> Iterator[Pair]:
+def usable_pairs(corpus: ParallelCorpus, max_words: int, skipped: Counter[str]) -> Iterator[Pair]:
     """Yield the training pairs with no blank side and at most `max_words` words on each; count the others by reason."""
     limits = Limits(max_words)
     for pair in corpus.pairs("train"):
-        if reason := fault(pair, limits):
-            left_out[reason] += 1
+        if reason := rejection_reason(pair, limits):
+            skipped[reason] += 1
         else:
             yield pair
 
@@ -59,7 +59,7 @@ def learn_tokenizers(settings: TextSettings, corpus: ParallelCorpus) -> tuple[To
         RecipeError: `text.vocabulary_size` does not fit the text.
     """
     count = _count_usable(settings, corpus)
-    most = _MOST_SENTENCES[settings.segmentation]
+    most = _MAX_SENTENCES[settings.segmentation]
     sources = (source for source, _ in _sampled(settings, corpus, count, most))
     targets = (target for _, target in _sampled(settings, corpus, count, most))
     kind, size = settings.segmentation, settings.vocabulary_size
@@ -88,10 +88,10 @@ def learn_vocabularies(
 
 
 def _count_usable(settings: TextSettings, corpus: ParallelCorpus) -> int:
-    left_out: Counter[str] = Counter()
-    count = sum(1 for _ in usable_pairs(corpus, settings.max_words, left_out))
+    skipped: Counter[str] = Counter()
+    count = sum(1 for _ in usable_pairs(corpus, settings.max_words, skipped))
     if not count:
-        reasons = ", ".join(f"{fallen:,} {reason}" for reason, fallen in sorted(left_out.items()))
+        reasons = ", ".join(f"{fallen:,} {reason}" for reason, fallen in sorted(skipped.items()))
         raise CorpusError(
             f"{corpus.folder}: no pair of train can be used ({reasons})", "give it text, or raise text.max_words"
         )

@@ -56,7 +56,7 @@ def aligned_path(corpus: ParallelCorpus, split: str) -> Path:
     return corpus.folder / "aligned" / _names(corpus, split)[0]
 
 
-def link_line(links: Iterable[Link]) -> str:
+def format_alignment(links: Iterable[Link]) -> str:
     """Return links as a line of a file."""
     return " ".join(f"{i}-{j}" for i, j in sorted(links))
 

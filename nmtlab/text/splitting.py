@@ -49,7 +49,7 @@ class Division:
         return "dev" if place > self.dev_above else "train"
 
 
-def place(sentence: str) -> float:
+def hash_position(sentence: str) -> float:
     """Return where in [0, 1) `sentence` lies: the first 52 bits of the SHA-1 of its normalised form.
 
     The same sentence has the same place in every corpus, so that corpora which share one side (the English of many

@@ -17,7 +17,7 @@ class Prepared:
 
     parameters: int
     pairs: int
-    left_out: dict[str, int]
+    skipped: dict[str, int]
     updates: int
 
 

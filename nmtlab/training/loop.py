@@ -47,7 +47,7 @@ class Trainer:
         self.settings = recipe.training
         self.encoded = encoded
         batches = Batches(
-            encoded, self.settings.batch_tokens, self.settings.seed, most_rows=self.settings.batch_sentences
+            encoded, self.settings.batch_tokens, self.settings.seed, max_sentences=self.settings.batch_sentences
         )
         self.stream = BatchStream(batches)
         torch.manual_seed(self.settings.seed)
@@ -78,8 +78,8 @@ class Trainer:
 
     def train(self, on_event: OnEvent, should_stop: Callable[[], bool]) -> None:
         """Train to the end, to a stop, or until the loss is no longer finite."""
-        left_out = self.encoded.left_out
-        on_event(Prepared(sum(p.numel() for p in self.model.parameters()), len(self.encoded), left_out, self.updates))
+        skipped = self.encoded.skipped
+        on_event(Prepared(sum(p.numel() for p in self.model.parameters()), len(self.encoded), skipped, self.updates))
         if self.recipe.machine.compile:
             on_event(Preparing("compiling the model, which takes minutes"))
         self.model.train()
@@ -89,7 +89,7 @@ class Trainer:
             pending = self.meter.updates
             if self._report(on_event):
                 self._save(pending)
-        if self.group.is_first:
+        if self.group.is_main:
             self.run.log("end", self.step, status=status, seconds=round(self.seconds, 3))
         on_event(Ended(status, self.step, self.stopping.best, self.seconds))
 
@@ -101,8 +101,8 @@ class Trainer:
         """
         last = checkpoints.last_checkpoint(self.run)
         if last is None:
-            if self.group.is_first:
-                self.run.cut_back(0)
+            if self.group.is_main:
+                self.run.truncate_after(0)
             return  # interrupted before its first checkpoint: it begins again
         weights, moments, facts = last
         load_weights(self.model, weights)
@@ -111,13 +111,13 @@ class Trainer:
         self.stream = BatchStream(self.stream.batches, facts["epoch"], facts["batch"])
         checkpoints.restore_evaluations(facts, self.schedule, self.stopping)
         self.meter.restore(facts.get("pending", []), self.device)
-        if self.group.is_first:
-            self.run.cut_back(self.step, facts.get("reported"))
+        if self.group.is_main:
+            self.run.truncate_after(self.step, facts.get("reported"))
 
     def _train(self, on_event: OnEvent, should_stop: Callable[[], bool]) -> str:
         """Make updates until there is a reason to end; return the status that it gives the run."""
         while not (self.stopping.ended or self.schedule.exhausted(self.step)):
-            if self.group.tell(should_stop()):
+            if self.group.broadcast(should_stop()):
                 return "stopped"
             self._update(self.stream.take(self.settings.accumulate))
             validates = self._validates()
@@ -159,7 +159,7 @@ class Trainer:
 
     def _backward(self, batch: Batch[np.ndarray], tokens: float) -> Tensor:
         """Add the gradient of a batch's loss, divided by `tokens`; return the sums of `Update`."""
-        share = word_dropout(on_device(self.group.share(batch), self.device), self.settings.word_dropout)
+        share = word_dropout(on_device(self.group.shard(batch), self.device), self.settings.word_dropout)
         with self._precision():
             loss = self.objective(share)
         # DistributedDataParallel takes the mean over processes; every token is to count the same.
@@ -193,20 +193,20 @@ class Trainer:
             utilisation=summary.utilisation,
             terms=summary.terms,
         )
-        if self.group.is_first:
+        if self.group.is_main:
             log_progress(self.run, progress, summary.norms)
         on_event(progress)
         return summary.finite
 
     def _validate(self, on_event: OnEvent) -> None:
         bleu, perplexity = 0.0, 0.0
-        if self.group.is_first:
+        if self.group.is_main:
             bleu = dev_bleu(self.model, self.run.pipeline, self.dev, self.recipe)
             perplexity, _ = text_perplexity(self.model, self.run.pipeline, self.dev.source, self.dev.references[0])
-        bleu, perplexity = self.group.tell((bleu, perplexity))
+        bleu, perplexity = self.group.broadcast((bleu, perplexity))
         improved = self.stopping.evaluated(bleu)
         self.schedule.evaluated(self.step, self.stopping.since_best)
-        if self.group.is_first:
+        if self.group.is_main:
             self.run.log("validation", self.step, bleu=bleu, perplexity=perplexity, seconds=round(self.seconds, 3))
             self.run.log_g(self.step, g_values(self.model))
             self.run.save_embedding_norms(self.step, embedding_norms(self.model))
@@ -219,7 +219,7 @@ class Trainer:
         """Save all that is needed to go on; `pending` are the updates since the last full line of the log."""
         noted = self.meter.noted(pending)
         self.saved = time.perf_counter()
-        if not self.group.is_first:
+        if not self.group.is_main:
             return
         moments = {
             f"{key}.{name}": self.optimiser.state[parameter][key]

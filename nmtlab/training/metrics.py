@@ -103,7 +103,7 @@ class Meter:
         loss, nll, norm, source_tokens, target_tokens, *more = values
         counted_tokens, *terms = more or (target_tokens, *[math.nan] * len(self.weights))  # of version 0.1
         numbers = torch.tensor((loss, nll, *terms, norm), dtype=torch.float64, device=device)
-        sums = numbers[:-1] if self.group.is_first else torch.zeros_like(numbers[:-1])
+        sums = numbers[:-1] if self.group.is_main else torch.zeros_like(numbers[:-1])
         return Update(sums, numbers[-1], int(source_tokens), int(target_tokens), counted_tokens)
 
     def _utilisation(self, seconds: float) -> float | None:

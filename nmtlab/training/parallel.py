@@ -28,7 +28,7 @@ class Group:
     """Sends what is no tensor, and waits, on the CPU: a GPU's collectives give up after minutes and stop the job."""
 
     @classmethod
-    def join(cls, device: torch.device) -> "Group":
+    def init(cls, device: torch.device) -> "Group":
         """Join the processes that torchrun started, or be alone without it."""
         if not all(name in os.environ for name in _STARTED):
             return cls()
@@ -41,11 +41,11 @@ class Group:
         return cls(distributed.get_rank(), distributed.get_world_size(), control)
 
     @property
-    def is_first(self) -> bool:
+    def is_main(self) -> bool:
         """Whether this process writes the run."""
         return self.rank == 0
 
-    def share(self, batch: Batch[A]) -> Batch[A]:
+    def shard(self, batch: Batch[A]) -> Batch[A]:
         """Return this process's rows of a batch; one without any takes a row that has no target tokens."""
         if self.size == 1:
             return batch
@@ -59,7 +59,7 @@ class Group:
             distributed.all_reduce(values)
         return values
 
-    def tell(self, value: T) -> T:
+    def broadcast(self, value: T) -> T:
         """Return the first process's value, in every process."""
         if self.size == 1:
             return value

@@ -46,42 +46,42 @@ def train(
         NmtlabError: something a person can mend, before anything is lost.
     """
     device = choose_device(recipe.machine)
-    group = Group.join(device)
-    on_event = on_event if group.is_first else ignore
+    group = Group.init(device)
+    on_event = on_event if group.is_main else ignore
     folder = workspace.run_folder(name)
     if resume:
         run = Run(folder)
         _check_same_training(run, corpus, group)
         recipe, allow_overlap = resumed_recipe(run, recipe.machine), bool(run.environment.get("overlap"))
-    elif group.tell(folder.exists()):
+    elif group.broadcast(folder.exists()):
         raise RunError(f"run {name!r}: there is one already", "choose another --name, or add --resume to go on with it")
 
     on_event(Preparing("checking the corpus"))
     dev, overlap, checksum = DevText([], []), {}, ""
-    if group.is_first:  # of the text the others see no more than its ids
+    if group.is_main:  # of the text the others see no more than its ids
         dev, overlap = checked_corpus(corpus, allow_overlap)
         checksum = corpus.checksum()
-    if resume and group.is_first:
+    if resume and group.is_main:
         _check_same_text(run, checksum)
-    elif group.is_first:
+    elif group.is_main:
         on_event(Preparing("learning the vocabulary"))
         recipe = recipe.with_changes(
             {"corpus.name": corpus.name, "corpus.source": corpus.source, "corpus.target": corpus.target}
         )
         pipeline = Pipeline.learn(recipe.text, corpus)
         Run.create(folder, recipe, environment(checksum, device, group.size, overlap), pipeline)
-    checksum = group.tell(checksum)  # the others wait for the run to be made
+    checksum = group.broadcast(checksum)  # the others wait for the run to be made
     run = Run(folder)
-    with run.writing() if group.is_first else nullcontext():
+    with run.writing() if group.is_main else nullcontext():
         on_event(Preparing("encoding the corpus"))
-        if group.is_first:
+        if group.is_main:
             EncodedCorpus.open(workspace.cache, run.pipeline, corpus, checksum=checksum)
-        group.tell(None)
+        group.broadcast(None)
         encoded = EncodedCorpus.open(workspace.cache, run.pipeline, corpus, checksum=checksum)
-        if group.is_first and needs_table(run):
+        if group.is_main and needs_table(run):
             on_event(Preparing("aligning words"))
             run.save_translation_table(learned_table(run, encoded))
-        group.tell(None)
+        group.broadcast(None)
         trainer = Trainer(run, resumed_recipe(run, recipe.machine), encoded, dev, device, group)
         if resume:
             trainer.restore()

@@ -7,7 +7,7 @@ from learned import learned_run
 
 from nmtlab.analysis.attention.bent import _moved, decode_again
 from nmtlab.errors import NmtlabError
-from nmtlab.search.forced import force
+from nmtlab.search.forced import forced_decode
 from nmtlab.systems import open_system
 from nmtlab.translation import Translator
 
@@ -39,7 +39,7 @@ def test_with_the_weight_that_it_has_anyway_little_changes_and_with_all_of_it_mo
     source, target = (
         torch.tensor([ids]) for ids in (system.pipeline.source_ids(SOURCE), system.pipeline.target_ids(text))
     )
-    (forced,) = force(system.model, system.model.encode(source), target)
+    (forced,) = forced_decode(system.model, system.model.encode(source), target)
     for place in range(3):
         bent = decode_again(system, SOURCE, text, 0, place)
         assert bent.before == pytest.approx(float(np.exp(forced.log_probs[0])))

@@ -17,7 +17,7 @@ def logged(trained, tmp_path):
         folder = tmp_path / str(len(list(tmp_path.iterdir())))
         shutil.copytree(trained[0].folder, folder)
         run = Run(folder)
-        run.cut_back(0)
+        run.truncate_after(0)
         for place, (bleu, perplexity) in enumerate(evaluations, start=1):
             run.log("validation", 100 * place, bleu=bleu, perplexity=perplexity, seconds=float(place))
         if ends:

@@ -14,7 +14,7 @@ def with_norms(run: Run, folder, norms: list[float]) -> Run:
     """Return a copy of a run with other gradient norms."""
     shutil.copytree(run.folder, folder / "copy")
     copy = Run(folder / "copy")
-    copy.cut_back(0)
+    copy.truncate_after(0)
     copy.log_gradient_norms(dict(enumerate(norms, start=1)))
     return copy
 

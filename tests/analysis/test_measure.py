@@ -327,7 +327,7 @@ def test_a_pack_keeps_the_digest_of_its_original_weights(run, tmp_path):
     assert [answer.question.weights for answer in packed.answers()] == [packed.original_digest, packed.weights_digest]
     again = Run(pack(packed, tmp_path / "again"))
     assert again.original_digest == run.weights_digest
-    assert f"of the original weights, digest {run.weights_digest[:12]}" in again.lacks
+    assert f"of the original weights, digest {run.weights_digest[:12]}" in again.limitations
 
 
 def test_a_packed_run_gives_the_answers_it_came_with(run, tiny_corpus, tmp_path):

@@ -8,7 +8,7 @@ from nmtlab.analysis.lexical.word_pairs import word_pairs
 from nmtlab.errors import CorpusError
 from nmtlab.evaluation.alignment_error import alignment_error
 from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.links import aligned_path, gold_links, has_gold_links, link_line
+from nmtlab.text.links import aligned_path, format_alignment, gold_links, has_gold_links
 from nmtlab.text.seedlings import SeedlingSettings, write_corpus
 
 
@@ -68,7 +68,7 @@ def test_an_aligners_links_are_kept_as_such(grown, tmp_path):
     plain = without_gold(grown, tmp_path)
     stored = [frozenset({(0, 0), (place % 3, 1)}) for place in range(20)]
     aligned_path(plain, "dev").parent.mkdir()
-    aligned_path(plain, "dev").write_text("".join(f"{link_line(own)}\n" for own in stored), encoding="utf-8")
+    aligned_path(plain, "dev").write_text("".join(f"{format_alignment(own)}\n" for own in stored), encoding="utf-8")
     assert kept_links(plain, "dev") == (stored, False)
 
 

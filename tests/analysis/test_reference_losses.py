@@ -11,7 +11,7 @@ import torch
 from nmtlab.analysis.search.reference_losses import loss_of_rests, losses_by_rest, losses_by_seen, reference_losses
 from nmtlab.errors import CorpusError, RunError
 from nmtlab.runs.run import Run
-from nmtlab.search.forced import force
+from nmtlab.search.forced import forced_decode
 from nmtlab.systems import open_system
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.training.setup import train
@@ -32,7 +32,7 @@ def said(run: Run, corpus: ParallelCorpus) -> list[np.ndarray]:
     found = []
     for source, target in corpus.pairs("dev"):
         memory = system.model.encode(torch.tensor([system.pipeline.source_ids(source)]))
-        (forced,) = force(system.model, memory, torch.tensor([system.pipeline.target_ids(target)]))
+        (forced,) = forced_decode(system.model, memory, torch.tensor([system.pipeline.target_ids(target)]))
         found.append(forced.log_probs[:-1])
     return found
 

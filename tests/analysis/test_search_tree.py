@@ -9,7 +9,7 @@ from nmtlab.analysis.search.lengths import length_plan
 from nmtlab.analysis.search.search_tree import best_of_all, ended_hypotheses, first_rank_of_nothing, ranked, search_tree
 from nmtlab.recipe import SearchSettings
 from nmtlab.search.beam import beam_search
-from nmtlab.search.forced import force
+from nmtlab.search.forced import forced_decode
 from nmtlab.systems import open_system
 from nmtlab.text.vocabulary import EOS
 from nmtlab.training.setup import train
@@ -48,7 +48,7 @@ def test_log_probabilities_are_the_models(tree, system):
     for row in tree[tree["ended"]].itertuples():
         target = torch.tensor([system.pipeline.target_ids(row.text)])
         if row.length == target.shape[1]:  # the text is segmented as the model said it
-            assert force(system.model, system.model.encode(source), target)[0].log_prob == pytest.approx(
+            assert forced_decode(system.model, system.model.encode(source), target)[0].log_prob == pytest.approx(
                 row.log_prob, abs=1e-3
             )
 

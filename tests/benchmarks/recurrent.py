@@ -87,7 +87,7 @@ def batches(corpus: ParallelCorpus, pipeline: Pipeline) -> Iterator[Batch]:
     """Yield the recipes' batches, epoch after epoch."""
     encoded = EncodedCorpus.open(ours.WORKSPACE.cache, pipeline, corpus)
     settings = named_recipe("tied").training
-    cut = Batches(encoded, settings.batch_tokens, settings.seed, most_rows=settings.batch_sentences)
+    cut = Batches(encoded, settings.batch_tokens, settings.seed, max_sentences=settings.batch_sentences)
     for epoch in count():
         yield from (on_device(batch) for batch in cut.epoch(epoch))
 

@@ -23,7 +23,7 @@ def test_it_is_trained_listed_evaluated_compared_and_translated_with(nmtlab, dat
 
 def test_what_it_cannot_do_is_said_in_a_line(nmtlab, data, tiny_corpus):
     corpus = str(tiny_corpus.folder)
-    for words in (("--plan",), ("--resume", "--name", "phrases")):
+    for words in (("--estimate",), ("--resume", "--name", "phrases")):
         said = nmtlab("train", corpus, "--recipe", "moses", *words)
         assert said.code == 2
         assert said.err.startswith("nmtlab: ")

@@ -41,7 +41,7 @@ def rows(said) -> list[list[str]]:
 
 def test_a_plan_counts_cells_minutes_and_disk_and_makes_nothing(nmtlab, data, table):
     before = sorted(data.rglob("*"))
-    said = nmtlab("reproduce", "table-3.4", "--scale", "tiny", "--plan")
+    said = nmtlab("reproduce", "table-3.4", "--scale", "tiny", "--estimate")
     assert said.code == 0
     assert [row[:4] for row in rows(said)] == [["ha-en", "tied", "2", "0"], ["ha-en", "fixnorm", "2", "0"]]
     assert re.search(r"^4 cells, 0 made; about \d+ minutes more .* about \d+ MiB more on disk$", said.out, re.MULTILINE)
@@ -51,7 +51,7 @@ def test_a_plan_counts_cells_minutes_and_disk_and_makes_nothing(nmtlab, data, ta
 
 def test_a_plan_without_its_text_says_what_is_missing(nmtlab, data, table, monkeypatch):
     monkeypatch.delenv("NMTLAB_CORPORA")
-    said = nmtlab("reproduce", "table-3.4", "--scale", "tiny", "--plan")
+    said = nmtlab("reproduce", "table-3.4", "--scale", "tiny", "--estimate")
     assert said.code == 0
     assert "not run: ha-en: corpus 'tiny': not here" in said.out
     assert [row[4:] for row in rows(said)] == [["-", "-"]] * 2
@@ -172,7 +172,7 @@ def test_the_bar_tells_of_each_cell_and_how_long_the_grid_still_takes(table, cap
         "ta-en: left out, corpus 'large': not here; bring it",
         "little: 4 cells, 1 of them there already",
     ]
-    assert bar.left_out == {"ta-en": "corpus 'large': not here; bring it"}
+    assert bar.skipped == {"ta-en": "corpus 'large': not here; bring it"}
     lines = lines[1:]
     assert re.fullmatch(rf"{two.run}: finished after 00:0\d, best dev BLEU 12\.50; 2 cells, 00:\d\d left", lines[2])
     assert lines[3].startswith(f"{three.run}: the disk is full; make room; 1 cell, ")
@@ -192,9 +192,9 @@ def test_nothing_is_promised_where_nothing_is_known(table, capsys):
 
 
 def test_the_cells_of_one_pair_can_be_made_by_themselves(nmtlab, data, table):
-    said = nmtlab("reproduce", "table-3.4", "--scale", "tiny", "--plan", "--pair", "ha-en")
+    said = nmtlab("reproduce", "table-3.4", "--scale", "tiny", "--estimate", "--pair", "ha-en")
     assert "4 cells, 0 made" in said.out
-    said = nmtlab("reproduce", "table-3.4", "--scale", "tiny", "--plan", "--pair", "hu-en")
+    said = nmtlab("reproduce", "table-3.4", "--scale", "tiny", "--estimate", "--pair", "hu-en")
     assert "0 cells, 0 made" in said.out
     said = nmtlab("reproduce", "table-3.4", "--scale", "tiny", "--pair", "xx-en")
     assert (said.code, said.out) == (2, "")

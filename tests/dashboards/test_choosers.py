@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from nmtlab.dashboards.runs import RunChooser
-from nmtlab.dashboards.sentences import MOST_LETTERS, SentenceChooser
+from nmtlab.dashboards.sentences import MAX_LETTERS, SentenceChooser
 from nmtlab.dashboards.systems import left_out, of_one_pair
 from nmtlab.runs.run import Run
 from nmtlab.workspace import Workspace
@@ -230,7 +230,7 @@ def test_a_picked_sentence_can_be_edited(chooser):
 
 def test_a_typed_sentence_is_not_endless(chooser):
     chooser.typed.value = "x" * 100_000
-    assert len(chooser.source) == MOST_LETTERS
+    assert len(chooser.source) == MAX_LETTERS
 
 
 def test_the_same_text_stays_chosen_when_runs_change(chooser, here):

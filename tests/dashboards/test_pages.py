@@ -270,7 +270,7 @@ def test_tables_have_a_row_a_key(hostile):
 def test_a_training_that_has_ended_can_go_on_unless_it_is_finished(trained, workspace, status, can):
     run = Run(shutil.copytree(trained[0].folder, workspace.runs / "whole"))
     if status != "finished":
-        run.cut_back(45)
+        run.truncate_after(45)
     if status == "stopped":
         run.log("end", 45, status=status, seconds=1.0)
     job = Job.start(workspace.data / "jobs/whole", ["true"])

@@ -10,7 +10,7 @@ import pytest
 import sacrebleu
 
 from nmtlab.analysis.access.translations import translations
-from nmtlab.experiments import cells_of, plan_grid, results, run_grid, summary
+from nmtlab.experiments import cells_of, estimate_grid, results, run_grid, summary
 from nmtlab.experiments.measures.quality import DEV_BLEU, TEST_BLEU, TRAIN_PERPLEXITY
 from nmtlab.experiments.results.collected import COLUMNS, with_kept
 from nmtlab.experiments.running.estimate import expected_seconds, seconds_left
@@ -121,23 +121,23 @@ def test_what_is_not_there_yet_is_a_line_without_a_value(grid, space):
 
 def test_a_plan_counts_what_is_left_and_writes_nothing(grid, space):
     cells = cells_of(grid.table, "tiny")
-    fresh = plan_grid(cells, space)
+    fresh = estimate_grid(cells, space)
     assert [*fresh["status"]] == ["not run"] * 4
     assert (fresh[["minutes", "disk_mib"]] > 0).all(axis=None)
     assert not space.data.exists()
 
     shutil.copytree(grid.workspace.run_folder(cells[0].run), space.run_folder(cells[0].run))
-    begun = plan_grid(cells, space)
+    begun = estimate_grid(cells, space)
     assert [*begun["status"]] == ["finished", "not run", "not run", "not run"]
     assert begun["minutes"].iloc[0] == begun["disk_mib"].iloc[0] == 0
     took = Run(space.run_folder(cells[0].run)).metrics("end")["seconds"].iloc[-1]
     assert begun["minutes"].iloc[1] == pytest.approx(took / 60)  # as the same system took with the other seed
-    done = plan_grid(cells, grid.workspace)
+    done = estimate_grid(cells, grid.workspace)
     assert done["minutes"].sum() == done["disk_mib"].sum() == 0
 
 
 def test_a_plan_says_whose_text_cannot_be_had(grid, tmp_path):
-    found = plan_grid(cells_of(grid.table, "tiny"), Workspace(tmp_path))
+    found = estimate_grid(cells_of(grid.table, "tiny"), Workspace(tmp_path))
     assert found["minutes"].isna().all()
     assert all("corpus 'tiny': not here" in problem for problem in found["problem"])
 
@@ -146,8 +146,8 @@ def test_a_grid_that_was_interrupted_is_planned_whole_again(grid, space):
     cells = cells_of(grid.table, "tiny")[:1]
     asked = iter(range(1000))
     run_grid(cells, space, should_stop=lambda: next(asked) >= 10)
-    assert [*plan_grid(cells, space)["status"]] == ["stopped"]
-    assert (plan_grid(cells, space)["minutes"] > 0).all()
+    assert [*estimate_grid(cells, space)["status"]] == ["stopped"]
+    assert (estimate_grid(cells, space)["minutes"] > 0).all()
 
 
 def test_time_is_expected_as_what_is_most_alike_took(grid):

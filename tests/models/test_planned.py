@@ -16,7 +16,7 @@ from nmtlab.recipe import SearchSettings, TransformerSettings
 from nmtlab.search.beam import beam_search
 from nmtlab.search.ensemble import Ensemble
 from nmtlab.search.exact import exact_search
-from nmtlab.search.forced import force
+from nmtlab.search.forced import forced_decode
 from nmtlab.search.planned import planned_search
 from nmtlab.text.batch import batch_of
 from nmtlab.text.vocabulary import BOS, EOS, PAD
@@ -112,7 +112,7 @@ def test_forced_decoding_scores_the_length_in_place_of_eos():
     model = planned()
     source, target = torch.from_numpy(SOURCE), torch.from_numpy(TARGET)
     nll = training_objective(model, smoothing=0.0)(on_device(batch_of(SOURCE, TARGET))).nll
-    found = force(model, model.encode(source), target)
+    found = forced_decode(model, model.encode(source), target)
     assert -sum(forced.log_prob for forced in found) == pytest.approx(nll.item(), abs=1e-4)
     lengths = model.length_log_probs(model.encode(source))
     assert [forced.log_probs[-1] for forced in found] == pytest.approx([lengths[0, 3].item(), lengths[1, 1].item()])
@@ -151,7 +151,7 @@ def test_of_a_length_that_is_told_the_best_is_found_as_by_brute_force(seed):
         source = torch.tensor([sentence])
         scores = {}
         for y in itertools.product(range(2 + 1, TYPES), repeat=length):
-            (forced,) = force(model, model.encode(source), torch.tensor([[*y, EOS]]))
+            (forced,) = forced_decode(model, model.encode(source), torch.tensor([[*y, EOS]]))
             scores[y] = float(forced.log_probs[:-1].sum())
         (best,) = result.hypotheses
         assert best.tokens == max(scores, key=scores.get)
@@ -175,7 +175,7 @@ def test_the_best_of_the_most_probable_lengths_is_found_as_by_brute_force(seed, 
         scores = {}
         for y in every:
             target = torch.tensor([[*y, EOS]])
-            scores[y] = force(model, model.encode(source), target)[0].log_prob
+            scores[y] = forced_decode(model, model.encode(source), target)[0].log_prob
         ranked = sorted(scores, key=lambda y: -scores[y])
         assert [h.tokens for h in result.hypotheses] == ranked[:3]
         assert [h.log_prob for h in result.hypotheses] == pytest.approx([scores[y] for y in ranked[:3]])

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nmtlab.errors import RunError
-from nmtlab.runs.archive import MOST_BYTES, read_archive
+from nmtlab.runs.archive import MAX_BYTES, read_archive
 from nmtlab.runs.pack import unpack
 from nmtlab.workspace import Workspace
 
@@ -76,7 +76,7 @@ def test_a_member_with_holes_which_swells_when_it_is_read_is_refused(tmp_path, w
 def test_an_archive_that_swells_when_it_is_read_is_refused(tmp_path, workspace):
     file = tmp_path / "bad.tar.xz"
     with lzma.open(file, "wb", preset=0) as packed:
-        packed.write(member("run/large").tobuf() + bytes(MOST_BYTES))
+        packed.write(member("run/large").tobuf() + bytes(MAX_BYTES))
     assert file.stat().st_size < 100_000
     assert refused(file, workspace) == f"{file}: larger than 64 MiB when decompressed; do not trust it"
 

@@ -19,7 +19,7 @@ from nmtlab.recipe import Recipe
 from nmtlab.runs.archive import read_archive, write_archive
 from nmtlab.runs.checkpoint import load_tensors, save_tensors
 from nmtlab.runs.listing import list_runs, open_run, remove_run
-from nmtlab.runs.measures import Question, store_measure
+from nmtlab.runs.measures import MeasureKey, store_measure
 from nmtlab.runs.pack import pack, unpack
 from nmtlab.runs.run import Run
 from nmtlab.systems import open_system, train
@@ -37,7 +37,7 @@ def copied(trained, workspace) -> Run:
 @pytest.fixture
 def interrupted(copied) -> Run:
     """A run whose training can go on."""
-    copied.cut_back(60)
+    copied.truncate_after(60)
     return copied
 
 
@@ -223,7 +223,7 @@ def test_other_files_beside_the_arrays_are_left_alone(copied):
 
 
 def test_a_table_that_would_inflate_is_not_read(copied):
-    stored = store_measure(copied.folder, Question("norms.some", {}, 60), pd.DataFrame({"norm": [1.0]}))
+    stored = store_measure(copied.folder, MeasureKey("norms.some", {}, 60), pd.DataFrame({"norm": [1.0]}))
     table = pq.read_table(stored.path)
     many = pa.table({"norm": np.zeros(60_000_000)}).replace_schema_metadata(table.schema.metadata)
     pq.write_table(many, stored.path)

@@ -13,9 +13,9 @@ from full_disk import files_of_at_most
 from nmtlab.errors import RunError
 from nmtlab.recipe.migrate import SCHEMA
 from nmtlab.runs.log import append_lines
-from nmtlab.runs.measures import Measure, Question, growing, store_measure, stored_measures
+from nmtlab.runs.measures import Measure, MeasureKey, growing, store_measure, stored_measures
 
-QUESTION = Question("norms.word_norms", {"split": "dev", "sizes": [1, 2]}, 60, about={"corpus": "tiny"})
+QUESTION = MeasureKey("norms.word_norms", {"split": "dev", "sizes": [1, 2]}, 60, about={"corpus": "tiny"})
 FRAME = pd.DataFrame({"word": ["a", "ä\n", ""], "norm": [0.1, np.nan, -1e300], "rank": [1, 2, 3], "on": [True] * 3})
 
 
@@ -73,16 +73,16 @@ def test_tables_of_other_forms_come_back_too(frame, tmp_path):
 
 def test_the_question_decides_where_the_answer_is_and_its_labels_do_not(tmp_path):
     path = QUESTION.path(tmp_path)
-    same = Question(QUESTION.analysis, {"sizes": [1, 2], "split": "dev"}, 60, about={"corpus": "renamed"})
+    same = MeasureKey(QUESTION.analysis, {"sizes": [1, 2], "split": "dev"}, 60, about={"corpus": "renamed"})
     assert same.path(tmp_path) == path
     others = [
-        Question("norms.norm_bins", QUESTION.arguments, 60),
-        Question(QUESTION.analysis, {"split": "dev", "sizes": [2, 1]}, 60),
-        Question(QUESTION.analysis, {"split": "dev"}, 60),
-        Question(QUESTION.analysis, QUESTION.arguments, 61),
-        Question(QUESTION.analysis, QUESTION.arguments, None),
-        Question(QUESTION.analysis, QUESTION.arguments, 60, weights="a1"),
-        Question(QUESTION.analysis, QUESTION.arguments, 60, version=2),
+        MeasureKey("norms.norm_bins", QUESTION.arguments, 60),
+        MeasureKey(QUESTION.analysis, {"split": "dev", "sizes": [2, 1]}, 60),
+        MeasureKey(QUESTION.analysis, {"split": "dev"}, 60),
+        MeasureKey(QUESTION.analysis, QUESTION.arguments, 61),
+        MeasureKey(QUESTION.analysis, QUESTION.arguments, None),
+        MeasureKey(QUESTION.analysis, QUESTION.arguments, 60, weights="a1"),
+        MeasureKey(QUESTION.analysis, QUESTION.arguments, 60, version=2),
     ]
     assert len({path, *(other.path(tmp_path) for other in others)}) == 1 + len(others)
 

@@ -20,7 +20,7 @@ from nmtlab.recipe import RnnSettings
 from nmtlab.runs.archive import write_archive
 from nmtlab.runs.listing import list_runs, open_run
 from nmtlab.runs.log import read_log
-from nmtlab.runs.measures import Question, store_measure, stored_measures
+from nmtlab.runs.measures import MeasureKey, store_measure, stored_measures
 from nmtlab.runs.pack import dev_sentences, pack, unpack
 from nmtlab.runs.run import Run
 from nmtlab.systems import open_system
@@ -40,8 +40,8 @@ ALWAYS = {
 def run(trained, workspace) -> Run:
     """A copy of the trained run, with an answer and with what another machine must not see."""
     run = Run(shutil.copytree(trained[0].folder, workspace.runs / "whole"))
-    store_measure(run.folder, Question("norms.some", {"size": 3}, run.best_step), pd.DataFrame({"norm": [1.5, 2.5]}))
-    store_measure(run.folder, Question("norms.some", {}, run.best_step + 1), pd.DataFrame({"norm": [0.0]}))
+    store_measure(run.folder, MeasureKey("norms.some", {"size": 3}, run.best_step), pd.DataFrame({"norm": [1.5, 2.5]}))
+    store_measure(run.folder, MeasureKey("norms.some", {}, run.best_step + 1), pd.DataFrame({"norm": [0.0]}))
     (run.folder / "measures/long.jsonl").write_text('{"rows": []}\n', encoding="utf-8")
     (run.folder / "tensorboard").mkdir()
     (run.folder / "tensorboard" / f"events.{socket.gethostname()}").write_text("", encoding="utf-8")
@@ -89,7 +89,7 @@ def test_a_packed_run_has_all_but_the_model(run, tmp_path):
     same_to_read(run, packed)
     assert packed.packed
     assert not run.packed
-    assert run.lacks == ""
+    assert run.limitations == ""
 
 
 def test_a_packed_and_unpacked_run_reads_the_same(run, tmp_path, workspace):
@@ -140,7 +140,7 @@ def test_of_many_embedding_norms_the_first_the_best_and_the_last_are_kept(run, t
 @pytest.mark.parametrize("status", ["finished", "stopped", "diverged", "interrupted"])
 def test_a_packed_run_keeps_its_status(run, tmp_path, workspace, status):
     if status != "finished":
-        run.cut_back(45)
+        run.truncate_after(45)
     if status not in ("finished", "interrupted"):
         run.log("end", 45, status=status, seconds=1.0)
     packed = Run(pack(run, tmp_path / "packed"))
@@ -203,7 +203,7 @@ def test_half_precision_weights_load_and_translate(run, tmp_path, tiny_corpus):
     assert [t.hypotheses[0].log_prob for t in open_system(packed).translate(lines)] == pytest.approx(
         [t.hypotheses[0].log_prob for t in open_system(run).translate(lines)], rel=0.01
     )
-    assert packed.lacks == (
+    assert packed.limitations == (
         "packed with weights in half precision, it cannot be trained any further; new log-probabilities may differ by "
         "0.01 from the answers that came with it, which are of the original weights, digest "
         f"{run.weights_digest[:12]}"
@@ -257,7 +257,7 @@ def test_without_weights_a_packed_run_says_what_it_has_instead(run, tmp_path):
 
 
 def test_a_packed_run_is_not_trained_any_further(tiny_corpus, tiny_recipe, run, tmp_path, workspace):
-    run.cut_back(45)
+    run.truncate_after(45)
     packed = unpack(pack(run, tmp_path / "packed.tar.xz"), workspace, "packed")
     before = files(packed.folder)
     message = refused(train, "packed", tiny_recipe, tiny_corpus, workspace, resume=True)

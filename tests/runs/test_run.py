@@ -261,7 +261,7 @@ def test_lines_come_back_as_they_were_appended(tmp_path):
 
 
 def test_cutting_back_forgets_what_came_after_a_step_and_how_the_run_ended(copied):
-    copied.cut_back(35)
+    copied.truncate_after(35)
     assert copied.status == "interrupted"
     assert copied.metrics("train")["step"].tolist() == [10, 20, 30]
     assert copied.metrics("validation")["step"].tolist() == [20]
@@ -275,7 +275,7 @@ def test_cutting_back_forgets_what_came_after_a_step_and_how_the_run_ended(copie
 
 
 def test_a_run_is_training_while_another_process_holds_it_and_interrupted_when_that_has_gone(copied):
-    copied.cut_back(35)
+    copied.truncate_after(35)
     program = (
         "import sys; from pathlib import Path; from nmtlab.runs.run import Run\n"
         "with Run(Path(sys.argv[1])).writing(): print('held', flush=True); input()"

@@ -7,9 +7,9 @@ import torch
 from nmtlab.models.build import build_model
 from nmtlab.recipe import SearchSettings, TransformerSettings
 from nmtlab.search.beam import beam_search
+from nmtlab.search.constraints import Constraints
 from nmtlab.search.diverse import diverse_beam_search
-from nmtlab.search.forced import force
-from nmtlab.search.given import Given
+from nmtlab.search.forced import forced_decode
 from nmtlab.text.vocabulary import BOS, EOS, PAD
 
 SOURCE = torch.tensor([[4, 5, EOS], [5, EOS, PAD]])
@@ -29,13 +29,13 @@ def test_the_first_group_is_an_ordinary_beam_and_without_strength_all_are(model)
         found.hypotheses[0].tokens for found in diverse_beam_search(model, model.encode(SOURCE), SETTINGS, 3)
     ] == plain
     for found, best in zip(
-        diverse_beam_search(model, model.encode(SOURCE), SETTINGS, 3, strength=0.0), plain, strict=True
+        diverse_beam_search(model, model.encode(SOURCE), SETTINGS, 3, diversity_penalty=0.0), plain, strict=True
     ):
         assert [h.tokens for h in found.hypotheses] == [best] * 3
 
 
 def test_with_strength_enough_no_group_says_at_a_step_what_another_has_said(model):
-    for found in diverse_beam_search(model, model.encode(SOURCE), SETTINGS, 3, strength=1000.0):
+    for found in diverse_beam_search(model, model.encode(SOURCE), SETTINGS, 3, diversity_penalty=1000.0):
         chosen = [(*h.tokens, *[EOS] * h.finished) for h in found.hypotheses]
         for step in range(min(map(len, chosen))):
             said = [tokens[step] for tokens in chosen]
@@ -43,12 +43,12 @@ def test_with_strength_enough_no_group_says_at_a_step_what_another_has_said(mode
 
 
 def test_log_probabilities_and_scores_are_the_models_own(model):
-    found = diverse_beam_search(model, model.encode(SOURCE), SETTINGS, 2, strength=0.8)
+    found = diverse_beam_search(model, model.encode(SOURCE), SETTINGS, 2, diversity_penalty=0.8)
     for source, result in zip(SOURCE, found, strict=True):
         for hypothesis in result.hypotheses:
             length = len(hypothesis.tokens) + hypothesis.finished
             target = torch.tensor([[*hypothesis.tokens, EOS][:length]])
-            (own,) = force(model, model.encode(source[source != PAD][None]), target)
+            (own,) = forced_decode(model, model.encode(source[source != PAD][None]), target)
             assert hypothesis.log_prob == pytest.approx(own.log_prob)
             assert hypothesis.score == pytest.approx(own.log_prob / ((5 + length) / 6) ** 0.6)
 
@@ -63,9 +63,12 @@ def test_one_group_has_the_scores_of_an_ordinary_beam_coverage_and_all(model):
 
 def test_what_is_said_costs_at_each_step_as_often_as_it_was_said(model):
     said = torch.tensor([[[5, 5, PAD]], [[6, 3, 6]]])
-    given, log_probs = Given(said=said, strength=0.25), torch.zeros(2, 2, len(model.output_ids), dtype=torch.double)
-    found = given.adjusted(model.output_ids, log_probs, torch.tensor([1, 0]), 0)
+    constraints, log_probs = (
+        Constraints(penalised_ids=said, diversity_penalty=0.25),
+        torch.zeros(2, 2, len(model.output_ids), dtype=torch.double),
+    )
+    found = constraints.constrain(model.output_ids, log_probs, torch.tensor([1, 0]), 0)
     for row, costs in ((0, {6: 0.5, 3: 0.25}), (1, {5: 0.5})):
         for type_, value in zip(model.output_ids.tolist(), found[row, 1].tolist(), strict=True):
             assert value == -costs.get(type_, 0.0)
-    assert (given.adjusted(model.output_ids, log_probs, torch.tensor([1, 0]), 1) == 0).all()
+    assert (constraints.constrain(model.output_ids, log_probs, torch.tensor([1, 0]), 1) == 0).all()

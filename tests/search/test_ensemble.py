@@ -12,7 +12,7 @@ from nmtlab.search.beam import beam_search
 from nmtlab.search.diverse import diverse_beam_search
 from nmtlab.search.ensemble import Ensemble
 from nmtlab.search.exact import exact_search
-from nmtlab.search.forced import force
+from nmtlab.search.forced import forced_decode
 from nmtlab.text.vocabulary import BOS, EOS, PAD, UNK
 
 SOURCE = torch.tensor([[4, 5, EOS], [5, EOS, PAD]])
@@ -69,7 +69,8 @@ def test_a_model_beside_itself_says_of_a_given_translation_what_it_says_alone(me
     model = model_of(RnnSettings(d_model=8), 5)
     target = torch.tensor([[4, UNK, EOS], [UNK, EOS, PAD]])  # as where the words for UNKs are looked for
     for one, both in zip(
-        *(force(each, each.encode(SOURCE), target) for each in (model, Ensemble([model, model], mean))), strict=True
+        *(forced_decode(each, each.encode(SOURCE), target) for each in (model, Ensemble([model, model], mean))),
+        strict=True,
     ):
         np.testing.assert_allclose(both.log_probs, one.log_probs)
         np.testing.assert_allclose(both.attention, one.attention, atol=1e-12)

@@ -1,4 +1,4 @@
-"""Exact search against brute force, on models whose every translation can be counted."""
+"""Exact search against brute forced_decode, on models whose every translation can be counted."""
 
 import math
 
@@ -15,7 +15,7 @@ from nmtlab.models.build import build_model
 from nmtlab.recipe import RnnSettings, SearchSettings, TransformerSettings
 from nmtlab.search.beam import beam_search
 from nmtlab.search.exact import ExactSearch, exact_search
-from nmtlab.search.forced import force
+from nmtlab.search.forced import forced_decode
 from nmtlab.search.hypothesis import Hypothesis
 from nmtlab.text.vocabulary import BOS, EOS
 
@@ -115,7 +115,7 @@ def test_it_is_exact_with_models_of_the_house(architecture, score):
     scores = [
         score_of(settings, forced.log_prob, len(y))
         for y, forced in zip(
-            translations, force(model, model.encode(source.expand(len(target), -1)), target), strict=True
+            translations, forced_decode(model, model.encode(source.expand(len(target), -1)), target), strict=True
         )
     ]
     best = max(range(len(scores)), key=scores.__getitem__)

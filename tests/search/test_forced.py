@@ -1,4 +1,4 @@
-"""Forced decoding against the parallel forward pass, against beam search, and by hand."""
+"""ForcedDecoding decoding against the parallel forward pass, against beam search, and by hand."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from nmtlab.models.interface import TranslationModel, on_device
 from nmtlab.recipe import RnnSettings, SearchSettings, TransformerSettings
 from nmtlab.search.attention import pieces_of_words, word_attention
 from nmtlab.search.beam import beam_search
-from nmtlab.search.forced import force, force_all, forced_steps
+from nmtlab.search.forced import forced_decode, forced_decode_all, forced_steps
 from nmtlab.text.batch import batch_of
 from nmtlab.text.vocabulary import BOS, EOS, PAD, UNK
 
@@ -52,7 +52,7 @@ def test_log_probabilities_are_those_of_the_parallel_forward_pass(name, dtype, e
     pairs = on_device(batch_of(source.numpy(), target.numpy()))
     every = model.output(model(pairs)).log_softmax(-1)
     expected = every.gather(1, model.output_index(target[target != PAD])[:, None])[:, 0].numpy()
-    found = force(model, model.encode(source), target)
+    found = forced_decode(model, model.encode(source), target)
     np.testing.assert_allclose(np.concatenate([forced.log_probs for forced in found]), expected, rtol=0, atol=exact)
     assert [forced.log_prob for forced in found] == pytest.approx(
         [part.sum() for part in np.split(expected, np.cumsum([len(t) for t in TARGETS])[:-1])], abs=10 * exact
@@ -69,7 +69,7 @@ def test_a_hypothesis_of_beam_search_is_forced_to_the_same_numbers(name):
     sources = [SOURCES[i] for i, _ in hypotheses]
     targets = [[*h.tokens, EOS] for _, h in hypotheses]
     for (_, h), source, forced in zip(
-        hypotheses, sources, force(model, model.encode(padded(sources)), padded(targets)), strict=True
+        hypotheses, sources, forced_decode(model, model.encode(padded(sources)), padded(targets)), strict=True
     ):
         length = len(h.tokens) + h.finished
         assert forced.log_probs[:length].sum() == pytest.approx(h.log_prob, abs=1e-12)
@@ -81,7 +81,7 @@ def test_a_hypothesis_of_beam_search_is_forced_to_the_same_numbers(name):
 def test_attention_has_a_row_that_adds_up_to_one_for_each_target_token(name):
     model = model_of(name)
     for forced, source, target in zip(
-        force(model, model.encode(padded(SOURCES)), padded(TARGETS)), SOURCES, TARGETS, strict=True
+        forced_decode(model, model.encode(padded(SOURCES)), padded(TARGETS)), SOURCES, TARGETS, strict=True
     ):
         layers, heads = (2, 2) if SYSTEMS[name].family == "transformer" else (1, 1)
         assert forced.attention.shape == (layers, heads, len(target), len(source))
@@ -93,10 +93,10 @@ def test_attention_has_a_row_that_adds_up_to_one_for_each_target_token(name):
 def test_what_is_said_of_a_pair_does_not_depend_on_the_others(name, batch_tokens):
     model = model_of(name)
     alone = [
-        force(model, model.encode(torch.tensor([s])), torch.tensor([t]))[0]
+        forced_decode(model, model.encode(torch.tensor([s])), torch.tensor([t]))[0]
         for s, t in zip(SOURCES, TARGETS, strict=True)
     ]
-    found = list(force_all(model, SOURCES, TARGETS, batch_tokens))
+    found = list(forced_decode_all(model, SOURCES, TARGETS, batch_tokens))
     assert sorted(place for place, _ in found) == list(range(len(SOURCES)))
     for place, forced in found:
         np.testing.assert_allclose(forced.log_probs, alone[place].log_probs, rtol=0, atol=1e-12)
@@ -104,12 +104,12 @@ def test_what_is_said_of_a_pair_does_not_depend_on_the_others(name, batch_tokens
 
 
 def test_nothing_given_is_nothing_said():
-    assert list(force_all(model_of("rnn"), [], [])) == []
+    assert list(forced_decode_all(model_of("rnn"), [], [])) == []
 
 
 def test_a_type_that_may_not_be_produced_is_scored_as_unk():
     model = model_of("rnn")
-    masked, unknown = force(model, model.encode(padded([[5, EOS]] * 2)), torch.tensor([[8, EOS], [UNK, EOS]]))
+    masked, unknown = forced_decode(model, model.encode(padded([[5, EOS]] * 2)), torch.tensor([[8, EOS], [UNK, EOS]]))
     assert masked.log_probs[0] == unknown.log_probs[0]
     assert masked.log_probs[1] != unknown.log_probs[1]  # it has read the word itself, not an UNK
 
@@ -118,7 +118,7 @@ def test_scripted_probabilities_come_back_as_they_were_written():
     model = ScriptedModel(types=7, seed=4)
     sources, targets = [[4, 5, EOS], [6, EOS]], [[5, 3, EOS], [EOS]]
     for source, target, forced in zip(
-        sources, targets, force(model, model.encode(padded(sources)), padded(targets)), strict=True
+        sources, targets, forced_decode(model, model.encode(padded(sources)), padded(targets)), strict=True
     ):
         for t, token in enumerate(target):
             written = model.log_probs(tuple(source), tuple(target[:t]))

@@ -14,7 +14,7 @@ from nmtlab.recipe import RnnSettings, SearchSettings, TransformerSettings
 from nmtlab.search.beam import beam_search
 from nmtlab.search.diverse import diverse_beam_search
 from nmtlab.search.exact import exact_search
-from nmtlab.search.forced import force
+from nmtlab.search.forced import forced_decode
 from nmtlab.search.limits import length_limit
 from nmtlab.search.planned import planned_search
 from nmtlab.search.sampling import sample
@@ -64,13 +64,13 @@ def test_every_search_says_what_the_state_of_its_language_may_say(multilingual, 
     best = exact_search(model, first, SETTINGS, language=language)
     assert (said | set(best.best.tokens)) <= set(WORDS_OF[language])
     assert best.complete
-    (forced,) = force(model, first, torch.tensor([[*best.best.tokens, EOS]]), language)
+    (forced,) = forced_decode(model, first, torch.tensor([[*best.best.tokens, EOS]]), language)
     assert forced.log_prob == pytest.approx(best.best.log_prob, abs=1e-9)
 
 
 def test_a_word_of_another_language_is_scored_as_unknown(multilingual):
     memory = multilingual.encode(SOURCE[:1])
-    other, unknown = (force(multilingual, memory, torch.tensor([[word, EOS]]), "xx")[0] for word in (8, UNK))
+    other, unknown = (forced_decode(multilingual, memory, torch.tensor([[word, EOS]]), "xx")[0] for word in (8, UNK))
     assert other.log_probs[0] == unknown.log_probs[0]
 
 
@@ -81,7 +81,9 @@ def test_exact_search_with_a_mask_finds_the_best_of_all_translations_that_it_all
     every = [(), *((a,) for a in words), *((a, b) for a in words for b in words)]
     longest = max(len(y) for y in every) + 1
     target = torch.tensor([[*y, EOS, *[PAD] * (longest - len(y) - 1)] for y in every])
-    scores = [one.log_prob for one in force(multilingual, memory.select(torch.zeros(len(every)).long()), target, "xx")]
+    scores = [
+        one.log_prob for one in forced_decode(multilingual, memory.select(torch.zeros(len(every)).long()), target, "xx")
+    ]
     found = exact_search(multilingual, memory, settings, language="xx")
     assert found.best.tokens == every[int(np.argmax(scores))]
     assert found.best.log_prob == pytest.approx(max(scores), abs=1e-9)
@@ -149,7 +151,7 @@ def test_a_memory_of_two_sources_is_searched_by_its_lengths_and_its_mask():
     assert {len(h.tokens) + h.finished for result in drawn for h in result.hypotheses} <= {1, 2, 3}
     alone = memory.select(torch.tensor([0]))
     exact = exact_search(model, alone, SETTINGS.model_copy(update={"extra_length": 2}))
-    (forced,) = force(model, alone, torch.tensor([[*exact.best.tokens, EOS]]))
+    (forced,) = forced_decode(model, alone, torch.tensor([[*exact.best.tokens, EOS]]))
     assert exact.best.log_prob == pytest.approx(forced.log_prob)
 
 

@@ -2,7 +2,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nmtlab.search.top import top_by_id
+from nmtlab.search.top import stable_topk
 
 
 @given(
@@ -12,11 +12,11 @@ from nmtlab.search.top import top_by_id
 def test_the_best_are_those_of_a_stable_sort_of_everything(rows, k):
     values = torch.tensor(rows, dtype=torch.float32)
     expected = values.sort(dim=-1, descending=True, stable=True)
-    found, indices = top_by_id(values, k)
+    found, indices = stable_topk(values, k)
     assert torch.equal(found, expected.values[:, :k])
     assert torch.equal(indices, expected.indices[:, :k])
 
 
 def test_impossible_values_are_last_and_by_id_too():
     values = torch.tensor([[float("-inf"), 1.0, float("-inf"), float("-inf")]])
-    assert top_by_id(values, 3)[1].tolist() == [[1, 0, 2]]
+    assert stable_topk(values, 3)[1].tolist() == [[1, 0, 2]]

@@ -11,11 +11,11 @@ from nmtlab.models.build import build_model
 from nmtlab.recipe import SearchSettings, TransformerSettings
 from nmtlab.search.beam import beam_search
 from nmtlab.search.diverse import diverse_beam_search
-from nmtlab.search.forced import force
+from nmtlab.search.forced import forced_decode
 from nmtlab.search.hypothesis import SearchResult
 from nmtlab.search.planned import planned_search
 from nmtlab.search.sampling import sample
-from nmtlab.search.tree import TreeStep, side_by_side
+from nmtlab.search.tree import TreeStep, merge_trees
 from nmtlab.text.vocabulary import BOS, EOS, PAD
 
 TYPES = 9
@@ -65,13 +65,13 @@ def check_against_forced(model, results: list[SearchResult], own_scores: bool = 
         source = torch.tensor([sentence])
         for slot in slots:
             tokens = [token for token in slot.tokens if token != EOS]
-            (forced,) = force(model, model.encode(source), torch.tensor([[*tokens, EOS]]))
+            (forced,) = forced_decode(model, model.encode(source), torch.tensor([[*tokens, EOS]]))
             said = len(slot.tokens)
             seen = [forced.attention[:, :, :said]]
             if model.plans_length and not slot.finished:  # whatever the words to come are, their number counts
                 longer = ([[*tokens, *[4] * more, EOS]] for more in range(1, 7))
                 seen = [
-                    force(model, model.encode(source), torch.tensor(target))[0].attention[:, :, :said]
+                    forced_decode(model, model.encode(source), torch.tensor(target))[0].attention[:, :, :said]
                     for target in longer
                 ]
             assert any(np.allclose(slot.attention[..., : len(sentence)], own, atol=1e-9) for own in seen)
@@ -111,10 +111,10 @@ def test_samples_keep_them_and_are_the_same():
 def test_groups_of_a_beam_keep_them_side_by_side():
     model = model_of()
     settings = SETTINGS.model_copy(update={"beam_size": 2, "allow_empty": False})
-    results = diverse_beam_search(model, model.encode(SOURCE), settings, groups=3, strength=0.7, record=True)
+    results = diverse_beam_search(model, model.encode(SOURCE), settings, groups=3, diversity_penalty=0.7, record=True)
     check_against_forced(model, results, own_scores=False)
     assert {len(result.tree[0].token) for result in results} == {6}
-    plain = diverse_beam_search(model, model.encode(SOURCE), settings, groups=3, strength=0.7)
+    plain = diverse_beam_search(model, model.encode(SOURCE), settings, groups=3, diversity_penalty=0.7)
     assert [[h.tokens for h in own.hypotheses] for own in plain] == [
         [h.tokens for h in own.hypotheses] for own in results
     ]
@@ -140,7 +140,7 @@ def test_of_trees_side_by_side_the_shorter_one_stays_as_it_is():
 
     long = [step([0, 0], [4, 5], 1), step([1, 0], [6, 4], 2), step([0], [7], 2)]
     short = [step([0, 0, 0], [5, 7, 8], 1)]
-    first, second, third = side_by_side([long, short])
+    first, second, third = merge_trees([long, short])
     assert first.parent.tolist() == [0, 0, 1, 1, 1]
     assert second.token.tolist() == [6, 4, PAD, PAD, PAD]
     assert second.parent.tolist() == [1, 0, 2, 3, 4]
@@ -148,4 +148,4 @@ def test_of_trees_side_by_side_the_shorter_one_stays_as_it_is():
     assert third.log_prob.tolist() == [7.0, 5.0, 7.0, 8.0]
     assert third.finished.tolist() == [True, False, True, True]
     assert third.attention[0, :, 0, 0].tolist() == [1.0, 1.0, 0.0, 0.0, 0.0]
-    assert side_by_side([]) == []
+    assert merge_trees([]) == []

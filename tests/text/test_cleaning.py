@@ -14,8 +14,8 @@ from nmtlab.text.cleaning import (
     TOO_LONG,
     Limits,
     clean,
-    fault,
     normalise,
+    rejection_reason,
     sentence_digests,
     without_leaks,
 )
@@ -44,7 +44,7 @@ PAIRS = st.lists(st.tuples(SENTENCES, SENTENCES), max_size=15)
     ],
 )
 def test_the_fault_of_a_pair(pair, limits, reason):
-    assert fault(pair, limits) == reason
+    assert rejection_reason(pair, limits) == reason
 
 
 @pytest.mark.parametrize(

@@ -68,8 +68,8 @@ def test_lengths_count_eos(pipeline, corpus, tmp_path):
 
 
 def test_pairs_left_out_are_counted_by_reason(pipeline, corpus, tmp_path):
-    assert sorted(EncodedCorpus.open(tmp_path, pipeline, corpus).left_out.values()) == [2, 3]
-    assert EncodedCorpus.open(tmp_path, pipeline, corpus).left_out["too long"] == 3
+    assert sorted(EncodedCorpus.open(tmp_path, pipeline, corpus).skipped.values()) == [2, 3]
+    assert EncodedCorpus.open(tmp_path, pipeline, corpus).skipped["too long"] == 3
 
 
 def test_dev_is_taken_whole(pipeline, corpus, tmp_path):
@@ -78,7 +78,7 @@ def test_dev_is_taken_whole(pipeline, corpus, tmp_path):
     assert sentences(encoded.source_side) == [pipeline.source_ids(source) for source, _ in pairs]
     assert sentences(encoded.target_side) == [pipeline.target_ids(target) for _, target in pairs]
     assert encoded.source(21).tolist() == [EOS]
-    assert encoded.left_out == {}
+    assert encoded.skipped == {}
 
 
 def test_rare_types_of_the_copy_are_unk(pipeline, corpus, tmp_path):
@@ -98,7 +98,7 @@ def test_rare_types_of_the_copy_are_unk(pipeline, corpus, tmp_path):
         assert side.offsets.tolist() == np.cumsum([0, *map(len, first + second)]).tolist()
         changed += first != second
     assert changed == 2
-    assert encoded.left_out["too long"] == 3
+    assert encoded.skipped["too long"] == 3
 
 
 def test_dev_has_no_copy(corpus, tmp_path):

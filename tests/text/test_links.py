@@ -6,7 +6,7 @@ import pytest
 
 from nmtlab.errors import CorpusError
 from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.links import aligned_path, check_links, gold_links, link_line, read_links
+from nmtlab.text.links import aligned_path, check_links, format_alignment, gold_links, read_links
 from nmtlab.text.seedlings import SeedlingLanguage, write_corpus
 
 
@@ -67,8 +67,8 @@ def test_links_to_the_last_words_are_allowed():
 
 def test_links_are_written_as_they_are_read(tmp_path):
     links = [{(2, 0), (0, 1), (10, 3)}, set(), {(0, 0)}]
-    assert link_line(links[0]) == "0-1 2-0 10-3"
-    (tmp_path / "links").write_text("".join(f"{link_line(own)}\n" for own in links), encoding="utf-8")
+    assert format_alignment(links[0]) == "0-1 2-0 10-3"
+    (tmp_path / "links").write_text("".join(f"{format_alignment(own)}\n" for own in links), encoding="utf-8")
     assert read_links(tmp_path / "links") == links
 
 

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nmtlab.errors import CorpusError
-from nmtlab.text.splitting import HoldOut, divide, place
+from nmtlab.text.splitting import HoldOut, divide, hash_position
 
-NUMBERS = [place(f"sentence {number}") for number in range(20_000)]
+NUMBERS = [hash_position(f"sentence {number}") for number in range(20_000)]
 PLACES = st.lists(st.integers(0, 2**52 - 1).map(lambda k: k / 2**52), min_size=1, max_size=30)
 
 
@@ -19,7 +19,7 @@ def _parts(places, hold_out):
 
 def test_the_place_is_the_beginning_of_the_sha1_as_a_fraction():
     digits = hashlib.sha1(b"hello world").hexdigest()[:13]
-    assert place("Hello  World ") == int(digits, 16) / 16**13
+    assert hash_position("Hello  World ") == int(digits, 16) / 16**13
 
 
 def test_places_are_spread_evenly():

@@ -10,7 +10,7 @@ from torch import Tensor
 from nmtlab.models.build import build_model
 from nmtlab.models.interface import TranslationModel, on_device
 from nmtlab.recipe import RnnSettings, TransformerSettings
-from nmtlab.search.forced import force
+from nmtlab.search.forced import forced_decode
 from nmtlab.text.batch import Batch, batch_of
 from nmtlab.training.objective import (
     CrossEntropy,
@@ -108,7 +108,7 @@ def test_a_term_can_be_added_without_a_change_elsewhere():
 
 def test_a_sentence_has_the_log_probability_that_forced_decoding_gives_it(model):
     found = sentence_log_probs(model, batch())
-    forced = force(model, model.encode(torch.from_numpy(SOURCE)), torch.from_numpy(TARGET))
+    forced = forced_decode(model, model.encode(torch.from_numpy(SOURCE)), torch.from_numpy(TARGET))
     assert found.tolist() == pytest.approx([one.log_prob for one in forced], rel=1e-5)
     assert -found.sum().item() == pytest.approx(training_objective(model, 0.0)(batch()).nll.item(), rel=1e-6)
 

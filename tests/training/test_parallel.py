@@ -39,7 +39,7 @@ def test_two_processes_give_the_losses_of_one(tiny_corpus, tiny_recipe, workspac
 
 def test_a_batch_is_shared_out_without_loss():
     batch = batch_of(np.arange(1, 11).reshape(5, 2), np.arange(11, 21).reshape(5, 2))
-    shares = [Group(rank, 3).share(batch) for rank in range(3)]
+    shares = [Group(rank, 3).shard(batch) for rank in range(3)]
     rows = sorted(row for share in shares for row in share.source.tolist())
     assert rows == batch.source.tolist()
     assert sum(share.target_tokens for share in shares) == batch.target_tokens
@@ -47,14 +47,14 @@ def test_a_batch_is_shared_out_without_loss():
 
 def test_a_process_without_rows_trains_on_no_token():
     batch = batch_of(np.array([[4, 2]]), np.array([[5, 2]]))
-    share = Group(1, 2).share(batch)
+    share = Group(1, 2).shard(batch)
     assert share.source.shape == (1, 2)
     assert share.target_tokens == 0
 
 
 def test_variables_that_a_cluster_has_left_do_not_make_a_group(monkeypatch):
     monkeypatch.setenv("RANK", "0")
-    assert Group.join(torch.device("cpu")) == Group()
+    assert Group.init(torch.device("cpu")) == Group()
 
 
 def test_on_gpus_each_process_takes_its_own_and_none_gives_up_on_the_first_one(monkeypatch):
@@ -70,7 +70,7 @@ def test_on_gpus_each_process_takes_its_own_and_none_gives_up_on_the_first_one(m
     monkeypatch.setattr(distributed, "new_group", lambda **more: asked.update(control=more))
     monkeypatch.setattr(distributed, "get_rank", lambda: 1)
     monkeypatch.setattr(distributed, "get_world_size", lambda: 2)
-    assert Group.join(torch.device("cuda", 1)).rank == 1
+    assert Group.init(torch.device("cuda", 1)).rank == 1
     assert (asked["backend"], asked["device"], asked["device_id"]) == ("nccl", torch.device("cuda", 1), asked["device"])
     assert asked["control"]["backend"] == "gloo"  # what is no tensor, and long waits, stay away from the GPU
     assert min(asked["timeout"], asked["control"]["timeout"]) >= timedelta(days=1)

@@ -11,7 +11,7 @@ from nmtlab.analysis.lexical.norms import word_norms
 from nmtlab.analysis.lexical.tokens import token_probabilities
 from nmtlab.recipe import named_recipe
 from nmtlab.runs.run import Run
-from nmtlab.search.forced import force
+from nmtlab.search.forced import forced_decode
 from nmtlab.systems import open_system
 from nmtlab.text.vocabulary import EOS, SPECIALS
 from nmtlab.training.setup import train
@@ -68,7 +68,7 @@ def test_it_can_be_asked_what_other_systems_are(planned, tiny_corpus):
     source, target = "ein Hund singt", "a dog sings"
     ids = system.pipeline.target_ids(target)[:-1]
     tokens = token_probabilities(system, source, target)
-    (forced,) = force(
+    (forced,) = forced_decode(
         system.model,
         system.model.encode(torch.tensor([system.pipeline.source_ids(source)])),
         torch.tensor([[*ids, EOS]]),

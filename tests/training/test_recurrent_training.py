@@ -77,7 +77,7 @@ def test_a_summed_loss_has_the_gradient_of_all_tokens(tiny_corpus, recipe, works
         )
         run = train(loss, changed, tiny_corpus, workspace)
         norms[loss] = run.gradient_norms()["norm"].iloc[0]
-    batches = Batches(EncodedCorpus.open(workspace.cache, run.pipeline, tiny_corpus), 4096, seed=1, most_rows=32)
+    batches = Batches(EncodedCorpus.open(workspace.cache, run.pipeline, tiny_corpus), 4096, seed=1, max_sentences=32)
     tokens = next(batches.epoch(0)).target_tokens
     assert norms["sum"] == pytest.approx(norms["mean"] * tokens, rel=1e-4)
 
@@ -104,7 +104,7 @@ def test_the_first_update_is_adadeltas_worked_by_hand(tiny_corpus, recipe, works
 def test_no_batch_has_more_sentences_than_allowed(tiny_corpus, recipe, workspace):
     pipeline = Pipeline.learn(recipe.text, tiny_corpus)
     encoded = EncodedCorpus.open(workspace.cache, pipeline, tiny_corpus)
-    batches = Batches(encoded, 100, seed=1, most_rows=7)
+    batches = Batches(encoded, 100, seed=1, max_sentences=7)
     rows = [batch.rows for batch in batches.epoch(0)]
     assert max(rows) == 7
     assert sum(rows) == 300

@@ -10,7 +10,7 @@ from nmtlab.training.tensorboard import event_writer
 
 EVENTS = [
     Preparing("checking the corpus"),
-    Prepared(parameters=10, pairs=5, left_out={}, updates=20),
+    Prepared(parameters=10, pairs=5, skipped={}, updates=20),
     Progress(10, 20, loss=3.5, terms={"cross_entropy": 3.0, "length": 0.5},
              perplexity=33.0, tokens_per_second=100.0, gradient_norm=1.5, rate=0.1, seconds=1.0, seconds_left=1.0),
     Validated(10, bleu=12.5, perplexity=30.0, best=12.5, seconds=1.5, seconds_left=1.5),

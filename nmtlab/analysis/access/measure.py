@@ -26,7 +26,7 @@ from nmtlab.errors import RunError
 from nmtlab.recipe import MachineSettings, SearchSettings
 from nmtlab.recipe.section import Section
 from nmtlab.runs.log import append_lines
-from nmtlab.runs.measures import Measure, Question, Row, as_stored, can_write, growing, store_measure
+from nmtlab.runs.measures import Measure, MeasureKey, Row, as_stored, can_write, growing, store_measure
 from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus
 
@@ -113,7 +113,7 @@ def _of_this_version(run: Run, analysis: Callable[..., Any]) -> list[Measure]:
     return [m for m in run.answers(_name(analysis)) if m.question.version == analysis.version]  # type: ignore[attr-defined]
 
 
-def _stored(run: Run, analysis: Callable[..., Any], question: Question) -> Measure | None:
+def _stored(run: Run, analysis: Callable[..., Any], question: MeasureKey) -> Measure | None:
     """Return the stored answer of a question, of the original weights if there are several."""
     defaults = _plain_defaults(analysis)
     found = _of_this_version(run, analysis)
@@ -121,19 +121,19 @@ def _stored(run: Run, analysis: Callable[..., Any], question: Question) -> Measu
     return next((stored for stored in found if _differing(stored.question.arguments, defaults) == asked), None)
 
 
-def _kept(run: Run, question: Question, frame: pd.DataFrame) -> pd.DataFrame:
+def _kept(run: Run, question: MeasureKey, frame: pd.DataFrame) -> pd.DataFrame:
     """Store an answer and return it; where it cannot be stored, return it as it would be."""
     with suppress(RunError):
         return store_measure(run.notes_folder, question, frame).frame()
     return as_stored(frame)
 
 
-def _question(run: Run, analysis: Callable[..., Any], arguments: dict[str, Any]) -> Question:
+def _question(run: Run, analysis: Callable[..., Any], arguments: dict[str, Any]) -> MeasureKey:
     bound = inspect.signature(analysis).bind(run, **arguments)
     bound.apply_defaults()
     given = dict(list(bound.arguments.items())[1:])  # all but the run
     corpora = {name: value.name for name, value in given.items() if isinstance(value, ParallelCorpus)}
-    return Question(
+    return MeasureKey(
         analysis=_name(analysis),
         arguments=_differing(_plain_arguments(given), _plain_defaults(analysis)),
         checkpoint=run.best_step,

@@ -48,7 +48,7 @@ def type_of(side: Side, word: str) -> int:
     raise NmtlabError(f"word {word!r}: not a type of the {side.language} vocabulary", remedy)
 
 
-def said_ids(model: TranslationModel, target: list[int]) -> list[int]:
+def scored_ids(model: TranslationModel, target: list[int]) -> list[int]:
     """Return the ids of a target that a model says: EOS, the last, is not said where lengths are planned."""
     return target[:-1] if model.plans_length else target
 
@@ -59,7 +59,7 @@ def forced_states(model: TranslationModel, source: Sequence[Sequence[int]], targ
     Args:
         model: in evaluation mode.
         source: ids of each sentence, EOS the last.
-        target: ids of each sentence as from `said_ids`; the state of a token has read those before it and, where
+        target: ids of each sentence as from `scored_ids`; the state of a token has read those before it and, where
             lengths are planned, knows how many there are.
     """
     with torch.inference_mode():

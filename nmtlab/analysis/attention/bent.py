@@ -10,8 +10,8 @@ from nmtlab.analysis.access.opened import RunOrSystem, opened
 from nmtlab.errors import NmtlabError
 from nmtlab.models.interface import Memory, TranslationModel
 from nmtlab.search.beam import beam_search
-from nmtlab.search.forced import force
-from nmtlab.search.given import Given
+from nmtlab.search.constraints import Constraints
+from nmtlab.search.forced import forced_decode
 from nmtlab.search.hypothesis import Hypothesis
 from nmtlab.text.vocabulary import BOS
 
@@ -62,23 +62,23 @@ def decode_again(
         memory = model.encode(source_ids)
     if not memory.mask[0, source_position]:
         raise NmtlabError(f"source position {source_position}: this system never looks at the end", "choose a word")
-    (forced,) = force(model, memory, target_ids)
+    (forced,) = forced_decode(model, memory, target_ids)
     moved = torch.from_numpy(_moved(forced.attention[:, :, position], source_position, weight)).to(device)
     attention = moved.new_full((moved.shape[0], 1, position + 1, *moved.shape[1:]), torch.nan)
     attention[:, 0, position] = moved
-    given = Given(prefix=target_ids[:, :position], attention=attention)
-    best = beam_search(model, memory, translator.settings, given=given)[0].hypotheses[0]
-    before, after = float(np.exp(forced.log_probs[position])), _probability(model, memory, target_ids, given)
+    constraints = Constraints(prefix=target_ids[:, :position], attention=attention)
+    best = beam_search(model, memory, translator.settings, constraints=constraints)[0].hypotheses[0]
+    before, after = float(np.exp(forced.log_probs[position])), _probability(model, memory, target_ids, constraints)
     return Bent(pipeline.target_text(best.tokens), best, before, after)
 
 
 @torch.inference_mode()
-def _probability(model: TranslationModel, memory: Memory, target: Tensor, given: Given) -> float:
+def _probability(model: TranslationModel, memory: Memory, target: Tensor, constraints: Constraints) -> float:
     """Return the probability of the token behind the given prefix, with the given attention."""
     state, token = model.start(memory), torch.full_like(target[:, :1], BOS)
     first = torch.zeros(1, dtype=torch.long, device=target.device)
-    for position in range(given.attention.shape[2]):
-        step = model.step(state, token, attention=given.imposed(first, position))
+    for position in range(constraints.attention.shape[2]):
+        step = model.step(state, token, attention=constraints.imposed(first, position))
         state, token = step.state, target[:, position : position + 1]
     return step.log_probs[0, 0, model.output_index(token)[0]].exp().item()
 

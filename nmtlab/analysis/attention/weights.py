@@ -16,7 +16,7 @@ from nmtlab.evaluation.alignment_error import alignment_error
 from nmtlab.evaluation.rare_words import bucket_names, bucket_of
 from nmtlab.recipe.machine import MachineSettings
 from nmtlab.runs.run import Run
-from nmtlab.search.forced import force_all
+from nmtlab.search.forced import forced_decode_all
 from nmtlab.systems import check_has_model, open_model
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.links import Link
@@ -207,7 +207,7 @@ def attention_of(name: str, system: Translator, source: str, target: str | None 
     else:
         target_ids = pipeline.target_ids(target)
         target_pieces = pipeline.target.tokenizer.split(target)
-    ((_, forced),) = force_all(system.model, [source_ids], [target_ids])
+    ((_, forced),) = forced_decode_all(system.model, [source_ids], [target_ids])
     layer, head, t, s = (axis.ravel() for axis in np.indices(forced.attention.shape))
     return pd.DataFrame(
         {

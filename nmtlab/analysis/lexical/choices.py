@@ -19,7 +19,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from nmtlab.analysis.access.opened import RunOrSystem, forced_states, opened, said_ids
+from nmtlab.analysis.access.opened import RunOrSystem, forced_states, opened, scored_ids
 from nmtlab.analysis.lexical.logits import logit_terms
 from nmtlab.errors import CorpusError
 from nmtlab.models.interface import TranslationModel
@@ -91,7 +91,7 @@ def choices_in_batches(
     rare[: len(SPECIALS)] = False
     source_lines, target_lines = zip(*islice(corpus.pairs(split), limit), strict=True)
     sources = pipeline.encode_source(source_lines)
-    targets = [said_ids(model, ids) for ids in pipeline.encode_target(target_lines)]
+    targets = [scored_ids(model, ids) for ids in pipeline.encode_target(target_lines)]
     lengths = [max(map(len, both)) for both in zip(sources, targets, strict=True)]
     for batch in sorted_batches(lengths, batch_tokens):
         states = forced_states(model, [sources[i] for i in batch], [targets[i] for i in batch])

@@ -16,7 +16,7 @@ from nmtlab.analysis.access.opened import RunOrSystem, opened, type_of
 from nmtlab.analysis.lexical.gold import gold_forms
 from nmtlab.errors import NmtlabError
 from nmtlab.evaluation.rare_words import EDGES, bucket_names, bucket_of
-from nmtlab.search.top import top_by_id
+from nmtlab.search.top import stable_topk
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.pipeline import Pipeline
 from nmtlab.text.vocabulary import SPECIALS
@@ -50,7 +50,7 @@ def system_translations(system: RunOrSystem, words: Sequence[str] | None = None,
                 raise NmtlabError(
                     "the system has no lexicon", "choose a run with model.lexicon = 'module' (fixnorm+lex) or 'table'"
                 )
-            values, columns = top_by_id(log_probs.double(), min(k, log_probs.shape[1]))
+            values, columns = stable_topk(log_probs.double(), min(k, log_probs.shape[1]))
         targets = model.output_ids[columns].tolist()
         rows += zip(chunk, targets, values.exp().tolist(), strict=True)
     return _translations(pipeline, rows)

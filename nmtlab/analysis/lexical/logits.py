@@ -15,10 +15,10 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from nmtlab.analysis.access.opened import RunOrSystem, forced_states, opened, said_ids, type_of
+from nmtlab.analysis.access.opened import RunOrSystem, forced_states, opened, scored_ids, type_of
 from nmtlab.errors import NmtlabError
 from nmtlab.models.interface import TranslationModel
-from nmtlab.search.top import top_by_id
+from nmtlab.search.top import stable_topk
 
 _FACTS = ("id", "word", "count", "rank", "wanted", "logit", "probability")
 
@@ -47,7 +47,7 @@ def decompose(
     """
     translator = opened(system)
     model, pipeline = translator.model, translator.pipeline
-    ids = said_ids(model, pipeline.target_ids(target))
+    ids = scored_ids(model, pipeline.target_ids(target))
     if not 0 <= position < len(ids):
         raise NmtlabError(
             f"position {position}: the target has {len(ids) - 1} tokens", f"choose a number from 0 to {len(ids) - 1}"
@@ -63,7 +63,7 @@ def decompose(
         state = forced_states(model, [pipeline.source_ids(source)], [read])[position : position + 1]  # (1, E)
         logits = model.output(state)[0]
         wanted, *others = model.output_index(torch.tensor([ids[position], *asked], device=logits.device)).tolist()
-        best = top_by_id(logits, min(top, len(logits)))[1].tolist()
+        best = stable_topk(logits, min(top, len(logits)))[1].tolist()
         columns = torch.tensor(list(dict.fromkeys([*best, wanted, *others])), device=logits.device)
         terms = logit_terms(model, state, columns.unsqueeze(0))
         types = model.output_ids[columns].tolist()

@@ -4,7 +4,7 @@ import pandas as pd
 import torch
 
 from nmtlab.analysis.access.opened import RunOrSystem, opened, type_of
-from nmtlab.search.top import top_by_id
+from nmtlab.search.top import stable_topk
 
 
 def neighbours(system: RunOrSystem, word: str, k: int = 10) -> pd.DataFrame:
@@ -32,7 +32,7 @@ def neighbours(system: RunOrSystem, word: str, k: int = 10) -> pd.DataFrame:
         own = vectors[model.output_index(torch.tensor([asked], device=vectors.device))[0]]
         cosines = (vectors @ own) / (lengths * own.norm()).clamp_min(1e-12)
         cosines[model.output_ids == asked] = -2  # itself
-        values, columns = top_by_id(cosines, min(k, len(cosines) - 1))
+        values, columns = stable_topk(cosines, min(k, len(cosines) - 1))
         types = model.output_ids[columns].tolist()
     return pd.DataFrame(
         {

@@ -3,8 +3,8 @@
 import pandas as pd
 import torch
 
-from nmtlab.analysis.access.opened import RunOrSystem, forced_states, opened, said_ids
-from nmtlab.search.top import top_by_id
+from nmtlab.analysis.access.opened import RunOrSystem, forced_states, opened, scored_ids
+from nmtlab.search.top import stable_topk
 from nmtlab.text.vocabulary import EOS, SPECIALS, UNK
 
 
@@ -27,13 +27,13 @@ def token_probabilities(system: RunOrSystem, source: str, target: str, top: int 
     """
     translator = opened(system)
     model, pipeline = translator.model, translator.pipeline
-    ids = said_ids(model, pipeline.target_ids(target))
+    ids = scored_ids(model, pipeline.target_ids(target))
     with torch.inference_mode():
         logits = model.output(forced_states(model, [pipeline.source_ids(source)], [ids])).double()
         columns = model.output_index(torch.tensor(ids, device=logits.device))
         probabilities = logits.softmax(-1)
         own = probabilities.gather(1, columns[:, None])
-        values, best = top_by_id(probabilities, min(top, logits.shape[1]))
+        values, best = stable_topk(probabilities, min(top, logits.shape[1]))
     vocabulary = pipeline.target.vocabulary
     words = [vocabulary.tokens(row) for row in model.output_ids[best].tolist()]
     return pd.DataFrame(

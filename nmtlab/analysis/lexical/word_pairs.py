@@ -14,7 +14,7 @@ from nmtlab.analysis.access.checks import check_languages
 from nmtlab.errors import CorpusError
 from nmtlab.runs.run import Run
 from nmtlab.search.attention import pieces_of_words, word_attention
-from nmtlab.search.forced import force_all
+from nmtlab.search.forced import forced_decode_all
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.learning import usable_pairs
 from nmtlab.text.links import Link, check_links
@@ -109,7 +109,7 @@ def forced_attention(
     """
     found: list[np.ndarray] = [np.empty((0, 0)) for _ in pairs]
     sources, targets = ([getattr(pair, ids) for pair in pairs] for ids in ("source_ids", "target_ids"))
-    for place, forced in force_all(system.model, sources, targets):
+    for place, forced in forced_decode_all(system.model, sources, targets):
         weights = word_attention(forced.attention, pairs[place].source_places)[:-1]
         belongs = pieces_of_words(pairs[place].target_places)
         found[place] = belongs.T @ weights / belongs.sum(0)[:, None]

@@ -124,7 +124,7 @@ def told_lengths(
         oracle = torch.tensor([lengths[place] for place in places], device=model.device)
         return planned_search(model, memory, settings, oracle_lengths=oracle, language=language)
 
-    found = translator.translate(list(sources), search=search, abreast=beam_size)
+    found = translator.translate(list(sources), search=search, hypotheses_per_source=beam_size)
     rows = [
         (line, one.text, lengths[line - 1], one.hypotheses[0].log_prob if one.hypotheses else math.nan)
         for line, one in enumerate(found, start=1)

@@ -10,7 +10,7 @@ from nmtlab.analysis.access.checks import check_languages
 from nmtlab.analysis.access.measure import versioned
 from nmtlab.analysis.access.opened import opened
 from nmtlab.runs.run import Run
-from nmtlab.search.forced import force_all
+from nmtlab.search.forced import forced_decode_all
 from nmtlab.systems import check_has_model
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.learning import usable_pairs
@@ -91,7 +91,7 @@ def _losses(run: Run, corpus: ParallelCorpus, split: str) -> Iterator[tuple[int,
     sources, targets = zip(*corpus.pairs(split), strict=True)
     source_ids = translator.pipeline.encode_source(list(sources))
     target_ids = translator.pipeline.encode_target(list(targets))
-    for place, said in force_all(translator.model, source_ids, target_ids, _BATCH_TOKENS):
+    for place, said in forced_decode_all(translator.model, source_ids, target_ids, _BATCH_TOKENS):
         if len(target_ids[place]) > 1:
             yield place + 1, -said.log_probs[:-1]
 

@@ -22,7 +22,7 @@ from nmtlab.runs.measures import Row
 from nmtlab.runs.run import Run
 from nmtlab.search.beam import beam_search
 from nmtlab.search.exact import exact_search
-from nmtlab.search.forced import force
+from nmtlab.search.forced import forced_decode
 from nmtlab.systems import check_has_model, open_model
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.vocabulary import EOS
@@ -89,7 +89,7 @@ def _compared(model: TranslationModel, source: Tensor, search: SearchSettings, b
         "exact_score": best.score,
         "exact_log_prob": best.log_prob,
         "exact_length": len(best.tokens),
-        "empty_log_prob": force(model, memory, nothing)[0].log_prob,
+        "empty_log_prob": forced_decode(model, memory, nothing)[0].log_prob,
         "empty_rank": rank_of_nothing(model, memory),
         "expansions": exact.expansions,
         "complete": exact.complete,

@@ -14,7 +14,7 @@ from nmtlab.experiments.measures.quality import Measure
 from nmtlab.experiments.results.published import published
 from nmtlab.experiments.running.cells import NOT_RUN, Cell, can_translate, cells_of, made_run
 from nmtlab.experiments.tables.declaration import Scale, Table
-from nmtlab.runs.environment import made_by
+from nmtlab.runs.environment import provenance
 from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.workspace import Workspace
@@ -151,5 +151,5 @@ def _made(run: Run | None) -> dict[str, Any]:
         "status": run.status,
         "minutes": end["seconds"].iloc[-1] / 60 if len(end) else math.nan,
         "updates": end["step"].iloc[-1] if len(end) else None,
-        **made_by(run.environment),
+        **provenance(run.environment),
     }

@@ -13,7 +13,7 @@ from nmtlab.experiments.running.cells import ENDED, NOT_RUN, Cell, is_made, made
 from nmtlab.experiments.tables.corpora import Corpus
 from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.training.plan import plan
+from nmtlab.training.cost import estimate_cost
 from nmtlab.workspace import Workspace
 
 # A phrase-based system takes about two minutes on 5,000 pairs, most of them for its tuning.
@@ -58,7 +58,7 @@ def seconds_left(waiting: Iterable[Cell], running: Mapping[str, float], known: K
     return (sum(expected) + sum(running.values())) / workers
 
 
-def plan_grid(cells: Sequence[Cell], workspace: Workspace) -> pd.DataFrame:
+def estimate_grid(cells: Sequence[Cell], workspace: Workspace) -> pd.DataFrame:
     """Return what is left to be done, without doing it.
 
     Returns:
@@ -110,6 +110,6 @@ def _guess(cell: Cell, corpus: ParallelCorpus | str, known: Known) -> tuple[floa
     if not cell.recipe.model.neural:
         minutes, disk_mib = _PHRASE_MINUTES_A_PAIR * corpus.count("train"), _PHRASE_MIB
     else:
-        planned = plan(cell.recipe, corpus)
-        minutes, disk_mib = planned.minutes, planned.disk_mib
+        cost = estimate_cost(cell.recipe, corpus)
+        minutes, disk_mib = cost.minutes, cost.disk_mib
     return (fmean(same) / 60 if same else minutes), disk_mib

@@ -172,15 +172,15 @@ def left_to_train(wanted: Iterable[Point], training: str, kept: pd.DataFrame) ->
     return [point for point in wanted if point not in there]
 
 
-def with_outcome(kept: pd.DataFrame, outcome: Outcome, training: str, made_by: Mapping[str, str]) -> pd.DataFrame:
+def with_outcome(kept: pd.DataFrame, outcome: Outcome, training: str, provenance: Mapping[str, str]) -> pd.DataFrame:
     """Return the rows of a map with one more.
 
     Args:
         kept: rows of `read_map`.
         outcome: of the new point.
         training: what the points have in common.
-        made_by: its `commit` and `machine`.
+        provenance: its `commit` and `machine`.
     """
     facts = {one.name: getattr(outcome, one.name) for one in fields(Outcome) if one.name != "point"}
-    new = pd.DataFrame([{"training": training, **vars(outcome.point), **facts, **made_by}], columns=COLUMNS)
+    new = pd.DataFrame([{"training": training, **vars(outcome.point), **facts, **provenance}], columns=COLUMNS)
     return new if kept.empty else pd.concat([kept, new], ignore_index=True)

@@ -12,7 +12,7 @@ from nmtlab.files import write_text
 from nmtlab.text.cleaning import Limits, clean, sentence_digests, without_leaks
 from nmtlab.text.corpus import SPLITS, Pair, ParallelCorpus, check_language
 from nmtlab.text.files import new_folder, read_lines, write_pairs
-from nmtlab.text.splitting import HoldOut, divide, place
+from nmtlab.text.splitting import HoldOut, divide, hash_position
 
 REPORT = "import.json"
 INPUT = "input"
@@ -127,20 +127,20 @@ def build(
 
 def _parts(folder: Path, pairs: Iterable[Pair], hold_out: HoldOut) -> dict[str, Iterator[Pair]]:
     """Spool `pairs` into `folder` and return them split by split."""
-    places = array("d")
+    positions = array("d")
 
     def placed() -> Iterator[Pair]:
         for pair in pairs:
-            places.append(place(pair[0] if hold_out.by == "source" else pair[1]))
+            positions.append(hash_position(pair[0] if hold_out.by == "source" else pair[1]))
             yield pair
 
     source, target = _spool(folder, "source"), _spool(folder, "target")
     if not write_pairs(source, target, placed()):
         return {}
-    division = divide(places, hold_out)
+    division = divide(positions, hold_out)
 
     def part(split: str) -> Iterator[Pair]:
-        spooled = zip(read_lines(source), read_lines(target), places, strict=True)
+        spooled = zip(read_lines(source), read_lines(target), positions, strict=True)
         return ((one, other) for one, other, where in spooled if division.split(where) == split)
 
     return {split: part(split) for split in SPLITS}

@@ -13,7 +13,7 @@ from ctranslate2.specs.transformer_spec import FeedForwardSpec
 
 from .weights import Weights, positions
 
-MOST_POSITIONS = 1024
+MAX_POSITIONS = 1024
 
 _SELF = [("query", "key", "value"), ("output",)]
 _CROSS = [("query",), ("key", "value"), ("output",)]
@@ -34,7 +34,7 @@ def to_ctranslate2(weights: Weights, heads: int, layers: int, vocabulary: list[s
     embedding = _array(weights, "embedding.weight")
     spec.encoder.embeddings[0].weight = spec.decoder.embeddings.weight = spec.decoder.projection.weight = embedding
     spec.decoder.projection.bias = _array(weights, "output.bias")
-    encodings = positions(MOST_POSITIONS, embedding.shape[1])
+    encodings = positions(MAX_POSITIONS, embedding.shape[1])
     spec.encoder.position_encodings.encodings = spec.decoder.position_encodings.encodings = encodings
     for i, layer in enumerate(spec.encoder.layer):
         name = f"encoder.layers.{i}"

@@ -27,7 +27,7 @@ _VALIDATION_SHARE = 0.2
 
 
 @dataclass(frozen=True)
-class Plan:
+class CostEstimate:
     """An estimate: sizes are exact up to the vocabulary, times are within a factor of two or so."""
 
     pairs: int
@@ -40,7 +40,7 @@ class Plan:
     disk_mib: float
 
 
-def plan(recipe: Recipe, corpus: ParallelCorpus) -> Plan:
+def estimate_cost(recipe: Recipe, corpus: ParallelCorpus) -> CostEstimate:
     """Estimate what training a recipe on a corpus takes at most, on this machine.
 
     Raises:
@@ -48,7 +48,7 @@ def plan(recipe: Recipe, corpus: ParallelCorpus) -> Plan:
         RecipeError: the recipe is not of a family that is trained by gradient.
     """
     if not recipe.model.neural:
-        raise RecipeError("model.family = 'phrase': has no updates to plan", "train it; it takes some minutes")
+        raise RecipeError("model.family = 'phrase': has no updates to count", "train it; it takes some minutes")
     table = statistics(corpus)
     train = table[table["split"] == "train"].set_index("language")
     pairs = int(train["sentences"].iloc[0])
@@ -70,7 +70,7 @@ def plan(recipe: Recipe, corpus: ParallelCorpus) -> Plan:
     seconds = operations / (_matrix_speed(recipe) * _EFFICIENCY) * (1 + _VALIDATION_SHARE)
     inner = recipe.model.d_ff if recipe.model.family == "transformer" else 4 * recipe.model.d_model
     activations = 4 * (padded / settings.accumulate) * (30 * recipe.model.d_model + types[1] / 2 + 4 * inner)
-    return Plan(
+    return CostEstimate(
         pairs=pairs,
         tokens=tokens,
         parameters=parameters,

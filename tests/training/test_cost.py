@@ -4,7 +4,7 @@ import pytest
 
 from nmtlab.recipe import named_recipe
 from nmtlab.text.pipeline import Pipeline
-from nmtlab.training.plan import plan
+from nmtlab.training.cost import estimate_cost
 from nmtlab.training.prepare import model_for
 
 
@@ -17,11 +17,11 @@ def test_the_number_of_parameters_is_that_of_the_real_model(tiny_corpus, tiny_re
     pipeline = Pipeline.learn(recipe.text, tiny_corpus)
     assert (pipeline.source_size, pipeline.target_size) == (60, 60)
     model = model_for(recipe, pipeline)
-    assert plan(recipe, tiny_corpus).parameters == sum(parameter.numel() for parameter in model.parameters())
+    assert estimate_cost(recipe, tiny_corpus).parameters == sum(parameter.numel() for parameter in model.parameters())
 
 
 def test_pairs_and_updates_are_exact_and_the_rest_is_positive(tiny_corpus, tiny_recipe):
-    estimate = plan(tiny_recipe, tiny_corpus)
+    estimate = estimate_cost(tiny_recipe, tiny_corpus)
     assert (estimate.pairs, estimate.updates) == (300, 60)
     words = sum(len(line.split()) for language in ("de", "en") for line in tiny_corpus.lines("train", language))
     assert estimate.tokens == words + 2 * 300  # and an EOS on either side
@@ -30,7 +30,7 @@ def test_pairs_and_updates_are_exact_and_the_rest_is_positive(tiny_corpus, tiny_
 
 def test_twice_the_updates_take_twice_the_epochs(tiny_corpus, tiny_recipe):
     once, twice = (
-        plan(tiny_recipe.with_changes({"training.max_evaluations": number}), tiny_corpus) for number in (3, 6)
+        estimate_cost(tiny_recipe.with_changes({"training.max_evaluations": number}), tiny_corpus) for number in (3, 6)
     )
     assert twice.epochs == pytest.approx(2 * once.epochs)
 
@@ -39,15 +39,15 @@ def test_nothing_is_trained_or_written(tiny_corpus, tiny_recipe, tmp_path, monke
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("NMTLAB_DATA", str(tmp_path / "data"))
     before = {path: path.stat().st_mtime_ns for path in tiny_corpus.folder.rglob("*")}
-    plan(tiny_recipe, tiny_corpus)
+    estimate_cost(tiny_recipe, tiny_corpus)
     assert list(tmp_path.rglob("*")) == []
     assert {path: path.stat().st_mtime_ns for path in tiny_corpus.folder.rglob("*")} == before
 
 
 def test_a_recurrent_recipes_plan_counts_passes_over_the_text(tiny_corpus):
     recipe = named_recipe("fixnorm-lex").with_changes({"model.d_model": 16, "text.min_frequency": 1})
-    estimate = plan(recipe, tiny_corpus)
+    estimate = estimate_cost(recipe, tiny_corpus)
     assert estimate.updates == pytest.approx(30 * 300 / 32, rel=0.15)
     assert estimate.epochs == pytest.approx(30, rel=0.15)
     copied = recipe.with_changes({"text.unk_copy_threshold": 2})
-    assert plan(copied, tiny_corpus).updates == pytest.approx(2 * estimate.updates, rel=0.1)
+    assert estimate_cost(copied, tiny_corpus).updates == pytest.approx(2 * estimate.updates, rel=0.1)

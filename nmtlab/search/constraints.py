@@ -11,7 +11,7 @@ from nmtlab.text.vocabulary import PAD
 
 
 @dataclass(frozen=True)
-class Given:
+class Constraints:
     """Constraints on the translations of a batch; sentences stand for its places.
 
     Args:
@@ -19,17 +19,17 @@ class Given:
             counts as UNK.
         attention: weights on the source that take the place of the model's own in the first T steps where they are not
             NaN; (layers, sentences, T, heads, S), of layers and heads also 1 that stands for all.
-        said: (sentences, T, n) types, padded, from whose log-probabilities something is taken off in the first T steps,
-            as often as they stand there, so that the search goes elsewhere.
-        strength: how much that is.
+        penalised_ids: (sentences, T, n) types, padded, whose log-probabilities are lowered in the first T steps, as
+            often as they stand there, so that the search goes elsewhere.
+        diversity_penalty: by how much.
     """
 
     prefix: Tensor | None = None
     attention: Tensor | None = None
-    said: Tensor | None = None
-    strength: float = 0.0
+    penalised_ids: Tensor | None = None
+    diversity_penalty: float = 0.0
 
-    def shortest(self) -> Tensor | int:
+    def min_length(self) -> Tensor | int:
         """Return the fewest tokens of a translation, EOS included, (sentences, 1)."""
         return 1 if self.prefix is None else (self.prefix != PAD).sum(1, keepdim=True) + 1
 
@@ -39,11 +39,11 @@ class Given:
             return None
         return self.attention[:, sentence, step].unsqueeze(2)
 
-    def adjusted(self, output_ids: Tensor, log_probs: Tensor, sentence: Tensor, step: int) -> Tensor:
+    def constrain(self, output_ids: Tensor, log_probs: Tensor, sentence: Tensor, step: int) -> Tensor:
         """Return log-probabilities, (B, K, C), less where it was said, -inf for what does not go on with the prefix."""
-        if self.said is not None and step < self.said.shape[1]:
-            said = self.said[sentence, step]  # (B, n)
-            less = torch.where(said == PAD, 0.0, self.strength).to(log_probs.dtype)
+        if self.penalised_ids is not None and step < self.penalised_ids.shape[1]:
+            said = self.penalised_ids[sentence, step]  # (B, n)
+            less = torch.where(said == PAD, 0.0, self.diversity_penalty).to(log_probs.dtype)
             penalty = log_probs.new_zeros(len(said), log_probs.shape[-1]).scatter_add_(
                 1, output_index(output_ids, said), less
             )
@@ -56,4 +56,4 @@ class Given:
         return log_probs.masked_fill(~(wanted | free).unsqueeze(1), -math.inf)
 
 
-NOTHING = Given()
+UNCONSTRAINED = Constraints()

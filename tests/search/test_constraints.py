@@ -10,7 +10,7 @@ from scripted_model import ScriptedModel, every_translation, score_of
 from nmtlab.models.build import build_model
 from nmtlab.recipe import RnnSettings, SearchSettings, TransformerSettings
 from nmtlab.search.beam import beam_search
-from nmtlab.search.given import Given
+from nmtlab.search.constraints import Constraints
 from nmtlab.text.vocabulary import BOS, EOS, PAD, UNK
 
 SOURCE = torch.tensor([[4, 5, EOS], [5, EOS, PAD]])
@@ -30,7 +30,7 @@ def model_of(name: str):
 @pytest.mark.parametrize("seed", range(5))
 def test_a_prefix_is_gone_on_with_as_brute_force_would(seed):
     model, prefix = ScriptedModel(types=6, seed=seed), torch.tensor([[4, 3], [5, PAD]])
-    results = beam_search(model, model.encode(SOURCE), WIDE, given=Given(prefix=prefix))
+    results = beam_search(model, model.encode(SOURCE), WIDE, constraints=Constraints(prefix=prefix))
     for result, source, begun, limit in zip(results, [(4, 5, EOS), (5, EOS)], [(4, 3), (5,)], [4, 3], strict=True):
         everything = every_translation(model, source, limit)
         fitting = {y: log_prob for y, log_prob in everything.items() if y[: len(begun)] == begun}
@@ -41,8 +41,8 @@ def test_a_prefix_is_gone_on_with_as_brute_force_would(seed):
 
 def test_nothing_given_changes_nothing():
     model = ScriptedModel(types=7)
-    nothing = Given(prefix=torch.full((2, 1), PAD), attention=None)
-    assert beam_search(model, model.encode(SOURCE), WIDE, given=nothing) == beam_search(
+    nothing = Constraints(prefix=torch.full((2, 1), PAD), attention=None)
+    assert beam_search(model, model.encode(SOURCE), WIDE, constraints=nothing) == beam_search(
         model, model.encode(SOURCE), WIDE
     )
 
@@ -50,14 +50,16 @@ def test_nothing_given_changes_nothing():
 def test_a_prefix_that_is_longer_than_is_allowed_can_still_be_ended():
     settings = WIDE.model_copy(update={"extra_length": 0, "beam_size": 3})
     model, prefix = ScriptedModel(types=6), torch.tensor([[4, 4, 4, 4]])
-    (result,) = beam_search(model, model.encode(SOURCE[:1]), settings, given=Given(prefix=prefix))
+    (result,) = beam_search(model, model.encode(SOURCE[:1]), settings, constraints=Constraints(prefix=prefix))
     assert result.hypotheses[0].tokens[:4] == (4, 4, 4, 4)
 
 
 def test_a_type_that_may_not_be_produced_counts_as_unknown():
     model = ScriptedModel(types=6)
-    found = beam_search(model, model.encode(SOURCE[:1]), WIDE, given=Given(prefix=torch.tensor([[99]])))
-    assert found == beam_search(model, model.encode(SOURCE[:1]), WIDE, given=Given(prefix=torch.tensor([[UNK]])))
+    found = beam_search(model, model.encode(SOURCE[:1]), WIDE, constraints=Constraints(prefix=torch.tensor([[99]])))
+    assert found == beam_search(
+        model, model.encode(SOURCE[:1]), WIDE, constraints=Constraints(prefix=torch.tensor([[UNK]]))
+    )
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -66,8 +68,8 @@ def test_what_a_model_attends_to_by_itself_changes_nothing_when_it_is_imposed(na
     source = SOURCE[:1]
     (free,) = beam_search(model, model.encode(source), settings, record=True)
     weights = torch.from_numpy(free.hypotheses[0].attention)  # (layers, heads, T, S)
-    given = Given(attention=weights.permute(0, 2, 1, 3)[:, None])
-    (same,) = beam_search(model, model.encode(source), settings, record=True, given=given)
+    constraints = Constraints(attention=weights.permute(0, 2, 1, 3)[:, None])
+    (same,) = beam_search(model, model.encode(source), settings, record=True, constraints=constraints)
     assert same.hypotheses[0].tokens == free.hypotheses[0].tokens
     assert same.hypotheses[0].log_prob == pytest.approx(free.hypotheses[0].log_prob, abs=1e-12)
 
@@ -79,7 +81,9 @@ def test_attention_is_imposed_on_the_steps_that_are_chosen_and_on_no_other(name)
     attention = torch.full((1, 1, 2, 1, 3), math.nan)
     attention[0, 0, 1, 0] = torch.tensor([0.0, 1.0, 0.0])
     (free,) = beam_search(model, model.encode(source), settings, record=True)
-    (bent,) = beam_search(model, model.encode(source), settings, record=True, given=Given(attention=attention))
+    (bent,) = beam_search(
+        model, model.encode(source), settings, record=True, constraints=Constraints(attention=attention)
+    )
     first, second = bent.tree[:2]
     np.testing.assert_allclose(first.attention, free.tree[0].attention, atol=1e-12)
     assert (second.attention == np.array([0.0, 1.0, 0.0])).all()  # in every layer, slot and head
@@ -105,9 +109,11 @@ def test_each_sentence_of_a_batch_has_its_own_attention():
     model, settings = model_of("transformer"), SearchSettings(score="log-prob", beam_size=2, extra_length=3)
     attention = torch.full((1, 2, 3, 1, 3), math.nan)
     attention[0, 1] = torch.tensor([1.0, 0.0, 0.0])
-    both = beam_search(model, model.encode(SOURCE), settings, given=Given(attention=attention))
+    both = beam_search(model, model.encode(SOURCE), settings, constraints=Constraints(attention=attention))
     alone = [
         beam_search(model, model.encode(SOURCE[:1]), settings)[0],
-        beam_search(model, model.encode(SOURCE[1:, :2]), settings, given=Given(attention=attention[:, 1:, ..., :2]))[0],
+        beam_search(
+            model, model.encode(SOURCE[1:, :2]), settings, constraints=Constraints(attention=attention[:, 1:, ..., :2])
+        )[0],
     ]
     assert [one.hypotheses[0].tokens for one in both] == [one.hypotheses[0].tokens for one in alone]
