@@ -99,7 +99,7 @@ def translate(
         drawn = _drawn(
             recipe.search, samples, temperature or 1.0, top_k or 0, top_p or 1.0, 1 if seed is None else seed
         )
-        more |= {"search": drawn, "abreast": samples}
+        more |= {"search": drawn, "hypotheses_per_source": samples}
     elif groups:
         more["search"] = _apart(recipe.search, groups, 0.5 if strength is None else strength)
     found = _with_progress(system, lines, n_best, more)

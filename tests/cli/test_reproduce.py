@@ -172,7 +172,7 @@ def test_the_bar_tells_of_each_cell_and_how_long_the_grid_still_takes(table, cap
         "ta-en: left out, corpus 'large': not here; bring it",
         "little: 4 cells, 1 of them there already",
     ]
-    assert bar.skipped == {"ta-en": "corpus 'large': not here; bring it"}
+    assert bar.left_out == {"ta-en": "corpus 'large': not here; bring it"}
     lines = lines[1:]
     assert re.fullmatch(rf"{two.run}: finished after 00:0\d, best dev BLEU 12\.50; 2 cells, 00:\d\d left", lines[2])
     assert lines[3].startswith(f"{three.run}: the disk is full; make room; 1 cell, ")

@@ -38,27 +38,29 @@ def test_logits_are_g_times_the_product_plus_the_bias(scaled):
     h, table = inputs()
     output = layer(torch.ones(TYPES, dtype=torch.bool), scaled)
     expected = (1.7 if scaled else 1.0) * (h @ table.T) + output.bias
-    torch.testing.assert_close(output(h, output.rows(table)), expected)
+    torch.testing.assert_close(output(h, output.allowed(table), output.allowed(output.bias)), expected)
 
 
 def test_types_that_are_not_allowed_get_no_column():
     h, table = inputs()
     output = layer()
     assert output.types.tolist() == [2, 3, 4, 6]
-    assert output(h, output.rows(table)).shape == (3, 4)
+    assert output(h, output.allowed(table), output.allowed(output.bias)).shape == (3, 4)
 
 
 def test_leaving_a_type_out_is_the_same_as_a_logit_of_minus_infinity():
     h, table = inputs()
     output = layer(scaled=True)
     full = (output.g * h @ table.T + output.bias).masked_fill(~ALLOWED, -math.inf).log_softmax(-1)
-    torch.testing.assert_close(output(h, output.rows(table)).log_softmax(-1), full[:, ALLOWED])
+    torch.testing.assert_close(
+        output(h, output.allowed(table), output.allowed(output.bias)).log_softmax(-1), full[:, ALLOWED]
+    )
 
 
 def test_types_that_are_not_allowed_get_no_gradient():
     h, table = inputs()
     output = layer()
-    output(h, output.rows(table)).sum().backward()
+    output(h, output.allowed(table), output.allowed(output.bias)).sum().backward()
     assert (table.grad[~ALLOWED] == 0).all()
     assert (output.bias.grad == ALLOWED * 3.0).all()
 
@@ -67,6 +69,6 @@ def test_types_that_are_not_allowed_get_no_gradient():
 def test_the_parts_add_up_to_the_logits(scaled):
     h, table = inputs()
     output = layer(scaled=scaled)
-    parts = output.parts(h, output.rows(table))
+    parts = output.parts(h, output.allowed(table), output.allowed(output.bias))
     assert list(parts) == ["word", "bias"]
-    torch.testing.assert_close(sum(parts.values()), output(h, output.rows(table)))
+    torch.testing.assert_close(sum(parts.values()), output(h, output.allowed(table), output.allowed(output.bias)))
