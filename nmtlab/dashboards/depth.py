@@ -6,7 +6,7 @@ from nmtlab.dashboards.page import Note, Page
 from nmtlab.dashboards.runs import RunChooser
 from nmtlab.dashboards.systems import has_g
 from nmtlab.dashboards.table import Table
-from nmtlab.experiments.claims.declared import CLAIMS
+from nmtlab.experiments.claims.declared import declared_claims
 from nmtlab.experiments.claims.verdicts import measured_claims
 from nmtlab.experiments.measures.quality import G_SLOPES
 from nmtlab.views import depth_view, slopes_view
@@ -41,6 +41,8 @@ def depth_page(workspace: Workspace | None = None) -> Page:
 
 def _over_seeds() -> str:
     """Say how the claims that g grows with depth came out, if they were measured."""
-    found = measured_claims(claims=[claim for claim in CLAIMS if claim.measure in G_SLOPES])["verdict"].value_counts()
+    found = measured_claims(claims=[claim for claim in declared_claims() if claim.measure in G_SLOPES])[
+        "verdict"
+    ].value_counts()
     counts = ", ".join(f"{verdict} {count}" for verdict, count in found.items())
     return f" Claims that it grows, over seeds: {counts}." if counts else ""

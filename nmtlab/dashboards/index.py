@@ -10,13 +10,12 @@ from nmtlab.dashboards.links import link_to_line, links_to
 from nmtlab.dashboards.page import Note, Page, heading, html
 from nmtlab.dashboards.runs import RunChooser
 from nmtlab.dashboards.table import Table
-from nmtlab.experiments.claims.declared import CLAIMS
+from nmtlab.experiments.claims.declared import declared_claims
 from nmtlab.experiments.claims.verdicts import measured_claims, not_measured, overall
 from nmtlab.experiments.results.summary import rounded
 from nmtlab.runs.listing import open_run
 from nmtlab.workspace import Workspace
 
-_CLAIMS = {claim.text: claim for claim in CLAIMS}
 _PAGES = {page.name: page for page in PAGES}
 
 
@@ -62,8 +61,9 @@ def _links() -> object:
 
 def _links_by_pair(found: pd.DataFrame, here: set[str], workspace: Workspace) -> Iterator[str]:
     """Yield of each pair that a claim is about links to its line, and to the page that shows its runs that are here."""
+    by_text = {claim.text: claim for claim in declared_claims()}
     for line in found.itertuples():
-        claim = _CLAIMS[line.claim]
+        claim = by_text[line.claim]
         evidence = link_to_line(claim.stored, line.metric, line.pair, claim.system)
         runs = links_to([open_run(name, workspace) for name in line.runs if name in here], [_PAGES[claim.page]])
         yield f"{escape(line.pair)}: evidence in {evidence}" + (f"; underlying runs in {runs}" if runs else "")

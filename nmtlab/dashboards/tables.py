@@ -14,7 +14,7 @@ from nmtlab.dashboards.page import Note, Page, heading
 from nmtlab.dashboards.table import Table
 from nmtlab.dashboards.trainings import Trainings
 from nmtlab.experiments import published, summary, with_published
-from nmtlab.experiments.claims.declared import CLAIMS
+from nmtlab.experiments.claims.declared import declared_claims
 from nmtlab.experiments.claims.verdicts import measured_claims, overall
 from nmtlab.experiments.measures.quality import Measure
 from nmtlab.experiments.results.stored import RESULTS, Stored, read_cells, stored_tables
@@ -83,7 +83,7 @@ class TablesPage(Page):
         self.measure.options = names
         self.measure.value = before if before in names else names[0]
         self.draw.layout.display = "" if stored.table.baseline else "none"
-        own = [claim for claim in CLAIMS if claim.evidence == stored.path.name]
+        own = [claim for claim in declared_claims() if claim.evidence == stored.path.name]
         self.claims.show(overall(measured_claims(stored.path.parent, own)))
         self.claims.layout.display = "" if own else "none"
 

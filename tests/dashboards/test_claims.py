@@ -14,7 +14,7 @@ from nmtlab.dashboards.about import PAGES
 from nmtlab.dashboards.index import index_page
 from nmtlab.dashboards.links import links_to
 from nmtlab.dashboards.page import Page
-from nmtlab.experiments.claims.declared import CLAIMS
+from nmtlab.experiments.claims.declared import declared_claims
 from nmtlab.experiments.claims.verdicts import measured_claims
 from nmtlab.runs.listing import open_run
 from nmtlab.workspace import Workspace
@@ -51,12 +51,12 @@ def links() -> Mapping[str, list[str]]:
 
 
 def test_every_claim_names_a_page():
-    assert {claim.page for claim in CLAIMS} <= {page.name for page in PAGES}
+    assert {claim.page for claim in declared_claims()} <= {page.name for page in PAGES}
 
 
 def test_a_claim_leads_to_its_lines_and_to_no_page_but_its_own(links):
     found = measured_claims()
-    pages = {claim.text: claim.page for claim in CLAIMS}
+    pages = {claim.text: claim.page for claim in declared_claims()}
     for claim, addresses in links.items():
         lines = [address for address in addresses if page_of(address) == "tables"]
         assert len(lines) == (found["claim"] == claim).sum()
@@ -93,7 +93,7 @@ def test_no_link_of_a_claim_asks_for_a_line_that_is_not_there(links, tmp_path):
     assert {address: told for address in sorted(lines) if (told := follow(page, address))} == {}
 
 
-@pytest.mark.parametrize("name", sorted({claim.page for claim in CLAIMS}))
+@pytest.mark.parametrize("name", sorted({claim.page for claim in declared_claims()}))
 def test_no_link_of_a_claim_asks_a_page_for_runs_that_it_cannot_show(links, name):
     page = make(name, CHECKOUT)
     own = sorted({address for addresses in links.values() for address in addresses if page_of(address) == name})

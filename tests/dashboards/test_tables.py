@@ -7,7 +7,7 @@ import pytest
 
 from nmtlab.dashboards.tables import TablesPage
 from nmtlab.experiments import find_table, summary
-from nmtlab.experiments.claims.declared import CLAIMS
+from nmtlab.experiments.claims.declared import declared_claims
 from nmtlab.experiments.results.stored import RESULTS, read_cells
 from nmtlab.workspace import Workspace
 
@@ -70,7 +70,7 @@ def test_another_table_brings_its_own_measures_claims_and_lines(page):
     page.table.value = "table-3.8.small"
     assert page.measure.options == ("train perplexity", "dev BLEU")
     assert "system" not in page.chart.figure.layout.annotations[-1].text  # it has no baseline to differ from
-    claims = [claim.text for claim in CLAIMS if claim.evidence == "table-3.8.small.csv"]
+    claims = [claim.text for claim in declared_claims() if claim.evidence == "table-3.8.small.csv"]
     assert page.claims.frame["claim"].tolist() == claims
     page.measure.value = "dev BLEU"
     cells = read_cells(RESULTS / "table-3.8.small.csv").query("metric == 'dev BLEU'")

@@ -11,7 +11,7 @@ from typing import Literal
 
 import pandas as pd
 
-from nmtlab.experiments.claims.declared import CLAIMS, Claim
+from nmtlab.experiments.claims.declared import Claim, declared_claims
 from nmtlab.experiments.results.comparisons import ps_of, read_comparisons
 from nmtlab.experiments.results.stored import RESULTS, read_cells
 from nmtlab.experiments.results.summary import SIGNIFICANT, interval, verdict
@@ -26,7 +26,7 @@ COLUMNS = [
 _JUDGEMENT: dict[str, Judgement] = {"better": "confirmed", "worse": "refuted", "undecided": "undecided"}
 
 
-def measured_claims(folder: Path = RESULTS, claims: Sequence[Claim] = CLAIMS) -> pd.DataFrame:
+def measured_claims(folder: Path = RESULTS, claims: Sequence[Claim] | None = None) -> pd.DataFrame:
     """Judge claims by what was measured.
 
     Every interval stands for itself: where nothing differs, one in twenty leaves out zero nevertheless. What has no
@@ -35,7 +35,7 @@ def measured_claims(folder: Path = RESULTS, claims: Sequence[Claim] = CLAIMS) ->
     Args:
         folder: with the cells of tables, as `nmtlab reproduce --save` writes them; a table that is not there is
             passed over.
-        claims: what is judged.
+        claims: what is judged; all that are declared if not given.
 
     Returns:
         A line for each claim and pair of which there is something to compare, in the order of declaration: `claim`,
@@ -51,6 +51,7 @@ def measured_claims(folder: Path = RESULTS, claims: Sequence[Claim] = CLAIMS) ->
     Raises:
         NmtlabError: a file is damaged.
     """
+    claims = declared_claims() if claims is None else claims
     there = {name for name in (claim.evidence for claim in claims) if (folder / name).is_file()}
     cells = {name: read_cells(folder / name) for name in there}
     drawn = {claim.bootstrap: read_comparisons(folder / claim.bootstrap) for claim in claims}
@@ -73,8 +74,9 @@ def overall(measured: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(lines, columns=["claim", "source", "direction", "found"])
 
 
-def not_measured(measured: pd.DataFrame, claims: Sequence[Claim] = CLAIMS) -> list[Claim]:
+def not_measured(measured: pd.DataFrame, claims: Sequence[Claim] | None = None) -> list[Claim]:
     """Return the claims that have no line in `measured_claims`."""
+    claims = declared_claims() if claims is None else claims
     return [claim for claim in claims if claim.text not in set(measured["claim"])]
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 
 from nmtlab.errors import NmtlabError
-from nmtlab.experiments.claims.declared import CLAIMS, Claim
+from nmtlab.experiments.claims.declared import Claim, declared_claims
 from nmtlab.experiments.measures.quality import Measure
 from nmtlab.experiments.results.collected import made_rows
 from nmtlab.experiments.running.cells import Cell, can_translate
@@ -21,14 +21,16 @@ Compared = tuple[Measure, str, str]
 """A measure, a system, and the system that it is compared with."""
 
 
-def comparisons(table: Table, scale: Scale, workspace: Workspace, claims: Sequence[Claim] = CLAIMS) -> pd.DataFrame:
+def comparisons(
+    table: Table, scale: Scale, workspace: Workspace, claims: Sequence[Claim] | None = None
+) -> pd.DataFrame:
     """Return p of the paired bootstrap for what is claimed of a table, where sentences can be drawn.
 
     Args:
         table: with the rows that are wanted.
         scale: at which it was run.
         workspace: with the runs and their text.
-        claims: those of other tables do not count.
+        claims: those of other tables do not count; all that are declared if not given.
 
     Returns:
         A line for each row, metric, pair of systems and seed that both have (a system without seeds stands for each):
@@ -37,6 +39,7 @@ def comparisons(table: Table, scale: Scale, workspace: Workspace, claims: Sequen
     Raises:
         RunError: a run of a cell's name is another training.
     """
+    claims = declared_claims() if claims is None else claims
     own = [claim for claim in claims if claim.table.name == table.name and isinstance(claim.than, str)]
     wanted = dict.fromkeys((claim.measure, claim.system, str(claim.than)) for claim in own)
     lines = []
