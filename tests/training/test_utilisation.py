@@ -94,6 +94,6 @@ def test_utilisation_is_nowhere_where_it_is_not(tiny_corpus, tiny_recipe, tmp_pa
 
 def test_the_bar_has_it_in_percent(capsys, monkeypatch):
     bar = ProgressBar()
-    bar(Prepared(parameters=1000, pairs=5, left_out={}, updates=200))
+    bar(Prepared(parameters=1000, pairs=5, skipped={}, updates=200))
     bar(Progress(100, 200, 1.2, 3.3, 5000.0, 0.5, 1e-3, 60.0, 60.0, utilisation=0.412))
     assert "5,000 tok/s 41% MFU" in bar.bar.postfix
