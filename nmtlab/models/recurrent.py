@@ -129,13 +129,13 @@ class RecurrentState:
     """Where the decoder stands.
 
     Args:
-        output: what is said is scored by.
+        output: what is said is scored by; None where all positions of a target are scored together.
         attended: what it attends to.
         layers: each layer's state, each tensor (B, K, D).
         h_tilde: (B, K, D).
     """
 
-    output: OutputTable
+    output: OutputTable | None
     attended: Attended
     layers: list[CellState]
     h_tilde: Tensor
@@ -213,9 +213,7 @@ class RecurrentModel(TranslationModel):
         return self.encoder(source)
 
     def start(self, memory: Memory, language: str | None = None, length: None = None) -> RecurrentState:
-        layers = [tuple(tensor.unsqueeze(1) for tensor in state) for state in memory.last]
-        attended = Attended(self.attention.keys(memory.values), memory.values, memory.bias, self._lexical_rows(memory))
-        return RecurrentState(self.output_table(language), attended, layers, torch.zeros_like(layers[0][0]))
+        return self._start(memory, self.output_table(language))
 
     def step(self, state: RecurrentState, token: Tensor, record: bool = False, attention: Tensor | None = None) -> Step:
         nothing = [None] * len(self.cells)
@@ -226,7 +224,8 @@ class RecurrentModel(TranslationModel):
         return Step(log_probs, state, Record(weights[None, :, :, None]) if record else None)
 
     def forward(self, batch: Batch[Tensor], memory: Memory | None = None) -> Tensor:
-        state = self.start(memory or self.encode(batch.source, batch.source_language), batch.target_language)
+        self.check_languages(target=batch.target_language)
+        state = self._start(memory or self.encode(batch.source, batch.source_language), None)
         projected = self._project(batch.target_input).split(1, dim=1)
         dropped = zip(*(self.dropout.masks(state.h_tilde, len(projected)) for _ in self.cells), strict=True)
         recurrent = [self.dropout.recurrent_mask(state.h_tilde) for _ in self.cells]
@@ -277,6 +276,11 @@ class RecurrentModel(TranslationModel):
         target = self.target_embedding.weight
         output = target if self.output_weight is None else self.output_weight
         return {"source": self.encoder.embedding.weight, "target": target, "output": output}
+
+    def _start(self, memory: Memory, output: OutputTable | None) -> RecurrentState:
+        layers = [tuple(tensor.unsqueeze(1) for tensor in state) for state in memory.last]
+        attended = Attended(self.attention.keys(memory.values), memory.values, memory.bias, self._lexical_rows(memory))
+        return RecurrentState(output, attended, layers, torch.zeros_like(layers[0][0]))
 
     def _project(self, token: Tensor) -> Tensor:
         """Return what words, (B, L) ids, add to the first cell's sums: (B, L, gates)."""
