@@ -67,7 +67,7 @@ def reproduce(
     wanted = declared.only(pair) if pair else declared
     cells = cells_of(wanted, scale)
     if estimate:
-        _print_plan(wanted, scale, cells, workspace)
+        _print_estimate(wanted, scale, cells, workspace)
         return
 
     from nmtlab.cli.grid_bar import GridBar
@@ -98,7 +98,7 @@ def _interrupted() -> Callable[[], bool]:
     return lambda: bool(heard)
 
 
-def _print_plan(table: "Table", scale: "Scale", wanted: "list[Cell]", workspace: "Workspace") -> None:
+def _print_estimate(table: "Table", scale: "Scale", wanted: "list[Cell]", workspace: "Workspace") -> None:
     from nmtlab.cli.tables import print_table
     from nmtlab.experiments import estimate_grid
 

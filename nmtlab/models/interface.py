@@ -42,7 +42,7 @@ class Memory(Protocol):
 
 
 class State(Protocol):
-    """Where a decoder stands after some tokens, for every slot of every sentence, and what it may say next.
+    """Where a decoder stands after some tokens, for every slot of every sentence, and what it may generate next.
 
     Args:
         output_ids: (C,) the type of each output column, ascending.

@@ -129,7 +129,7 @@ class RecurrentState:
     """Where the decoder stands.
 
     Args:
-        output: what is said is scored by; None where all positions of a target are scored together.
+        output: table by which the next token is scored; None where all positions of a target are scored together.
         attended: what it attends to.
         layers: each layer's state, each tensor (B, K, D).
         h_tilde: (B, K, D).

@@ -122,7 +122,7 @@ class TransformerState:
     """Where the decoder stands.
 
     Args:
-        output: what is said is scored by.
+        output: table by which the next token is scored.
         language: vector of the target language, (D,), if there is one.
         memory: keys and values of the source, (B, H, S, d_k), a pair a layer.
         memory_bias: as of `Memory`.

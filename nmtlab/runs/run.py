@@ -262,10 +262,11 @@ class Run:
     def answers(self, analysis: str = "") -> list[Measure]:
         """Return those of `measures` that are of the best checkpoint, those of its original weights first.
 
-        Weights that were not recorded count as the original ones of their step.
+        Weights that were not recorded count as the original ones of their step; in `notes_folder` as those that are
+        here, of which the folder is.
         """
         rank = self._rank_of_weights()
-        found = [(rank(m.question.checkpoint, m.question.weights), m) for m in self.measures(analysis)]
+        found = [(rank(m.question.checkpoint, m.question.weights, m.path), m) for m in self.measures(analysis)]
         return [m for place, m in sorted(found, key=itemgetter(0)) if place < _OTHER]
 
     def translations(self) -> list[tuple[dict[str, Any], Path]]:
@@ -274,7 +275,9 @@ class Run:
         noted = sorted(path for folder in self.note_folders for path in (folder / "translations").glob("*.json"))
         remedy = "remove that file, and its translations are made again"
         made = [(read_json(path, TranslationFacts, remedy), path.with_suffix(".txt")) for path in noted]
-        ranked = [(rank(facts["step"], facts.get("weights")), facts, path) for facts, path in made if path.exists()]
+        ranked = [
+            (rank(facts["step"], facts.get("weights"), path), facts, path) for facts, path in made if path.exists()
+        ]
         return [(facts, path) for place, facts, path in sorted(ranked, key=itemgetter(0)) if place < _OTHER]
 
     # What follows is for the one process that trains.
@@ -355,13 +358,15 @@ class Run:
     def _read_json(self, name: str, kind: type) -> dict[str, Any]:
         return read_json(self.folder / name, kind, "restore it from a copy, or train the run again")
 
-    def _rank_of_weights(self) -> Callable[[int | None, str | None], int]:
+    def _rank_of_weights(self) -> Callable[[int | None, str | None, Path], int]:
         """Return a function that ranks what was made at a step with weights: `_OTHER` if not by the best checkpoint."""
         step, original = self.best_step, (self.original_digest, None)
 
-        def rank(at: int | None, weights: str | None) -> int:
+        def rank(at: int | None, weights: str | None, path: Path) -> int:
             if at != step:
                 return _OTHER
+            if weights is None and not path.is_relative_to(self.folder):
+                return len(original)
             if weights in original:
                 return original.index(weights)
             return len(original) if weights == self.weights_digest else _OTHER

@@ -27,7 +27,7 @@ from nmtlab.analysis.search.search_errors import search_errors
 from nmtlab.errors import RunError
 from nmtlab.recipe import MachineSettings, SearchSettings
 from nmtlab.runs.log import read_log
-from nmtlab.runs.measures import Measure
+from nmtlab.runs.measures import Measure, MeasureKey, store_measure
 from nmtlab.runs.pack import pack
 from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus
@@ -312,6 +312,18 @@ NO_PART = ("on_progress", "machine")
 
 def _function(answer: Measure) -> str:
     return answer.question.analysis.partition(".")[2]
+
+
+def test_old_answers_of_the_weights_that_are_here_come_after_those_of_the_original_ones(run, tmp_path):
+    packed = pack(run, tmp_path / "gallery/packed", weights=True)
+    noted = json.loads((packed / "packed.json").read_text())
+    (packed / "packed.json").write_text(json.dumps({key: noted[key] for key in ("nmtlab", "best_step")}))
+    gallery = Run(packed, tmp_path / "notes")
+    for folder, value in ((gallery.notes_folder, 2.0), (gallery.folder, 1.0)):
+        question = MeasureKey("test_measure.first_weight", {}, gallery.best_step)
+        store_measure(folder, question, pd.DataFrame({"value": [value]}))
+    assert [answer.frame()["value"][0] for answer in gallery.answers()] == [1.0, 2.0]
+    assert measure(gallery, first_weight)["value"][0] == 1.0
 
 
 # Packed
