@@ -12,6 +12,7 @@ from little_table import little_table
 from nmtlab.cli.grid_bar import GridBar
 from nmtlab.cli.reproduce import reproduce
 from nmtlab.experiments import TABLES, cells_of
+from nmtlab.experiments.claims.declared import declared_claims
 from nmtlab.experiments.measures.quality import (
     ALIGNMENT_ERROR,
     DEV_BLEU,
@@ -30,6 +31,7 @@ def table(tmp_path, tiny_recipe, monkeypatch):
     """The only table there is."""
     measures = {"measures": (DEV_BLEU, TRAIN_PERPLEXITY)}
     table = little_table(tmp_path, tiny_recipe.with_changes({**LEARNED, "training.max_evaluations": 2}), **measures)
+    declared_claims()  # they are about the real tables
     monkeypatch.setattr("nmtlab.experiments.tables.listing.TABLES", (table,))
     return table
 
@@ -100,6 +102,7 @@ def test_a_failed_cell_is_told_of_at_the_end_and_the_table_is_printed_without_it
         "fixnorm": {"text.segmentation": "bpe", "text.vocabulary_size": 5000},
     }
     table = little_table(tmp_path, tiny_recipe, systems, seeds=(1,))
+    declared_claims()  # they are about the real tables
     monkeypatch.setattr("nmtlab.experiments.tables.listing.TABLES", (table,))
     said = nmtlab("reproduce", "table-3.4", "--scale", "tiny")
     assert said.code == 1
@@ -112,6 +115,7 @@ def test_a_cell_that_diverged_is_in_the_table(nmtlab, data, tmp_path, tiny_recip
     table = little_table(
         tmp_path, tiny_recipe, {"tied": {"training.max_evaluations": 1}, "fixnorm": diverging}, seeds=(1,)
     )
+    declared_claims()  # they are about the real tables
     monkeypatch.setattr("nmtlab.experiments.tables.listing.TABLES", (table,))
     said = nmtlab("reproduce", "table-3.4", "--scale", "tiny")
     assert said.code == 0
@@ -131,6 +135,7 @@ def test_of_a_table_of_our_own_nothing_is_said_of_what_was_published_nor_of_what
     measures = {"measures": (LEFT_SHIFT, ALIGNMENT_ERROR, LEXICON_PRECISION), "published": False, "name": "why"}
     recipe = tiny_recipe.with_changes({**LEARNED, "training.max_evaluations": 2})
     table = dataclasses.replace(little_table(tmp_path, recipe, seeds=(1,)), **measures)
+    declared_claims()  # they are about the real tables
     monkeypatch.setattr("nmtlab.experiments.tables.listing.TABLES", (table,))
     said = nmtlab("reproduce", "why", "--scale", "tiny")
     assert said.code == 0

@@ -31,7 +31,7 @@ from nmtlab.experiments.measures.search import EMPTY_FAVOURITES, LENGTH_OF_BEST
 from nmtlab.experiments.results.published import CHECKOUT
 from nmtlab.experiments.tables.declaration import SCALES, Row, Scale, Table
 from nmtlab.experiments.tables.length_planning import BY_LENGTH, BY_LOG_PROB, BY_REWARD, LIKELIEST_ALONE, RISE
-from nmtlab.experiments.tables.listing import find_table
+from nmtlab.experiments.tables.listing import TABLES
 
 FILE = CHECKOUT / "claims.csv"
 COLUMNS = (
@@ -128,7 +128,8 @@ def declared_claims(path: Path = FILE) -> tuple[Claim, ...]:
 
 
 def _claim(line: Mapping[str, str], where: str) -> Claim:
-    table = find_table(line["table"])
+    _check(line["table"], "table", _TABLES, where)
+    table = _TABLES[line["table"]]
     measures = {measure.name: measure for measure in table.measures}
     rows = {row.name: row for row in table.rows}
     columns = [system.name for system in table.systems]
@@ -154,6 +155,7 @@ def _claim(line: Mapping[str, str], where: str) -> Claim:
     )
 
 
+_TABLES: Mapping[str, Table] = {table.name: table for table in TABLES}
 _EXPECTED = ("higher", "lower")
 
 
