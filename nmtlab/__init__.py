@@ -1,7 +1,7 @@
 """nmtlab: an interactive workbench for low-resource neural machine translation.
 
-What a script or a notebook needs most stands here; everything else is found by walking the rooms (README, 'Where to
-look'). Names are loaded when they are first used, so that importing nmtlab is quick.
+The names that scripts and notebooks use most are exported here; for the rest see the README, 'Where to look'. Names are
+loaded on first use, so that importing nmtlab is quick.
 """
 
 from importlib import import_module
@@ -16,7 +16,7 @@ _ROOMS = {
     "ProgressBar": "nmtlab.progress",
     "Recipe": "nmtlab.recipe",
     "Run": "nmtlab.runs.run",
-    "SeedlingSettings": "nmtlab.text.seedlings",
+    "ArtificialSettings": "nmtlab.text.artificial",
     "Translator": "nmtlab.translation",
     "Workspace": "nmtlab.workspace",
     "compare_texts": "nmtlab.analysis.access.scores",
@@ -28,7 +28,7 @@ _ROOMS = {
     "score_texts": "nmtlab.analysis.access.scores",
     "train": "nmtlab.systems",
     "translations": "nmtlab.analysis.access.translations",
-    "write_corpus": "nmtlab.text.seedlings",
+    "write_corpus": "nmtlab.text.artificial",
 }
 
 __all__ = sorted(_ROOMS)

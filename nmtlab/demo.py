@@ -1,18 +1,18 @@
 """The demo-size runs that `nmtlab demo` and the notebooks share: found in the workspace, or trained there once.
 
-They learn a controlled language, so that whoever has nothing but a checkout sees every kind of system in a minute. One
-seed of a small model on little text: they show how things look, and claim nothing.
+They learn an artificial language, so that a bare checkout can show every kind of system within minutes. Each is one
+seed of a small model on little text: an illustration, not evidence.
 """
 
 from nmtlab.recipe import Recipe, named_recipe
 from nmtlab.runs.run import Run
 from nmtlab.systems import train
+from nmtlab.text.artificial import write_corpus
 from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.seedlings import write_corpus
 from nmtlab.training.events import OnEvent, ignore
 from nmtlab.workspace import Workspace
 
-CORPUS = "demo-seedlings"
+CORPUS = "demo-artificial"
 LANGUAGE = "qaa"
 
 _TRANSFORMER = {
@@ -20,8 +20,8 @@ _TRANSFORMER = {
     "training.batch_tokens": 1536, "training.validate_every": 100, "training.max_evaluations": 8,
     "training.warmup_updates": 150, "training.lr_scale": 1.0,
 }  # fmt: skip
-# Narrow recurrent models on little text hardly learn to attend with the thesis' optimiser and initial weights. They
-# gain nothing from a second thread.
+# With the thesis' optimiser and initial weights, narrow recurrent models hardly learn to attend on little text. They
+# do not gain from a second thread.
 _RECURRENT = {
     "model.d_model": 64, "model.init_range": 0.1, "model.dropout": 0.1, "training.optimiser": "adam",
     "training.learning_rate": 0.005, "training.loss_reduction": "mean", "training.clip_norm": 1.0,
@@ -42,7 +42,7 @@ _SYSTEMS = {
 
 
 def demo_corpus(workspace: Workspace) -> ParallelCorpus:
-    """Return 6,000 pairs of a controlled language and an English-like one, grown if they are not there yet."""
+    """Return 6,000 pairs of an artificial language and an English-like one, generating them if they are missing."""
     folder = workspace.data / "corpora" / CORPUS
     if not folder.exists():
         write_corpus(folder, [LANGUAGE], train=6000, dev=200, test=500)
@@ -56,13 +56,13 @@ def demo_recipe(name: str) -> Recipe:
 
 
 def demo_runs(workspace: Workspace, *names: str, on_event: OnEvent = ignore, threads: int | None = None) -> list[Run]:
-    """Return demo runs, each trained if it is not there yet, or to its end if it was interrupted.
+    """Return demo runs, training those that are missing and resuming those that were interrupted.
 
     Args:
-        workspace: where they and their corpus are kept.
-        names: of `TRANSFORMERS` and `RECURRENT`; each takes half a minute to train on 2 CPU cores.
-        on_event: told how far a training is.
-        threads: CPU threads; the recipe's, or torch's choice, if not given.
+        workspace: where the runs and their corpus are kept.
+        names: from `TRANSFORMERS` and `RECURRENT`; each takes half a minute to train on 2 CPU cores.
+        on_event: called with progress events.
+        threads: CPU threads; the recipe's setting, or torch's choice, if not given.
 
     Raises:
         RunError: another process is training one of them.
@@ -71,7 +71,7 @@ def demo_runs(workspace: Workspace, *names: str, on_event: OnEvent = ignore, thr
 
 
 def finished(workspace: Workspace, name: str) -> Run | None:
-    """Return the demo run of that name if it was trained to its end."""
+    """Return the demo run `name` if it has finished training, else None."""
     folder = workspace.run_folder(name)
     run = Run(folder) if folder.exists() else None
     return run if run and run.status == "finished" else None

@@ -1,4 +1,4 @@
-"""What is told to a person when something cannot be done."""
+"""Errors that a user can act on, each with what is wrong and what to do."""
 
 import errno
 import os
@@ -6,7 +6,7 @@ import re
 
 _LONG_WORD = re.compile(r"\S{241,}")
 _LONGEST_WORD, _LONGEST_TEXT = 240, 1000
-"""Characters of a word, and of a problem or remedy: what was given may be as long as a file."""
+"""Most characters of a word, and of a problem or remedy: quoted input may be as long as a file."""
 
 _REMEDIES = {
     errno.ENOSPC: "free some space",
@@ -14,7 +14,7 @@ _REMEDIES = {
     errno.EFBIG: "allow larger files (ulimit -f)",
     errno.EACCES: "check the permissions",
     errno.EPERM: "check the permissions",
-    errno.EROFS: "choose a place that can be written to",
+    errno.EROFS: "choose a writable location",
     errno.ENOENT: "check the path",
     errno.ENOTDIR: "choose another path",
     errno.EISDIR: "choose another path",
@@ -31,7 +31,7 @@ _NO_THREADS = "Resource temporarily unavailable"
 
 
 class NmtlabError(Exception):
-    """A problem that a person can mend: one line saying where, what, and what to do.
+    """A problem that the user can fix, as one line: where, what is wrong, and what to do.
 
     Args:
         problem: what is wrong, naming the file, line or field.
@@ -43,11 +43,11 @@ class NmtlabError(Exception):
         super().__init__(f"{self.problem}; {self.remedy}")
 
     def __reduce__(self) -> tuple[type["NmtlabError"], tuple[str, str]]:
-        return type(self), (self.problem, self.remedy)  # as it was made, for another process
+        return type(self), (self.problem, self.remedy)  # the default passes the joined message to __init__
 
 
 class RecipeError(NmtlabError):
-    """A recipe, or one of its fields, does not exist or has a value that is not allowed."""
+    """A recipe or field that does not exist, or a value that is not allowed."""
 
 
 class CorpusError(NmtlabError):
@@ -59,7 +59,7 @@ class RunError(NmtlabError):
 
 
 def error_of_the_machine(error: Exception) -> NmtlabError | None:
-    """Return what a person can do about an error of disk, memory or threads; None if it is none of these."""
+    """Return an error of disk, memory or threads as an `NmtlabError` with a remedy; None for any other error."""
     text = " ".join(str(error).split())
     if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM:
         return _no_memory(text)
@@ -71,17 +71,17 @@ def error_of_the_machine(error: Exception) -> NmtlabError | None:
     if isinstance(error, RuntimeError) and _NO_MEMORY.search(text):
         return _no_memory(text)
     if isinstance(error, RuntimeError) and _NO_THREADS in text:
-        return NmtlabError("no more threads can be started here", "lower --threads (machine.threads)")
+        return NmtlabError("no more threads can be started", "lower --threads (machine.threads)")
     return None
 
 
 def _no_memory(text: str) -> NmtlabError:
     amount = _AMOUNT.search(text)
-    where = "the GPU's memory" if "CUDA" in text else "memory"
-    asked = f", {_in_gib(amount[1])} more were needed" if amount else ""
+    memory = "GPU memory" if "CUDA" in text else "memory"
+    needed = f", {_in_gib(amount[1])} more needed" if amount else ""
     return NmtlabError(
-        f"{where} is full{asked}",
-        "lower what is kept at once: training.batch_tokens, search.batch_tokens, the beam, --samples, the model's size",
+        f"out of {memory}{needed}",
+        "reduce training.batch_tokens, search.batch_tokens, the beam, --samples or the model's size",
     )
 
 
@@ -91,7 +91,7 @@ def _in_gib(amount: str) -> str:
 
 
 def _shortened(text: str) -> str:
-    """Return `text` with what is too long in it cut in the middle."""
+    """Return `text` with overlong words, and the text itself if overlong, cut in the middle."""
     return _cut(_LONG_WORD.sub(lambda word: _cut(word[0], _LONGEST_WORD), text), _LONGEST_TEXT)
 
 

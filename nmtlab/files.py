@@ -1,4 +1,4 @@
-"""Files and folders written whole or not at all."""
+"""Files and folders written atomically."""
 
 import os
 import re
@@ -14,16 +14,16 @@ from nmtlab.locks import try_lock
 _TEMPORARY = re.compile(r"\..+\.[0-9a-f]{16}\.nmtlab")
 
 _LEFT_BEHIND = 600.0
-"""Seconds without a change after which what nobody has locked is taken for left behind: not every shared disk has locks
-that other machines see."""
+"""Seconds without a change after which an unlocked temporary file counts as abandoned: on some shared disks, locks are
+invisible to other machines."""
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Yield a temporary file beside `path`, which takes its place when the block ends well.
+    """Yield a temporary file beside `path` that replaces it when the block succeeds.
 
-    A crash, an error or a full disk leaves what was at `path` as it was. A link at `path` is replaced, not followed:
-    for a path that a person has named see `writing`.
+    A crash, an error or a full disk leaves `path` unchanged. A link at `path` is replaced, not followed; for a path
+    that the user has named see `writing`.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with temporary_file(path) as temporary, _naming(path, temporary):
@@ -35,9 +35,9 @@ def replacing(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def writing(path: Path) -> Iterator[Path]:
-    """Yield where to write what is to be at `path`, which a person has named.
+    """Yield the path to write to for an output `path` that the user has named.
 
-    A file is replaced, also one that a link leads to; what is no file, as a device or a pipe, is written in place.
+    A regular file, or one that a link points to, is replaced; a device or a pipe is written in place.
     """
     if path.exists() and not path.is_file():
         with _naming(path):
@@ -48,16 +48,16 @@ def writing(path: Path) -> Iterator[Path]:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write `text` to `path` as UTF-8, whole or not at all."""
+    """Write `text` to `path` as UTF-8, atomically."""
     with replacing(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
 
 
 @contextmanager
 def temporary_file(path: Path) -> Iterator[Path]:
-    """Yield an empty file of another name beside `path`, removed in the end if it is still there.
+    """Yield an empty temporary file beside `path`, removed at the end if it still exists.
 
-    What processes that were killed have left beside `path`, files and folders, is removed first.
+    Temporary files and folders that killed processes left beside `path` are removed first.
     """
     _remove_left_behind(path.parent)
     temporary = _beside(path)
@@ -72,7 +72,7 @@ def temporary_file(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def temporary_folder(path: Path) -> Iterator[Path]:
-    """Yield an empty folder of another name beside `path`, removed in the end; otherwise as `temporary_file`."""
+    """Yield an empty temporary folder beside `path`, removed at the end; otherwise as `temporary_file`."""
     _remove_left_behind(path.parent)
     temporary = _beside(path)
     with _naming(path, temporary):
@@ -85,7 +85,7 @@ def temporary_folder(path: Path) -> Iterator[Path]:
 
 
 def remove_folder(folder: Path) -> None:
-    """Remove a folder at once: nobody finds half of it meanwhile, and what a kill leaves of it is removed later."""
+    """Remove a folder so that it vanishes at once; if the process is killed midway, the rest is removed later."""
     shutil.rmtree(folder.rename(_beside(folder)))
 
 
@@ -95,7 +95,7 @@ def _beside(path: Path) -> Path:
 
 @contextmanager
 def _locked(file: int) -> Iterator[None]:
-    """Hold a lock on an open file, which the system gives up however this process ends; close the file at the end."""
+    """Hold a lock on an open file and close it at the end; if this process dies, the system releases the lock."""
     try:
         try_lock(file)  # not every file system has locks
         yield
@@ -105,7 +105,7 @@ def _locked(file: int) -> Iterator[None]:
 
 @contextmanager
 def _naming(path: Path, temporary: Path | None = None) -> Iterator[None]:
-    """Let an error name `path`: a full disk does not say where it is full, and nobody knows the temporary file."""
+    """Make errors name `path`: a full disk names no file, and the temporary file's name means nothing to the user."""
     try:
         yield
     except OSError as error:
@@ -115,11 +115,11 @@ def _naming(path: Path, temporary: Path | None = None) -> Iterator[None]:
 
 
 def _remove_left_behind(folder: Path) -> None:
-    """Remove temporary files and folders that nobody writes to any more."""
+    """Remove abandoned temporary files and folders."""
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             if _TEMPORARY.fullmatch(entry.name):
-                with suppress(OSError):  # it is somebody else's, or locked, or another process has just removed it
+                with suppress(OSError):  # owned by another user, or just removed by another process
                     _remove_if_left_behind(Path(entry.path))
 
 

@@ -1,7 +1,7 @@
-"""Long work in a process of its own, which outlives the page or notebook that started it.
+"""Long-running commands as processes that outlive the page or notebook that started them.
 
-A job is a folder: `job.json` says what was started, `log` has what it printed, and `lock` is locked for as long as it
-lives, whatever becomes of who started it.
+A job is a folder: `job.json` describes the command, `log` has its output, and `lock` is locked while the job is alive,
+even if the process that started it ends.
 """
 
 import json
@@ -21,7 +21,7 @@ from nmtlab.files import write_text
 from nmtlab.locks import is_locked, lock
 
 _MAX_BYTES = 256 << 10
-"""As much of the end of a log is looked at: a progress bar without a terminal is one long line."""
+"""Bytes to read from the end of a log: without a terminal, a progress bar is one long line."""
 
 _CONTROL = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]"  # colours, moves of the cursor
@@ -30,7 +30,7 @@ _CONTROL = re.compile(
     r"|[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f-\x9f]"
 )
 _LOCK = "lock"
-_SAYS_ERROR = "nmtlab: "
+_ERROR_PREFIX = "nmtlab: "
 _TRACEBACK = "Traceback (most recent call last):"
 
 
@@ -38,15 +38,15 @@ _TRACEBACK = "Traceback (most recent call last):"
 class Job:
     """A command that was started in a folder.
 
-    How it ended is not known, as nobody may have waited for it: `last_error` is what it said, and whether a training
-    came to its end its run tells.
+    Its exit status is unknown, because no process may have waited for it: `last_error` has its error message, and the
+    status of a training is that of its run.
 
     Args:
         folder: its folder.
         command: program and arguments.
-        pid: of its process, which leads a session of its own.
-        started: when.
-        log_start: bytes that were in the log before, from earlier jobs in the folder.
+        pid: of its process, which leads a new session.
+        started: start time, UTC.
+        log_start: bytes already in the log when it started, from earlier jobs in the folder.
     """
 
     folder: Path
@@ -58,26 +58,26 @@ class Job:
 
     @classmethod
     def start(cls, folder: Path, command: Sequence[str]) -> "Job":
-        """Start a command in a folder, which is made; what it prints is added to the log there.
+        """Start a command in a folder, which is created if missing, and append its output to the log there.
 
         Args:
-            folder: of this job alone; one that has ended may have been in it before.
-            command: program and arguments; it has this process' environment and current folder, and no input.
+            folder: for this job alone; it may hold an earlier job that has ended.
+            command: program and arguments; it inherits the environment and working directory, and gets no input.
 
         Raises:
-            NmtlabError: a job is alive there, or the command cannot be started.
+            NmtlabError: a job is running there, or the command cannot be started.
         """
         try:
             folder.mkdir(parents=True, exist_ok=True)
             with _locked(folder) as held, (folder / "log").open("ab") as log:
-                (folder / "job.json").unlink(missing_ok=True)  # its pid may be another process' by now
+                (folder / "job.json").unlink(missing_ok=True)  # its pid may have been reused by now
                 return cls._started(folder, command, held, log.fileno(), log.tell())
         except (OSError, ValueError) as error:
             where = getattr(error, "filename", None) or " ".join(command[:1])
             reason = getattr(error, "strerror", None) or error
             raise NmtlabError(
-                f"job {folder.name!r}: cannot be started, {os.fsdecode(where)!r}: {reason}",
-                "mend that and start it again",
+                f"job {folder.name!r}: cannot be started: {os.fsdecode(where)!r}: {reason}",
+                "fix that and start it again",
             ) from error
 
     @classmethod
@@ -88,8 +88,8 @@ class Job:
             stdout=log,
             stderr=log,
             start_new_session=True,
-            pass_fds=[held.fileno()],  # the lock is given up when the last process that has it ends
-            env={**os.environ, "PYTHONUNBUFFERED": "1"},  # else the log would lag behind
+            pass_fds=[held.fileno()],  # the lock is released when the last process that holds it ends
+            env={**os.environ, "PYTHONUNBUFFERED": "1"},  # otherwise the log lags behind
         )
         job = cls(folder, tuple(command), process.pid, datetime.now(UTC), log_start, process)
         facts = {
@@ -100,7 +100,7 @@ class Job:
         }
         try:
             write_text(folder / "job.json", json.dumps(facts, indent=1) + "\n")
-        except OSError:  # nobody could find it again
+        except OSError:  # without job.json it could not be found again
             process.kill()
             process.wait()
             raise
@@ -111,7 +111,7 @@ class Job:
         """Return the job that was last started in a folder.
 
         Raises:
-            NmtlabError: there is none, or what is noted of it is damaged.
+            NmtlabError: there is no job, or its job.json is damaged.
         """
         path = folder / "job.json"
         try:
@@ -127,47 +127,47 @@ class Job:
 
     @property
     def alive(self) -> bool:
-        """Whether it goes on: its command, or a process that the command forked."""
+        """Whether its command, or a process that the command forked, is still running."""
         if self._process is not None:
-            self._process.poll()  # let it not stay behind as a zombie
+            self._process.poll()  # reaps it, so that it does not remain a zombie
         return is_locked(self.folder / _LOCK) and self._is_latest()
 
     def stop(self) -> None:
-        """Ask it to end, and return at once; nothing happens if it has ended.
+        """Ask it to end, and return at once; does nothing if it has ended.
 
-        `nmtlab train` and `nmtlab reproduce` then save what is needed to go on, as at Ctrl-C; asked a second time,
+        `nmtlab train` and `nmtlab reproduce` then save what they need to resume, as on Ctrl-C; on a second request
         they end without saving.
         """
-        # Not SIGINT, which a notebook's kernel ignores, and with it what it starts. To the command's own process
-        # alone: it is for that one to tell its workers.
+        # Not SIGINT: a notebook's kernel ignores it, and so do the processes it starts. Only the command's main process
+        # gets the signal, because stopping the workers is its task.
         self._signal(os.kill, signal.SIGTERM)
 
     def kill(self) -> None:
-        """End it and the processes it started, whatever they do; nothing happens if it has ended.
+        """Kill it and the processes it started; does nothing if it has ended.
 
         A training can then be resumed from its last checkpoint.
         """
         self._signal(os.killpg, signal.SIGKILL)
 
     def tail(self, lines: int = 20) -> str:
-        """Return the last lines that it printed.
+        """Return the last lines of its output.
 
         Args:
-            lines: how many at most, 1 or more; progress that was drawn over and over is a line, as it was last.
+            lines: how many at most, 1 or more; a progress bar counts as one line, in its last state.
 
         Returns:
-            Plain text: no colours and no other control sequences, no blank lines at its end.
+            Plain text without control sequences or trailing blank lines.
         """
         return "\n".join(self._log()[-lines:])
 
     @property
     def last_error(self) -> str | None:
-        """The sentence with which it ended badly; None if it has not ended, or without a word, as when killed."""
+        """The error message it ended with; None if it is alive or ended without one, as when killed."""
         if self.alive:
             return None
         lines = self._log()
-        if lines and lines[-1].startswith(_SAYS_ERROR):
-            return lines[-1].removeprefix(_SAYS_ERROR)
+        if lines and lines[-1].startswith(_ERROR_PREFIX):
+            return lines[-1].removeprefix(_ERROR_PREFIX)
         return lines[-1] if _TRACEBACK in lines else None
 
     def _is_latest(self) -> bool:
@@ -181,7 +181,7 @@ class Job:
                 send(self.pid, number)
 
     def _log(self) -> list[str]:
-        """Return the end of what it printed as lines of plain text."""
+        """Return the end of its output as lines of plain text."""
         path = self.folder / "log"
         if not path.exists():
             return []
@@ -192,14 +192,14 @@ class Job:
             raw = file.read()
         lines = [_plain(line) for line in raw.decode("utf-8", errors="replace").split("\n")]
         if start > self.log_start and len(lines) > 1:
-            lines = lines[1:]  # cut off
+            lines = lines[1:]  # the first is incomplete
         while lines and not lines[-1]:
             lines.pop()
         return lines
 
 
 def list_jobs(parent: Path) -> tuple[list[Job], list[str]]:
-    """Return the jobs whose folders are in `parent`, the newest first, and the names of folders without a whole one."""
+    """Return the jobs in the subfolders of `parent`, newest first, and the names of subfolders without a valid job."""
     jobs, damaged = [], []
     for folder in sorted(folder for folder in parent.glob("[!.]*") if folder.is_dir()):
         try:
@@ -209,15 +209,15 @@ def list_jobs(parent: Path) -> tuple[list[Job], list[str]]:
     return sorted(jobs, key=lambda job: job.started, reverse=True), damaged
 
 
-def _facts(noted: dict[str, Any]) -> dict[str, Any]:
-    """Return what was noted of a job as arguments; ValueError, TypeError or KeyError if it cannot be."""
-    command, pid, log_start = noted["command"], noted["pid"], noted["log_start"]
+def _facts(stored: dict[str, Any]) -> dict[str, Any]:
+    """Return the content of job.json as arguments of `Job`; ValueError, TypeError or KeyError if it is invalid."""
+    command, pid, log_start = stored["command"], stored["pid"], stored["log_start"]
     words = type(command) is list and all(type(word) is str for word in command)
     numbers = type(pid) is int and type(log_start) is int
-    # 0, 1 and what is below stand for more processes than one
+    # a signal to a pid of 1 or less may reach many processes
     if not (words and numbers and 1 < pid < 1 << 31 and log_start >= 0):
-        raise ValueError(noted)
-    started = datetime.fromisoformat(noted["started"]).astimezone(UTC)
+        raise ValueError(stored)
+    started = datetime.fromisoformat(stored["started"]).astimezone(UTC)
     return {"command": tuple(command), "pid": pid, "started": started, "log_start": log_start}
 
 
@@ -225,13 +225,11 @@ def _locked(folder: Path) -> TextIO:
     """Return the folder's lock, open and locked."""
     held = lock(folder / _LOCK)
     if held is None:
-        raise NmtlabError(
-            f"job {folder.name!r}: one is alive there", "stop it, wait for its end, or use another folder"
-        )
+        raise NmtlabError(f"job {folder.name!r}: already running", "stop it, wait for it to end, or use another folder")
     return held
 
 
 def _plain(line: str) -> str:
-    """Return a line as a terminal would show it in the end: what follows the last carriage return."""
+    """Return a line in the final state a terminal would show: the text after the last carriage return."""
     states = [state.rstrip() for state in _CONTROL.sub("", line).split("\r")]
     return next((state for state in reversed(states) if state), "")

@@ -1,4 +1,4 @@
-"""One process at a time: a lock on a file, which the system gives up when its holder ends, however it ends."""
+"""File locks for one process at a time; the system releases a lock when its holder ends, however it ends."""
 
 import time
 from pathlib import Path
@@ -13,13 +13,13 @@ _PAUSE = 0.01  # seconds
 
 
 def lock(path: Path) -> TextIO | None:
-    """Return a file, open for appending and locked, or None where another process holds it.
+    """Return a file, open for appending and locked, or None if another process holds it.
 
-    The lock is held until the file is closed, in this process and in those that have inherited it. Whoever only looks
-    whether a file is locked holds it for a moment, so this waits a second before it gives up.
+    The lock is held until the file is closed, in this process and in those that inherited it. `is_locked` holds it for
+    a moment too, so this retries for a second before giving up.
 
     Args:
-        path: of the file, which is made.
+        path: of the file, which is created if missing.
     """
     file = path.open("a", encoding="utf-8")
     for _ in range(_TRIES):
@@ -31,7 +31,7 @@ def lock(path: Path) -> TextIO | None:
 
 
 def try_lock(file: int) -> bool:
-    """Lock an open file, by its number, until it is closed; return whether nobody else holds it."""
+    """Lock an open file, given its descriptor, until it is closed; return whether the lock was free."""
     try:
         portalocker.lock(file, LockFlags.EXCLUSIVE | LockFlags.NON_BLOCKING)
     except LockException:
@@ -40,7 +40,7 @@ def try_lock(file: int) -> bool:
 
 
 def is_locked(path: Path) -> bool:
-    """Return whether another process holds a file; several may look at once."""
+    """Return whether another process holds the lock on a file; processes may check concurrently."""
     try:
         with path.open(encoding="utf-8") as file:
             portalocker.lock(file, LockFlags.SHARED | LockFlags.NON_BLOCKING)

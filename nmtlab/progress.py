@@ -1,14 +1,15 @@
-"""A training's progress, drawn in a terminal or a notebook."""
+"""Training progress in a terminal or a notebook."""
 
 import math
 
 from tqdm.auto import tqdm
 
 from nmtlab.training.events import Ended, Event, Prepared, Preparing, Progress, Validated
+from nmtlab.training.inheritance import Inheritance
 
 
 class ProgressBar:
-    """Draws a training's events; give it to `train` as `on_event`.
+    """Draws training events; pass it to `train` as `on_event`.
 
     Args:
         label: what is being trained.
@@ -23,7 +24,9 @@ class ProgressBar:
 
     def __call__(self, event: Event) -> None:
         if isinstance(event, Preparing):
-            self._say(f"{event.what} ...")
+            self._write(f"{event.what} ...")
+        elif isinstance(event, Inheritance):
+            self._write(event.summary())
         elif isinstance(event, Prepared):
             self._begin(event)
         elif isinstance(event, Progress):
@@ -35,7 +38,7 @@ class ProgressBar:
 
     def _begin(self, event: Prepared) -> None:
         skipped = ", ".join(f"{count:,} {reason}" for reason, count in event.skipped.items() if count)
-        self._say(
+        self._write(
             f"{event.parameters:,} parameters; {event.pairs:,} training pairs"
             + (f" (left out: {skipped})" if skipped else "")
             + f"; at most {event.updates:,} updates"
@@ -61,7 +64,7 @@ class ProgressBar:
         mark = " *" if event.bleu > self.best else ""
         self.best = event.best
         if not self.quiet:
-            self._say(
+            self._write(
                 f"update {event.step:>6,}  {_clock(event.seconds)}  dev BLEU {event.bleu:5.2f}  "
                 f"perplexity {event.perplexity:8.2f}{mark}"
             )
@@ -70,9 +73,9 @@ class ProgressBar:
         if self.bar is not None:
             self.bar.close()
         best = f"best dev BLEU {event.best:.2f}" if event.best > -math.inf else "no evaluation yet"
-        self._say(f"{event.status} after {event.step:,} updates and {_clock(event.seconds)}; {best}")
+        self._write(f"{event.status} after {event.step:,} updates and {_clock(event.seconds)}; {best}")
 
-    def _say(self, text: str) -> None:
+    def _write(self, text: str) -> None:
         tqdm.write(f"{self.label}: {text}" if self.label else text)
 
 

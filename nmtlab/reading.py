@@ -1,4 +1,4 @@
-"""Files that may come from anyone, read so that whatever is in them ends in one line or is right."""
+"""Reading of untrusted files: their content is valid, or the error is one line."""
 
 import json
 import os
@@ -14,14 +14,14 @@ from pydantic import TypeAdapter, ValidationError
 from nmtlab.errors import NmtlabError, RunError
 
 MAX_BYTES = 128 << 20
-"""Most bytes of a file that is read as text."""
+"""Largest file that is read as text, in bytes."""
 
 
 @contextmanager
 def reading(path: Path, remedy: str) -> Iterator[None]:
-    """Turn whatever ends the reading of a missing, unreadable or damaged file into a `RunError` that names it.
+    """Turn any exception from reading a missing, unreadable or damaged file into a `RunError` that names the file.
 
-    The libraries that read tensors, tables, arrays and subword models report damage by exceptions of a dozen kinds.
+    The libraries that read tensors, tables, arrays and subword models report damage with a dozen kinds of exception.
 
     Args:
         path: of the file.
@@ -40,12 +40,12 @@ def reading(path: Path, remedy: str) -> Iterator[None]:
 
 
 def check_plain(folder: Path) -> None:
-    """Check that below a folder there are plain files and folders alone.
+    """Check that a folder contains, at any depth, only regular files and folders.
 
-    A link would lead out of the folder, and a pipe or a device has no end.
+    A link could lead out of the folder, and a pipe or a device has no end.
 
     Raises:
-        RunError: anything else is there; it is named.
+        RunError: it contains anything else, which the message names.
         OSError: a folder cannot be read.
     """
     with os.scandir(folder) as entries:
@@ -54,42 +54,42 @@ def check_plain(folder: Path) -> None:
                 check_plain(Path(entry.path))
             elif not entry.is_file(follow_symlinks=False) and os.path.lexists(entry.path):
                 kind = "a link" if entry.is_symlink() else "a pipe or a device"
-                raise RunError(f"{entry.path}: {kind}", "put the file or folder itself there")
+                raise RunError(f"{entry.path}: {kind}", "replace it with the file or folder itself")
 
 
 def read_bytes(path: Path, limit: int = MAX_BYTES) -> bytes:
-    """Return the content of a plain file of at most `limit` bytes.
+    """Return the content of a regular file of at most `limit` bytes.
 
     Raises:
         OSError: it cannot be read.
-        ValueError: it is no plain file, or larger.
+        ValueError: it is not a regular file, or is larger.
     """
     with open(path, "rb", opener=_without_waiting) as file:
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode):
-            raise ValueError("not a plain file")
+            raise ValueError("not a regular file")
         if status.st_size > limit:
             raise ValueError(f"larger than {limit >> 20} MiB")
         return file.read()
 
 
 def read_json(path: Path, kind: type, remedy: str) -> Any:
-    """Return what a JSON file holds, of a given type.
+    """Return the content of a JSON file, checked against a type.
 
     Args:
         path: of the file.
-        kind: a type that pydantic knows, such as a `TypedDict`; fields that it does not name are kept.
-        remedy: what to do if that is not what is there.
+        kind: a type that pydantic can validate, such as a `TypedDict`; fields that it does not name are kept.
+        remedy: what to do if the file is missing or its content invalid.
 
     Raises:
-        RunError: the file is missing, damaged, or holds something else.
+        RunError: the file is missing or damaged, or its content is of another type.
     """
     with reading(path, remedy):
         return parsed(read_bytes(path), kind)
 
 
 def parsed(content: bytes | str, kind: type) -> Any:
-    """Return JSON as it stands if it is of a given type; any other ends in an exception that `reading` explains."""
+    """Return parsed JSON, unchanged, if it matches a type; otherwise raise an exception that `reading` explains."""
     value = json.loads(content)
     _adapter(kind).validate_python(value)
     return value
@@ -101,7 +101,7 @@ def _adapter(kind: type) -> TypeAdapter:
 
 
 def _without_waiting(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NONBLOCK)  # else a pipe waits for somebody to write
+    return os.open(path, flags | os.O_NONBLOCK)  # otherwise opening a pipe waits for a writer
 
 
 def _reason(error: Exception) -> str:
@@ -109,6 +109,6 @@ def _reason(error: Exception) -> str:
         first = error.errors()[0]
         return f"{'.'.join(map(str, first['loc'])) or 'content'}: {first['msg']}"
     if isinstance(error, RecursionError):
-        return "nested too deep"
+        return "nested too deeply"
     text = " ".join(str(error).split()) or type(error).__name__
     return text if len(text) <= 100 else f"{text[:99]}…"

@@ -1,4 +1,4 @@
-"""Train any recipe, and open any run as something that translates."""
+"""Train any recipe, and open any run as a translation system."""
 
 from collections.abc import Callable, Sequence
 
@@ -29,26 +29,26 @@ def train(
 ) -> Run:
     """Train a recipe of any family into a run; see `training.setup.train`.
 
-    A phrase-based system is learned in one go: what was stopped is not kept, and there is nothing to resume.
+    A phrase-based system is trained in one pass: a stopped training keeps nothing and cannot be resumed.
 
     Raises:
-        NmtlabError: something a person can mend, before anything is lost.
+        NmtlabError: a problem that the user can fix; nothing is lost.
     """
     if (Run(workspace.run_folder(name)).recipe if resume else recipe).model.neural:
         return setup.train(name, recipe, corpus, workspace, resume, on_event, should_stop, allow_overlap)
     from nmtlab.baselines.phrase import train_phrase  # its libraries take a second to load
 
     if resume:
-        raise RunError(f"run {name!r}: phrase-based, there is nothing to resume", "leave out --resume")
-    doing = ""
+        raise RunError(f"run {name!r}: a phrase-based training cannot be resumed", "leave out --resume")
+    current = ""
 
-    def tell(what: str, share: float) -> None:
-        nonlocal doing
-        if what != doing:
+    def report(what: str, share: float) -> None:
+        nonlocal current
+        if what != current:
             on_event(Preparing(what))
-        doing = what
+        current = what
 
-    run = train_phrase(name, recipe, corpus, workspace, tell, should_stop, allow_overlap)
+    run = train_phrase(name, recipe, corpus, workspace, report, should_stop, allow_overlap)
     best, seconds = run.metrics("validation")["bleu"].max(), run.metrics("end")["seconds"].iloc[-1]
     on_event(Ended("finished", 1, float(best), float(seconds)))
     return run
@@ -60,16 +60,16 @@ def open_system(
     which: Which = "best",
     machine: MachineSettings | None = None,
 ) -> System:
-    """Return a run as something that translates: a neural one as a `Translator`.
+    """Open a run as a translation system; a neural run as a `Translator`.
 
     Args:
         run: a trained run.
-        search: how to search; the recipe's own settings if not given.
+        search: search settings; the recipe's if not given.
         which: the best checkpoint by dev BLEU, or the last.
-        machine: where to compute; on a GPU where there is one, with torch's threads, if not given.
+        machine: where to compute; if not given, a GPU if available, with torch's default number of threads.
 
     Raises:
-        RunError: the run has no such checkpoint, it is damaged, or it was packed without its model.
+        RunError: the checkpoint is missing or damaged, or the run was packed without its model.
     """
     run.check_model()
     if run.recipe.model.neural:
@@ -88,7 +88,7 @@ def open_model(
     """Return a translator with a run's weights; arguments as of `open_system`.
 
     Raises:
-        RunError: as `open_system`, and of a run without a model that can be searched and looked into.
+        RunError: as `open_system`; or the run has no model that can be searched and inspected.
     """
     check_has_model(run)
     device = choose_device(machine or MachineSettings())
@@ -108,19 +108,19 @@ def open_ensemble(
     """Return a translator with the weights of several runs.
 
     Args:
-        runs: neural, with the same vocabularies; the first one's way of searching counts where none is given.
+        runs: neural, with the same vocabularies; the first run's search settings are the default.
         search, machine, which: as of `open_system`.
         mean: of the probabilities of the next token, arithmetic or geometric.
 
     Raises:
-        RunError: one of them is phrase-based, has no weights, or has another vocabulary than the first.
+        RunError: a run is phrase-based, has no weights, or has a different vocabulary from the first.
     """
     first = runs[0]
     for run in runs:
         check_has_model(run)
         if run.pipeline.checksum() != first.pipeline.checksum():
             raise RunError(
-                f"runs {first.name!r} and {run.name!r}: not the same vocabularies",
+                f"runs {first.name!r} and {run.name!r}: different vocabularies",
                 "train both on the same corpus with the same text settings",
             )
     systems = [open_model(run, search, which, machine) for run in runs]
@@ -130,6 +130,6 @@ def open_ensemble(
 
 
 def check_has_model(run: Run) -> None:
-    """Raise `RunError` if a run's system has no attention, logits or embeddings to look at."""
+    """Raise `RunError` if a run's system has no attention, logits or embeddings to inspect."""
     if not run.recipe.model.neural:
         raise RunError(f"run {run.name!r}: {NO_DECODER}", "choose a transformer or an rnn")

@@ -1,4 +1,4 @@
-"""Strings in, strings out, with any model."""
+"""Translate strings with any model."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -19,17 +19,17 @@ from nmtlab.text.pipeline import Pipeline
 from nmtlab.text.vocabulary import EOS, PAD, UNK
 
 Search = Callable[[Searchable, Memory, Sequence[int], str], list[SearchResult]]
-"""Finds translations of a batch: of the model, the memory of its sources, the places of the batch's lines among those
-that are translated, and the code of the language that they are translated into."""
+"""Finds translations of a batch, given the model, the memory of the sources, the indices of the batch's lines among
+those to be translated, and the code of the target language."""
 
 
 class Replacement(NamedTuple):
-    """A word that is written for an UNK.
+    """A word that replaces an UNK.
 
     Args:
         target_position: of the UNK among the hypothesis' tokens, from 0.
-        source_position: of the word among those of `Pipeline.source_words`, from 0; None of one that a person has begun
-            the translation with.
+        source_position: of the word among those of `Pipeline.source_words`, from 0; None for a word of the given
+            prefix.
         word: as written.
     """
 
@@ -46,8 +46,8 @@ class Translation:
 
     Args:
         texts: plain text.
-        hypotheses: one a text.
-        replacements: what each text has in place of its hypothesis' UNKs; nothing where that was not asked for.
+        hypotheses: one per text.
+        replacements: the words that replace the UNKs of each hypothesis; empty if replacement was not requested.
     """
 
     texts: list[str]
@@ -59,16 +59,16 @@ class Translation:
         return self.texts[0]
 
 
-NO_DECODER = "a phrase-based system has no decoder to look into"
+NO_DECODER = "a phrase-based system has no decoder to inspect"
 
 
 class System(Protocol):
-    """What translates: a neural model, several of them, or phrases and their statistics.
+    """A translation system: a neural model, an ensemble, or a phrase-based system.
 
     Args:
-        pipeline: between text and ids.
-        model: what can be searched and looked into; None if there is no such thing.
-        limitations: what it cannot do beside translating, in a sentence without its full stop; empty if nothing.
+        pipeline: converts between text and token ids.
+        model: the model to search and inspect; None for a phrase-based system.
+        limitations: what it cannot do besides translating, as a sentence without its full stop; empty if nothing.
     """
 
     pipeline: Pipeline
@@ -77,7 +77,7 @@ class System(Protocol):
 
     @property
     def languages(self) -> tuple[str, str]:
-        """Codes of what it translates from and into."""
+        """Codes of the source and target language."""
 
     def translate(
         self, lines: Sequence[str], n_best: int = 1, on_progress: Callable[[int], None] = lambda lines: None
@@ -85,9 +85,9 @@ class System(Protocol):
         """Translate lines; a blank one stays blank.
 
         Args:
-            lines: plain text, a sentence a line.
+            lines: plain text, one sentence per line.
             n_best: how many translations of each to return, at most.
-            on_progress: told how many more lines are done.
+            on_progress: called with the number of lines just finished.
         """
 
 
@@ -95,9 +95,9 @@ class Translator:
     """Segments, searches, replaces unknown words and detokenizes with one model.
 
     Args:
-        model: a trained model; its mode (training or evaluation) is left as it was found.
+        model: a trained model; its mode (training or evaluation) is restored after translating.
         pipeline: the text pipeline it was trained with.
-        settings: how to search.
+        settings: search settings.
     """
 
     limitations = ""
@@ -124,18 +124,18 @@ class Translator:
         """Translate lines; a blank one stays blank.
 
         Args:
-            lines: plain text, a sentence a line.
+            lines: plain text, one sentence per line.
             n_best: how many translations of each to return, at most the beam size.
-            on_progress: told how many more lines are done.
-            search: another way of searching than the settings' beam, which then decides how many there are.
-            prefixes: how the translation of each line begins, plain text, empty where nothing is begun; only of a beam.
+            on_progress: called with the number of lines just finished.
+            search: replaces the settings' beam search and decides how many translations are returned.
+            prefixes: for each line, the beginning of its translation as plain text, or empty; beam search only.
             hypotheses_per_source: how many hypotheses of a line `search` keeps at once; the beam size if not given.
         """
-        begun = None if prefixes is None else [self._begun(prefix) for prefix in prefixes]
-        search = search or self._beam(n_best, begun)
+        prefixed = None if prefixes is None else [self._prefix_pieces(prefix) for prefix in prefixes]
+        search = search or self._beam(n_best, prefixed)
         translations: list[Translation] = [Translation([""], []) for _ in lines]
-        filled = [place for place, line in enumerate(lines) if line.strip()]
-        ids = self.pipeline.encode_source([lines[place] for place in filled])
+        filled = [index for index, line in enumerate(lines) if line.strip()]
+        ids = self.pipeline.encode_source([lines[index] for index in filled])
         on_progress(len(lines) - len(filled))
         was_training = self.model.training
         self.model.eval()
@@ -149,9 +149,9 @@ class Translator:
             results = search(self.model, memory, [filled[i] for i in batch], self.languages[1])
             found = [result.hypotheses for result in results]
             replaced = self._replacements([lines[filled[i]] for i in batch], [ids[i] for i in batch], found)
-            if begun:
+            if prefixed:
                 replaced = [
-                    [_typed(begun[filled[i]], hypothesis, copies) for hypothesis, copies in zip(*both, strict=True)]
+                    [_typed(prefixed[filled[i]], hypothesis, copies) for hypothesis, copies in zip(*both, strict=True)]
                     for i, *both in zip(batch, found, replaced, strict=True)
                 ]
             for i, hypotheses, replacements in zip(batch, found, replaced, strict=True):
@@ -160,17 +160,17 @@ class Translator:
         self.model.train(was_training)
         return translations
 
-    def _begun(self, prefix: str) -> list[tuple[int, str]]:
-        """Return the ids of what a person has begun, each with its piece as written."""
+    def _prefix_pieces(self, prefix: str) -> list[tuple[int, str]]:
+        """Return the token ids of a prefix, each with its piece as written."""
         return list(zip(self.pipeline.target_ids(prefix), self.pipeline.target.tokenizer.split(prefix), strict=False))
 
-    def _beam(self, n_best: int, begun: list[list[tuple[int, str]]] | None) -> Search:
-        def search(model: Searchable, memory: Memory, places: Sequence[int], language: str) -> list[SearchResult]:
-            if begun is None and model.plans_length:
+    def _beam(self, n_best: int, prefixed: list[list[tuple[int, str]]] | None) -> Search:
+        def search(model: Searchable, memory: Memory, indices: Sequence[int], language: str) -> list[SearchResult]:
+            if prefixed is None and model.plans_length:
                 return planned_search(model, memory, self.settings, n_best, language=language)
             constraints = UNCONSTRAINED
-            if begun is not None:
-                rows = [[*(number for number, _ in begun[place]), PAD] for place in places]
+            if prefixed is not None:
+                rows = [[*(number for number, _ in prefixed[index]), PAD] for index in indices]
                 constraints = Constraints(prefix=torch.from_numpy(pad(rows)).to(model.device))
             return beam_search(model, memory, self.settings, n_best, constraints=constraints, language=language)
 
@@ -179,7 +179,7 @@ class Translator:
     def _replacements(
         self, lines: Sequence[str], ids: Sequence[Sequence[int]], found: Sequence[Sequence[Hypothesis]]
     ) -> list[list[tuple[Replacement, ...]]]:
-        """Return what is written for the UNKs of each hypothesis of each line, nothing where it was not asked for."""
+        """Return the replacements of the UNKs in each hypothesis of each line, empty if not requested."""
         replaced: list[list[tuple[Replacement, ...]]] = [[() for _ in hypotheses] for hypotheses in found]
         if not self.settings.replace_unknown:
             return replaced
@@ -190,17 +190,17 @@ class Translator:
             if UNK in hypothesis.tokens
         ]
         targets = [[*found[row][rank].tokens, EOS] for row, rank in unknown]
-        for place, forced in forced_decode_all(self.model, [ids[row] for row, _ in unknown], targets):
-            row, rank = unknown[place]
-            replaced[row][rank] = self._copied(lines[row], targets[place], forced)
+        for index, forced in forced_decode_all(self.model, [ids[row] for row, _ in unknown], targets):
+            row, rank = unknown[index]
+            replaced[row][rank] = self._copied(lines[row], targets[index], forced)
         return replaced
 
     def _copied(self, line: str, target: Sequence[int], forced: ForcedDecoding) -> tuple[Replacement, ...]:
         """Return for each UNK of a target the source word that it attends to most."""
-        words, places = self.pipeline.source_words(line)
+        words, word_of_piece = self.pipeline.source_words(line)
         if not words:
             return ()
-        peaks = word_attention(forced.attention, places).argmax(1).tolist()
+        peaks = word_attention(forced.attention, word_of_piece).argmax(1).tolist()
         return tuple(Replacement(t, peaks[t], words[peaks[t]]) for t, token in enumerate(target) if token == UNK)
 
     def _texts(self, hypotheses: list[Hypothesis], replacements: list[tuple[Replacement, ...]]) -> list[str]:
@@ -211,9 +211,9 @@ class Translator:
 
 
 def _typed(
-    begun: list[tuple[int, str]], hypothesis: Hypothesis, copied: tuple[Replacement, ...]
+    prefixed: list[tuple[int, str]], hypothesis: Hypothesis, copied: tuple[Replacement, ...]
 ) -> tuple[Replacement, ...]:
-    """Return what stands for the UNKs of a begun translation: at first what a person has written."""
-    pairs = zip(hypothesis.tokens, begun, strict=False)
-    typed = [Replacement(place, None, piece) for place, (token, (_, piece)) in enumerate(pairs) if token == UNK]
-    return (*typed, *(one for one in copied if one.target_position >= len(begun)))
+    """Return the replacements of UNKs in a translation with a prefix: inside the prefix, its pieces as written."""
+    pairs = zip(hypothesis.tokens, prefixed, strict=False)
+    typed = [Replacement(position, None, piece) for position, (token, (_, piece)) in enumerate(pairs) if token == UNK]
+    return (*typed, *(one for one in copied if one.target_position >= len(prefixed)))

@@ -1,4 +1,4 @@
-"""The seeds' figures, of runs, and their tables, as measured: an analysis, and the plot of what it finds."""
+"""The thesis' figures and tables, drawn from measured runs: each view is a table from an analysis and its plot."""
 
 from collections.abc import Collection, Sequence
 from typing import Literal
@@ -41,19 +41,19 @@ from nmtlab.workspace import Workspace
 
 
 def norms_view(runs: Sequence[Run], bin_size: int = 256, points: bool = True) -> View:
-    """Show length of word vectors and biases by frequency (Figure 3.2); its table has their rank correlations.
+    """Show norms of word vectors and biases by frequency (Figure 3.2); its table has their rank correlations.
 
     Args:
         runs: neural, one or more.
-        bin_size: words in a bin.
+        bin_size: words per bin.
         points: draw each word too.
 
     Raises:
-        RunError: a phrase-based run, or one with neither weights nor logged lengths.
+        RunError: a run is phrase-based, or has neither weights nor logged norms.
     """
     words = [word_norms(run).assign(run=run.name) for run in runs]
-    bins = [norm_bins(own, bin_size).assign(run=own["run"].iloc[0]) for own in words]
-    table = pd.concat([norm_correlations(own).assign(run=own["run"].iloc[0]) for own in words])
+    bins = [norm_bins(norms, bin_size).assign(run=norms["run"].iloc[0]) for norms in words]
+    table = pd.concat([norm_correlations(norms).assign(run=norms["run"].iloc[0]) for norms in words])
     return View(
         table[["run", "quantity", "words", "spearman"]],
         norm_figure(pd.concat(bins), pd.concat(words) if points else None),
@@ -63,13 +63,13 @@ def norms_view(runs: Sequence[Run], bin_size: int = 256, points: bool = True) ->
 def attention_view(
     runs: Sequence[Run], source: str, target: str | None = None, links: Collection[tuple[int, int]] = ()
 ) -> View:
-    """Show the attention of systems in one sentence side by side (Figure 3.3); its table has where each looks most.
+    """Show the attention of systems on one sentence side by side (Figure 3.3); its table has the peak of each piece.
 
     Args:
         runs: neural, one or more, with weights.
         source: a sentence.
-        target: its translation; each system's own if not given.
-        links: (source position, target position) of pieces that belong together.
+        target: its translation; each system's output if not given.
+        links: (source position, target position) of aligned pieces.
 
     Raises:
         CorpusError: the source sentence is blank.
@@ -87,7 +87,7 @@ def attention_view(
 def dev_view(
     runs: Sequence[Run], score: Literal["bleu", "perplexity"] = "bleu", over: Literal["step", "minutes"] = "step"
 ) -> View:
-    """Show dev scores while training (Figure 3.4); its table has the best of each run."""
+    """Show dev scores during training (Figure 3.4); its table has each run's best."""
     curves = pd.concat([dev_curve(run) for run in runs], ignore_index=True)
     best = curves[curves["best"].astype(bool)]
     return View(best[["run", "step", score]], dev_figure(curves, score, over))
@@ -102,7 +102,7 @@ def loss_view(runs: Sequence[Run]) -> View:
 
 
 def gradient_view(runs: Sequence[Run]) -> View:
-    """Show the gradient's norm at every update (Figure 3.5); its table counts spikes by quarter of the training."""
+    """Show the gradient norm at every update (Figure 3.5); its table counts spikes per quarter of the training."""
     curves = pd.concat([gradient_curve(run) for run in runs], ignore_index=True)
     table = spike_counts(curves)[["run", "part", "updates", "median", "spikes"]]
     return View(table, gradient_figure(curves))
@@ -120,7 +120,7 @@ def depth_view(runs: Sequence[Run]) -> View:
 
 
 def slopes_view(runs: Sequence[Run]) -> View:
-    """Show the slope of g over depth while runs were trained; its table has the first evaluation and the last.
+    """Show the slope of g over depth during training; its table has the first and the last evaluation.
 
     Raises:
         RunError: as `depth_view`.
@@ -133,16 +133,16 @@ def slopes_view(runs: Sequence[Run]) -> View:
 
 
 def tree_view(run: Run, sentence: str, search: SearchSettings, reference: str | None = None) -> View:
-    """Show what a beam keeps and drops (Figure 4.1); its table has the translations that it has ended, best first.
+    """Show what a beam keeps and drops (Figure 4.1); its table has the finished hypotheses, best first.
 
     Args:
         run: neural, with weights.
         sentence: to be translated.
-        search: how to search.
-        reference: its translation, to be followed in the beam.
+        search: search settings.
+        reference: its translation, to be tracked in the beam.
 
     Raises:
-        RunError: a phrase-based run, one without weights, or one that plans lengths.
+        RunError: the run is phrase-based, has no weights, or plans lengths.
     """
     tree = search_tree(run, sentence, search, reference)
     ended = ranked(ended_hypotheses(tree), search)
@@ -150,66 +150,66 @@ def tree_view(run: Run, sentence: str, search: SearchSettings, reference: str | 
 
 
 def sweep_view(runs: Sequence[Run]) -> View:
-    """Show what larger beams came to, as it was measured and is kept with the runs.
+    """Show results by beam size, as measured and stored with the runs.
 
     Raises:
-        RunError: nothing was swept of them.
+        RunError: no beam sweep is stored with any of them.
     """
     sweeps = stored_sweeps(runs)
     if sweeps.empty:
         names = ", ".join(run.name for run in runs)
-        raise RunError(f"runs {names}: no sweep of beams is kept with them", "make one with 'nmtlab beam-sweep'")
+        raise RunError(f"runs {names}: no beam sweep is stored with them", "make one with 'nmtlab beam-sweep'")
     ordered = sweeps.sort_values(["name", "beam_size"])
     shown = ordered[["name", "beam_size", "bleu", "length_ratio", "empty", "log_prob", "errors"]]
     return View(shown.dropna(axis=1, how="all"), sweep_figure(sweeps))
 
 
 def signals_view(runs: Sequence[Run]) -> View:
-    """Show what comes into each normalisation, as it was measured and is kept with the runs.
+    """Show the inputs of each normalisation, as measured and stored with the runs.
 
-    Its table has the sizes before the first norm of each side, and before the last.
+    Its table has the sizes before the first and the last normalisation of each side.
 
     Raises:
-        RunError: nothing was measured of them.
+        RunError: no signals are stored with any of them.
     """
     found = stored_signals(runs)
     if found.empty:
         names = ", ".join(run.name for run in runs)
-        raise RunError(f"runs {names}: no signals are kept with them", "measure them on the page Training dynamics")
+        raise RunError(f"runs {names}: no signals are stored with them", "measure them on the page Training dynamics")
     ends = found.groupby(["run", "update", "side"], sort=False)[["activation", "gradient"]].agg(["first", "last"])
     ends.columns = [f"{when} {what}" for what, when in ends.columns]
     return View(ends.reset_index(), signals_figure(found), digits=5)
 
 
 def table_view(name: str, scale: Scale = "small", measure: str = "") -> View:
-    """Show a table of the seeds as it was measured and saved, beside what was published.
+    """Show one of the published tables as measured and saved, beside the published values.
 
-    Where it has a baseline the figure has differences to that, and its table as well.
+    If the table has a baseline, the figure and the view's table have differences from it.
 
     Args:
         name: of the table, `table-3.15`.
         scale: at which it was run.
-        measure: one of the table's, by name; its first if not given.
+        measure: name of one of the table's measures; its first if not given.
 
     Raises:
-        NmtlabError: no such table; it was not measured at this scale, or without this measure.
+        NmtlabError: there is no such table, or it was not measured at this scale or with this measure.
     """
     table = find_table(name)
     cells, wanted = _measured(name, scale), measure or table.measures[0].name
-    own = cells[cells["metric"] == wanted]
-    if own.empty:
-        raise NmtlabError(f"{name}: {wanted!r} was not measured", f"it has {', '.join(cells['metric'].unique())}")
-    lines = with_published(summary(own, table), table)
+    chosen = cells[cells["metric"] == wanted]
+    if chosen.empty:
+        raise NmtlabError(f"{name}: {wanted!r} was not measured", f"choose from {', '.join(cells['metric'].unique())}")
+    lines = with_published(summary(chosen, table), table)
     compared = ["difference", "difference_margin", "verdict"] if table.baseline else []
     begun = lines[lines["row"].isin(lines.loc[lines["seeds"] > 0, "row"])]
-    said = ["published"] if (begun["published"] != "").any() else []
-    shown = ["row", "column", "seeds", "mean", "margin", *compared, *said]
+    published = ["published"] if (begun["published"] != "").any() else []
+    shown = ["row", "column", "seeds", "mean", "margin", *compared, *published]
     figure = table_figure(lines, table.title, "difference" if table.baseline else "value", table.baseline)
     return View(begun[shown], figure)
 
 
 def planning_view(scale: Scale = "small") -> View:
-    """Show what planning the length comes to beside other ways of searching, by the beam's size (thesis 4.1).
+    """Compare length planning with other searches by beam size (thesis 4.1).
 
     Its table has mean BLEU over the seeds.
 
@@ -225,24 +225,25 @@ def planning_view(scale: Scale = "small") -> View:
     ordinary = lines["column"] == LENGTH_PLANNING.baseline
     lines["beam"] = searches.map(lambda search: search.beam_size)
     lines["way"] = lines["column"].mask(ordinary, lines["column"] + ", " + searches.map(lambda search: search.score))
-    own = lines[ordinary | (searches.map(lambda search: search.score) == "log-prob")]  # a plan has one score
-    begun = own[own["seeds"] > 0]
+    # A system that plans lengths ranks by one score, whatever the settings.
+    chosen = lines[ordinary | (searches.map(lambda search: search.score) == "log-prob")]
+    begun = chosen[chosen["seeds"] > 0]
     means = begun.pivot_table("mean", ["row", "way"], "beam").rename(columns="beam {}".format)
     return View(means.reset_index(), ways_figure(begun))
 
 
 def calibration_view() -> View:
-    """Show how often planned lengths are right, by how sure the systems of `length-planning` are (thesis 4.1).
+    """Show how often planned lengths are right, by the confidence of the systems of `length-planning` (thesis 4.1).
 
-    Its table has a row for each fifth of the sentences, the least sure first: means over the seeds, and the margin of
-    the 95 % interval of what is right.
+    Its table has a row for each fifth of the sentences, the least confident first: means over the seeds, and the margin
+    of the 95 % interval of the accuracy.
 
     Raises:
-        NmtlabError: it was not measured.
+        NmtlabError: the calibration was not measured.
     """
     path = RESULTS / "length-calibration.csv"
     if not path.is_file():
-        remedy = "'python data/results/length_calibration.py' does it"
+        remedy = "run 'python data/results/length_calibration.py'"
         raise NmtlabError("the calibration of planned lengths was not measured", remedy)
     grouped = pd.read_csv(path).groupby(["row", "column", "bin"])
     means = grouped[["probability", "right"]].mean()
@@ -252,29 +253,31 @@ def calibration_view() -> View:
 
 
 def trainability_view(training: str = "") -> View:
-    """Show a map of which Transformers learn, from `data/results`; its table has the shares by depth.
+    """Show a map of which Transformers learn, from `data/results`; its table has convergence rates by depth.
 
     Args:
-        training: what the points of the map have in common; that of the file's first map if not given.
+        training: the training settings that the points of the map share; those of the file's first map if not given.
 
     Raises:
         NmtlabError: there is no such map.
     """
     path = map_path(Workspace.find())
     maps = read_map(path)
-    own = maps[maps["training"] == (training or maps["training"].head(1).squeeze())]
-    if own.empty:
-        raise NmtlabError(f"no map of {training or 'trainability'} in {path}", "'nmtlab trainability' makes one")
-    alive = own.assign(alive=own["verdict"] == "alive").pivot_table("alive", ["placement", "init", "layers"], "rate")
-    alive.columns = [f"{rate:g}" for rate in alive.columns]
-    return View(alive.reset_index(), trainability_figure(own))
+    chosen = maps[maps["training"] == (training or maps["training"].head(1).squeeze())]
+    if chosen.empty:
+        raise NmtlabError(f"{path}: no map of {training or 'trainability'}", "make one with 'nmtlab trainability'")
+    shown = chosen.assign(converged=chosen["verdict"] == "converged").pivot_table(
+        "converged", ["placement", "init", "layers"], "rate"
+    )
+    shown.columns = [f"{rate:g}" for rate in shown.columns]
+    return View(shown.reset_index(), trainability_figure(chosen))
 
 
 def _measured(name: str, scale: Scale) -> pd.DataFrame:
-    """Return the cells of a table, by `nmtlab reproduce --save` in the workspace or else as they come with nmtlab."""
+    """Return the cells of a table: those saved in the workspace, else those that come with nmtlab."""
     stored = stored_tables((Workspace.find().data / "results", RESULTS))
     path = next((one.path for one in stored if one.name == f"{name}.{scale}"), None)
     if path is None:
-        remedy = f"'nmtlab reproduce {name} --scale {scale} --save' does it"
-        raise NmtlabError(f"{name} was not measured at the scale {scale}", remedy)
+        remedy = f"run 'nmtlab reproduce {name} --scale {scale} --save'"
+        raise NmtlabError(f"{name}: not measured at the scale {scale}", remedy)
     return read_cells(path)

@@ -22,9 +22,9 @@ class Workspace:
     def find(cls) -> "Workspace":
         """Return the workspace of the environment or of the current folder.
 
-        `NMTLAB_DATA` names the data folder; without it, it is the `data` folder of the nearest folder upwards
-        that has one marked with a file `.nmtlab`, else `./data`. `NMTLAB_CORPORA` lists further folders of
-        corpora, separated as in `PATH`.
+        `NMTLAB_DATA` names the data folder. Without it, nmtlab takes the nearest `data` folder with a file `.nmtlab`,
+        here or in a parent folder, else `./data`. `NMTLAB_CORPORA` lists further folders of corpora, separated as in
+        `PATH`.
         """
         more = tuple(Path(folder) for folder in os.environ.get("NMTLAB_CORPORA", "").split(os.pathsep) if folder)
         if named := os.environ.get("NMTLAB_DATA"):
@@ -39,7 +39,7 @@ class Workspace:
 
     @property
     def gallery(self) -> Path:
-        """Packed runs that are looked at like any others."""
+        """Packed runs, which open like any other run."""
         return self.data / "gallery"
 
     @property
@@ -47,7 +47,7 @@ class Workspace:
         return self.data / "cache"
 
     def run_folder(self, name: str) -> Path:
-        """Return the folder of the run `name`, there or not; a name cannot lead out of the runs folder.
+        """Return the folder of the run `name`, existing or not; a name cannot lead out of the runs folder.
 
         Raises:
             RunError: the name has characters that are not allowed.
@@ -60,12 +60,12 @@ class Workspace:
         return self.runs / name
 
     def corpus_names(self) -> list[str]:
-        """Return the names of all corpora, in the order of the alphabet."""
+        """Return the names of all corpora, sorted."""
         parents = (self.data / "corpora", *self.more_corpora)
         return sorted({file.parent.name for parent in parents for file in parent.glob("[!.]*/train.*")})
 
     def new_corpus_folder(self, name: str) -> Path:
-        """Return where a new corpus `name` belongs.
+        """Return the folder for a new corpus `name`.
 
         Raises:
             CorpusError: the name is not allowed, or taken.
@@ -77,7 +77,7 @@ class Workspace:
             )
         folder = self.data / "corpora" / name
         if folder.exists():
-            raise CorpusError(f"corpus {name!r}: there is one already", "choose another name, or remove its folder")
+            raise CorpusError(f"corpus {name!r}: already exists", "choose another name, or remove its folder")
         return folder
 
     def corpus_folder(self, name: str) -> Path:
@@ -93,8 +93,8 @@ class Workspace:
         for folder in candidates:
             if folder.is_dir():
                 return folder
-        looked = ", ".join(str(folder) for folder in candidates)
+        searched = ", ".join(str(folder) for folder in candidates)
         raise CorpusError(
-            f"corpus {name!r}: not found (looked at {looked})",
+            f"corpus {name!r}: not found (searched {searched})",
             "make one with 'nmtlab corpus import' or 'nmtlab corpus make', or give the path of its folder",
         )

@@ -106,6 +106,9 @@ class HandMadeModel(TranslationModel):
             return None
         return (self.lexical.states[source_types] @ self.lexical.rows.T + self.lexical.bias).log_softmax(-1)
 
+    def vocabulary_parts(self) -> dict:
+        return {}
+
     def embeddings(self) -> dict[str, Tensor]:
         specials = torch.zeros(EOS, self.word.rows.shape[1], dtype=self.word.rows.dtype)
         return {"output": torch.cat((specials, self.word.rows))}

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from nmtlab.experiments.measures.quality import DEV_BLEU
-from nmtlab.experiments.tables.corpora import Brought
+from nmtlab.experiments.tables.corpora import ExternalCorpus
 from nmtlab.experiments.tables.declaration import Row, Setup, System, Table
 from nmtlab.recipe import Recipe
 
@@ -26,7 +26,10 @@ def little_table(
         name="table-3.4",
         title="Two small systems",
         rows=(
-            Row("ha-en", {"tiny": Setup(Brought("tiny", "de", "en")), "small": "too large", "thesis": "too large"}),
+            Row(
+                "ha-en",
+                {"tiny": Setup(ExternalCorpus("tiny", "de", "en")), "small": "too large", "thesis": "too large"},
+            ),
             Row("hu-en", {"tiny": "no such text", "small": "too large", "thesis": "too large"}),
         ),
         systems=tuple(System(name, str(path), changes) for name, changes in systems.items()),

@@ -1,4 +1,4 @@
-"""The plan of the house: imports only go downwards, and each room keeps to its own."""
+"""The architecture: imports only go downwards, and each room keeps to its responsibility."""
 
 import ast
 import importlib
@@ -14,7 +14,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 
-# From the ground up; rooms of one floor do not import each other. Each is a folder or a file of nmtlab.
+# Bottom up; rooms of one floor do not import each other. Each is a folder or a file of nmtlab.
 FLOORS = [
     ("nmtlab",),  # __init__.py: the version
     ("errors", "locks", "languages"),
@@ -56,7 +56,7 @@ def tree(module: str) -> ast.Module:
 
 
 def imported(module: str) -> Iterator[str]:
-    """Yield what a module imports, wherever in it: modules, or names in modules as `module.name`."""
+    """Yield what a module imports, at any level: modules, or names in modules as `module.name`."""
     for node in ast.walk(tree(module)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -157,7 +157,7 @@ def test_nothing_is_pickled(module):
 
 TEXT = {".py", ".md", ".toml", ".yml", ".yaml", ".cff", ".sh", ".ipynb", ".cfg", ".txt", ".csv", ".j2", ".css", ""}
 FOLDERS = (".ci", "nmtlab", "tests", "notebooks", "docs", "figures", "data/gallery", "data/published")
-# Put together here so that this file does not find itself.
+# Assembled here so that this file does not match itself.
 MACHINE = re.compile("|".join(map(re.escape, ("/" + "work/", "/" + "root/", "/" + "home/"))))
 REGISTRY = re.compile("|".join(name + ending for name, ending in (
     ("files.pythonhosted", r"\.org"), ("pypi", r"\.org"), ("download.pytorch", r"\.org"), ("conda.anaconda", r"\.org"),

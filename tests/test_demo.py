@@ -1,4 +1,4 @@
-"""The demo runs are made once, to their end."""
+"""The demo runs are trained once, to the end."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from nmtlab import demo
 from nmtlab.demo import CORPUS, LANGUAGE, RECURRENT, TRANSFORMERS, demo_corpus, demo_recipe, demo_runs, finished
 from nmtlab.runs.run import Run
 from nmtlab.systems import train
-from nmtlab.text.seedlings import write_corpus
+from nmtlab.text.artificial import write_corpus
 from nmtlab.training.events import Validated
 from nmtlab.workspace import Workspace
 
@@ -18,7 +18,7 @@ SHORT = {
 
 @pytest.fixture
 def short(workspace, monkeypatch) -> Workspace:
-    """A workspace that has a small corpus in the demo corpus' place, and demo runs of a second each."""
+    """A workspace with a small corpus instead of the demo corpus, and demo runs of a second each."""
     write_corpus(workspace.new_corpus_folder(CORPUS), [LANGUAGE], train=100, dev=10, test=10)
     monkeypatch.setattr(demo, "_SYSTEMS", {name: (recipe, SHORT) for name, (recipe, _) in demo._SYSTEMS.items()})
     return workspace
@@ -77,5 +77,5 @@ def test_the_command_trains_the_transformers_and_compares_them(short, monkeypatc
     assert sorted(path.name for path in short.runs.iterdir()) == sorted(TRANSFORMERS)
     command(threads=1)
     said = capsys.readouterr().out
-    assert said.count("trained already") == 3
+    assert said.count("already trained") == 3
     assert "BLEU" in said

@@ -1,4 +1,4 @@
-"""Errors as a person meets them, and as other processes do."""
+"""Errors as users see them, and as other processes receive them."""
 
 import errno
 import pickle
@@ -40,7 +40,7 @@ MEMORY = {
 @pytest.mark.parametrize("call", MEMORY.values(), ids=MEMORY)
 def test_memory_that_is_not_there_is_said_with_what_to_lower(call):
     error = error_of_the_machine(raised(call))
-    assert error.problem.startswith("memory is full")
+    assert error.problem.startswith("out of memory")
     assert "training.batch_tokens" in error.remedy
 
 
@@ -48,7 +48,7 @@ def test_memory_that_was_asked_for_is_named_and_where():
     assert "372,529.0 GiB more" in error_of_the_machine(raised(MEMORY["torch"])).problem
     assert "7.11 PiB more" in error_of_the_machine(raised(MEMORY["numpy"])).problem
     gpu = RuntimeError("CUDA out of memory. Tried to allocate 20.00 GiB. GPU 0 has a total capacity of 10.00 GiB")
-    assert error_of_the_machine(gpu).problem == "the GPU's memory is full, 20.00 GiB more were needed"
+    assert error_of_the_machine(gpu).problem == "out of GPU memory, 20.00 GiB more needed"
 
 
 def test_an_error_of_the_disk_names_the_file_where_it_is_known():

@@ -1,4 +1,4 @@
-"""Files and folders written whole or not at all, and where a person says."""
+"""Files and folders are written atomically, and to the path that the user names."""
 
 import errno
 import os
@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from nmtlab.files import replacing, temporary_folder, write_text, writing
-from nmtlab.text.files import new_folder, write_lines
+from nmtlab.text.lines import new_folder, write_lines
 
 FULL = Path("/dev/full")
 
@@ -20,7 +20,7 @@ KILLED = """
 import sys, time
 from pathlib import Path
 from nmtlab.files import replacing
-from nmtlab.text.files import new_folder
+from nmtlab.text.lines import new_folder
 folder = Path(sys.argv[1])
 with replacing(folder / "weights") as file, new_folder(folder / "corpus") as inside:
     file.write_text("half")
@@ -32,7 +32,7 @@ with replacing(folder / "weights") as file, new_folder(folder / "corpus") as ins
 
 @pytest.fixture
 def writer(tmp_path):
-    """A process in the midst of writing a file and a folder."""
+    """A process in the middle of writing a file and a folder."""
     process = subprocess.Popen([sys.executable, "-c", KILLED, str(tmp_path)], stdout=subprocess.PIPE, text=True)
     assert process.stdout.readline() == "writing\n"
     yield process
@@ -41,7 +41,7 @@ def writer(tmp_path):
 
 
 def written_long_ago(folder: Path) -> set[Path]:
-    """Let everything in a folder have been written an hour ago, and return it."""
+    """Backdate everything in a folder by an hour, and return it."""
     before = time.time() - 3600
     for path in (folder, *folder.rglob("*")):
         os.utime(path, (before, before))
@@ -51,7 +51,7 @@ def written_long_ago(folder: Path) -> set[Path]:
 def test_a_link_that_a_person_names_stays_and_where_it_leads_is_written(tmp_path):
     (tmp_path / "there").mkdir()
     link, file = tmp_path / "link", tmp_path / "there" / "file"
-    for text in ("new", "newer"):  # at first the file is not there yet
+    for text in ("new", "newer"):  # at first the file does not exist
         link.unlink(missing_ok=True)
         link.symlink_to(file)
         assert write_lines(link, [text]) == 1
@@ -107,7 +107,7 @@ def test_an_error_names_what_was_to_be_written_and_not_the_temporary_file(tmp_pa
 def test_what_a_killed_process_was_writing_is_removed_by_the_next_write_there(tmp_path, writer):
     assert len(written_long_ago(tmp_path)) == 2
     write_text(tmp_path / "other", "")
-    assert len(written_long_ago(tmp_path)) == 3  # it still writes
+    assert len(written_long_ago(tmp_path)) == 3  # the process is still writing
     writer.send_signal(signal.SIGKILL)
     writer.wait()
     with temporary_folder(tmp_path / "next"):
@@ -121,7 +121,9 @@ def test_what_was_written_a_moment_ago_or_is_nobodys_temporary_file_stays(tmp_pa
         path.write_text("mine")
     left = written_long_ago(tmp_path) - mine
     (folder,) = (path for path in left if path.is_dir())
-    (folder / "corpus" / "dev.en").write_text("new")  # elsewhere on a shared disk, whose locks are not seen here
+    (folder / "corpus" / "dev.en").write_text(
+        "new"
+    )  # by another machine on a shared disk, whose locks are invisible here
     writer.kill()
     writer.wait()
     with new_folder(tmp_path / "next"):

@@ -1,4 +1,4 @@
-"""Jobs: real processes that outlive who started them, end when asked to, and say what went wrong."""
+"""Jobs: real processes that outlive their parent, stop on request, and report what went wrong."""
 
 import fcntl
 import json
@@ -26,7 +26,7 @@ FOREVER = ["sleep", "600"]
 
 
 def until(met: Callable[[], object], seconds: float = 60) -> None:
-    """Wait until something is so; how long is no part of any test."""
+    """Wait until a condition holds; no test depends on how long."""
     deadline = time.monotonic() + seconds
     while not met():
         assert time.monotonic() < deadline, "waited in vain"
@@ -44,7 +44,7 @@ def python(program: str) -> list[str]:
 
 @pytest.fixture
 def start(tmp_path) -> Iterator[Callable[..., Job]]:
-    """Start jobs, each in a folder of its own unless one is named; what is left of them is ended after the test."""
+    """Start jobs, each in a new folder unless one is named; kill those still alive after the test."""
     jobs = []
 
     def start(command: list[str], name: str = "") -> Job:
@@ -61,13 +61,13 @@ def test_a_job_is_alive_until_its_command_ends_and_leaves_no_zombie(start):
     job = start(["sleep", "0.2"])
     assert job.alive
     ended(job)
-    # Its lock is free a moment before it can be waited for: to ask once more is enough.
+    # Its lock is released a moment before it can be waited for: one more check is enough.
     until(lambda: not job.alive and not Path(f"/proc/{job.pid}").exists())
 
 
 def test_a_job_that_has_ended_is_not_alive_even_while_it_is_a_zombie(start):
     job = start(["true"])
-    seen = Job.open(job.folder)  # as another page sees it, which cannot wait for it
+    seen = Job.open(job.folder)  # as another page, which cannot wait for it, sees it
     until(lambda: Path(f"/proc/{job.pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z")
     assert not seen.alive
 
@@ -75,7 +75,7 @@ def test_a_job_that_has_ended_is_not_alive_even_while_it_is_a_zombie(start):
 def test_a_job_goes_on_when_who_started_it_is_gone(tmp_path):
     folder, sign = tmp_path / "job", tmp_path / "sign"
     work = f"import time, pathlib; time.sleep(1); pathlib.Path({str(sign)!r}).write_text('done'); time.sleep(600)"
-    # As from the kernel of a notebook, which ignores SIGINT, and what it starts does so too.
+    # As from a notebook's kernel, which ignores SIGINT, as do the processes it starts.
     program = (
         "import os, pathlib, signal; from nmtlab.jobs import Job\n"
         "signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
@@ -97,7 +97,7 @@ def test_a_process_that_the_command_left_behind_keeps_the_job_alive_and_is_kille
     job = start(["sh", "-c", "sleep 600 & exit 0"])
     assert job._process.wait() == 0
     assert job.alive
-    job.stop()  # there is no command any more that could be asked
+    job.stop()  # the command has already ended
     assert job.alive
     job.kill()
     ended(job)
@@ -130,7 +130,7 @@ def test_a_killed_job_is_not_alive_and_has_nothing_to_say(start):
     os.kill(job.pid, signal.SIGKILL)
     assert ended(job).last_error is None
     job.stop()
-    job.kill()  # what is gone is not asked again
+    job.kill()  # an ended job gets no signal
 
 
 def test_killing_ends_a_job_that_does_not_listen_with_all_its_processes(start):
@@ -147,7 +147,7 @@ def test_killing_ends_a_job_that_does_not_listen_with_all_its_processes(start):
 
 def test_no_second_job_is_started_beside_one_that_is_alive(start):
     job = start(FOREVER, "taken")
-    with pytest.raises(NmtlabError, match=r"^job 'taken': one is alive there; stop it, .* use another folder$"):
+    with pytest.raises(NmtlabError, match=r"^job 'taken': already running; stop it, .* use another folder$"):
         start(FOREVER, "taken")
     assert Job.open(job.folder) == job
     assert job.alive
@@ -156,7 +156,7 @@ def test_no_second_job_is_started_beside_one_that_is_alive(start):
 def test_a_look_whether_a_job_is_alive_does_not_keep_another_from_starting(start):
     first = ended(start(["true"], "place"))
     with (first.folder / "lock").open() as lock:
-        fcntl.flock(lock, fcntl.LOCK_SH)  # as one who looks does, for a moment
+        fcntl.flock(lock, fcntl.LOCK_SH)  # as a status check does, for a moment
         threading.Timer(0.05, fcntl.flock, (lock, fcntl.LOCK_UN)).start()
         second = start(FOREVER, "place")
     assert second.alive
@@ -170,7 +170,7 @@ def test_a_folder_is_used_again_and_the_earlier_job_is_none_of_the_later(start):
     assert (second.alive, second.tail()) == (True, "")
     assert not first.alive
     first.stop()
-    first.kill()  # its process number may be another's by now
+    first.kill()  # its pid may have been reused by now
     assert second.alive
     assert (second.folder / "log").read_text().endswith("ValueError: old\n"), "the log has both"
     second.stop()
@@ -237,7 +237,7 @@ def test_a_log_that_is_gone_or_no_text_is_shown_as_well_as_it_can_be(start):
 def test_a_command_that_fails_shows_its_sentence(start, tmp_path, monkeypatch):
     monkeypatch.setenv("NMTLAB_DATA", str(tmp_path / "data"))
     job = ended(start([sys.executable, "-m", "nmtlab", "train", "nosuchcorpus"]))
-    assert job.last_error.startswith("corpus 'nosuchcorpus': not found (looked at ")
+    assert job.last_error.startswith("corpus 'nosuchcorpus': not found (searched ")
     assert job.last_error.endswith(
         "; make one with 'nmtlab corpus import' or 'nmtlab corpus make', or give the path of its folder"
     )
@@ -282,18 +282,18 @@ def test_what_cannot_be_started_is_said_with_its_name_and_leaves_the_folder_free
     assert said in text
     assert repr(command[0]) in text
     assert text.startswith("job 'place': cannot be started")
-    assert text.endswith("; mend that and start it again")
+    assert text.endswith("; fix that and start it again")
     assert ended(start(["echo", "now"], "place")).tail() == "now"
 
 
 def test_where_no_folder_can_be_made_nothing_is_started(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(NmtlabError, match=r"job 'job': cannot be started, '.*file.*': Not a directory; mend"):
+    with pytest.raises(NmtlabError, match=r"job 'job': cannot be started: '.*file.*': Not a directory; fix"):
         Job.start(tmp_path / "file/job", FOREVER)
 
 
 def test_on_a_full_disk_no_job_is_started_that_nobody_could_find(tmp_path):
-    with files_of_at_most(10), pytest.raises(NmtlabError, match=r"cannot be started, '.*job\.json'"):
+    with files_of_at_most(10), pytest.raises(NmtlabError, match=r"cannot be started: '.*job\.json'"):
         Job.start(tmp_path / "job", FOREVER)
     assert list_jobs(tmp_path) == ([], ["job"])
     ended(Job.start(tmp_path / "job", ["true"]))

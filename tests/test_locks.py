@@ -1,4 +1,4 @@
-"""A lock is held by one process, and a glance at it stops nobody."""
+"""A lock is held by one process, and checking it blocks no other."""
 
 import threading
 

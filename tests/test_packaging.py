@@ -1,4 +1,4 @@
-"""The files that say what to install agree with each other."""
+"""The files that declare dependencies agree with each other."""
 
 import re
 import subprocess
@@ -60,7 +60,7 @@ def test_torch_is_pinned_and_its_neighbours_are_accepted():
 
 def test_the_conda_lines_are_what_conda_reads_and_are_few():
     rattler = pytest.importorskip("rattler")
-    specs = [rattler.MatchSpec(line) for line in dependencies()[0]]  # raises where conda could not read it
+    specs = [rattler.MatchSpec(line) for line in dependencies()[0]]  # raises if conda could not read it
     assert [str(spec).split()[0] for spec in specs] == ["python", "pip"]
 
 

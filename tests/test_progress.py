@@ -1,4 +1,4 @@
-"""What a person sees of a training where there is no terminal to draw a bar in."""
+"""The progress of a training without a terminal."""
 
 from nmtlab.progress import ProgressBar
 from nmtlab.training.events import Ended, Prepared, Preparing, Progress, Validated

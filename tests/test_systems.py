@@ -1,4 +1,4 @@
-"""Any run opens as something that translates, and opening one changes nothing else."""
+"""Any run opens as a translation system, and opening it changes nothing else."""
 
 import inspect
 import re
@@ -52,7 +52,7 @@ def test_a_neural_run_opens_as_a_system_with_a_model_that_lacks_nothing(copied):
     system = open_system(copied)
     assert system.languages == ("de", "en")
     assert system.limitations == ""
-    assert system.model.language_codes == ("de", "en")
+    assert system.model.language_codes == (("de",), ("en",))
 
 
 def test_a_phrase_based_run_opens_as_a_system_that_says_what_it_lacks(tiny_corpus, workspace):
@@ -61,7 +61,7 @@ def test_a_phrase_based_run_opens_as_a_system_that_says_what_it_lacks(tiny_corpu
     system = open_system(run)
     assert (system.languages, system.model) == (("de", "en"), None)
     assert system.translate(["ein hund"])[0].text == "one dog"
-    assert system.limitations == "a phrase-based system has no decoder to look into"
+    assert system.limitations == "a phrase-based system has no decoder to inspect"
     for needs_a_model in (open_model, lambda run: open_ensemble([run]), word_norms):
         with pytest.raises(RunError, match=f"run 'phrases': {system.limitations}; choose a transformer or an rnn"):
             needs_a_model(run)

@@ -1,4 +1,4 @@
-"""Words copied from the source for UNKs, where the alignment is known."""
+"""Source words copied for UNKs, with known alignments."""
 
 import numpy as np
 import pytest
@@ -9,8 +9,8 @@ from nmtlab.models.build import build_model
 from nmtlab.recipe import RnnSettings, SearchSettings, TextSettings, TransformerSettings
 from nmtlab.search.beam import beam_search
 from nmtlab.search.ensemble import Ensemble
-from nmtlab.text.checked import DevText
 from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.inspection import DevText
 from nmtlab.text.pipeline import Pipeline
 from nmtlab.text.vocabulary import UNK
 from nmtlab.training.validation import dev_bleu
@@ -45,7 +45,7 @@ def pieces(corpus) -> Pipeline:
 
 
 def scripted(pipeline: Pipeline, sentences: dict[str, tuple[str, list[list[float]]]], settings=COPYING) -> Translator:
-    """Return a translator that says what is written, `?` for UNK, with these weights on the source's pieces."""
+    """Return a translator that generates given words, `?` for UNK, with these weights on the source pieces."""
     types = pipeline.target.vocabulary.types
     said, weights = {}, {}
     for source, (target, rows) in sentences.items():

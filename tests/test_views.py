@@ -1,4 +1,4 @@
-"""A view of runs shows what the analyses say of them."""
+"""A view of runs shows what the analyses find."""
 
 import shutil
 from pathlib import Path
@@ -88,7 +88,7 @@ def test_the_tree_of_a_sentence_comes_with_what_it_has_ended(trained):
 
 def test_a_sweep_is_shown_once_it_was_made(tmp_path, trained, tiny_corpus):
     run = Run(shutil.copytree(trained[0].folder, tmp_path / "whole"))
-    with pytest.raises(RunError, match="runs whole: no sweep of beams is kept with them"):
+    with pytest.raises(RunError, match="runs whole: no beam sweep is stored with them"):
         sweep_view([run])
     sweep(run, tiny_corpus, varied(SearchSettings(score="log-prob"), "beam_size", [1, 2]), "dev", 3)
     view = sweep_view([run])
@@ -98,7 +98,7 @@ def test_a_sweep_is_shown_once_it_was_made(tmp_path, trained, tiny_corpus):
 
 def test_signals_that_are_kept_from_the_first_norm_to_the_last(run, tiny_corpus, tmp_path):
     copy = Run(shutil.copytree(run.folder, tmp_path / run.name))
-    with pytest.raises(RunError, match="no signals are kept"):
+    with pytest.raises(RunError, match="no signals are stored"):
         signals_view([copy])
     found = measure(copy, signals, corpus=tiny_corpus)
     shown = signals_view([copy]).frame.set_index("side")
@@ -153,7 +153,7 @@ def test_planned_lengths_stand_beside_every_way_of_searching(tmp_path, monkeypat
     monkeypatch.setenv("NMTLAB_DATA", str(tmp_path))
     (tmp_path / "results").mkdir()
     metrics = [measure_.name for measure_ in find_table("length-planning").measures]
-    cells = read_cells(RESULTS / "favourites.small.csv").head(1).assign(table="length-planning", row="gl-en")
+    cells = read_cells(RESULTS / "search-errors.small.csv").head(1).assign(table="length-planning", row="gl-en")
     made = [
         cells.assign(column=column, metric=metric, seed=seed, value=10.0 * place + seed)
         for column in ("ordinary", "planned")
@@ -194,7 +194,7 @@ def test_a_map_of_trainability_with_its_shares(tmp_path, monkeypatch):
     with pytest.raises(NmtlabError, match="no map"):
         trainability_view()
     kept = read_map(tmp_path / "none")
-    for seed, verdict in ((1, "alive"), (2, "dead")):
+    for seed, verdict in ((1, "converged"), (2, "plateaued")):
         outcome = Outcome(Point("pre", "small", 2, 0.001, seed), verdict, 10, 3.0, 5.0, 1.0)
         kept = with_outcome(kept, outcome, "a map", {"commit": "c", "machine": "m"})
     kept.to_csv(tmp_path / "trainability.csv", index=False)

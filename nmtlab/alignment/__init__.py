@@ -1,4 +1,4 @@
-"""Word alignment, and the translation tables that follow from it, through sil-thot."""
+"""Word alignment and lexical translation tables, through sil-thot."""
 
 from nmtlab.alignment.aligner import AlignmentModel, Link, WordAligner, translation_table
 from nmtlab.alignment.table import LexicalTable

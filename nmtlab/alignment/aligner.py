@@ -1,6 +1,6 @@
-"""Which words of a sentence pair belong together, learned from pairs alone.
+"""Word alignment, learned from sentence pairs alone.
 
-A sentence is a sequence of tokens: words, pieces of words, or ids of a vocabulary.
+A sentence is a sequence of tokens: words, subwords, or ids of a vocabulary.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,15 +17,15 @@ Link = tuple[int, int]
 Tokens = Sequence[str] | Sequence[int]
 
 AlignmentModel = Literal["eflomal", "ibm4"]
-"""Östling and Tiedemann's (2016) sampled model, or IBM model 4 in GIZA++'s course of models (Och and Ney 2003)."""
+"""Östling and Tiedemann's (2016) sampled model, or IBM model 4 after GIZA++'s sequence of models (Och and Ney 2003)."""
 
-_COURSE = (5, 5, 3, 3)  # iterations of IBM 1, HMM, IBM 3 and IBM 4, GIZA++'s own
+_EPOCHS = (5, 5, 3, 3)  # of IBM 1, HMM, IBM 3 and IBM 4, as in GIZA++
 
 
 class WordAligner:
-    """Models of both directions and their symmetrised links; the same pairs give the same links.
+    """Alignment models of both directions, symmetrised by grow-diag-final-and (Koehn et al. 2005).
 
-    Links are symmetrised by grow-diag-final-and (Koehn et al. 2005).
+    Alignment is deterministic: the same pairs give the same links.
 
     Args:
         direct: a trained model of p(target | source).
@@ -40,21 +40,21 @@ class WordAligner:
     def train(
         cls, pairs: Iterable[tuple[Tokens, Tokens]], model: AlignmentModel = "eflomal", seed: int = 1
     ) -> "WordAligner":
-        """Learn from sentence pairs; one that is too long for the model (200 or 1,024 tokens) teaches it nothing.
+        """Learn from sentence pairs; pairs too long for the model (200 or 1,024 tokens) are ignored.
 
         Args:
             pairs: source and target sentences.
-            model: eflomal, the better one for few pairs and for verbs at the end and the faster one for many, or IBM 4.
-            seed: of eflomal's samples; 0 or more.
+            model: eflomal or IBM 4; eflomal is better on few pairs and with verb-final order, and faster on many pairs.
+            seed: seed of eflomal's sampling, at least 0.
 
         Raises:
-            CorpusError: there is no pair with tokens on both sides.
+            CorpusError: no pair has tokens on both sides.
         """
         kept = list(pairs)
         return cls(_learned(kept, model, seed), _learned([(target, source) for source, target in kept], model, seed))
 
     def align(self, pairs: Iterable[tuple[Tokens, Tokens]]) -> list[set[Link]]:
-        """Return the links of each pair, of the text learned from or of any other; a blank side has none."""
+        """Return the links of each pair, seen in training or not; none if a side is blank."""
         sources, targets = [], []
         for source, target in pairs:
             sources.append(_named(source))
@@ -69,16 +69,16 @@ def translation_table(
     model: AlignmentModel = "ibm4",
     threshold: float = 1e-4,
 ) -> LexicalTable:
-    """Estimate p(target | source) from word alignment: the lexical table of the trained model (Arthur et al. 2016).
+    """Estimate p(target | source) by word alignment, as the trained model's lexical table (Arthur et al. 2016).
 
     Args:
-        pairs: ids of source and target sentences, UNK included, EOS not.
+        pairs: ids of source and target sentences, with UNK, without EOS.
         source_types: size of the source vocabulary.
-        model: IBM 4, whose table is nearest to the true one, above all for rare words, or eflomal.
-        threshold: entries less probable than this are left out, (0, 1).
+        model: IBM 4 or eflomal; IBM 4's table is closer to the true one, above all for rare words.
+        threshold: drop entries less probable than this, (0, 1).
 
     Raises:
-        CorpusError: there is no pair with tokens on both sides.
+        CorpusError: no pair has tokens on both sides.
     """
     learned = _learned(list(pairs), model, seed=1)
     rows: list[list[tuple[int, float]]] = [[] for _ in range(source_types)]
@@ -90,7 +90,7 @@ def translation_table(
     return LexicalTable.of_rows(rows)
 
 
-_MARK = "_"  # before every token: no text can then have one of the aligner's own words, such as NULL
+_MARK = "_"  # before every token, so that none can equal a reserved word of the aligner such as NULL
 
 
 def _name(token: str | int) -> str:
@@ -104,14 +104,14 @@ def _named(tokens: Tokens) -> list[str]:
 def _learned(pairs: Sequence[tuple[Tokens, Tokens]], model: AlignmentModel, seed: int) -> thot.AlignmentModel:
     """Return a model of p(second side | first side)."""
     if not any(len(source) and len(target) for source, target in pairs):
-        raise CorpusError("text to align: no pair has words on both sides", "give it sentence pairs")
+        raise CorpusError("text to align: no pair has words on both sides", "give sentence pairs")
     stages = _eflomal(seed) if model == "eflomal" else _ibm4()
     last = stages[-1]
     for source, target in pairs:
         last.add_sentence_pair(_named(source), _named(target), 1)
     for number, stage in enumerate(stages):
         stage.start_training()
-        iterations = stage.scheduled_iterations if isinstance(stage, thot.EflomalAlignmentModel) else _COURSE[number]
+        iterations = stage.scheduled_iterations if isinstance(stage, thot.EflomalAlignmentModel) else _EPOCHS[number]
         for _ in range(iterations):
             stage.train()
         stage.end_training()
@@ -126,7 +126,7 @@ def _eflomal(seed: int) -> list[thot.AlignmentModel]:
 
 
 def _ibm4() -> list[thot.AlignmentModel]:
-    """Return the models of which each begins where the one before it ended."""
+    """Return the sequence of models, each initialised from the one before."""
     ibm1 = thot.Ibm1AlignmentModel()
     hmm = thot.HmmAlignmentModel(ibm1)
     ibm3 = thot.Ibm3AlignmentModel(hmm)

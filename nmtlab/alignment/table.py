@@ -13,12 +13,12 @@ from nmtlab.reading import MAX_BYTES, read_bytes, reading
 
 @dataclass(frozen=True, eq=False)
 class LexicalTable:
-    """The translations of source types, those of one type together.
+    """Translation probabilities p(target | source), grouped by source type.
 
     Args:
-        offsets: (source types + 1,) int64: where each source type's entries begin, and the end of the last.
+        offsets: (source types + 1,) int64, the start of each source type's entries, and the end of the last.
         targets: (entries,) target ids.
-        probabilities: (entries,) float32, those of a source type summing to at most 1.
+        probabilities: (entries,) float32, summing to at most 1 for each source type.
     """
 
     offsets: np.ndarray
@@ -27,8 +27,8 @@ class LexicalTable:
 
     @classmethod
     def of_rows(cls, rows: Sequence[Sequence[tuple[int, float]]]) -> "LexicalTable":
-        """Return the table of rows, one a source type, of target ids and their probabilities, in the ids' order."""
-        # What a model has rounded up must not make a row more than certain.
+        """Return the table with one row of (target id, probability) entries per source type, in order of their ids."""
+        # A model's rounding must not make a row sum to more than 1.
         sums = [max(1.0, sum(probability for _, probability in row)) for row in rows]
         entries = [
             (target, probability / total)
@@ -42,14 +42,14 @@ class LexicalTable:
         )
 
     def top(self, source: int, k: int) -> list[tuple[int, float]]:
-        """Return the k most probable translations of a source type, equally probable ones by id."""
+        """Return the k most probable translations of a source type, ties by id."""
         entries = slice(self.offsets[source], self.offsets[source + 1])
         targets, probabilities = self.targets[entries], self.probabilities[entries]
         best = np.lexsort((targets, -probabilities))[:k]
         return list(zip(targets[best].tolist(), probabilities[best].tolist(), strict=True))
 
     def save(self, path: Path) -> None:
-        """Write the table to a safetensors file, whole or not at all."""
+        """Write the table to a safetensors file atomically."""
         with replacing(path) as temporary:
             temporary.write_bytes(save({name: np.ascontiguousarray(array) for name, array in vars(self).items()}))
 
@@ -66,13 +66,13 @@ class LexicalTable:
             return table
 
     def fits(self, source_types: int, target_types: int) -> bool:
-        """Return whether the table has a row for each source type and no target type beyond those there are."""
+        """Return whether the table fits vocabularies of these sizes: a row per source type, no other target types."""
         return len(self.offsets) == source_types + 1 and not (self.targets >= target_types).any()
 
     def check(self) -> None:
-        """Raise `ValueError` if the arrays do not belong together."""
+        """Raise `ValueError` if the arrays are inconsistent."""
         ends = self.offsets[[0, -1]].tolist() if len(self.offsets) else []
         if ends != [0, len(self.targets)] or (np.diff(self.offsets) < 0).any():
-            raise ValueError("offsets: not those of the entries")
+            raise ValueError("offsets do not match the entries")
         if len(self.targets) != len(self.probabilities) or (self.targets < 0).any():
-            raise ValueError("targets and probabilities do not belong together")
+            raise ValueError("targets and probabilities do not match")

@@ -1,1 +1,1 @@
-"""One question a module: runs in, tidy tables out."""
+"""One question per module: runs in, tidy tables out."""

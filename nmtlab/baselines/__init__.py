@@ -1,1 +1,1 @@
-"""Statistical translation through sil-thot and sil-machine, as a run."""
+"""Phrase-based translation through sil-thot and sil-machine, as a run."""

@@ -1,4 +1,4 @@
-"""The decoder of a phrase-based system, opened from its folder."""
+"""The decoder of a phrase-based system, loaded from its folder."""
 
 import json
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from nmtlab.errors import RunError
 from nmtlab.files import write_text
 
 _MANIFEST = "phrase.json"
-_MAX_TOKENS = 200  # of a sentence that the library translates; of a longer one it returns nothing
+_MAX_TOKENS = 200  # per sentence: the library returns nothing for a longer one
 
 
 @dataclass(frozen=True)
@@ -32,16 +32,16 @@ class Weights:
 
 
 def write_manifest(folder: Path, weights: Weights) -> None:
-    """Write the weights beside the models, and the SHA-256 of every file that is there."""
+    """Write the weights, and the SHA-256 of every file in the folder, beside the models."""
     manifest = {"weights": asdict(weights), "files": _digests(folder)}
     write_text(folder / _MANIFEST, json.dumps(manifest, indent=1) + "\n")
 
 
 def load_verified_weights(folder: Path) -> Weights:
-    """Return the weights of models that are as they were when sealed.
+    """Return the weights, after checking the models against the manifest.
 
     Raises:
-        RunError: a file is missing, or is not as it was.
+        RunError: a file is missing, or has changed since `write_manifest`.
     """
     try:
         manifest = json.loads((folder / _MANIFEST).read_text(encoding="utf-8"))
@@ -51,18 +51,18 @@ def load_verified_weights(folder: Path) -> Weights:
         pass
     raise RunError(
         f"run {folder.parent.name!r}: its {folder.name}/ is missing or damaged",
-        "restore it from a copy, or train the run again",
+        "restore it from a backup, or train the run again",
     )
 
 
 @dataclass(frozen=True)
 class Decoded:
-    """A translation as the decoder gives it.
+    """A translation as the decoder returns it.
 
     Args:
-        tokens: what was written.
+        tokens: of the translation.
         sources: for each token the source positions [begin, end) of the phrase that its phrase translates.
-        score: the log-linear model's.
+        score: of the log-linear model.
     """
 
     tokens: list[str]
@@ -74,10 +74,10 @@ class PhraseDecoder:
     """Translates tokens with the models of a folder.
 
     Args:
-        folder: written by `nmtlab.baselines.learning`.
+        folder: written by `nmtlab.baselines.phrase_models`.
         weights: of the models.
-        stack_size: hypotheses kept of those that have translated as many words.
-        distortion_limit: how many words a phrase may be translated ahead of its turn.
+        stack_size: most hypotheses per stack, that is, with the same number of translated words.
+        distortion_limit: how many words ahead of its turn a phrase may be translated.
         max_phrase_length: most tokens of a source phrase.
     """
 
@@ -96,13 +96,13 @@ class PhraseDecoder:
         self.set_weights(weights)
 
     def set_weights(self, weights: Weights) -> None:
-        """Go on with other weights."""
-        self._model.weights = [*astuple(weights), 0.0]  # the last is that of a model of sentence lengths
+        """Change the weights of the models."""
+        self._model.weights = [*astuple(weights), 0.0]  # the last weighs a sentence length model, which is not used
 
     def translate(self, sentence: Sequence[str], n_best: int = 1) -> list[Decoded]:
-        """Return translations of a sentence, which has tokens, best first; unknown tokens are copied.
+        """Return translations of a sentence of one or more tokens, best first; unknown tokens are copied.
 
-        One that is longer than the decoder can take is translated in parts, one behind the other.
+        A sentence that is too long for the decoder is translated in consecutive parts.
         """
         begins = range(0, len(sentence), _MAX_TOKENS)
         parts = [self._translate(sentence[begin : begin + _MAX_TOKENS], begin, n_best) for begin in begins]

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import torch
 
 from nmtlab.baselines.decoder import PhraseDecoder, Weights, write_manifest
-from nmtlab.baselines.learning import learn_language_model, learn_phrases
-from nmtlab.baselines.tokens import target_tokens, training_tokens
+from nmtlab.baselines.phrase_models import learn_language_model, learn_phrases
+from nmtlab.baselines.phrase_tokens import target_tokens, training_tokens
 from nmtlab.baselines.translator import MODELS, PhraseTranslator
 from nmtlab.baselines.tuning import tune_language_model, tune_weights
 from nmtlab.errors import RecipeError, RunError
@@ -18,14 +18,14 @@ from nmtlab.files import temporary_folder
 from nmtlab.recipe import PhraseSettings, Recipe
 from nmtlab.runs.environment import environment
 from nmtlab.runs.run import Run
-from nmtlab.text.checked import checked_corpus
 from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.learning import usable_pairs
+from nmtlab.text.inspection import check_texts
 from nmtlab.text.pipeline import Pipeline
+from nmtlab.text.segmentation import usable_pairs
 from nmtlab.workspace import Workspace
 
 OnProgress = Callable[[str, float], None]
-"""Told what is being done, and the share of it that is."""
+"""Called with the current step, and the share of it that is done."""
 
 
 def train_phrase(
@@ -37,26 +37,31 @@ def train_phrase(
     should_stop: Callable[[], bool] = lambda: False,
     allow_overlap: bool = False,
 ) -> Run:
-    """Train a phrase-based system into a new run, which is there when it is whole and not before.
+    """Train a phrase-based system into a new run, which appears only when it is complete.
 
-    Phrases and language model come from train alone, weights from dev.
+    Phrases and language model are learned from train, the weights from dev.
 
     Args:
         name: of the run.
         recipe: of family `phrase`.
-        corpus: what to learn from.
+        corpus: training corpus.
         workspace: where runs are kept.
-        on_progress: told how far things are.
-        should_stop: asked between steps; what was stopped is not kept.
-        allow_overlap: accept pairs of dev and test that are in train too; the run notes how many.
+        on_progress: called with the current step, and the share of it that is done.
+        should_stop: polled between steps; a stopped training keeps nothing.
+        allow_overlap: accept dev and test pairs that also occur in train; the run records how many.
 
     Raises:
-        NmtlabError: something a person can mend.
-        RunError: there is such a run already, or it was stopped.
+        NmtlabError: a problem that the user can fix.
+        RunError: the run already exists, or the training was stopped.
     """
     if recipe.model.neural:
         raise RecipeError(
             f"model.family = {recipe.model.family!r}: not phrase-based", "choose the recipe moses, or one built on it"
+        )
+    if recipe.more_corpora:
+        raise RecipeError(
+            "more_corpora: a phrase-based system learns from one corpus",
+            "leave it out, or join the corpora with 'nmtlab corpus join'",
         )
     folder = workspace.run_folder(name)
     if folder.exists():
@@ -64,12 +69,12 @@ def train_phrase(
 
     def report(what: str, share: float = 0.0) -> None:
         if should_stop():
-            raise RunError(f"run {name!r}: stopped before it was whole, and not kept", "train it again")
+            raise RunError(f"run {name!r}: stopped before the end, and not kept", "train it again")
         on_progress(what, share)
 
     started = time.perf_counter()
     report("checking the corpus")
-    _, overlap = checked_corpus(corpus, allow_overlap)
+    _, overlap = check_texts([corpus], allow_overlap)
     checksum = corpus.checksum()
     recipe = recipe.with_changes(
         {"corpus.name": corpus.name, "corpus.source": corpus.source, "corpus.target": corpus.target}
@@ -79,7 +84,7 @@ def train_phrase(
     workspace.runs.mkdir(parents=True, exist_ok=True)
     with temporary_folder(folder) as unfinished:
         run = Run.create(
-            unfinished / name, recipe, environment(checksum, torch.device("cpu"), overlap=overlap), pipeline
+            unfinished / name, recipe, environment([checksum], torch.device("cpu"), overlap=overlap), pipeline
         )
         score = _learn(run, corpus, report)
         seconds = round(time.perf_counter() - started, 3)
@@ -141,4 +146,4 @@ def _bleu(translator: PhraseTranslator, source: list[str], references: list[list
 
 
 def _taken(name: str) -> RunError:
-    return RunError(f"run {name!r}: there is one already", "choose another --name")
+    return RunError(f"run {name!r}: already exists", "choose another --name")

@@ -1,11 +1,11 @@
-"""Strings in, strings out, with a phrase-based system."""
+"""Translate strings with a phrase-based system."""
 
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from nmtlab.baselines.decoder import PhraseDecoder, load_verified_weights
-from nmtlab.baselines.tokens import source_tokens, translated
+from nmtlab.baselines.phrase_tokens import source_tokens, translated
 from nmtlab.recipe.search import SearchSettings
 from nmtlab.runs.run import Run
 from nmtlab.search.hypothesis import Hypothesis
@@ -14,14 +14,14 @@ from nmtlab.text.vocabulary import UNK
 from nmtlab.translation import NO_DECODER, Replacement, Translation
 
 MODELS = "phrase"
-"""Name of the folder of a run with its phrase-based models."""
+"""Name of the subfolder of a run that has its phrase-based models."""
 
 
 class PhraseTranslator:
     """Segments, decodes, copies unknown words and detokenizes.
 
     Args:
-        decoder: an open system.
+        decoder: of a trained system.
         pipeline: the text pipeline it was trained with.
     """
 
@@ -34,7 +34,7 @@ class PhraseTranslator:
 
     @property
     def languages(self) -> tuple[str, str]:
-        """Codes of what it translates from and into."""
+        """Codes of the source and target language."""
         return self.pipeline.languages
 
     def translate(
@@ -42,13 +42,13 @@ class PhraseTranslator:
     ) -> list[Translation]:
         """Translate lines; a blank one stays blank.
 
-        Of a hypothesis, log-probability and score are the decoder's score; its attention, (1, 1, |y| + 1, S + 1), is
-        spread evenly over the source phrase that a token's phrase translates, and EOS attends to EOS.
+        The log-probability and the score of a hypothesis are both the decoder's score. Its attention,
+        (1, 1, |y| + 1, S + 1), is uniform over the source phrase that a token's phrase translates; EOS attends to EOS.
 
         Args:
-            lines: plain text, a sentence a line.
+            lines: plain text, one sentence per line.
             n_best: how many translations of each to return, at most, all different.
-            on_progress: told how many more lines are done.
+            on_progress: called with the number of lines just finished.
         """
         translations = []
         for line in lines:
@@ -61,7 +61,7 @@ class PhraseTranslator:
         if not tokens:
             return Translation([""], [])
         pieces = self.pipeline.source_pieces(line)
-        words, places = self.pipeline.source_words(line)
+        words, word_of_piece = self.pipeline.source_words(line)
         found: dict[str, tuple[Hypothesis, tuple[Replacement, ...]]] = {}
         for decoded in self.decoder.translate(tokens, n_best):
             written = decoded.tokens
@@ -70,8 +70,8 @@ class PhraseTranslator:
             attention = _attention(decoded.sources, len(tokens))
             hypothesis = Hypothesis(tuple(ids), decoded.score, decoded.score, True, attention)
             copied = tuple(
-                Replacement(place, places[tokens.index(token)], words[places[tokens.index(token)]])
-                for place, (token, number) in enumerate(zip(written, ids, strict=True))
+                Replacement(position, word_of_piece[tokens.index(token)], words[word_of_piece[tokens.index(token)]])
+                for position, (token, number) in enumerate(zip(written, ids, strict=True))
                 if number == UNK and translated(token) is None
             )
             found.setdefault(self.pipeline.target.tokenizer.join(target), (hypothesis, copied))
@@ -83,7 +83,7 @@ class PhraseTranslator:
         return source[token] if number is None else self.pipeline.target.vocabulary.types[number]
 
     def _ids(self, written: Sequence[str], pieces: Sequence[str]) -> list[int]:
-        """Return the ids of what was written; a copied piece has its own if the target language has it too."""
+        """Return the ids of the decoder's output; a copied piece is UNK unless the target vocabulary has it."""
         copies = self.pipeline.target.vocabulary.ids(pieces)
         numbers = (translated(token) for token in written)
         return [copy if number is None else number for copy, number in zip(copies, numbers, strict=True)]
@@ -94,7 +94,7 @@ def open_phrase_system(run: Run, search: SearchSettings | None = None) -> Phrase
 
     Args:
         run: a trained run of family `phrase`.
-        search: its beam size is that of the stacks; the recipe's own settings if not given.
+        search: its beam size is the stack size; the recipe's settings if not given.
 
     Raises:
         RunError: the models are missing or damaged.
@@ -108,7 +108,7 @@ def open_phrase_system(run: Run, search: SearchSettings | None = None) -> Phrase
 
 
 def _attention(sources: Sequence[tuple[int, int]], source_length: int) -> np.ndarray:
-    """Return (1, 1, |y| + 1, source_length + 1) weights, those of a token even over the source of its phrase."""
+    """Return (1, 1, |y| + 1, source_length + 1) weights, each token's uniform over the source of its phrase."""
     weights = np.zeros((len(sources) + 1, source_length + 1), dtype=np.float32)
     for row, (begin, end) in enumerate(sources):
         weights[row, begin:end] = 1 / (end - begin)

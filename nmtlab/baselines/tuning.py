@@ -1,4 +1,4 @@
-"""Weights that suit dev text, by the simplex method of Nelder and Mead."""
+"""Tuning of weights on dev text by the simplex method of Nelder and Mead."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import astuple
@@ -10,19 +10,19 @@ from machine.optimization import NelderMeadSimplex
 from thot.common import NGramLanguageModel
 
 from nmtlab.baselines.decoder import Weights
-from nmtlab.baselines.learning import write_language_model_weights
+from nmtlab.baselines.phrase_models import write_language_model_weights
 
 _WORST = 1e6
 
 
 def tune_weights(bleu: Callable[[Weights], float], evaluations: int) -> Weights:
-    """Return the best weights met on the way to the highest BLEU.
+    """Return the weights with the highest BLEU found.
 
-    The simplex is in the logarithms of the weights: what counts is their ratios, and none changes its sign.
+    The simplex searches over the logarithms of the weights: only their ratios matter, and none changes its sign.
 
     Args:
-        bleu: of dev text decoded with given weights, 0 to 100.
-        evaluations: how often it may be asked, give or take a few.
+        bleu: returns BLEU of the dev text decoded with given weights, 0 to 100.
+        evaluations: most calls of `bleu`, give or take a few.
     """
     start = np.array(astuple(Weights()))
     best, best_bleu = Weights(), -inf
@@ -44,11 +44,11 @@ def tune_weights(bleu: Callable[[Weights], float], evaluations: int) -> Weights:
 
 
 def tune_language_model(folder: Path, sentences: Sequence[Sequence[str]], order: int) -> None:
-    """Write the interpolation weights under which target sentences have the lowest perplexity.
+    """Tune the language model's interpolation weights to the lowest perplexity of dev sentences, and write them.
 
     Args:
         folder: of the language model.
-        sentences: tokens of dev text, one sentence or more, none of them empty.
+        sentences: tokens of dev text, one or more sentences, none empty.
         order: of the language model.
     """
 

@@ -1,4 +1,4 @@
-"""The command line: thin, it only calls. Heavy imports are made inside the commands, so that --help is quick."""
+"""The command line: a thin layer that only calls. Commands do heavy imports themselves, so that --help is fast."""
 
 from nmtlab.cli.main import main
 

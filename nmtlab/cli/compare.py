@@ -21,22 +21,24 @@ from nmtlab.cli.options import (
 
 def compare(
     systems: Annotated[
-        list[str], typer.Argument(help="Runs, or text files of translations made elsewhere; the first is the baseline.")
+        list[str],
+        typer.Argument(help="Runs, or text files with translations made elsewhere; the first is the baseline."),
     ],
-    corpus: Annotated[str, typer.Option(help="Corpus to compare on. (default: the first run's own)")] = "",
+    corpus: Annotated[str, typer.Option(help="Corpus to compare on. (default: that of the first run)")] = "",
     split: Split = "test",
     source: Source = "",
     target: Target = "",
     beam: Beam = None,
     set_: Set = None,
     threads: Threads = None,
-    samples: Annotated[int, typer.Option(min=1, max=1_000_000, help="Test sets drawn by the bootstrap.")] = 1000,
+    samples: Annotated[int, typer.Option(min=1, max=1_000_000, help="Test sets to resample for the bootstrap.")] = 1000,
     csv: Annotated[bool, typer.Option("--csv", help="Print comma-separated values instead of a table.")] = False,
 ) -> None:
     """Compare systems with a baseline by paired bootstrap resampling.
 
-    p is sacrebleu's: the share of resampled test sets on which the absolute difference, less the mean of them all, is
-    above that on the test set itself. It is close to a one-sided test's (Koehn 2004), half of a two-sided one's.
+    p is computed as in sacrebleu: the share of resampled test sets whose absolute difference, minus the mean over all
+    of them, exceeds that on the test set itself. It is close to p of a one-sided test (Koehn 2004), and half that of a
+    two-sided one.
     """
     from tqdm import tqdm
 
@@ -55,7 +57,7 @@ def compare(
     runs = {name: open_run(name, workspace) for name in systems if not Path(name).is_file()}
     first = next(iter(runs.values()), None)
     if first is None and not corpus:
-        raise CorpusError("text files alone: which reference?", "name the corpus they translate with --corpus")
+        raise CorpusError("text files only: no reference", "name the corpus they translate with --corpus")
     settings = first.recipe.corpus if first else None
     text = open_corpus(
         workspace,

@@ -8,36 +8,38 @@ import typer
 from nmtlab.cli.options import Source, Target, open_corpus
 
 if TYPE_CHECKING:
-    from nmtlab.text.importers.build import ImportReport
+    from nmtlab.text.importers.corpus_builder import ImportReport
 
-app = typer.Typer(help="Bring, make and look at parallel text.", no_args_is_help=True)
+app = typer.Typer(help="Import, make and inspect parallel text.", no_args_is_help=True)
 import_app = typer.Typer(
     help=(
-        "Make a corpus from text in another form: cleaned, split into train, dev and test, without duplicates, and "
-        "without sentences of dev or test in train. What was dropped is counted, and written to its import.json."
+        "Make a corpus from text in another format: cleaned, without duplicates, and split into train, dev and test, "
+        "with no sentences of dev or test in train. Its import.json counts the dropped pairs."
     ),
     no_args_is_help=True,
 )
 app.add_typer(import_app, name="import")
 
 Name = Annotated[str, typer.Argument(help="Name of the new corpus.")]
-From = Annotated[str, typer.Option("--source", help="Code of the language translated from, as uz or pt-BR.")]
-Into = Annotated[str, typer.Option("--target", help="Code of the language translated into.")]
-Dev = Annotated[float, typer.Option(min=0, help="Held out as dev: a share of the pairs, or a number from 1 on.")]
-Test = Annotated[float, typer.Option(min=0, help="Held out as test: the same.")]
-Most = Annotated[int, typer.Option("--max-held-out", min=0, help="Most pairs held out by a share; the rest is train.")]
+From = Annotated[str, typer.Option("--source", help="Code of the source language, such as uz or pt-BR.")]
+Into = Annotated[str, typer.Option("--target", help="Code of the target language.")]
+Dev = Annotated[float, typer.Option(min=0, help="Held out as dev: a share of the pairs, or a number of at least 1.")]
+Test = Annotated[float, typer.Option(min=0, help="Held out as test: likewise.")]
+Most = Annotated[
+    int, typer.Option("--max-held-out", min=0, help="Most pairs that a share holds out; the rest is train.")
+]
 By = Annotated[
     Literal["source", "target"],
-    typer.Option("--split-by", help="Side that decides where a pair goes: the same sentence goes to the same part."),
+    typer.Option("--split-by", help="Side that decides the split of a pair: equal sentences go to the same split."),
 ]
-MaxWords = Annotated[int, typer.Option(min=1, help="Pairs with more words on either side are dropped.")]
+MaxWords = Annotated[int, typer.Option(min=1, help="Drop pairs with more words on either side.")]
 MaxRatio = Annotated[
-    float, typer.Option(min=0, help="Pairs with one side this many times longer are dropped; 0 for none.")
+    float, typer.Option(min=0, help="Drop pairs with one side this many times longer; 0 for no limit.")
 ]
 AllowOverlap = Annotated[
     bool,
     typer.Option(
-        "--allow-overlap", help="Keep what train shares with published dev and test sets; see 'nmtlab train'."
+        "--allow-overlap", help="Keep pairs of train that are in published dev and test sets; see 'nmtlab train'."
     ),
 ]
 
@@ -45,15 +47,15 @@ AllowOverlap = Annotated[
 @import_app.command("text")
 def import_text_(
     name: Name,
-    source_file: Annotated[Path, typer.Argument(help="Text in the source language, one sentence a line.")],
+    source_file: Annotated[Path, typer.Argument(help="Text in the source language, one sentence per line.")],
     target_file: Annotated[Path, typer.Argument(help="Its translation, line by line.")],
     source: From,
     target: Into,
     dev_files: Annotated[
-        tuple[Path, Path] | None, typer.Option(help="Source and target file of a dev set, taken as it is.")
+        tuple[Path, Path] | None, typer.Option(help="Source and target file of a dev set, used unchanged.")
     ] = None,
     test_files: Annotated[
-        tuple[Path, Path] | None, typer.Option(help="Source and target file of a test set, taken as it is.")
+        tuple[Path, Path] | None, typer.Option(help="Source and target file of a test set, used unchanged.")
     ] = None,
     dev: Dev = 0.05,
     test: Test = 0.05,
@@ -71,17 +73,17 @@ def import_text_(
     published = {split: files for split, files in (("dev", dev_files), ("test", test_files)) if files}
     files, limits = (source_file, target_file), Limits(max_words, max_ratio)
     hold_out = HoldOut(dev, test, max_held_out, split_by)
-    _say(name, import_text(_new_folder(name), files, source, target, limits, hold_out, published, allow_overlap))
+    _report(name, import_text(_new_folder(name), files, source, target, limits, hold_out, published, allow_overlap))
 
 
 @import_app.command("tsv")
 def import_tsv_(
     name: Name,
-    file: Annotated[Path, typer.Argument(help="File with tabs between its columns (plain, .gz or .xz).")],
+    file: Annotated[Path, typer.Argument(help="Tab-separated file (plain, .gz or .xz).")],
     source: From,
     target: Into,
-    source_column: Annotated[str, typer.Option(help="Number of the source's column, or its name in line 1.")] = "1",
-    target_column: Annotated[str, typer.Option(help="Number of the target's column, or its name in line 1.")] = "2",
+    source_column: Annotated[str, typer.Option(help="Number of the source column, or its name in line 1.")] = "1",
+    target_column: Annotated[str, typer.Option(help="Number of the target column, or its name in line 1.")] = "2",
     dev: Dev = 0.05,
     test: Test = 0.05,
     max_held_out: Most = 1000,
@@ -89,21 +91,21 @@ def import_tsv_(
     max_words: MaxWords = 250,
     max_ratio: MaxRatio = 0.0,
 ) -> None:
-    """Import a tab-separated file, as Tatoeba and many others give."""
+    """Import a tab-separated file, as distributed by Tatoeba and many others."""
     from nmtlab.text.cleaning import Limits
     from nmtlab.text.importers.tsv import import_tsv
     from nmtlab.text.splitting import HoldOut
 
     columns, limits = (source_column, target_column), Limits(max_words, max_ratio)
     hold_out = HoldOut(dev, test, max_held_out, split_by)
-    _say(name, import_tsv(_new_folder(name), file, columns, source, target, limits, hold_out))
+    _report(name, import_tsv(_new_folder(name), file, columns, source, target, limits, hold_out))
 
 
 @import_app.command("gettext")
 def import_gettext_(
     name: Name,
     places: Annotated[list[Path], typer.Argument(help="Folders to search, or .po and .mo files.")],
-    language: Annotated[str, typer.Option(help="Code of the language, as uz, pt-BR or uz-Cyrl.")],
+    language: Annotated[str, typer.Option(help="Code of the language, such as uz, pt-BR or uz-Cyrl.")],
     dev: Dev = 0.05,
     test: Test = 0.05,
     max_held_out: Most = 1000,
@@ -111,7 +113,7 @@ def import_gettext_(
     max_words: MaxWords = 250,
     max_ratio: MaxRatio = 0.0,
 ) -> None:
-    """Import the translations of programs into a language, with their English originals as the target.
+    """Import the translations of software into a language, with the English originals as the target.
 
     Every Linux machine has some: nmtlab corpus import gettext tr-software /usr/share/locale --language tr
     """
@@ -120,7 +122,7 @@ def import_gettext_(
     from nmtlab.text.splitting import HoldOut
 
     hold_out = HoldOut(dev, test, max_held_out, split_by)
-    _say(name, import_gettext(_new_folder(name), places, language, Limits(max_words, max_ratio), hold_out))
+    _report(name, import_gettext(_new_folder(name), places, language, Limits(max_words, max_ratio), hold_out))
 
 
 @import_app.command("mtdata")
@@ -132,8 +134,8 @@ def import_mtdata_(
     source: Source = "",
     target: Target = "",
     train_set: Annotated[list[str] | None, typer.Option(help="Id of a data set to train on; repeatable.")] = None,
-    dev_set: Annotated[list[str] | None, typer.Option(help="Id of a data set for dev, taken as it is.")] = None,
-    test_set: Annotated[list[str] | None, typer.Option(help="Id of a data set for test, taken as it is.")] = None,
+    dev_set: Annotated[list[str] | None, typer.Option(help="Id of a data set for dev, used unchanged.")] = None,
+    test_set: Annotated[list[str] | None, typer.Option(help="Id of a data set for test, used unchanged.")] = None,
     dev: Dev = 0.05,
     test: Test = 0.05,
     max_held_out: Most = 1000,
@@ -144,20 +146,20 @@ def import_mtdata_(
 ) -> None:
     """Download published corpora with mtdata: by --recipe, or by languages and ids.
 
-    'python -m mtdata list -l tr-en' lists ids. Without dev and test sets, they are held out from the training text.
+    'python -m mtdata list -l tr-en' lists ids. Missing dev and test sets are held out from the training text.
     """
     from nmtlab.errors import CorpusError
     from nmtlab.text.cleaning import Limits
-    from nmtlab.text.importers.mtdata import Recipe, find_recipe, import_mtdata
+    from nmtlab.text.importers.mtdata import DatasetSelection, find_selection, import_mtdata
     from nmtlab.text.splitting import HoldOut
 
     sets = [tuple(ids or ()) for ids in (train_set, dev_set, test_set)]
     if recipe and any([source, target, *sets]):
-        raise CorpusError(f"recipe {recipe!r} and languages or data sets of your own", "give either, not both")
-    chosen = find_recipe(recipe) if recipe else Recipe(source, target, *sets)
+        raise CorpusError(f"--recipe {recipe} excludes languages and data sets", "give one or the other")
+    chosen = find_selection(recipe) if recipe else DatasetSelection(source, target, *sets)
     hold_out = HoldOut(dev, test, max_held_out, split_by)
     limits = Limits(max_words, max_ratio)
-    _say(name, import_mtdata(_new_folder(name), chosen, limits, hold_out, allow_overlap))
+    _report(name, import_mtdata(_new_folder(name), chosen, limits, hold_out, allow_overlap))
 
 
 @import_app.command("sacrebleu")
@@ -165,51 +167,50 @@ def import_sacrebleu_(
     name: Name,
     source: From,
     target: Into,
-    dev: Annotated[str, typer.Option(help="Test set that becomes dev, as wmt16.")] = "",
-    test: Annotated[str, typer.Option(help="Test set that becomes test, as wmt17.")] = "",
+    dev: Annotated[str, typer.Option(help="Test set to use as dev, such as wmt16.")] = "",
+    test: Annotated[str, typer.Option(help="Test set to use as test, such as wmt17.")] = "",
 ) -> None:
-    """Download published test sets with sacrebleu, and take them as they are, with all references."""
+    """Download published test sets with sacrebleu, unchanged and with all references."""
     from nmtlab.text.importers.sacrebleu import import_sacrebleu
 
-    _say(name, import_sacrebleu(_new_folder(name), source, target, dev, test))
+    _report(name, import_sacrebleu(_new_folder(name), source, target, dev, test))
 
 
 @app.command()
 def join(
     name: Name,
     parts: Annotated[list[str], typer.Argument(help="Names of corpora, or paths of their folders.")],
-    train: Annotated[int, typer.Option(min=0, help="Most pairs to train on; 0 for all.")] = 0,
+    train: Annotated[int, typer.Option(min=0, help="Most pairs of train; 0 for all.")] = 0,
     dev: Annotated[int, typer.Option(min=0, help="Most pairs of dev; 0 for all.")] = 0,
     test: Annotated[int, typer.Option(min=0, help="Most pairs of test; 0 for all.")] = 0,
     source: Source = "",
     target: Target = "",
 ) -> None:
-    """Join corpora of the same two languages: their train, dev and test, without duplicates and leaks between them.
+    """Join train, dev and test of corpora in the same two languages, without duplicates or leaks between splits.
 
-    Where fewer pairs are wanted, a hash of their text decides which stay, so that a smaller corpus is part of a
-    larger one.
+    If fewer pairs are wanted, a hash of the text selects them, so that a smaller corpus is a subset of a larger one.
     """
-    from nmtlab.text.joining import join as join_corpora
+    from nmtlab.text.concatenation import join as join_corpora
     from nmtlab.workspace import Workspace
 
     workspace = Workspace.find()
     corpora = [open_corpus(workspace, part, source, target) for part in parts]
     report = join_corpora(_new_folder(name), corpora, {"train": train, "dev": dev, "test": test})
-    _say(name, report)
+    _report(name, report)
     for split, number in report.options["references_left_out"].items():
         print(f"left out: {number} further reference{'s' if number > 1 else ''} of {split}")
 
 
 @app.command()
 def stats(
-    corpus: Annotated[str, typer.Argument(help="Name of a corpus, or path of a folder of aligned text.")],
+    corpus: Annotated[str, typer.Argument(help="Name of a corpus, or path of a folder with aligned text.")],
     source: Source = "",
     target: Target = "",
     csv: Annotated[bool, typer.Option("--csv", help="Print comma-separated values, unrounded.")] = False,
 ) -> None:
-    """Count the text of a corpus: sentences, tokens, types, lengths, and what of dev and test is not in train.
+    """Count the sentences, tokens and types of a corpus, their lengths, and what train lacks of dev and test.
 
-    Tokens are the words between white space, as the text stands.
+    Tokens are whitespace-separated words of the text as it is.
     """
     from nmtlab.cli.tables import print_table
     from nmtlab.text.statistics import statistics
@@ -231,13 +232,52 @@ def stats(
     print_table(f"{text.name}: {text.source} to {text.target}", columns, rows, set(columns[2:]))
 
 
+@app.command()
+def overlap(
+    parent: Annotated[str, typer.Argument(help="Name of the parent's corpus, or path of its folder.")],
+    child: Annotated[str, typer.Argument(help="Name of the child's corpus, or path of its folder.")],
+    sizes: Annotated[str, typer.Option(help="Vocabulary sizes of joint subwords, with commas between them.")] = (
+        "1000,2000,4000,8000"
+    ),
+    words: Annotated[int, typer.Option(min=0, help="Words in each vocabulary, the most frequent ones; 0 for all.")] = 0,
+    transliteration: Annotated[
+        Literal["none", "uyghur-latin", "uroman"], typer.Option(help="Of both sources, before subwords are learned.")
+    ] = "none",
+    csv: Annotated[bool, typer.Option("--csv", help="Print comma-separated values, unrounded.")] = False,
+) -> None:
+    """Count the child's source types and tokens that the parent's source text has (thesis Table 3.3).
+
+    Subwords are learned on source and target of both texts, as a parent shares them with its child.
+    """
+    from nmtlab.cli.options import numbers
+    from nmtlab.cli.tables import print_table
+    from nmtlab.text.overlap import overlap as measured
+    from nmtlab.workspace import Workspace
+
+    workspace = Workspace.find()
+    texts = [open_corpus(workspace, name, "", "") for name in (parent, child)]
+    table = measured(*texts, numbers(sizes, int, "--sizes", 1), words, transliteration)
+    if csv:
+        print(table.to_csv(index=False), end="")
+        return
+    rows = [
+        [
+            *(row.segmentation, row.split, f"{row.types:,}", f"{row.shared_types:,}", f"{row.type_share:.1%}"),
+            *(f"{row.tokens:,}", f"{row.shared_tokens:,}", f"{row.token_share:.1%}"),
+        ]
+        for row in table.itertuples()
+    ]
+    columns = ["segmentation", "split", "types", "in the parent", "share", "tokens", "in the parent", "share"]
+    print_table(f"{texts[1].name}, of it in {texts[0].name}", columns, rows, set(columns[2:]))
+
+
 def _new_folder(name: str) -> Path:
     from nmtlab.workspace import Workspace
 
     return Workspace.find().new_corpus_folder(name)
 
 
-def _say(name: str, report: "ImportReport") -> None:
+def _report(name: str, report: "ImportReport") -> None:
     from nmtlab.cli.tables import print_table
     from nmtlab.workspace import Workspace
 
@@ -252,5 +292,5 @@ def _say(name: str, report: "ImportReport") -> None:
         return
     if not report.kept.get("dev"):
         remedy = "join a corpus that has one" if report.kind == "join" else "--dev 100 holds one out"
-        print(f"there is no dev set, which training needs to find its best model; {remedy}")
+        print(f"there is no dev set, which training needs to select its best checkpoint; {remedy}")
     print(f"next: nmtlab corpus stats {name}, then nmtlab train {name}")

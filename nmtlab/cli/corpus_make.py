@@ -8,28 +8,28 @@ import typer
 def make(
     name: Annotated[str, typer.Argument(help="Name of the new corpus.")],
     language: Annotated[
-        list[str] | None, typer.Option(help="Code of a source language; may be given many times. (default: qaa)")
+        list[str] | None, typer.Option(help="Code of a source language; repeatable. (default: qaa)")
     ] = None,
     train: Annotated[int, typer.Option(min=1, help="Pairs to train on.")] = 8000,
-    dev: Annotated[int, typer.Option(min=1, help="Pairs to stop by.")] = 500,
+    dev: Annotated[int, typer.Option(min=1, help="Pairs to validate on.")] = 500,
     test: Annotated[int, typer.Option(min=1, help="Pairs to test on.")] = 500,
     seed: Annotated[int, typer.Option(min=0, help="Seed of languages and sentences.")] = 1,
-    vocabulary: Annotated[int, typer.Option(help="Concepts that are nouns, verbs or adjectives.")] = 400,
+    vocabulary: Annotated[int, typer.Option(help="Number of concepts: nouns, verbs and adjectives.")] = 400,
     names: Annotated[int, typer.Option(help="Proper names in each class.")] = 60,
-    ambiguity: Annotated[float, typer.Option(help="Share of words that have synonyms to choose from, 0 to 1.")] = 0.0,
-    start: Annotated[int, typer.Option(min=0, help="Number of the first sentence: for texts that differ.")] = 0,
+    ambiguity: Annotated[float, typer.Option(help="Share of words with synonyms to choose from, 0 to 1.")] = 0.0,
+    start: Annotated[int, typer.Option(min=0, help="Number of the first sentence; change it for different text.")] = 0,
 ) -> None:
-    """Grow a corpus of controlled languages, with gold alignments, lexicon and names beside it.
+    """Generate a corpus of artificial languages, with gold alignments, lexicon and names.
 
-    They are a laboratory's languages, not natural ones: everything about them is known, so that alignment error,
-    lexicon precision and the accuracy of rare names can be measured.
+    Everything about these languages is known, so that alignment error, lexicon precision and accuracy on rare names
+    can be measured.
     """
-    from nmtlab.text.seedlings import FAMILY, SeedlingSettings, write_corpus
+    from nmtlab.text.artificial import FAMILY, ArtificialSettings, write_corpus
     from nmtlab.workspace import Workspace
 
     languages = language or ["qaa"]
     folder = Workspace.find().new_corpus_folder(name)
-    settings = SeedlingSettings(seed=seed, vocabulary=vocabulary, names=names, ambiguity=ambiguity)
+    settings = ArtificialSettings(seed=seed, vocabulary=vocabulary, names=names, ambiguity=ambiguity)
     write_corpus(folder, languages, settings, train=train, dev=dev, test=test, start=start)
     for code in languages:
         print(f"{name}: {code} is {FAMILY[code].name}; {train:,} pairs to train, {dev:,} dev, {test:,} test")

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 def demo(
     threads: Annotated[int | None, typer.Option(min=1, help="CPU threads. (default: torch's choice)")] = None,
 ) -> None:
-    """Grow a small language, train three tiny systems on it, and compare them: three to four minutes on 2 CPU cores.
+    """Train three tiny systems on a small artificial language and compare them: three to four minutes on 2 CPU cores.
 
-    What is there already, from an earlier time, is not made again. In the end it offers the dashboards on them.
+    Results of an earlier demo are reused. At the end, it offers to open the dashboards.
     """
     from nmtlab.demo import TRANSFORMERS, demo_corpus
     from nmtlab.workspace import Workspace
@@ -30,25 +30,21 @@ def demo(
     _report(runs, corpus)
     print(
         "\nWhat next:\n"
-        "  nmtlab dashboards                        look at them: figures, attention, what decided each word\n"
+        "  nmtlab dashboards                        inspect them: figures, attention, what decided each word\n"
         f"  nmtlab translate {runs[-1].name}          translate sentences that you type\n"
         f"  nmtlab runs show {runs[-1].name}          its recipe, every field explained, and its evaluations\n"
-        "  nmtlab corpus import --help              bring text of your own: files, TSV, gettext catalogues\n"
-        "  nmtlab train YOUR-CORPUS                 train on it; 'nmtlab recipes list' shows the systems there are"
+        "  nmtlab corpus import --help              import your text: files, TSV, gettext catalogues\n"
+        "  nmtlab train YOUR-CORPUS                 train on it; 'nmtlab recipes list' lists the systems"
     )
-    if (
-        sys.stdin.isatty()
-        and sys.stdout.isatty()
-        and typer.confirm("\nLook at them in the dashboards now?", default=True)
-    ):
+    if sys.stdin.isatty() and sys.stdout.isatty() and typer.confirm("\nOpen the dashboards now?", default=True):
         dashboards(browser=True)
 
 
 def _introduce(corpus: "ParallelCorpus") -> None:
-    from nmtlab.text.seedlings import FAMILY
+    from nmtlab.text.artificial import FAMILY
 
     name = FAMILY[corpus.source].name
-    print(f"{corpus.name}: a controlled language, {name}, and an English-like one; for example")
+    print(f"{corpus.name}: an artificial language, {name}, and an English-like one; for example")
     for source, target in list(corpus.pairs("dev"))[:3]:
         print(f"  {source}\n    {target}")
 
@@ -57,7 +53,7 @@ def _run(workspace: "Workspace", name: str, threads: int | None) -> "Run":
     from nmtlab.demo import demo_recipe, demo_runs, finished
     from nmtlab.progress import ProgressBar
 
-    print(f"\n{name}: {'trained already' if finished(workspace, name) else demo_recipe(name).about}")
+    print(f"\n{name}: {'already trained' if finished(workspace, name) else demo_recipe(name).about}")
     (run,) = demo_runs(workspace, name, on_event=ProgressBar(), threads=threads)
     return run
 
@@ -71,7 +67,7 @@ def _report(runs: "list[Run]", corpus: "ParallelCorpus") -> None:
     comparison = compare_texts(lines, corpus.references("test"), corpus.target)
     print()
     print_comparison(comparison[comparison["metric"] == "BLEU"], f"{corpus.name} test")
-    print("  one seed each, so an illustration: a claim about systems needs several")
+    print("  one seed each: an illustration only, as claims about systems need several")
     for number, (source, target) in enumerate(list(corpus.pairs("test"))[:3]):
         print(f"\n  source          {source}\n  reference       {target}")
         for name, translated in lines.items():

@@ -20,8 +20,8 @@ from nmtlab.cli.options import (
 
 
 def evaluate(
-    run: Annotated[str, typer.Argument(help="Name of a run, or a text file of translations made elsewhere.")],
-    corpus: Annotated[str, typer.Option(help="Corpus to score on. (default: the run's own)")] = "",
+    run: Annotated[str, typer.Argument(help="Name of a run, or a text file with translations made elsewhere.")],
+    corpus: Annotated[str, typer.Option(help="Corpus to score on. (default: that of the run)")] = "",
     split: Split = "test",
     source: Source = "",
     target: Target = "",
@@ -31,8 +31,8 @@ def evaluate(
 ) -> None:
     """Translate a test set and score it: BLEU and chrF with their signatures, tokenized BLEU, perplexity.
 
-    BLEU is sacrebleu's, of detokenized text; tokenized BLEU is multi-bleu's, of Moses-tokenized text. Translations
-    are kept with the run and read again where nothing has changed.
+    BLEU is sacrebleu on detokenized text; tokenized BLEU is multi-bleu on Moses tokens. Translations are stored with
+    the run, and reused if nothing has changed.
     """
     from nmtlab.analysis.access.scores import run_perplexity, score_texts
     from nmtlab.analysis.access.translations import translations
@@ -44,7 +44,7 @@ def evaluate(
     perplexity, unkept = None, list[OSError]()
     if Path(run).is_file():
         if not corpus:
-            raise CorpusError(f"{run}: which reference?", "name the corpus it translates with --corpus")
+            raise CorpusError(f"{run}: no reference", "name the corpus it translates with --corpus")
         text = open_corpus(workspace, corpus, source, target)
         lines = read_translations(Path(run), text, split)
     else:
@@ -64,8 +64,8 @@ def evaluate(
     print(f"chrF            {scores['chrf']:6.2f}  {scores['chrf_signature']}")
     print(f"tokenized BLEU  {scores['tokenized_bleu']:6.2f}  Moses tokens, case-sensitive, no smoothing (multi-bleu)")
     if perplexity is not None:
-        print(f"perplexity      {perplexity[0]:6.2f}  per token, of which {perplexity[1]} were scored as unknown")
+        print(f"perplexity      {perplexity[0]:6.2f}  per token; {perplexity[1]} tokens scored as unknown")
     if not Path(run).is_file():
         say_overlap(opened, text, split)
     for error in unkept:
-        print(f"the translations could not be kept: {error_of_the_machine(error)}")
+        print(f"the translations could not be stored: {error_of_the_machine(error)}")

@@ -14,18 +14,14 @@ _FORMATS = ("png", "pdf")
 
 
 def figures(
-    names: Annotated[
-        list[str] | None, typer.Argument(metavar="RUN", help="Names of runs. (default: all that there are)")
-    ] = None,
+    names: Annotated[list[str] | None, typer.Argument(metavar="RUN", help="Names of runs. (default: all)")] = None,
     to: Annotated[Path, typer.Option(help="Folder to write into.")] = Path("figures"),
-    pictures: Annotated[
-        bool, typer.Option(help="Also draw each as PNG and PDF, for a document; needs Chrome or Chromium.")
-    ] = True,
+    pictures: Annotated[bool, typer.Option(help="Also export each as PNG and PDF; needs Chrome or Chromium.")] = True,
 ) -> None:
-    """Write the thesis' figures of runs, all of one text in one figure: interactive HTML that needs nothing else.
+    """Write the thesis' figures for runs, with all runs on a corpus in one figure, as self-contained interactive HTML.
 
-    Of each text: CORPUS.norms (Figure 3.2), CORPUS.dev (3.4), CORPUS.gradients (3.5) and CORPUS.depth (3.6), of those
-    runs that have what it shows.
+    For each corpus: CORPUS.norms (Figure 3.2), CORPUS.dev (3.4), CORPUS.gradients (3.5) and CORPUS.depth (3.6), with
+    the runs that have the data.
     """
     from nmtlab.errors import NmtlabError
     from nmtlab.files import writing
@@ -61,9 +57,9 @@ def _views(runs: "list[Run]") -> "Iterator[tuple[str, View]]":
         ("depth", depth_view, lambda run: len(run.g_values()) > 0),
     ]
     for corpus in dict.fromkeys(run.recipe.corpus.name for run in neural):
-        own = [run for run in neural if run.recipe.corpus.name == corpus]
+        on_corpus = [run for run in neural if run.recipe.corpus.name == corpus]
         for kind, view, has in kinds:
-            if some := [run for run in own if has(run)]:
+            if some := [run for run in on_corpus if has(run)]:
                 yield f"{corpus}.{kind}", view(some)
 
 

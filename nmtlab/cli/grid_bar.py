@@ -1,4 +1,4 @@
-"""A grid's progress, drawn in a terminal."""
+"""Progress of a grid in the terminal."""
 
 import math
 import time
@@ -8,13 +8,13 @@ from tqdm.auto import tqdm
 
 from nmtlab.experiments.running.cells import Cell
 from nmtlab.experiments.running.estimate import seconds_left
-from nmtlab.experiments.running.events import Counted, GridEvent, Left, NoText, Opening, Told
+from nmtlab.experiments.running.events import CellEnded, CellEvent, GridEvent, GridPlanned, NoText, Opening
 from nmtlab.training.events import Preparing, Progress, Validated
 
 
 @dataclass
 class _Running:
-    """A cell that is worked on."""
+    """A cell that is being made."""
 
     cell: Cell
     began: float = field(default_factory=time.perf_counter)
@@ -24,19 +24,19 @@ class _Running:
     best: float = -math.inf
 
     def score(self, form: str, otherwise: str = "") -> str:
-        """Return the best dev BLEU in words, or other words if there has been no evaluation."""
+        """Format the best dev BLEU, or return `otherwise` before the first evaluation."""
         return form.format(self.best) if self.best > -math.inf else otherwise
 
 
 class GridBar:
-    """Draws one bar over all cells, with the time that is left; a line for each cell that is done.
+    """Draws one bar for all cells with the time left, and prints a line for each cell that ends.
 
     Args:
-        label: what is being made.
-        workers: cells made at once.
+        label: name of the grid.
+        workers: number of cells made at once.
 
     Attributes:
-        left_out: why the text of a row cannot be had, by row.
+        left_out: why the text of a row is not available, by row.
     """
 
     def __init__(self, label: str, workers: int = 1) -> None:
@@ -48,12 +48,12 @@ class GridBar:
         self.bar: tqdm | None = None
 
     def __call__(self, event: GridEvent) -> None:
-        if isinstance(event, Counted):
+        if isinstance(event, GridPlanned):
             self._count(event)
-        elif isinstance(event, Left):
+        elif isinstance(event, CellEnded):
             self._leave(event)
-        elif isinstance(event, Told):
-            self._tell(event)
+        elif isinstance(event, CellEvent):
+            self._update(event)
         elif isinstance(event, Opening):
             tqdm.write(f"{event.row}: opening corpus {event.corpus} ...")
         elif isinstance(event, NoText):
@@ -61,42 +61,42 @@ class GridBar:
             tqdm.write(f"{event.row}: left out, {event.problem}")
 
     def close(self) -> None:
-        """Take the bar away."""
+        """Close the bar."""
         if self.bar is not None:
             self.bar.close()
 
-    def _count(self, event: Counted) -> None:
+    def _count(self, event: GridPlanned) -> None:
         self.waiting = {cell.run: cell for cell in event.pending}
         self.known = list(event.made)
         cells = len(event.pending) + len(event.made)
-        tqdm.write(f"{self.label}: {cells} cells, {len(event.made)} of them there already")
+        tqdm.write(f"{self.label}: {cells} cells, {len(event.made)} of them already made")
         layout = "{desc}{percentage:3.0f}%|{bar:12}| {postfix}"
         self.bar = tqdm(total=cells, bar_format=layout, dynamic_ncols=True, mininterval=0.5, disable=None)
 
-    def _tell(self, told: Told) -> None:
-        name = told.cell.run
+    def _update(self, progress: CellEvent) -> None:
+        name, event = progress.cell.run, progress.event
         self.waiting.pop(name, None)
-        running = self.running.setdefault(name, _Running(told.cell))
-        if isinstance(told.event, Preparing):
-            running.doing = told.event.what
-        elif isinstance(told.event, Progress):
-            running.share, running.left = told.event.step / told.event.updates, told.event.seconds_left
+        running = self.running.setdefault(name, _Running(progress.cell))
+        if isinstance(event, Preparing):
+            running.doing = event.what
+        elif isinstance(event, Progress):
+            running.share, running.left = event.step / event.updates, event.seconds_left
             running.doing = f"{min(running.share, 1.0):.0%}" + running.score(" BLEU {:.1f}")
-        elif isinstance(told.event, Validated):
-            running.best = told.event.best
+        elif isinstance(event, Validated):
+            running.best = event.best
         self._draw()
 
-    def _leave(self, left: Left) -> None:
+    def _leave(self, left: CellEnded) -> None:
         self.waiting.pop(left.cell.run, None)
         running = self.running.pop(left.cell.run, _Running(left.cell))
         seconds = time.perf_counter() - running.began
         if left.status in ("finished", "diverged"):
             self.known.append((left.cell, seconds))
         score = running.score("best dev BLEU {:.2f}", "no evaluation yet")
-        said = left.problem or f"{left.status} after {_clock(seconds)}, {score}"
+        outcome = left.problem or f"{left.status} after {_clock(seconds)}, {score}"
         rest = len(self.waiting) + len(self.running)
         cells = f"{rest} cell{'s' if rest > 1 else ''}"
-        tqdm.write(f"{left.cell.run}: {said}" + (f"; {cells}, {self._time_left()} left" if rest else ""))
+        tqdm.write(f"{left.cell.run}: {outcome}" + (f"; {cells}, {self._time_left()} left" if rest else ""))
         self._draw()
 
     def _draw(self) -> None:

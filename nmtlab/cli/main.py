@@ -26,9 +26,9 @@ from nmtlab.errors import NmtlabError, error_of_the_machine
 
 app = typer.Typer(
     help=(
-        "Train, decode and understand translation systems for languages with little data.\n\n"
-        "Begin with 'nmtlab demo'. For text of your own: 'nmtlab corpus import', 'nmtlab train', 'nmtlab evaluate'. "
-        "Corpora, runs and caches are kept in the folder 'data', or where NMTLAB_DATA says."
+        "Train, decode and understand translation systems for low-resource languages.\n\n"
+        "Start with 'nmtlab demo'. For your text: 'nmtlab corpus import', 'nmtlab train', 'nmtlab evaluate'. "
+        "Corpora, runs and caches are stored in the folder 'data', or in the one that NMTLAB_DATA names."
     ),
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -54,7 +54,7 @@ app.add_typer(recipes.app, name="recipes")
 
 
 def main() -> None:
-    """Run the command; what a person can mend becomes one line on standard error and exit code 2."""
+    """Run the command; an error that the user can fix becomes one line on standard error and exit code 2."""
     _let_threads_spin_briefly()
     try:
         _prepare_streams()
@@ -63,39 +63,39 @@ def main() -> None:
         _discard_output()
         sys.exit(1)
     except Exception as error:
-        mendable = error if isinstance(error, NmtlabError) else error_of_the_machine(error)
-        if mendable is None:
+        fixable = error if isinstance(error, NmtlabError) else error_of_the_machine(error)
+        if fixable is None:
             raise
         if not _is_repeated(error):
-            print(f"nmtlab: {mendable}", file=sys.stderr)
+            print(f"nmtlab: {fixable}", file=sys.stderr)
         sys.exit(2)
 
 
 def _let_threads_spin_briefly() -> None:
-    """Set how long threads spin while they wait for each other, in this process and those that it starts.
+    """Limit how long threads spin while they wait for each other, in this process and its children.
 
-    Those that spin for long collapse where a core has other work to do (data/results/spinning.txt). libgomp reads the
-    variable when torch loads it, which commands do later.
+    With long spins, speed collapses where a core has other work to do (data/results/spinning.txt). libgomp reads the
+    variable when torch loads it, which happens later, in the commands.
     """
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
 
 def _prepare_streams() -> None:
-    """Let text be UTF-8 whatever the locale, as it is in files, and see to streams that are closed.
+    """Make text UTF-8 in any locale, as it is in files, and handle closed streams.
 
     Raises:
         NmtlabError: standard output is closed.
     """
     if sys.stdout is None:
         raise NmtlabError("standard output: closed", "send it to a file, or to /dev/null")
-    # The next file to be opened would get a closed stream's number, and what is printed there.
+    # Otherwise the next file to be opened would get a closed stream's descriptor, and its output.
     if sys.stdin is None:
-        sys.stdin = os.fdopen(os.open(os.devnull, os.O_WRONLY))  # to read from it is an error
+        sys.stdin = os.fdopen(os.open(os.devnull, os.O_WRONLY))  # reading from it is an error
     if sys.stderr is None:
         sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape")  # a file's name may be no UTF-8
+        sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape")  # a file name may not be UTF-8
 
 
 def _run() -> None:
@@ -107,7 +107,7 @@ def _run() -> None:
 
 
 def _flush_output() -> None:
-    """Write what is still to be written, for what has no room on a full disk shows now at the latest."""
+    """Flush standard output, so that a full disk is reported rather than ignored at exit."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:
@@ -119,12 +119,12 @@ def _flush_output() -> None:
 
 
 def _discard_output() -> None:
-    """Keep the interpreter from writing, at its end, what cannot be written."""
+    """Keep the interpreter from flushing at exit what cannot be written."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _is_repeated(error: Exception) -> bool:
-    """Return whether other processes of a training meet with the same mistake, and another one of them says so."""
+    """Return whether another process of the same training has the same error and reports it."""
     return (
         isinstance(error, NmtlabError) and "TORCHELASTIC_RUN_ID" in os.environ and os.environ.get("LOCAL_RANK") != "0"
     )

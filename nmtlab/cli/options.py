@@ -1,4 +1,4 @@
-"""Options that several commands share."""
+"""Options shared by several commands."""
 
 import math
 from pathlib import Path
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 Set = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="SECTION.FIELD=VALUE", help="Change a field of the recipe; may be given many times."),
+    typer.Option("--set", metavar="SECTION.FIELD=VALUE", help="Change a field of the recipe; repeatable."),
 ]
-Source = Annotated[str, typer.Option(help="Language translated from; found from the corpus where it can be.")]
-Target = Annotated[str, typer.Option(help="Language translated into.")]
-Split = Annotated[str, typer.Option(help="Part of the corpus: train, dev or test.")]
+Source = Annotated[str, typer.Option(help="Source language; inferred from the corpus if possible.")]
+Target = Annotated[str, typer.Option(help="Target language.")]
+Split = Annotated[str, typer.Option(help="Split of the corpus: train, dev or test.")]
 Beam = Annotated[int | None, typer.Option(min=1, help="Beam size; 1 is greedy search. (default: the recipe's)")]
 Threads = Annotated[int | None, typer.Option(min=1, help="CPU threads. (default: torch's choice)")]
 
@@ -38,12 +38,12 @@ def changed(recipe: "Recipe", settings: list[str] | None, threads: int | None, b
 
 
 def run_recipe(recipe: "Recipe", settings: list[str] | None, threads: int | None, beam: int | None) -> "Recipe":
-    """Return a trained run's recipe with the command line's changes, of how to search and where to compute only.
+    """Return a trained run's recipe with the command line's changes to search and machine settings.
 
-    Where it was trained does not count.
+    The machine settings of its training are dropped.
 
     Raises:
-        RecipeError: another field is to be changed, which is too late once a run is trained.
+        RecipeError: a change to any other field, which a trained run does not allow.
     """
     from nmtlab.errors import RecipeError
     from nmtlab.recipe import MachineSettings
@@ -51,13 +51,13 @@ def run_recipe(recipe: "Recipe", settings: list[str] | None, threads: int | None
     for setting in settings or []:
         if not setting.startswith(("search.", "machine.")):
             raise RecipeError(
-                f"--set {setting}: the run is trained already", "set fields of search or machine, or train another run"
+                f"--set {setting}: the run is already trained", "set fields of search or machine, or train another run"
             )
     return changed(recipe.model_copy(update={"machine": MachineSettings()}), settings, threads, beam)
 
 
 def say_overlap(run: "Run", corpus: "ParallelCorpus", split: str) -> None:
-    """Say beside a score that the run has learned from some of the text, if it has."""
+    """Print a warning if the run was trained on some of the text that it is scored on."""
     from nmtlab.analysis.access.checks import overlap
 
     if found := overlap(run, corpus, split):
@@ -65,10 +65,10 @@ def say_overlap(run: "Run", corpus: "ParallelCorpus", split: str) -> None:
 
 
 def read_text(path: Path | None) -> list[str]:
-    """Return the lines of a file, or of standard input without one."""
+    """Return the lines of a file, or of standard input if there is no path."""
     import sys
 
-    from nmtlab.text.files import lines_of, read_lines
+    from nmtlab.text.lines import lines_of, read_lines
 
     return list(read_lines(path) if path else lines_of(sys.stdin.buffer, "standard input"))
 
@@ -80,28 +80,28 @@ def read_translations(path: Path, corpus: "ParallelCorpus", split: str) -> list[
         CorpusError: there are more or fewer lines than sentences.
     """
     from nmtlab.errors import CorpusError
-    from nmtlab.text.files import read_lines
+    from nmtlab.text.lines import read_lines
 
     lines, sentences = list(read_lines(path)), corpus.count(split)
     if len(lines) != sentences:
         raise CorpusError(
             f"{path}: {len(lines):,} lines, but {corpus.name} {split} has {sentences:,} sentences",
-            "give a line for each sentence, in the same order",
+            "give one line per sentence, in the same order",
         )
     return lines
 
 
 def numbers(text: str, kind: type[int] | type[float], option: str, least: float) -> list[int] | list[float]:
-    """Return the numbers in an option's text, with commas between them, none below the least."""
+    """Parse the comma-separated numbers of an option, none of them below `least`."""
     from nmtlab.errors import NmtlabError
 
     try:
         found = [kind(part) for part in text.split(",")]
     except ValueError as error:
-        raise NmtlabError(f"{option} {text}: {error}", "give numbers with commas between them") from error
+        raise NmtlabError(f"{option} {text}: {error}", "give comma-separated numbers") from error
     for number in found:
         if number < least or not abs(number) < math.inf:
             form = "g" if kind is float else "d"
-            remedy = "give numbers" if least == -math.inf else f"give numbers from {least:g}"
-            raise NmtlabError(f"{option} {text}: {number:{form}} is among them", remedy)
+            remedy = "give finite numbers" if least == -math.inf else f"give numbers from {least:g}"
+            raise NmtlabError(f"{option} {text}: {number:{form}} is out of range", remedy)
     return found

@@ -17,46 +17,43 @@ def reproduce(
     table: Annotated[
         str,
         typer.Argument(
-            help="table-3.4, table-3.6, table-3.8 or table-3.10 of the thesis, or lexical-choice, which says why, or "
-            "lexicon-dropout; on "
-            "normalisation table-3.12, table-3.13, table-3.14, table-3.15, table-3.17, figure-3.5 or figure-3.7, or "
-            "gradients, which says why; on search favourites, ambiguity, length-planning or unseen-lengths."
+            help="On lexical choice: table-3.4, table-3.6, table-3.8, table-3.10, lexical-choice, lexicon-dropout. On "
+            "normalisation: table-3.12, table-3.13, table-3.14, table-3.15, table-3.17, figure-3.5, figure-3.7, "
+            "gradients. On search: search-errors, ambiguity, length-planning, unseen-lengths. On transfer: "
+            "related-parents."
         ),
     ],
     scale: Annotated[
         Literal["tiny", "small", "thesis"],
         typer.Option(
-            help="tiny: minutes in all, a controlled language; small: minutes a cell on one core, real and controlled "
-            "text; thesis: the thesis' sizes, on corpora that you bring."
+            help="tiny: minutes in total, an artificial language; small: minutes per cell on one core, real and "
+            "artificial text; thesis: the thesis' sizes, on corpora that you provide."
         ),
     ] = "small",
-    pair: Annotated[
-        list[str] | None, typer.Option(help="Make the cells of this pair only; may be given many times.")
-    ] = None,
-    estimate: Annotated[bool, typer.Option("--estimate", help="Say what is left to be done, and do nothing.")] = False,
+    pair: Annotated[list[str] | None, typer.Option(help="Make only the cells of this pair; repeatable.")] = None,
+    estimate: Annotated[bool, typer.Option("--estimate", help="Estimate the remaining work, and do nothing.")] = False,
     workers: Annotated[
-        int, typer.Option(min=1, help="Cells trained at once, each in a process of its own with one thread.")
+        int, typer.Option(min=1, help="Cells trained at once, each in a separate process with one thread.")
     ] = 1,
     engine: Annotated[
         Literal["local", "ray"],
         typer.Option(
-            help="ray: on the cluster that RAY_ADDRESS names, or that runs here, or else one of --workers processes; "
-            "needs the extra `ray`, and the workspace under the same path on every machine."
+            help="ray: on the cluster that RAY_ADDRESS names, or that runs here, or else a new one of --workers "
+            "processes; needs the extra `ray`, and the workspace under the same path on every machine."
         ),
     ] = "local",
     save: Annotated[
         bool,
         typer.Option(
             "--save",
-            help="Also write the cells and the printed table into data/results; what is there of other pairs is kept.",
+            help="Also write the cells and the printed table to data/results; stored cells of other pairs are kept.",
         ),
     ] = False,
 ) -> None:
-    """Run a table of the thesis as a grid of trainings, and print what is measured beside what was published.
+    """Run a table of the thesis as a grid of trainings, and print measured values beside published ones.
 
-    Each cell is an ordinary run: what is there already is not trained again, what was interrupted in any way is gone
-    on with, a training that diverges is a result. Real text is looked for in data/corpora and where NMTLAB_CORPORA
-    says.
+    Each cell is an ordinary run: finished ones are not trained again, interrupted ones are resumed, and a training
+    that diverges is a result. Real text is searched for in data/corpora and in the folders of NMTLAB_CORPORA.
     """
     from nmtlab.experiments import cells_of, find_table, in_processes, on_ray, one_by_one, results, run_grid, summary
     from nmtlab.experiments.results.comparisons import comparisons
@@ -83,19 +80,19 @@ def reproduce(
     for problem in problems:
         print(f"failed: {problem.problem}")
     if should_stop():
-        print("interrupted; the same command goes on with it")
+        print("interrupted; the same command resumes it")
     if problems or should_stop():
         raise typer.Exit(1)
 
 
 def _interrupted() -> Callable[[], bool]:
-    """Return what tells whether Ctrl-C was pressed; pressed again, it ends everything."""
+    """Return a function that reports whether Ctrl-C was pressed; pressed again, it ends the process."""
     import signal
 
-    heard: list[int] = []
+    caught: list[int] = []
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda received, _: (heard.append(received), signal.signal(received, signal.SIG_DFL)))
-    return lambda: bool(heard)
+        signal.signal(number, lambda received, _: (caught.append(received), signal.signal(received, signal.SIG_DFL)))
+    return lambda: bool(caught)
 
 
 def _print_estimate(table: "Table", scale: "Scale", wanted: "list[Cell]", workspace: "Workspace") -> None:
@@ -112,7 +109,7 @@ def _print_estimate(table: "Table", scale: "Scale", wanted: "list[Cell]", worksp
     print_table(f"{table.name} {scale}: {table.title}", columns, rows, set(columns[2:]))
     minutes, disk, uncounted = cells["minutes"].sum(), cells["disk_mib"].sum(), cells["minutes"].isna().sum()
     print(
-        f"{len(cells)} cells, {(cells['disk_mib'] == 0).sum()} made; about {minutes:,.0f} minutes more if they are "
+        f"{len(cells)} cells, {(cells['disk_mib'] == 0).sum()} made; about {minutes:,.0f} minutes more if "
         f"trained one by one, within a factor of two; about {disk:,.0f} MiB more on disk"
         + (f"; {uncounted} cells without their text are not counted" if uncounted else "")
     )
@@ -127,8 +124,8 @@ def _print_table(table: "Table", scale: "Scale", lines: "pd.DataFrame", left_out
     lines = lines[(lines["seeds"] > 0) | (lines["missing"] > 0) | (lines["diverged"] > 0)]
     several = len(table.measures) > 1
     columns = ["pair", "system", *(["measure"] if several else []), "measured, 95 %"]
-    columns += [f"to {table.baseline}", "p", "verdict"] if table.baseline else []
-    columns += ["published", *([f"published to {table.baseline}"] if table.baseline else [])]
+    columns += [f"vs {table.baseline}", "p", "verdict"] if table.baseline else []
+    columns += ["published", *([f"published vs {table.baseline}"] if table.baseline else [])]
     rows = [
         [line.row, line.column, *([line.metric] if several else []), _measured(line)]
         + ([_difference(line), _p(line), line.verdict] if table.baseline else [])
@@ -136,19 +133,19 @@ def _print_table(table: "Table", scale: "Scale", lines: "pd.DataFrame", left_out
         for line in lines.itertuples()
     ]
     if not table.published:
-        told = [any(cells) for cells in zip(*rows, strict=True)]
-        columns, *rows = ([*compress(row, told)] for row in (columns, *rows))
+        filled = [any(cells) for cells in zip(*rows, strict=True)]
+        columns, *rows = ([*compress(row, filled)] for row in (columns, *rows))
     print_table(f"{table.name} {scale}: {table.title}", columns, rows, set(columns[2 + several :]) - {"verdict"})
     metrics = "" if several else f"{table.measures[0].name}; "
-    print(f"  {metrics}mean over the seeds {', '.join(map(str, table.seeds[scale]))}, and 95 % by Student's t")
+    print(f"  {metrics}mean over seeds {', '.join(map(str, table.seeds[scale]))}, ± 95 % by Student's t")
     _print_verdicts(table, lines)
     if table.published:
         sources = ", ".join(published(table.name)["source"].unique())
-        text = "" if scale == "thesis" else "; on other text, so that differences can be compared, not scores"
-        there = sources + text if sources else "nothing is here (data/published comes with the checkout)"
+        text = "" if scale == "thesis" else "; on other text: compare differences, not scores"
+        there = sources + text if sources else "not available (data/published comes with the checkout)"
         print(f"  published: {there}")
         if lines["published_mark"].any():
-            print(f"  marks beside what was published: {table.marks}")
+            print(f"  marks of the published values: {table.marks}")
     _print_reasons(table, scale, left_out)
 
 
@@ -159,19 +156,19 @@ def _print_verdicts(table: "Table", lines: "pd.DataFrame") -> None:
     if not table.baseline:
         return
     print(
-        f"  p: paired bootstrap against {table.baseline}, of the median seed, and of how many seeds it is below "
+        f"  p: paired bootstrap against {table.baseline} for the median seed, and how many seeds have p below "
         f"{SIGNIFICANT}; † not significant\n"
-        f"  verdict: undecided where the interval of the difference covers zero, or no system of the pair reaches BLEU "
-        f"{USABLE_BLEU:g}"
+        f"  verdict: inconclusive if the interval of the difference includes zero, or no system of the pair reaches "
+        f"BLEU {USABLE_BLEU:g}"
     )
     for column, some in lines[lines["column"] != table.baseline].groupby("column", sort=False):
         counts = some["verdict"].value_counts()
-        said = ", ".join(f"{counts.get(verdict, 0)} {verdict}" for verdict in ("better", "worse", "undecided"))
-        print(f"  {column}: {said}")
+        listed = ", ".join(f"{counts.get(verdict, 0)} {verdict}" for verdict in ("better", "worse", "inconclusive"))
+        print(f"  {column}: {listed}")
 
 
 def _print_reasons(table: "Table", scale: "Scale", left_out: Mapping[str, str]) -> None:
-    """Print why rows and cells of the table are not run; `left_out` is why the text of a row cannot be had."""
+    """Print why rows and cells of the table are not run; `left_out` is why the text of a row is not available."""
     reasons: dict[str, list[str]] = {}
     for row in table.rows:
         setup = row.at[scale]
@@ -185,10 +182,10 @@ def _print_reasons(table: "Table", scale: "Scale", left_out: Mapping[str, str]) 
 
 
 def _measured(line: object) -> str:
-    said = [_with_margin(line.mean, line.margin)]
-    said += [f"{line.missing} not finished"] if line.missing else []
-    said += [f"{line.diverged} diverged"] if line.diverged else []
-    return ", ".join(said)
+    parts = [_with_margin(line.mean, line.margin)]
+    parts += [f"{line.missing} not finished"] if line.missing else []
+    parts += [f"{line.diverged} diverged"] if line.diverged else []
+    return ", ".join(parts)
 
 
 def _published(line: object) -> str:

@@ -17,7 +17,7 @@ app = typer.Typer(help="List, show, pack and remove runs.", no_args_is_help=True
 
 @app.command("list")
 def list_() -> None:
-    """List the runs, newest first, with their best dev BLEU, and then those of the gallery."""
+    """List the runs, newest first, with their best dev BLEU, followed by those of the gallery."""
     from nmtlab.cli.tables import print_table
     from nmtlab.runs.listing import list_runs
     from nmtlab.workspace import Workspace
@@ -28,9 +28,9 @@ def list_() -> None:
         validations = run.metrics("validation")
         best = f"{validations['bleu'].max():.2f}" if len(validations) else "-"
         step = f"{int(validations['step'].max()):,}" if len(validations) else "0"
-        corpus = run.recipe.corpus
+        texts = ", ".join(f"{corpus.name} {corpus.source}-{corpus.target}" for corpus in run.recipe.corpora)
         status = f"{run.status}, packed" if run.packed else run.status
-        rows.append([run.name, f"{corpus.name} {corpus.source}-{corpus.target}", status, step, best])
+        rows.append([run.name, texts, status, step, best])
     columns = ["run", "corpus", "status", "updates", "dev BLEU"]
     if rows:
         print_table("Runs", columns, rows, {"updates", "dev BLEU"})
@@ -40,12 +40,12 @@ def list_() -> None:
         if run.overlap:
             print(f"{run.name}: {run.overlap}")
     for name, problem in broken.items():
-        print(f"{name}: not a whole run ({problem}); 'nmtlab runs remove {name}' removes it")
+        print(f"{name}: incomplete run ({problem}); 'nmtlab runs remove {name}' removes it")
 
 
 @app.command()
 def show(name: Annotated[str, typer.Argument(help="Name of a run.")]) -> None:
-    """Show a run: status, evaluations, environment and its whole recipe; of a packed one, what it cannot show."""
+    """Show a run: status, evaluations, environment and complete recipe, and the limitations of a packed run."""
     import json
 
     from nmtlab.runs.listing import open_run
@@ -56,19 +56,23 @@ def show(name: Annotated[str, typer.Argument(help="Name of a run.")]) -> None:
     print(f"run {run.name}: {run.status}\n")
     if run.overlap:
         print(f"{run.overlap}.\n")
+    if run.inheritance:
+        from nmtlab.training.inheritance import Inheritance
+
+        print(f"{Inheritance.of(run.inheritance).summary()}\n")
     if run.limitations:
         print(f"{run.limitations[0].upper()}{run.limitations[1:]}.\n")
     if len(validations):
         columns = validations.columns.intersection(["step", "bleu", "perplexity", "seconds"], sort=False)
         print(validations[columns].round(2).to_string(index=False), "\n")
     if terms := _last_terms(run):
-        print(f"loss a target token, at the last logged update: {terms}\n")
+        print(f"loss per target token at the last logged update: {terms}\n")
     print(json.dumps(run.environment, indent=1), "\n")
     print(run.recipe.described(), end="")
 
 
 def _last_terms(run: "Run") -> str:
-    """Return the loss with what each of its terms adds to it: `2.31 = 1.80 cross entropy + 0.51 label smoothing`."""
+    """Return the loss as the sum of its terms: `2.31 = 1.80 cross entropy + 0.51 label smoothing`."""
     from nmtlab.analysis.dynamics.curves import loss_curve
 
     losses = loss_curve(run)
@@ -80,14 +84,14 @@ def _last_terms(run: "Run") -> str:
 @app.command()
 def remove(
     names: Annotated[list[str], typer.Argument(help="Names of runs.")],
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
 ) -> None:
-    """Remove runs with all that they hold, after asking."""
+    """Remove runs with all their files, after confirmation."""
     from nmtlab.runs.listing import remove_run
     from nmtlab.workspace import Workspace
 
     workspace = Workspace.find()
-    folders = [_own_folder(name, workspace) for name in names]
+    folders = [_removable_folder(name, workspace) for name in names]
     for folder in folders:
         if yes or typer.confirm(f"remove run {folder.name} with its checkpoints and translations?"):
             remove_run(folder)
@@ -103,17 +107,15 @@ def pack(
         bool, typer.Option("--weights", help="Add the best checkpoint in half precision, if it is small.")
     ] = False,
     sentences: Annotated[
-        int, typer.Option(min=0, max=200, help="Add that many dev sentences, with references and translations.")
+        int, typer.Option(min=0, max=200, help="Number of dev sentences to add, with references and translations.")
     ] = 0,
-    licence: Annotated[
-        str, typer.Option(help="Name of the licence that allows to give sentences of the corpus to others.")
-    ] = "",
+    licence: Annotated[str, typer.Option(help="Name of the licence that permits redistribution of the corpus.")] = "",
     to: Annotated[
-        Path | None, typer.Option(help="Folder to put the file NAME.tar.xz into. (default: a folder in the gallery)")
+        Path | None, typer.Option(help="Folder to write the file NAME.tar.xz to. (default: a folder in the gallery)")
     ] = None,
     threads: Threads = None,
 ) -> None:
-    """Pack what can be shown of a run without its model, for the gallery or as a file to be sent."""
+    """Pack what can be shown of a run without its model, for the gallery or as a file to share."""
     from tempfile import TemporaryDirectory
 
     from nmtlab.runs.archive import ENDING
@@ -134,9 +136,9 @@ def pack(
 @app.command()
 def unpack(
     file: Annotated[Path, typer.Argument(help="A packed run, NAME.tar.xz.")],
-    name: Annotated[str, typer.Option(help="Name of the run. (default: its own)")] = "",
+    name: Annotated[str, typer.Option(help="Name of the new run. (default: that of the packed run)")] = "",
 ) -> None:
-    """Make a run of a packed run's file."""
+    """Make a run from the file of a packed run."""
     from nmtlab.runs.pack import unpack as unpack_run
     from nmtlab.workspace import Workspace
 
@@ -144,26 +146,28 @@ def unpack(
     print(f"run {run.name}: {run.status}, {run.limitations}")
 
 
-def _own_folder(name: str, workspace: "Workspace") -> Path:
-    """Return the folder of one's own run; what is in the gallery came with nmtlab and is not removed so easily."""
+def _removable_folder(name: str, workspace: "Workspace") -> Path:
+    """Return the folder of a run; runs of the gallery came with nmtlab, and the command does not remove them."""
     from nmtlab.errors import RunError
 
     folder, packed = workspace.run_folder(name), workspace.gallery / name
     if folder.is_dir():
         return folder
     if packed.is_dir():
-        raise RunError(f"run {name!r}: in the gallery, not among your own", f"remove the folder {packed} by hand")
+        raise RunError(
+            f"run {name!r}: part of the gallery, which this command leaves alone", f"remove the folder {packed} by hand"
+        )
     raise RunError(f"run {name!r}: not found", "'nmtlab runs list' shows what there is")
 
 
 def _dev_sentences(
     run: "Run", workspace: "Workspace", number: int, licence: str, threads: int | None, folder: Path
 ) -> "ParallelCorpus":
-    """Write a run's first dev sentences to a folder, let the run translate them, and an aligner link their words."""
+    """Write a run's first dev sentences to a folder, with the run's translations and an aligner's links."""
     from nmtlab.analysis.access.translations import translations
     from nmtlab.analysis.lexical.reference_links import reference_links
     from nmtlab.runs.pack import dev_sentences
-    from nmtlab.text.files import write_lines
+    from nmtlab.text.lines import write_lines
     from nmtlab.text.links import aligned_path, format_alignment, has_gold_links
 
     languages = run.recipe.corpus
@@ -171,6 +175,6 @@ def _dev_sentences(
     sentences = dev_sentences(corpus, number, licence, folder)
     if not has_gold_links(corpus, "dev"):
         links = reference_links(run.pipeline, corpus, "dev")[:number]
-        write_lines(aligned_path(sentences, "dev"), [format_alignment(own) for own in links])
+        write_lines(aligned_path(sentences, "dev"), [format_alignment(alignment) for alignment in links])
     translations(run, sentences, "dev", machine=run_recipe(run.recipe, None, threads, None).machine)
     return sentences

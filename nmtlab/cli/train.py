@@ -1,6 +1,6 @@
 """`nmtlab train`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,7 +18,7 @@ _RECIPE = "transformer-small"
 
 
 def train(
-    corpus: Annotated[str, typer.Argument(help="Name of a corpus, or path of a folder of aligned text.")],
+    corpus: Annotated[str, typer.Argument(help="Name of a corpus, or path of a folder with aligned text.")],
     recipe: Annotated[
         str,
         typer.Option(help=f"Name of a recipe ('nmtlab recipes list'), or path of a TOML file. (default: {_RECIPE})"),
@@ -26,19 +26,28 @@ def train(
     name: Annotated[str, typer.Option(help="Name of the run. (default: CORPUS.RECIPE.SEED)")] = "",
     source: Source = "",
     target: Target = "",
+    also: Annotated[
+        list[str] | None,
+        typer.Option(metavar="CORPUS", help="Train on another corpus too; repeatable."),
+    ] = None,
+    parent: Annotated[
+        str, typer.Option(metavar="RUN", help="Start from the weights of this run, of a related language at best.")
+    ] = "",
     set_: Set = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="The one seed of everything random.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Seed of everything random.")] = None,
     threads: Threads = None,
     resume: Annotated[
         bool,
-        typer.Option(
-            "--resume", help="Go on with a run that was interrupted, as it was begun; nothing else is needed."
-        ),
+        typer.Option("--resume", help="Resume an interrupted run with its recipe; no other options are needed."),
     ] = False,
-    estimate: Annotated[bool, typer.Option("--estimate", help="Say what it would take, and do not train.")] = False,
+    estimate: Annotated[
+        bool, typer.Option("--estimate", help="Estimate time, memory and disk space, and do not train.")
+    ] = False,
     allow_overlap: Annotated[
         bool,
-        typer.Option("--allow-overlap", help="Accept pairs of dev and test that are in train too; scores then say so."),
+        typer.Option(
+            "--allow-overlap", help="Accept pairs of dev and test that are in train too; scores then carry a warning."
+        ),
     ] = False,
     tensorboard: Annotated[
         bool, typer.Option("--tensorboard", help="Also write TensorBoard event files into the run's folder.")
@@ -46,8 +55,8 @@ def train(
 ) -> None:
     """Train a system on a corpus.
 
-    The run can be interrupted with Ctrl-C, or in any other way, and continued with --resume: its losses are the same
-    as if it had never stopped. Several processes train together under torchrun:
+    A run that was interrupted, by Ctrl-C or in any other way, is continued with --resume: its losses are the same as if
+    it had never stopped. Several processes train together under torchrun:
 
         torchrun --standalone --nproc-per-node 2 -m nmtlab train CORPUS ...
     """
@@ -58,18 +67,21 @@ def train(
 
     workspace = Workspace.find()
     seeds = [] if seed is None else [f"training.seed={seed}"]
-    changes = [*(set_ or []), *seeds]
-    settings = changed(find_recipe(recipe or _RECIPE), changes, threads)
+    parents = [f'transfer.parent="{parent}"'] if parent else []
+    changes = [*(set_ or []), *seeds, *parents]
+    settings = _with_corpora(changed(find_recipe(recipe or _RECIPE), changes, threads), also)
     folder = workspace.corpus_folder(corpus)
     name = name or f"{folder.resolve().name}.{Path(recipe or _RECIPE).stem}.{settings.training.seed}"
     if resume:
         begun = Run(workspace.run_folder(name))
-        settings = changed(find_recipe(recipe) if recipe else begun.recipe, changes, threads)
+        settings = _with_corpora(changed(find_recipe(recipe) if recipe else begun.recipe, changes, threads), also)
         _check_unchanged(begun, settings)
         source, target = source or begun.recipe.corpus.source, target or begun.recipe.corpus.target
     text = ParallelCorpus.open(folder, source, target)
     if estimate:
-        _print_cost(settings, text)
+        from nmtlab.training.setup import open_corpora
+
+        _print_cost(settings, open_corpora(settings, text, workspace))
         return
 
     from nmtlab.systems import train as train_run
@@ -77,13 +89,19 @@ def train(
     watch, should_stop = _watchers(workspace.run_folder(name) if tensorboard else None)
     run = train_run(name, settings, text, workspace, resume, watch, should_stop, allow_overlap)
     if run.status == "diverged":
-        print(f"run {name}: the loss is no longer finite; try a lower rate: --set training.lr_scale=...")
+        print(f"run {name}: the loss is no longer finite; try a lower learning rate: --set training.lr_scale=...")
     else:
         print(f"run {name}: {run.status}; next: nmtlab evaluate {name} --corpus {corpus}")
 
 
+def _with_corpora(recipe: "Recipe", names: list[str] | None) -> "Recipe":
+    """Return a recipe that also trains on some further corpora."""
+    more = recipe.model_dump()["more_corpora"]
+    return recipe.with_changes({"more_corpora": [*more, *({"name": name} for name in names or [])]})
+
+
 def _watchers(tensorboard: Path | None) -> "tuple[OnEvent, Callable[[], bool]]":
-    """Return what draws the training's events, and what tells whether it was interrupted."""
+    """Return a handler of progress events, and a function that reports an interruption."""
     import signal
 
     from nmtlab.progress import ProgressBar
@@ -102,24 +120,30 @@ def _watchers(tensorboard: Path | None) -> "tuple[OnEvent, Callable[[], bool]]":
 
 
 def _check_unchanged(run: "Run", recipe: "Recipe") -> None:
-    """Refuse what would make another training of a run that is resumed."""
+    """Refuse changes that would make a resumed run a different training."""
     from nmtlab.errors import RecipeError
 
-    begun, asked = run.recipe.fields(), recipe.fields()
+    begun, wanted = _compared(run.recipe), _compared(recipe)
     for field, value in begun.items():
         may_change = field in ("about", "machine.device", "machine.threads") or field.startswith("corpus.")
-        if not may_change and asked.get(field) != value:
+        if not may_change and wanted.get(field) != value:
             raise RecipeError(
-                f"--resume: run {run.name!r} was begun with {field} = {value!r}, not {asked.get(field)!r}",
-                "leave out what you have changed, or train a new run with another --name",
+                f"--resume: run {run.name!r} was begun with {field} = {value!r}, not {wanted.get(field)!r}",
+                "leave out the change, or train a new run with another --name",
             )
 
 
-def _print_cost(recipe: "Recipe", corpus: "ParallelCorpus") -> None:
+def _compared(recipe: "Recipe") -> dict[str, object]:
+    """Return the fields of a recipe, with only the names of further corpora: opening infers their languages."""
+    return {**recipe.fields(), "more_corpora": [corpus.name for corpus in recipe.more_corpora]}
+
+
+def _print_cost(recipe: "Recipe", corpora: "Sequence[ParallelCorpus]") -> None:
     from nmtlab.training.cost import estimate_cost
 
-    estimate = estimate_cost(recipe, corpus)
-    print(f"corpus      {corpus.name}: {estimate.pairs:,} pairs, about {estimate.tokens:,} tokens")
+    estimate = estimate_cost(recipe, *corpora)
+    names = ", ".join(text.name for text in corpora)
+    print(f"corpus      {names}: {estimate.pairs:,} pairs, about {estimate.tokens:,} tokens")
     print(f"parameters  {estimate.parameters:,}")
     print(f"updates     at most {estimate.updates:,}, about {estimate.epochs:.0f} epochs")
     print(f"time        at most {estimate.minutes:,.0f} minutes on this machine, within a factor of two")

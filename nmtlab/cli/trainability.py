@@ -12,16 +12,18 @@ if TYPE_CHECKING:
 
 
 def trainability(
-    corpus: Annotated[str, typer.Argument(help="Corpus to learn from: its name, or a folder.")],
-    recipe: Annotated[str, typer.Option(help="Of a Transformer: its width, norm, batches.")] = "transformer-tiny",
+    corpus: Annotated[str, typer.Argument(help="Corpus to train on: its name, or a folder.")],
+    recipe: Annotated[
+        str, typer.Option(help="Recipe of a Transformer, for its width, norm and batches.")
+    ] = "transformer-tiny",
     layers: Annotated[str, typer.Option(help="Depths of encoder and decoder.")] = "1,2,4,6,8,12",
     rates: Annotated[str, typer.Option(help="Learning rates, without warm-up.")] = "3e-4,1e-3,3e-3,1e-2,3e-2",
-    seeds: Annotated[int, typer.Option(min=1, max=1000, help="Trainings of each point.")] = 3,
-    updates: Annotated[int, typer.Option(min=10, help="Updates of each training.")] = 200,
+    seeds: Annotated[int, typer.Option(min=1, max=1000, help="Trainings per point.")] = 3,
+    updates: Annotated[int, typer.Option(min=10, help="Updates per training.")] = 200,
     to: Annotated[
         Path | None,
         typer.Option(
-            help="File of the map; what it has already is not trained again. (default: data/results/trainability.csv "
+            help="File of the map; points that it has are not trained again. (default: data/results/trainability.csv "
             "of the workspace)"
         ),
     ] = None,
@@ -30,11 +32,10 @@ def trainability(
     set_: Set = None,
     threads: Threads = 1,
 ) -> None:
-    """Draw a map of which Transformers learn: PostNorm and PreNorm, Xavier's initial weights and SmallInit, by depth
-    and learning rate.
+    """Map which Transformers converge: PostNorm and PreNorm, Xavier and SmallInit, by depth and learning rate.
 
-    Each point is a short training whose loss is compared with that of the words' frequencies; Ctrl-C keeps what is
-    there, and the same command goes on.
+    Each point is a short training whose loss is compared with that of the unigram distribution. Ctrl-C keeps the
+    points so far, and the same command resumes.
     """
     import torch
     from tqdm import tqdm
@@ -73,13 +74,13 @@ def _print_map(found: "pd.DataFrame", training: str) -> None:
 
     rates = sorted(found["rate"].unique())
     rows = [
-        [placement, init, str(layers), *(_share(own[own["rate"] == rate]) for rate in rates)]
-        for (placement, init, layers), own in found.groupby(["placement", "init", "layers"])
+        [placement, init, str(layers), *(_share(some[some["rate"] == rate]) for rate in rates)]
+        for (placement, init, layers), some in found.groupby(["placement", "init", "layers"])
     ]
     columns = ["placement", "init", "layers", *(f"{rate:g}" for rate in rates)]
-    print_table("How many trainings learn, by learning rate", columns, rows, set(columns[2:]))
+    print_table("Converged trainings by learning rate", columns, rows, set(columns[2:]))
     print(f"  {training}")
 
 
-def _share(own: "pd.DataFrame") -> str:
-    return f"{(own['verdict'] == 'alive').sum()} of {len(own)}" if len(own) else ""
+def _share(trainings: "pd.DataFrame") -> str:
+    return f"{(trainings['verdict'] == 'converged').sum()} of {len(trainings)}" if len(trainings) else ""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from nmtlab.runs.run import Run
     from nmtlab.translation import Search, Translation, Translator
 
-_COLDEST, _HOTTEST = 0.001, 1000.0  # beyond these, float32 has no distribution left to draw from
+_COLDEST, _HOTTEST = 0.001, 1000.0  # beyond these, float32 has no distribution left to sample from
 _SCORES = tuple(f"search.{name}=" for name in ("score", "alpha", "gamma", "coverage"))
 
 
@@ -24,50 +24,47 @@ def translate(
         Path | None, typer.Option("--input", "-i", help="Text to translate. (default: standard input)")
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Where to write. (default: standard output)")
+        Path | None, typer.Option("--output", "-o", help="File to write. (default: standard output)")
     ] = None,
     beam: Beam = None,
-    n_best: Annotated[int, typer.Option(min=1, help="Translations of each line, best first.")] = 1,
+    n_best: Annotated[int, typer.Option(min=1, help="Translations per line, best first.")] = 1,
     scores: Annotated[
         bool,
-        typer.Option("--scores", help="Put line number, score and log-probability before each, separated by tabs."),
+        typer.Option("--scores", help="Print line number, score and log-probability before each, separated by tabs."),
     ] = False,
     with_: Annotated[
         list[str] | None,
-        typer.Option(
-            "--with", metavar="RUN", help="Translate with this run too, as an ensemble; may be given many times."
-        ),
+        typer.Option("--with", metavar="RUN", help="Translate with this run too, as an ensemble; repeatable."),
     ] = None,
     mean: Annotated[
         Literal["arithmetic", "geometric"] | None,
-        typer.Option(help="Of the probabilities of an ensemble's runs. (default: arithmetic)", show_default=False),
+        typer.Option(help="Mean of the probabilities of an ensemble's runs. (default: arithmetic)", show_default=False),
     ] = None,
-    prefix: Annotated[
-        Path | None, typer.Option(help="How translations begin: a line of this file for each of the text.")
-    ] = None,
+    prefix: Annotated[Path | None, typer.Option(help="File of target prefixes, one line per line of the text.")] = None,
     samples: Annotated[
-        int, typer.Option(min=0, max=10_000, help="Draw so many translations of each, instead of searching.")
+        int, typer.Option(min=0, max=10_000, help="Translations to sample per line, instead of searching.")
     ] = 0,
-    temperature: Annotated[float | None, typer.Option(help="Of what is drawn from. (default: 1)")] = None,
+    temperature: Annotated[float | None, typer.Option(help="Temperature of sampling. (default: 1)")] = None,
     top_k: Annotated[
-        int | None, typer.Option(min=1, help="Draw from the k most probable types alone. (default: from all)")
+        int | None, typer.Option(min=1, help="Sample from the k most probable types only. (default: from all)")
     ] = None,
     top_p: Annotated[
-        float | None, typer.Option(help="Draw from the fewest types that have so much probability. (default: from all)")
+        float | None, typer.Option(help="Sample from the fewest types with this much probability. (default: from all)")
     ] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Of what is drawn. (default: 1)")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Seed of sampling. (default: 1)")] = None,
     groups: Annotated[
         int,
-        typer.Option(min=0, max=100, help="Search with so many beams that are kept apart, and show the best of each."),
+        typer.Option(min=0, max=100, help="Groups of diverse beam search; the best translation of each is shown."),
     ] = 0,
     strength: Annotated[
-        float | None, typer.Option(min=0, max=1e6, help="How much they are kept apart. (default: 0.5)")
+        float | None,
+        typer.Option(min=0, max=1e6, help="Strength of the diversity penalty between groups. (default: 0.5)"),
     ] = None,
     last: Annotated[bool, typer.Option("--last", help="Use the last checkpoint instead of the best.")] = False,
     set_: Set = None,
     threads: Threads = None,
 ) -> None:
-    """Translate text, a sentence a line; a blank line stays blank."""
+    """Translate text, one sentence per line; a blank line stays blank."""
     from nmtlab.errors import RecipeError
     from nmtlab.runs.listing import open_run
     from nmtlab.systems import open_ensemble, open_system
@@ -88,11 +85,11 @@ def translate(
         )
     lines, which = read_text(input), "last" if last else "best"
     if with_:
-        others = [open_run(name, workspace) for name in with_]
-        system = open_ensemble([opened, *others], recipe.search, mean or "arithmetic", recipe.machine, which)
+        further = [open_run(name, workspace) for name in with_]
+        system = open_ensemble([opened, *further], recipe.search, mean or "arithmetic", recipe.machine, which)
     else:
         system = open_system(opened, recipe.search, which, recipe.machine)
-    more: dict[str, Any] = {}  # what a phrase-based system knows nothing of
+    more: dict[str, Any] = {}  # arguments that a phrase-based system does not have
     if prefix:
         more["prefixes"] = _prefixes(prefix, lines)
     elif samples:
@@ -108,13 +105,13 @@ def translate(
         for row in shown:
             print(row)
     else:
-        from nmtlab.text.files import write_lines
+        from nmtlab.text.lines import write_lines
 
         write_lines(output, shown)
 
 
 def _check_belongs(asked: bool, way: str, options: "Mapping[str, object]") -> None:
-    """Refuse options of a way of translating that is not asked for."""
+    """Refuse options of a search method that is not used."""
     from nmtlab.errors import NmtlabError
 
     for option, value in options.items():
@@ -125,40 +122,40 @@ def _check_belongs(asked: bool, way: str, options: "Mapping[str, object]") -> No
 def _check(
     run: "Run", ways: "Mapping[str, object]", n_best: int, changes: list[str], drawing: "Mapping[str, float | None]"
 ) -> None:
-    """Refuse ways of searching that exclude each other, or that a run has not, and numbers out of range."""
+    """Refuse search methods that exclude each other or that the run does not support, and numbers out of range."""
     from nmtlab.analysis.access.checks import plans_length
     from nmtlab.errors import NmtlabError, RunError
 
     asked = [option for option, value in ways.items() if value]
     if len(asked) > 1:
-        raise NmtlabError(f"{asked[0]} and {asked[1]}: one way of searching excludes the other", "leave one out")
+        raise NmtlabError(f"{asked[0]} and {asked[1]}: one excludes the other", "leave one out")
     if asked and not run.recipe.model.neural:
         raise RunError(f"{asked[0]}: run {run.name!r} is phrase-based", "choose a transformer or an rnn")
     if asked in (["--samples"], ["--groups"]) and n_best > 1:
-        raise NmtlabError(f"--n-best and {asked[0]}: that says how many there are", "leave --n-best out")
+        raise NmtlabError(f"--n-best and {asked[0]}: the latter is the number of translations", "leave --n-best out")
     scores = [change for change in changes if change.startswith(_SCORES)]
     if scores and plans_length(run):
         raise NmtlabError(f"--set {scores[0]}: run {run.name!r} is searched by p(length) times p", "leave it out")
     temperature, top_p = (1.0 if drawing[name] is None else drawing[name] for name in ("--temperature", "--top-p"))
     if not _COLDEST <= temperature <= _HOTTEST:
         raise NmtlabError(
-            f"--temperature {temperature:g}: not from {_COLDEST:g} to {_HOTTEST:g}",
-            "give 1 for the model's own distribution",
+            f"--temperature {temperature:g}: not between {_COLDEST:g} and {_HOTTEST:g}",
+            "give 1 for the model's distribution",
         )
     if not 0 < top_p <= 1:
-        raise NmtlabError(f"--top-p {top_p:g}: not above 0 and up to 1", "give 1 to draw from all types")
+        raise NmtlabError(f"--top-p {top_p:g}: not above 0 and at most 1", "give 1 to sample from all types")
 
 
 def _prefixes(path: Path, lines: list[str]) -> list[str]:
     from nmtlab.errors import NmtlabError
 
-    begun = read_text(path)
-    if len(begun) != len(lines):
+    prefixes = read_text(path)
+    if len(prefixes) != len(lines):
         raise NmtlabError(
-            f"{path}: {len(begun):,} lines, but the text has {len(lines):,}",
-            "give a line for each, an empty one where nothing is begun",
+            f"{path}: {len(prefixes):,} lines, but the text has {len(lines):,}",
+            "give one line per line of the text, empty for no prefix",
         )
-    return begun
+    return prefixes
 
 
 def _drawn(

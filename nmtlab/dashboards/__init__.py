@@ -1,1 +1,1 @@
-"""Pages of controls and figures over runs: in Voila, or in a notebook with one call."""
+"""Interactive pages over runs, served by Voila or opened in a notebook with one call."""

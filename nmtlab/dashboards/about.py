@@ -1,4 +1,4 @@
-"""What pages there are, in the order of the index."""
+"""The pages, in the order of the index."""
 
 from typing import NamedTuple
 
@@ -7,9 +7,9 @@ class About(NamedTuple):
     """A page.
 
     Args:
-        name: of its module, its notebook and its address.
-        title: in a few words.
-        question: what it answers.
+        name: name of the module, the notebook and the address.
+        title: title in a few words.
+        question: the question that the page answers.
     """
 
     name: str
@@ -17,22 +17,22 @@ class About(NamedTuple):
     question: str
 
 
-INDEX = About("index", "nmtlab", "Why do systems for languages with little data translate as they do?")
+INDEX = About("index", "nmtlab", "Why do low-resource translation systems behave as they do?")
 TABLES = About(
     "tables",
     "Tables",
-    "What came out when the tables of the thesis were run again, beside what it printed, and is the difference sure?",
+    "How do reproduced tables of the thesis compare with the published ones, and which differences are significant?",
 )
 NORMS = About(
     "norms",
     "Norms and frequency",
-    "Does the length of a word's vector follow its frequency, and does it make frequent words win where a rare one is "
+    "Does the norm of a word's vector follow its frequency, and does it make frequent words win where a rare one is "
     "right? (thesis Figure 3.2 and 3.2.1)",
 )
 ATTENTION = About(
     "attention",
     "Attention",
-    "Where does each system look while it says a word, and how far is that from the word that it translates? "
+    "Where does each system attend as it generates a word, and how far is that from the source word it translates? "
     "(thesis Figure 3.3)",
 )
 DEPTH = About(
@@ -43,22 +43,22 @@ DEPTH = About(
 DYNAMICS = About(
     "dynamics",
     "Training dynamics",
-    "Who learns sooner, and whose gradient stays calm? (thesis Figures 3.4 and 3.5)",
+    "Which systems learn faster, and whose gradient norms stay stable? (thesis Figures 3.4 and 3.5)",
 )
 LEXICON = About(
     "lexicon",
     "Lexicon",
-    "What has the lexical module learned of single words, and is it right? (thesis Table 3.9)",
+    "Which word translations has the lexical module learned, and are they correct? (thesis Table 3.9)",
 )
 SEARCH = About(
     "search",
     "Search",
-    "What does a beam keep and drop, what would it find if it missed nothing, and is that nothing at all? (thesis 4.1, "
-    "Figure 4.1)",
+    "Which hypotheses does a beam keep and drop, what does exact search find, and is the global best empty? "
+    "(thesis 4.1, Figure 4.1)",
 )
 TRANSLATE = About(
-    "translate", "Translate", "What do the systems make of your sentence, and how sure are they of each word?"
+    "translate", "Translate", "How do the systems translate your sentence, and how confident are they in each token?"
 )
-TRAIN = About("train", "Train", "What becomes of a recipe on a corpus? Start a training, watch it, stop it.")
+TRAIN = About("train", "Train", "How does a recipe train on a corpus? Start, watch and stop a training.")
 
 PAGES = (TABLES, NORMS, ATTENTION, DEPTH, DYNAMICS, LEXICON, SEARCH, TRANSLATE, TRAIN)

@@ -1,4 +1,4 @@
-"""Attention of several systems in one sentence (thesis Figure 3.3)."""
+"""Attention of several systems on one sentence (thesis Figure 3.3)."""
 
 from collections.abc import Collection, Iterator, Mapping
 
@@ -30,7 +30,7 @@ _QUANTITIES = ("left shift", "alignment error", "right copies")
 
 
 class AttentionPage(Page):
-    """Heatmaps of one sentence, the links of its words over them, what is copied, and a pinned sentence to compare."""
+    """Attention heatmaps of a sentence with its word alignment, copied words, and a pinned sentence to compare."""
 
     def __init__(self, workspace: Workspace) -> None:
         self.runs = RunChooser(workspace, accepts=can_decode, first=FIRST)
@@ -40,16 +40,16 @@ class AttentionPage(Page):
         self.said = widgets.ToggleButtons(
             description="Target", options=[("reference", "reference"), ("own translation", "own")]
         )
-        self.pin = widgets.Button(description="Pin this sentence", tooltip="Keep it below, to compare others with it")
+        self.pin = widgets.Button(description="Pin this sentence", tooltip="Keep it below for comparison")
         self.pinned = widgets.Text(layout={"display": "none"})
         self._languages = ("", "")
         self.chart, self.pinned_chart, self.hint = Chart(), Chart(), Note()
         self.shifts = Table(
             "In this sentence: mean left shift of attention from the linked word, in words (positive: too far left)"
         )
-        self.copies = Table("Unknown words in own translations, and what is copied for them")
+        self.copies = Table("Unknown words in each system's translation, and the source words copied for them")
         self.measured = Table(
-            "Left shift in words (positive: too far left), alignment error and right copies as shares, as measured"
+            "Left shift in words (positive: too far left), alignment error rate and share of correct copies"
         )
         self.work = Work(self.guarded)
         self.pin.on_click(lambda _: self._pin())
@@ -76,26 +76,26 @@ class AttentionPage(Page):
         self.sentences.follow(changed, chosen)
         if "runs" in changed and chosen:
             self.measured.show(_measured(chosen))
-            self._unpin_others(chosen[0])
+            self._unpin_foreign(chosen[0])
         source = self.sentences.source
         if not source:
-            self.hint.say("Type a sentence." if chosen else "Pick a run that has its weights here.")
+            self.hint.say("Type a sentence." if chosen else "Select a run with weights.")
             return
         target = self.sentences.reference if self.said.value == "reference" else None
         runs = of_one_pair(chosen)
         weights = _weights(runs, source, target)
         self._offer_heads(weights)
-        links, whose = self._links(runs[0])
+        links, origin = self._links(runs[0])
         self._draw(self.chart, weights, _rings(runs, source, target, links) if target else {})
         self._draw_pinned(runs, changed)
         if changed - {"layer", "head", "pinned"}:
-            self.work.start("looking closer", len(runs) + 1, self._details(runs, source, target, links), waits=True)
-        told = f"Rings: {whose}." if target and links else "No alignment for this target."
-        said = target or "each system's own translation"
-        self.hint.say(f"{left_out(chosen, runs)} {self.sentences.told}  →  {said}  —  {told}".strip())
+            self.work.start("measuring shifts", len(runs) + 1, self._details(runs, source, target, links), waits=True)
+        alignment = f"Rings: {origin}." if target and links else "No alignment for this target."
+        shown = target or "each system's own translation"
+        self.hint.say(f"{left_out(chosen, runs)} {self.sentences.shown_source}  →  {shown}  —  {alignment}".strip())
 
     def _details(self, runs: list[Run], source: str, target: str | None, links: Collection[Link]) -> Iterator[None]:
-        """Fill the tables below the heatmaps, which take longer: behind them, and not at all if one goes on at once."""
+        """Fill the slower tables below the heatmaps in the background."""
         if target and links:
             self.shifts.show(_shifts(runs, source, target, links))
         yield
@@ -130,8 +130,8 @@ class AttentionPage(Page):
         reference = self.sentences.reference if self.said.value == "reference" else None
         self.pinned.value = f"{self.sentences.source}\t{reference or ''}"
 
-    def _unpin_others(self, run: Run) -> None:
-        """Let go of a sentence that was pinned in another language."""
+    def _unpin_foreign(self, run: Run) -> None:
+        """Unpin a sentence of a different language pair."""
         languages = run.recipe.corpus.source, run.recipe.corpus.target
         if languages != self._languages:
             self.pinned.value = ""
@@ -173,7 +173,7 @@ def _shifts(runs: list[Run], source: str, target: str, links: Collection[Link]) 
 def _copies(run: Run, source: str) -> dict[str, str]:
     translation = system_of(run).translate([source])[0]
     replaced = translation.replacements[0] if translation.replacements else ()
-    copied = ", ".join(f"word {place + 1}: {word}" for place, _, word in replaced)
+    copied = ", ".join(f"word {position + 1}: {word}" for position, _, word in replaced)
     return {"run": run.name, "translation": translation.text, "copied for unknown words": copied or "none"}
 
 

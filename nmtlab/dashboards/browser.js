@@ -1,28 +1,28 @@
-// What a page asks of the browser: its address, a sign of life while someone is looking, files to save.
+// The browser's side of a page: address, heartbeat while the page is visible, downloads.
 const EVERY = 4000; // ms
-const SILENT = 30000; // ms without an answer, after which a person is told
-const IDLE = 15 * 60000; // ms without a touch, after which the kernel is left alone and may be culled
+const SILENT = 30000; // ms without an answer before a message is shown
+const IDLE = 15 * 60000; // ms without user input before heartbeats stop and the kernel may be culled
 
 function render({ model, el }) {
   const silent = document.createElement("div");
   silent.className = "nmtlab-message";
   silent.hidden = true;
   silent.textContent =
-    "There is no answer: nmtlab is busy or was stopped, or this page was put to sleep. Reload it to go on where it stands.";
+    "No answer: nmtlab is busy or was stopped, or this page is asleep. Reload the page to continue.";
   el.append(silent);
-  let asked = 0; // when the first question was sent that has not been answered
+  let asked = 0; // when the oldest unanswered message was sent
   const voila = document.body.dataset.voila !== undefined;
-  // Without its cookie Voila refuses to end the kernel of a page that is left; only its list of pages gives it.
+  // Without this cookie Voila refuses to shut down the kernel when the page is closed; only its page list sets it.
   if (voila && !document.cookie.includes("_xsrf=")) fetch(location.pathname.replace(/\/render\/.*/, "/tree"));
   let touched = Date.now();
   const touch = () => (touched = Date.now());
   const signals = ["pointerdown", "keydown", "wheel"];
   signals.forEach((name) => document.addEventListener(name, touch, { passive: true }));
 
-  const told = () => {
+  const showQuery = () => {
     if (!voila) return;
-    const others = [...new URLSearchParams(location.search)].filter(([name]) => name === "token");
-    const query = new URLSearchParams([...new URLSearchParams(model.get("query")), ...others]);
+    const token = [...new URLSearchParams(location.search)].filter(([name]) => name === "token");
+    const query = new URLSearchParams([...new URLSearchParams(model.get("query")), ...token]);
     history.replaceState(null, "", `?${query}`);
   };
   const save = ({ file, content }) => {
@@ -32,11 +32,11 @@ function render({ model, el }) {
     link.click();
     URL.revokeObjectURL(link.href);
   };
-  model.on("change:query", told);
+  model.on("change:query", showQuery);
   model.on("change:answered", () => {
     asked = 0;
     silent.hidden = true;
-    el.dataset.answered = model.get("answered"); // from here on the page is as its address asks
+    el.dataset.answered = model.get("answered"); // from here on the page matches its address
   });
   model.on("msg:custom", (message) => {
     if (message.save) save(message.save);
@@ -49,7 +49,7 @@ function render({ model, el }) {
     silent.hidden = Date.now() - asked < SILENT;
     model.send({ looking: true });
   }, EVERY);
-  const leave = () => clearInterval(timer); // Voila has then ended the kernel, and the next page may be long in coming
+  const leave = () => clearInterval(timer); // Voila has then shut down the kernel, and the next page may take long to load
   if (voila) addEventListener("beforeunload", leave);
   return () => {
     leave();

@@ -1,4 +1,4 @@
-"""What a page asks of the browser that shows it."""
+"""The connection between a page and the browser that shows it."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -11,11 +11,11 @@ _HERE = Path(__file__).parent
 
 
 class Browser(anywidget.AnyWidget):
-    """The browser's address line and downloads, and its signs of life.
+    """The browser's address bar, downloads and heartbeat.
 
     Args:
-        opened: called with the address' query when a page is opened.
-        looking: called every few seconds while the page is looked at.
+        opened: called with the query of the address when a page is opened.
+        looking: called every few seconds while the page is visible.
     """
 
     _esm = _HERE / "browser.js"
@@ -29,11 +29,11 @@ class Browser(anywidget.AnyWidget):
         self.on_msg(self._answer)
 
     def save(self, file: str, content: str) -> None:
-        """Have the browser save a page under a file's name."""
+        """Have the browser download a page under a file name."""
         self.send({"save": {"file": file, "content": content}})
 
     def copy_address(self) -> None:
-        """Put the page's address on the clipboard."""
+        """Copy the address of the page to the clipboard."""
         self.send({"copy": True})
 
     def _answer(self, _: object, content: dict[str, Any], __: object) -> None:

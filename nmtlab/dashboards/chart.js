@@ -1,4 +1,4 @@
-// A plotly figure that always shows what its model says, and tells of clicks.
+// A plotly figure that follows its model and reports clicks.
 const shared = (globalThis.nmtlabPlotly ??= Promise.withResolvers());
 const CONFIG = { displaylogo: false, modeBarButtonsToRemove: ["lasso2d", "select2d"] };
 
@@ -6,16 +6,16 @@ async function render({ model, el }) {
   const plot = document.createElement("div");
   plot.className = "nmtlab-chart";
   el.append(plot);
-  const plotly = globalThis.Plotly ?? (await shared.promise); // Voila's page has it from the start
+  const plotly = globalThis.Plotly ?? (await shared.promise); // Voila's template loads it
   let drawn = 0;
-  let width = 0; // that the last drawing has; 0 if what is to be shown is not drawn
+  let width = 0; // of the last drawing; 0 if the current figure has not been drawn
   const draw = async () => {
     const { data, layout } = JSON.parse(model.get("spec"));
     plot.setAttribute("role", "img");
     plot.setAttribute("aria-label", layout.title?.text ?? "figure");
-    plot.hidden = !data.length; // nothing is asked yet
+    plot.hidden = !data.length; // no figure yet
     width = plot.offsetWidth;
-    if (!width) return; // a drawing before it is shown has another width, and would be made twice
+    if (!width) return; // a hidden chart has no width yet and would be drawn twice
     await plotly.react(plot, data, layout, CONFIG);
     if (!drawn) plot.on("plotly_click", clicked);
     plot.dataset.drawn = ++drawn;

@@ -1,7 +1,7 @@
 """A plotly figure in a page.
 
-`plotly.graph_objects.FigureWidget` sends all of plotly's script for every figure, and what is changed between its
-making and its showing is lost: a `Chart` is told the whole figure each time, and the script comes once a page.
+`plotly.graph_objects.FigureWidget` sends plotly's whole script with every figure and loses changes made between its
+creation and its display. A `Chart` sends the whole figure each time, and the script is sent once per page.
 """
 
 from collections.abc import Callable
@@ -14,24 +14,24 @@ import plotly.graph_objects as go
 import traitlets
 
 _HERE = Path(__file__).parent
-# Hidden from the script's first lines, which otherwise would give themselves to one of these and not to the page.
+# Shadows the module systems that plotly's script looks for, so that it registers globally.
 _UNSEEN = "const module = undefined, exports = undefined, define = undefined;\n"
 
 
 SERVED = "NMTLAB_PLOTLY_SERVED"
-"""Set where the page itself brings plotly's script, as Voila's template does."""
+"""Environment variable, set if the page itself loads plotly's script, as Voila's template does."""
 
 PLOTLY = Path(plotly.__file__).parent / "package_data/plotly.min.js"
 
 
 class PlotlyScript(anywidget.AnyWidget):
-    """Plotly's script, once in a page that has charts, where the page has it not."""
+    """Plotly's script, once per page with charts, unless the page loads it itself."""
 
     _esm = _UNSEEN + PLOTLY.read_text(encoding="utf-8") + "\n" + (_HERE / "plotly.js").read_text(encoding="utf-8")
 
 
 class Chart(anywidget.AnyWidget):
-    """A place for a figure."""
+    """A widget that shows a plotly figure."""
 
     _esm = _HERE / "chart.js"
     spec = traitlets.Unicode(go.Figure().to_json()).tag(sync=True)
@@ -42,7 +42,7 @@ class Chart(anywidget.AnyWidget):
         self.fresh = False
 
     def show(self, figure: go.Figure) -> None:
-        """Show a figure in place of the last one."""
+        """Show a figure, replacing the last one."""
         self.figure = figure
         self.spec = figure.to_json()
         self.layout.display = ""
@@ -54,5 +54,5 @@ class Chart(anywidget.AnyWidget):
         self.layout.display = "none"
 
     def on_click(self, answer: Callable[[dict[str, Any]], None]) -> None:
-        """Call `answer` with `customdata`, `x` and `y` of a point that is clicked and its trace's `meta`."""
+        """Call `answer` with `customdata`, `x` and `y` of each clicked point and `meta` of its trace."""
         self.on_msg(lambda _, content, __: answer(content))

@@ -1,10 +1,10 @@
-"""Parts of a page beside each other."""
+"""Side-by-side layouts."""
 
 import ipywidgets as widgets
 
 
 def columns(*parts: widgets.Widget) -> widgets.HBox:
-    """Return parts in columns of the same width."""
+    """Return parts in columns of equal width."""
     box = widgets.HBox(list(parts))
     box.add_class("nmtlab-columns")
     return box

@@ -16,14 +16,14 @@ FIRST = ("deep-de-en.pre-scalenorm", "deep-de-en.post-scalenorm")
 
 
 def depth_page(workspace: Workspace | None = None) -> Page:
-    """Return the page: learned g of each sublayer against its depth, several runs together."""
+    """Return the page: learned g of each sublayer against its depth, for several runs."""
     runs = RunChooser(workspace or Workspace.find(), accepts=has_g, first=FIRST)
-    chart, while_training, slopes = Chart(), Chart(), Table("Slopes of g, in a layer, and its correlation with depth")
+    chart, while_training, slopes = Chart(), Chart(), Table("Slope of g per layer, and its correlation with depth")
     hint = Note()
 
     def update(_: set[str]) -> None:
         if not runs.chosen:
-            hint.say("No run here has ScaleNorm: train one, as with the recipe prenorm-fixnorm-scalenorm.")
+            hint.say("No run here has ScaleNorm: train one, e.g. with the recipe prenorm-fixnorm-scalenorm.")
             return
         view = depth_view(runs.chosen)
         chart.show(view.figure)
@@ -31,7 +31,7 @@ def depth_page(workspace: Workspace | None = None) -> Page:
         slopes.show(view.frame.round(3))
         above = int((view.frame["slope"] > 0).sum())
         hint.say(
-            "g at each run's best evaluation; a slope above 0: g grows with depth. "
+            "g at the best evaluation of each run; a positive slope means that g grows with depth. "
             f"{above} of {len(view.frame)} slopes are above 0.{_over_seeds()}"
         )
 
@@ -40,9 +40,9 @@ def depth_page(workspace: Workspace | None = None) -> Page:
 
 
 def _over_seeds() -> str:
-    """Say how the claims that g grows with depth came out, if they were measured."""
+    """Return the verdicts on the claims that g grows with depth, if measured."""
     found = measured_claims(claims=[claim for claim in declared_claims() if claim.measure in G_SLOPES])[
         "verdict"
     ].value_counts()
     counts = ", ".join(f"{verdict} {count}" for verdict, count in found.items())
-    return f" Claims that it grows, over seeds: {counts}." if counts else ""
+    return f" Verdicts over seeds on the claims that g grows: {counts}." if counts else ""

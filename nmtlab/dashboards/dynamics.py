@@ -1,4 +1,4 @@
-"""Training dynamics (thesis Figures 3.4 and 3.5), and who learns at all (Tables 3.12 and 3.15)."""
+"""Training dynamics (thesis Figures 3.4 and 3.5) and convergence (Tables 3.12 and 3.15)."""
 
 import ipywidgets as widgets
 import pandas as pd
@@ -25,7 +25,7 @@ _VERDICTS = {
 
 
 class DynamicsPage(Page):
-    """Dev scores and gradients of several runs, a running one among them; which Transformers learn."""
+    """Dev scores and gradients of several runs, finished or still training; which Transformers converge."""
 
     def __init__(self, workspace: Workspace) -> None:
         self.runs = RunChooser(workspace, accepts=is_neural, first=FIRST)
@@ -34,10 +34,10 @@ class DynamicsPage(Page):
         )
         self.over = widgets.ToggleButtons(description="Over", options=[("updates", "step"), ("minutes", "minutes")])
         self.live, self.dev, self.best = Note(), Chart(), Table("Best evaluation of each run")
-        self.verdicts = Table(f"Did they converge? Alive is one that has reached dev BLEU {FLOOR:g}")
-        self.losses, self.last_losses = Chart(), Table("Loss at the last logged update, and what each term adds to it")
+        self.verdicts = Table(f"Convergence: a training has converged if it reached dev BLEU {FLOOR:g}")
+        self.losses, self.last_losses = Chart(), Table("Loss at the last logged update, with its terms")
         self.gradients, self.spikes = Chart(), Table("Gradient norm by quarter of the training")
-        self.quantiles = Table("Quantiles of the gradient norm, by √parameters so that systems compare, × 1,000")
+        self.quantiles = Table("Quantiles of the gradient norm divided by √parameters, × 1,000")
         self.signals, self.maps = Signals(workspace, self.guarded), Maps(workspace)
         state = {"runs": self.runs.table, "score": self.score, "over": self.over, "training": self.maps.training}
         by_run = (self.losses, self.last_losses, self.gradients, self.spikes, self.verdicts, self.quantiles)
@@ -48,8 +48,8 @@ class DynamicsPage(Page):
         body = [
             self.runs, row(self.score, self.over), self.live, self.dev, columns(self.best, self.verdicts),
             self.losses, self.last_losses, self.gradients, columns(self.spikes, self.quantiles),
-            heading("What comes into each normalisation?"), self.signals,
-            heading("Which Transformers learn at all?"), self.maps,
+            heading("Which signals enter each normalisation layer?"), self.signals,
+            heading("Which Transformers converge?"), self.maps,
         ]  # fmt: skip
         super().__init__(DYNAMICS, state, self._answer, body, self.runs.refresh, parts)
 
@@ -60,7 +60,7 @@ class DynamicsPage(Page):
         if "runs" in changed:
             self.signals.show(chosen)
         if not chosen:
-            self.live.say("There is no run yet: start one on the page Train.")
+            self.live.say("No runs yet: start one on the page Train.")
             return
         view = dev_view(chosen, self.score.value, self.over.value)
         self.dev.show(view.figure)
@@ -74,7 +74,7 @@ class DynamicsPage(Page):
             self.spikes.show(view.frame.round(3).reset_index(drop=True))
             self.verdicts.show(convergence(chosen).round(2).rename(columns=_VERDICTS))
             self.quantiles.show(_quantiles(chosen))
-        self.live.say(_told(chosen))
+        self.live.say(_progress(chosen))
 
 
 def dynamics_page(workspace: Workspace | None = None) -> DynamicsPage:
@@ -87,7 +87,7 @@ def _named_terms(losses: pd.DataFrame) -> pd.DataFrame:
 
 
 def _quantiles(runs: list[Run]) -> pd.DataFrame:
-    """Return a row for each run and a column for each quantile of its gradient, per component."""
+    """Return a row for each run and a column for each quantile of its gradient norm divided by √parameters."""
     found = pd.concat([gradient_quantiles(run) for run in runs], ignore_index=True)
     names = (100 * found["quantile"]).map("{:g} %".format)
     wide = found.assign(quantile=names, component=1000 * found["component"]).pivot(
@@ -96,9 +96,9 @@ def _quantiles(runs: list[Run]) -> pd.DataFrame:
     return wide[list(dict.fromkeys(names))].round(3).reset_index()
 
 
-def _told(runs: list[Run]) -> str:
-    """Say which runs go on while one looks, and which have no score yet."""
-    going = ", ".join(run.name for run in runs if run.status == "training")
-    fresh = ", ".join(run.name for run in runs if run.metrics("validation").empty)
-    told = f"In training now, and drawn anew as it goes on: {going}. " if going else ""
-    return told + (f"Without an evaluation so far: {fresh}." if fresh else "")
+def _progress(runs: list[Run]) -> str:
+    """Describe which runs are still training, and which have no score yet."""
+    training = ", ".join(run.name for run in runs if run.status == "training")
+    unscored = ", ".join(run.name for run in runs if run.metrics("validation").empty)
+    live = f"Still training, with live updates: {training}. " if training else ""
+    return live + (f"No evaluation yet: {unscored}." if unscored else "")

@@ -1,4 +1,4 @@
-"""A sentence to begin with, where nobody has chosen one."""
+"""Example sentences for pages where no sentence has been chosen."""
 
 from nmtlab.analysis.access.sentences import texts
 from nmtlab.runs.run import Run
@@ -11,7 +11,7 @@ _EXAMPLES = {
 
 
 def example(run: Run, workspace: Workspace) -> str:
-    """Return the first sentence of a run's texts, else one of its source language, else nothing."""
+    """Return the first sentence of a run's texts, else one in its source language, else an empty string."""
     for text in texts(run, workspace):
         return next(iter(text.corpus.lines(text.split, text.corpus.source)))
     return _EXAMPLES.get(run.recipe.corpus.source, "")

@@ -1,4 +1,4 @@
-"""What has been found so far, and the pages that show it."""
+"""The start page: findings so far, and links to the other pages."""
 
 from collections.abc import Iterator
 from html import escape
@@ -20,9 +20,9 @@ _PAGES = {page.name: page for page in PAGES}
 
 
 def index_page(workspace: Workspace | None = None) -> Page:
-    """Return the page: the claims of the thesis and how they fared, the other pages, the runs."""
+    """Return the page: links to the other pages, verdicts on the claims of the thesis, and the runs."""
     workspace, found = workspace or Workspace.find(), measured_claims()
-    claims = Table("Claims of the thesis, measured again: select one for its numbers", pick="one", height="24em")
+    claims = Table("Claims of the thesis, tested here: select one to see its numbers", pick="one", height="24em")
     numbers = Table("By language pair", height="18em")
     runs = RunChooser(workspace, title="Runs")
     summary = overall(found)
@@ -34,18 +34,18 @@ def index_page(workspace: Workspace | None = None) -> Page:
 
     def update(changed: set[str]) -> None:
         if "claim" in changed:
-            own = found[found["claim"] == claims.value]
-            numbers.show(_numbers(own))
-            here = set(runs.table.frame.index)
-            look.value = "".join(f"<div>{links}</div>" for links in _links_by_pair(own, here, workspace))
+            selected = found[found["claim"] == claims.value]
+            numbers.show(_numbers(selected))
+            available = set(runs.table.frame.index)
+            look.value = "".join(f"<div>{links}</div>" for links in _links_by_pair(selected, available, workspace))
         look_at_runs.value = f"Open in: {links_to(runs.chosen)}" if runs.chosen else ""
 
     body = [
         _links(),
-        heading("What has been found so far"),
+        heading("Findings so far"),
         Note(
-            more + "Confirmed or refuted: the 95 % interval excludes zero (three seeds or more). Effects are in "
-            "points of the measure; p is the paired bootstrap's, of the median seed."
+            more + "A claim is reproduced or contradicted here if the 95 % interval over three or more seeds excludes "
+            "zero. Effects are in points of the measure; p is that of the paired bootstrap for the median seed."
         ),
         claims, numbers, look, heading("Available runs"), runs, look_at_runs,
     ]  # fmt: skip
@@ -59,21 +59,21 @@ def _links() -> object:
     return html(f"<ul class='nmtlab-index'>{''.join(items)}</ul>")
 
 
-def _links_by_pair(found: pd.DataFrame, here: set[str], workspace: Workspace) -> Iterator[str]:
-    """Yield of each pair that a claim is about links to its line, and to the page that shows its runs that are here."""
+def _links_by_pair(found: pd.DataFrame, available: set[str], workspace: Workspace) -> Iterator[str]:
+    """Yield, for each language pair of a claim, links to its line and to the page with its available runs."""
     by_text = {claim.text: claim for claim in declared_claims()}
     for line in found.itertuples():
         claim = by_text[line.claim]
         evidence = link_to_line(claim.stored, line.metric, line.pair, claim.system)
-        runs = links_to([open_run(name, workspace) for name in line.runs if name in here], [_PAGES[claim.page]])
+        runs = links_to([open_run(name, workspace) for name in line.runs if name in available], [_PAGES[claim.page]])
         yield f"{escape(line.pair)}: evidence in {evidence}" + (f"; underlying runs in {runs}" if runs else "")
 
 
-def _numbers(own: pd.DataFrame) -> pd.DataFrame:
+def _numbers(selected: pd.DataFrame) -> pd.DataFrame:
     names = ["pair", "metric", "direction", "seeds", "effect", "margin", "p", "significant", "verdict"]
-    shown = rounded(own[names]).rename(columns={"direction": "effect of", "significant": "seeds with p < 0.01"})
+    shown = rounded(selected[names]).rename(columns={"direction": "effect of", "significant": "seeds with p < 0.01"})
     return (
         shown.dropna(axis="columns", how="all")
-        .assign(runs=[", ".join(names) for names in own["runs"]])
+        .assign(runs=[", ".join(names) for names in selected["runs"]])
         .reset_index(drop=True)
     )

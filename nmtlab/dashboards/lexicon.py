@@ -1,4 +1,4 @@
-"""What a lexical module has learned (thesis Table 3.9)."""
+"""The learned lexicon of a lexical module (thesis Table 3.9)."""
 
 import ipywidgets as widgets
 import pandas as pd
@@ -26,14 +26,14 @@ LEARNED, ALIGNED, GOLD = "learned", "aligner", "gold"
 
 
 class LexiconPage(Page):
-    """A run's lexicon, to be searched; of the picked word, its translations beside the aligner's and the true ones."""
+    """The searchable lexicon of a run; translations of the selected word beside the aligner's and the gold ones."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
         self.runs = RunChooser(workspace, accepts=has_lexicon, first=FIRST, many=False)
-        self.words = Table("Words of the source, the most frequent first: pick one", pick="one", height="26em")
-        self.chart, self.precision, self.hint = Chart(), Table("Precision against the true lexicon"), Note()
-        self.sentences = Table("Sentences that have the word", height="15em")
+        self.words = Table("Source words, most frequent first: select one", pick="one", height="26em")
+        self.chart, self.precision, self.hint = Chart(), Table("Precision against the gold lexicon"), Note()
+        self.sentences = Table("Sentences with the word", height="15em")
         self._tables: dict[str, pd.DataFrame] = {}
         self._lines, self._pieces = pd.DataFrame(), list[set[str]]()
         state = {"runs": self.runs.table, "word": self.words}
@@ -62,11 +62,11 @@ class LexiconPage(Page):
                 self.precision.show(precision(self._tables[LEARNED], self._tables[GOLD]).round(3))
         word = self.words.value
         if word is not None:
-            shown = [own[own["source"] == word].assign(by=by) for by, own in self._tables.items()]
+            shown = [table[table["source"] == word].assign(by=by) for by, table in self._tables.items()]
             self.chart.show(lexicon_figure(word, pd.concat(shown)))
-            self.sentences.title = f"Sentences that have {word}"
+            self.sentences.title = f"Sentences with {word}"
             self.sentences.show(self._lines[[word in pieces for pieces in self._pieces]].reset_index(drop=True))
-        self.hint.say(_told(self._tables))
+        self.hint.say(_legend(self._tables))
 
 
 def lexicon_page(workspace: Workspace | None = None) -> LexiconPage:
@@ -75,7 +75,7 @@ def lexicon_page(workspace: Workspace | None = None) -> LexiconPage:
 
 
 def _tables(run: Run, workspace: Workspace) -> dict[str, pd.DataFrame]:
-    """Return translations of words by who says so, as of `analysis.lexicon`."""
+    """Return tables of word translations by their origin, as returned by `analysis.lexical.lexicon`."""
     tables = {LEARNED: system_translations(system_of(run), k=_K)}
     for other in list_runs(workspace)[0]:
         same = other.recipe.corpus == run.recipe.corpus
@@ -94,15 +94,15 @@ def _tables(run: Run, workspace: Workspace) -> dict[str, pd.DataFrame]:
 
 
 def _lines(run: Run, workspace: Workspace) -> pd.DataFrame:
-    """Return the sentences of the run's texts, with its translations where they are stored."""
+    """Return the sentences of the run's texts, with its stored translations, if any."""
     tables = [sentences([run], text).assign(text=text.name) for text in texts(run, workspace)]
     return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
 
 
 def _words(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
     learned = tables[LEARNED]
-    lines = learned.assign(said=learned["target"] + " " + learned["probability"].map("{:.2f}".format))
-    frame = lines.groupby("source", sort=False).agg(times=("count", "first"), learned=("said", ", ".join))
+    lines = learned.assign(shown=learned["target"] + " " + learned["probability"].map("{:.2f}".format))
+    frame = lines.groupby("source", sort=False).agg(times=("count", "first"), learned=("shown", ", ".join))
     if ALIGNED in tables:
         frame["aligner"] = tables[ALIGNED].groupby("source")["target"].agg(", ".join)
     if GOLD in tables:
@@ -110,12 +110,12 @@ def _words(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
     return frame.reset_index(names="word").set_index("word", drop=False)
 
 
-def _told(tables: dict[str, pd.DataFrame]) -> str:
-    parts = ["Learned: the lexical module's own table, trained with the translations and with no word alignment."]
+def _legend(tables: dict[str, pd.DataFrame]) -> str:
+    parts = ["Learned: the lexicon of the lexical module, trained with the system and without word alignment."]
     if ALIGNED in tables:
-        parts.append("Aligner: p(target | source) of word alignment, as the run arthur on the same text has it.")
+        parts.append("Aligner: p(target | source) from word alignment, taken from the arthur run on the same text.")
     else:
-        parts.append("For an aligner's lexicon beside it, train the recipe arthur on the same text.")
+        parts.append("To compare with an aligner's lexicon, train the recipe arthur on the same text.")
     if GOLD in tables:
-        parts.append("Gold: the true lexicon of the controlled language; its forms are given equal shares.")
+        parts.append("Gold: the true lexicon of the artificial language, with equal probability for each form.")
     return " ".join(parts)

@@ -1,4 +1,4 @@
-"""Links to the pages that show some runs, or a line of a table."""
+"""Links to pages that show given runs, or a line of a table."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
@@ -12,17 +12,17 @@ SHOWS: Mapping[About, Callable[[Run], bool]] = {
     NORMS: is_neural, ATTENTION: can_decode, DEPTH: has_g, DYNAMICS: is_neural, LEXICON: has_lexicon,
     SEARCH: has_searches, TRANSLATE: can_decode,
 }  # fmt: skip
-"""Pages that show runs, and which."""
+"""Pages that show runs, each with the test whether it can show a run."""
 
-_MOST, _ONE_ALONE = 4, (LEXICON,)
+_MAX_RUNS, _SINGLE_RUN = 4, (LEXICON,)
 
 
 def links_to(runs: Sequence[Run], pages: Iterable[About] = tuple(SHOWS)) -> str:
-    """Return links, as markup, to the pages that can show any of some runs, with those that they can, of one pair.
+    """Return links, as markup, to the pages that can show some of the runs; a link holds runs of one language pair.
 
     Args:
-        runs: a few of them are shown together, the first.
-        pages: of `SHOWS`, that are wanted.
+        runs: the runs; a link holds at most the first four that its page can show.
+        pages: the pages to link to, of `SHOWS`.
     """
     found = {page: of_one_pair([run for run in runs if SHOWS[page](run)]) for page in pages}
     return " · ".join(_link(page, runs=_names(page, able)) for page, able in found.items() if able)
@@ -32,9 +32,9 @@ def link_to_line(table: str, measure: str, pair: str, system: str) -> str:
     """Return a link, as markup, to a line on the page Tables.
 
     Args:
-        table: with its scale, `table-3.6.small`.
-        measure: one of the table's.
-        pair, system: the line.
+        table: name of the table with its scale, such as `table-3.6.small`.
+        measure: a measure of the table.
+        pair, system: language pair and system of the line.
     """
     return _link(TABLES, table=table, measure=measure, line=line_key(pair, system))
 
@@ -45,7 +45,7 @@ def line_key(pair: str, system: str) -> str:
 
 
 def _names(page: About, runs: Sequence[Run]) -> str:
-    return ",".join(run.name for run in runs[: 1 if page in _ONE_ALONE else _MOST])
+    return ",".join(run.name for run in runs[: 1 if page in _SINGLE_RUN else _MAX_RUNS])
 
 
 def _link(page: About, **state: str) -> str:

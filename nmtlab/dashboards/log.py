@@ -1,4 +1,4 @@
-"""Where pages write what went wrong: a file, since what a kernel prints reaches nobody."""
+"""The error log of the pages: a file, since nobody sees what a kernel prints."""
 
 import logging
 import os
@@ -6,7 +6,7 @@ from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
 VARIABLE = "NMTLAB_LOG"
-"""Names the file; without it, as in a notebook, Python's own way of telling is left as it is."""
+"""Environment variable with the path of the log file; unset, as in a notebook, logging is not configured."""
 
 _MAX_BYTES = 1 << 20
 

@@ -1,4 +1,4 @@
-"""Norms and frequency (thesis Figure 3.2), and what they do to a choice of word (3.2.1, 3.2.3)."""
+"""Norms and frequency (thesis Figure 3.2), and their effect on lexical choice (3.2.1, 3.2.3)."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -26,9 +26,9 @@ from nmtlab.views import norms_view
 from nmtlab.workspace import Workspace
 
 FIRST = ("small-qaa-en.tied.s1", "small-qaa-en.fixnorm.s1", "small-tr-en.tied.s1")
-_NO_WEIGHTS = "None of these runs has its weights here: choose a run with weights to see its logits."
+_NO_WEIGHTS = "None of these runs has weights here: select a run with weights to see its logits."
 _CANDIDATES = 12
-_AT_A_TIME = 256  # padded tokens
+_BATCH_TOKENS = 256  # padded
 _TERMS = {
     "word_norm": "‖W‖",
     "word_cos": "cos",
@@ -40,7 +40,7 @@ _TERMS = {
 
 
 class NormsPage(Page):
-    """Lengths of word vectors; neighbours of a word; why a word won, and what another r would have changed."""
+    """Norms of word vectors, nearest neighbours of a word, and the logits of each position, also at another norm r."""
 
     def __init__(self, workspace: Workspace) -> None:
         self.runs = RunChooser(workspace, accepts=is_neural, first=FIRST)
@@ -50,10 +50,10 @@ class NormsPage(Page):
         self.system = widgets.Dropdown(description="System", options=[], layout={"width": "26em"})
         self.sentences = SentenceChooser(workspace)
         self.position = widgets.Dropdown(description="Word", options=[], layout={"width": "26em"})
-        self.fixed = widgets.Checkbox(description="all vectors at length r", indent=False)
+        self.fixed = widgets.Checkbox(description="all vectors at norm r", indent=False)
         self.radius = widgets.FloatSlider(description="r", value=5, min=0.5, max=12, step=0.1)
-        self.find = widgets.Button(description="Find wrong rare words", layout={"width": "16em"})
-        self.wrong = Table("Rare words that went wrong, and what decided: pick one", pick="one", height="15em")
+        self.find = widgets.Button(description="Find mispredicted rare words", layout={"width": "18em"})
+        self.wrong = Table("Mispredicted rare words, and the deciding term: select one", pick="one", height="15em")
         self.work = Work(self.guarded)
         self.logits, self.terms, self.hint = Chart(), Table("Terms of each candidate's logit"), Note()
         self._target, self._decomposed = "", pd.DataFrame()
@@ -73,37 +73,37 @@ class NormsPage(Page):
         body = [
             self.runs, self.norms,
             columns(self.correlations, widgets.VBox([self.word, self.neighbours])),
-            heading("Why this word? The logit of any position taken apart"),
+            heading("Why this word? The logits at any position, decomposed"),
             columns(
                 self.sentences, widgets.VBox([self.system, self.position, row(self.fixed, self.radius), self.hint])
             ),
             self.logits, self.terms,
-            heading("In which wrong rare words did the length of vectors decide?"),
+            heading("For which mispredicted rare words did the norm decide?"),
             row(self.find, self.work), self.wrong,
         ]  # fmt: skip
         super().__init__(NORMS, state, self._answer, body, self.runs.refresh, parts)
 
     def _answer(self, changed: set[str]) -> None:
         runs = self.runs.chosen
-        able = [run for run in runs if can_decode(run)]
+        decodable = [run for run in runs if can_decode(run)]
         if "runs" in changed:
-            self._offer_systems([run.name for run in able])
+            self._offer_systems([run.name for run in decodable])
         chosen = self._chosen_system()
-        fitting = of_one_pair([chosen, *able])[1:] if chosen else []
-        anew = {"runs"} if "system" in changed else set()
-        self.sentences.follow(changed | anew, fitting)
+        fitting = of_one_pair([chosen, *decodable])[1:] if chosen else []
+        implied = {"runs"} if "system" in changed else set()
+        self.sentences.follow(changed | implied, fitting)
         if "runs" in changed and runs:
             self._show_norms(runs)
         if changed & {"runs", "system", "text", "line", "sentence"}:
             self._offer_positions(chosen)
         if chosen is None:
-            self.hint.say(_NO_WEIGHTS if runs else "There is no run yet: train one on the page Train.")
+            self.hint.say(_NO_WEIGHTS if runs else "No runs yet: train one on the page Train.")
             return
         if changed & {"runs", "system", "text", "line", "sentence", "position"}:
             self._decompose(chosen)
         self._show_logits()
         if changed & {"runs", "word", "system"}:
-            self._show_neighbours(chosen)  # the last, as a person may have typed any word
+            self._show_neighbours(chosen)  # last, since it fails for unknown words
 
     def _offer_systems(self, names: list[str]) -> None:
         before = self.system.value
@@ -120,14 +120,14 @@ class NormsPage(Page):
 
     def _clicked(self, point: dict[str, Any]) -> None:
         if point["meta"] is None:
-            return  # the middle of a bin
+            return  # a bin, not a word
         if point["meta"] in self.system.options:
             self.system.value = point["meta"]
         self.word.value, _ = point["customdata"]
 
     def _show_neighbours(self, run: Run) -> None:
         word = self.word.value.strip()
-        self.neighbours.title = f"Nearest words to {word} in {run.name}" if word else "Nearest words: name or click one"
+        self.neighbours.title = f"Nearest words to {word} in {run.name}" if word else "Nearest words: type or click one"
         self.neighbours.show(neighbours(system_of(run), word).round(3) if word else pd.DataFrame())
 
     def _offer_positions(self, run: Run | None) -> None:
@@ -139,7 +139,7 @@ class NormsPage(Page):
         pipeline = system_of(run).pipeline
         pieces = [*pipeline.target.tokenizer.split(self._target), "</s>"]
         before = self.position.value
-        self.position.options = [(f"{place}  {piece}", place) for place, piece in enumerate(pieces, start=1)]
+        self.position.options = [(f"{position}  {piece}", position) for position, piece in enumerate(pieces, start=1)]
         self.position.value = before if before is not None and before <= len(pieces) else 1
 
     def _find(self) -> None:
@@ -147,13 +147,14 @@ class NormsPage(Page):
             text, run = self.sentences.chosen_text, self._chosen_system()
             if text is None or run is None:
                 raise NmtlabError(
-                    "no text of these runs is here", "choose a run that has its text, or was packed with some"
+                    "no text of these runs is available",
+                    "select a run with its corpus here or with packed sentences",
                 )
-            self.work.start("asking at every rare word", text.corpus.count(text.split), self._found(run, text))
+            self.work.start("scoring rare words", text.corpus.count(text.split), self._found(run, text))
 
     def _found(self, run: Run, text: Text) -> Iterator[None]:
         tables = []
-        for batch, choices in choices_in_batches(system_of(run), text.corpus, text.split, batch_tokens=_AT_A_TIME):
+        for batch, choices in choices_in_batches(system_of(run), text.corpus, text.split, batch_tokens=_BATCH_TOKENS):
             tables.append(choices)
             yield from [None] * len(batch)
         choices = pd.concat(tables).sort_values(["line", "position"], ignore_index=True)
@@ -161,11 +162,11 @@ class NormsPage(Page):
             f"{_TERMS.get(line.effect, line.effect)} in {line.share:.0%}"
             for line in deciding_terms(choices).itertuples()
         )
-        self.wrong.title = f"{run.name}: rare words that went wrong; the largest part had {shares}"
+        self.wrong.title = f"{run.name}: mispredicted rare words; largest effect: {shares}"
         self.wrong.show(_wrong(choices))
 
     def _go_to(self) -> None:
-        """Show the sentence and the position of the picked wrong word."""
+        """Show the sentence and position of the selected word."""
         run = self._chosen_system()
         if self.wrong.value is None or run is None:
             return
@@ -194,10 +195,10 @@ class NormsPage(Page):
         self.logits.show(logit_figure(shown, values))
         self.terms.show(shown.drop(columns="id").round(4))
         best, wanted = shown.iloc[0]["word"], shown[shown["wanted"]].iloc[0]
-        word = "Reference word" if self.sentences.reference else "Word of the system's own translation"
-        length = f" of these with all vectors at length {self.radius.value:g}" if self.fixed.value else ""
-        rank = f"rank {wanted['rank']}{length}" + ("" if wanted["rank"] == 1 else f"; rank 1: “{best}”")
-        self.hint.say(f"{self.sentences.told}  →  {self._target}  —  {word}: “{wanted['word']}”, {rank}.")
+        word = "Reference word" if self.sentences.reference else "Word of the system's translation"
+        norm = f" of these with all vectors at norm {self.radius.value:g}" if self.fixed.value else ""
+        rank = f"rank {wanted['rank']}{norm}" + ("" if wanted["rank"] == 1 else f"; rank 1: “{best}”")
+        self.hint.say(f"{self.sentences.shown_source}  →  {self._target}  —  {word}: “{wanted['word']}”, {rank}.")
 
 
 def _wrong(choices: pd.DataFrame) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""The frame of every page: its question, its controls and what they answer; its address; errors in words."""
+"""The frame of every page: question, controls, results, address and error messages."""
 
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -24,28 +24,28 @@ Update = Callable[[set[str]], None]
 
 
 class Part(Protocol):
-    """What an update shows: a chart, a table, a note, or work under way."""
+    """What an update shows: a chart, a table, a note, or work in progress."""
 
     fresh: bool
-    """Whether it was shown, or begun, since this was last set to False."""
+    """Whether it was shown or started since this was last set to False."""
 
     def clear(self) -> None:
-        """Show nothing, and do nothing more."""
+        """Show nothing and stop any work."""
 
 
 class Page(widgets.VBox):
     """A page.
 
     Args:
-        about: its name, title and question.
-        state: what the address keeps, by name there: widgets with a `value`. They are restored in this order.
-        update: called with the names of `state` that have changed, of all when the page is made. What it changes itself
-            is added to them while it runs, and does not call it again.
-        body: controls and what answers them, from top to bottom.
-        refresh: called when the page is opened and while it is looked at; says which names of `state` have something
-            new behind them.
-        parts: what updates show, each with the names of `state` that it depends on. What an update did not show though
-            one of these has changed would be of an earlier choice: it is cleared.
+        about: name, title and question.
+        state: widgets with a `value` that the address stores, by their names there. They are restored in this order.
+        update: called with the changed names of `state`, and with all names when the page is created. Names that it
+            changes itself are added to that set while it runs and do not trigger another call.
+        body: controls and results, from top to bottom.
+        refresh: called when the page is opened and periodically while it is visible; returns the names of `state` with
+            new data.
+        parts: what updates show, each with the names of `state` that it depends on. A part that depends on a changed
+            name but was not shown by the update is stale, and is cleared.
     """
 
     def __init__(
@@ -74,23 +74,23 @@ class Page(widgets.VBox):
         self._changed(*state)
 
     def tell(self, problem: str) -> None:
-        """Show a person a sentence, or nothing."""
+        """Show a message, or hide it if `problem` is empty."""
         self._message.value = escape(problem)
         self._message.layout.display = "" if problem else "none"
 
     @contextmanager
     def guarded(self) -> Iterator[None]:
-        """Tell of errors in words: those a person can mend as they are, others by a pointer to the log."""
+        """Show an `NmtlabError` as a message in the page; log any other error and point to the log."""
         try:
             yield
         except NmtlabError as error:
             self.tell(str(error))
         except Exception:
             _log.exception("page %s, %s", self.about.name, self._browser.query)
-            self.tell("Something went wrong here, and it is not your doing: data/logs/dashboards.log says what.")
+            self.tell("Internal error: see data/logs/dashboards.log for details.")
 
     def _changed(self, *keys: str) -> None:
-        """Update for what has changed; what an update itself changes, it finds among the names that it was given."""
+        """Update for the changed names; names that an update changes itself are added to the set it was given."""
         if self._changes is not None:
             self._changes.update(keys)
         elif keys:
@@ -99,7 +99,7 @@ class Page(widgets.VBox):
 
     @contextmanager
     def _together(self, action: bool = True) -> Iterator[None]:
-        """Update once, behind the block, for all that is changed in it; only an action takes a message away."""
+        """Update once at the end of the block for all changes made in it; only a user action clears the message."""
         self._changes = set()
         try:
             yield
@@ -112,7 +112,7 @@ class Page(widgets.VBox):
             self._changes = None
 
     def _answer_all(self, changes: set[str]) -> None:
-        """Update for changes, and for those of an update that failed before, and clear what is of an earlier choice."""
+        """Update for these changes and those of a failed earlier update, then clear stale parts."""
         changes |= self._failed
         self._failed = changes
         for part in self._parts:
@@ -125,26 +125,26 @@ class Page(widgets.VBox):
                 part.clear()
 
     def _opened(self, query: str) -> None:
-        asked = dict(parse_qsl(query.removeprefix("?"), keep_blank_values=True))
+        requested = dict(parse_qsl(query.removeprefix("?"), keep_blank_values=True))
         with self.guarded():
             with self._together():
                 self._changed(*self._refresh())
             unknown = []
-            for key, widget in self.state.items():  # in turn: what there is to choose from depends on those before
+            for key, widget in self.state.items():  # in order: later options depend on earlier choices
                 with self._together():
-                    unknown += write_state({key: widget}, asked)
+                    unknown += write_state({key: widget}, requested)
             if unknown:
-                self.tell(f"The address asks for what is not here: {', '.join(unknown)}. The rest is as it asks.")
+                self.tell(f"The address requests unavailable values: {', '.join(unknown)}. The rest was applied.")
 
     def _looking(self) -> None:
         before = self._message.value
         with self.guarded(), self._together(action=False):
             self._changed(*self._refresh())
-        self._message.value = before or self._message.value  # what an action has said stands until the next one
+        self._message.value = before or self._message.value  # the message of an action stays until the next action
 
     def _foot(self) -> widgets.Widget:
-        save = widgets.Button(description="Save this page", tooltip="One HTML file with these figures and tables")
-        copy = widgets.Button(description="Copy the link", tooltip="The address that opens the page as it is now")
+        save = widgets.Button(description="Save this page", tooltip="As one HTML file with its figures and tables")
+        copy = widgets.Button(description="Copy the link", tooltip="The address that restores this state of the page")
         save.on_click(lambda _: self._save())
         copy.on_click(lambda _: self._browser.copy_address())
         foot = widgets.HBox([save, copy])
@@ -158,15 +158,15 @@ class Page(widgets.VBox):
 
 
 def html(text: str = "", style: str = "") -> widgets.HTML:
-    """Return a place for markup of ours; text from anywhere else has to be escaped before."""
-    place = widgets.HTML(text)
+    """Return an HTML widget for trusted markup; escape any other text first."""
+    widget = widgets.HTML(text)
     if style:
-        place.add_class(style)
-    return place
+        widget.add_class(style)
+    return widget
 
 
 class Note(widgets.HTML):
-    """A place for a sentence beside a figure."""
+    """A short text beside a figure."""
 
     def __init__(self, text: str = "") -> None:
         super().__init__()
@@ -174,15 +174,15 @@ class Note(widgets.HTML):
         self.say(text)
 
     def say(self, text: str) -> None:
-        """Show text, whatever stands in it, as text."""
+        """Show a text, with any markup in it escaped."""
         self.value = escape(text)
         self.fresh = True
 
     def clear(self) -> None:
-        """Say nothing."""
+        """Show nothing."""
         self.say("")
 
 
 def heading(text: str) -> widgets.HTML:
-    """Return the heading of a part of a page."""
+    """Return a section heading."""
     return html(f"<h2>{escape(text)}</h2>")

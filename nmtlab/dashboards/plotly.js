@@ -1,4 +1,4 @@
-// Behind this stands plotly's own script. Charts of the page wait for it: it is sent once, not once a chart.
+// Plotly's script precedes this. All charts of the page wait for it, so it is sent once and not per chart.
 const shared = (globalThis.nmtlabPlotly ??= Promise.withResolvers());
 shared.resolve(globalThis.Plotly);
 export default { render: ({ el }) => (el.hidden = true) };

@@ -1,4 +1,4 @@
-"""Choosing among the runs of a workspace."""
+"""A table to choose runs of a workspace from."""
 
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
@@ -15,14 +15,14 @@ from nmtlab.workspace import Workspace
 
 
 class RunChooser(widgets.VBox):
-    """The runs there are, newest first, with their scores; what cannot be opened is named.
+    """The runs of a workspace, newest first, with their scores; runs that cannot be opened are named.
 
     Args:
-        workspace: whose runs.
-        accepts: which of them the page can ask something.
-        first: names of the runs that are chosen at first, where they are there; else the first of all.
-        many: whether several can be chosen.
-        title: above them.
+        workspace: workspace with the runs.
+        accepts: whether the page can show a run.
+        first: names of the runs to choose initially, if available; otherwise the newest run.
+        many: whether several runs can be chosen.
+        title: title of the table.
     """
 
     def __init__(
@@ -38,17 +38,17 @@ class RunChooser(widgets.VBox):
         self.table = Table(title, pick="many" if many else "one", height="13em")
         self._note, self._lacking = Note(), Note()
         super().__init__([self.table, self._note, self._lacking])
-        self.table.observe(lambda _: self._tell(), "value")
+        self.table.observe(lambda _: self._show_limits(), "value")
         self.refresh()
 
     @property
     def chosen(self) -> list[Run]:
-        """The chosen runs, read anew."""
+        """The chosen runs, read again from disk."""
         names = self.table.value or ()
         return [open_run(name, self._workspace) for name in ((names,) if isinstance(names, str) else names)]
 
-    def _tell(self) -> None:
-        """Say which of the chosen runs have learned from dev or test, and what those that are packed cannot show."""
+    def _show_limits(self) -> None:
+        """Show which chosen runs were trained on dev or test pairs, and what packed ones cannot show."""
         facts: dict[str, list[str]] = {}
         for run in self.chosen:
             for fact in (run.overlap, run.limitations):
@@ -56,7 +56,7 @@ class RunChooser(widgets.VBox):
         self._lacking.say(" ".join(f"{', '.join(names)}: {fact}." for fact, names in facts.items() if fact))
 
     def refresh(self) -> Collection[str]:
-        """List the runs anew if there is another one or one has gone on; say `runs` if a chosen one has."""
+        """Update the list if runs were added, removed or changed; return `runs` if a chosen one has changed."""
         seen = _trace(self._workspace)
         if seen == self._seen:
             return ()
@@ -67,7 +67,7 @@ class RunChooser(widgets.VBox):
             try:
                 if self._accepts(run):
                     fitting[run.name] = _facts(run)
-            except NmtlabError:  # a file that only this question reads is damaged
+            except NmtlabError:  # a file that only `accepts` reads is damaged
                 broken[run.name] = ""
         self.table.show(pd.DataFrame(fitting.values(), index=list(fitting)))
         if not self.table.chosen:
@@ -79,10 +79,10 @@ class RunChooser(widgets.VBox):
 
 
 def _facts(run: Run) -> dict[str, object]:
-    corpus, scores = run.recipe.corpus, run.metrics("validation").get("bleu")
+    scores = run.metrics("validation").get("bleu")
     return {
         "run": run.name,
-        "pair": f"{corpus.source}-{corpus.target}",
+        "pair": ", ".join(dict.fromkeys(f"{corpus.source}-{corpus.target}" for corpus in run.recipe.corpora)),
         "dev BLEU": float("nan") if scores is None or not len(scores) else round(float(scores.max()), 1),
         "updates": run.best_step,
         "state": "packed" if run.packed else run.status,
@@ -92,20 +92,20 @@ def _facts(run: Run) -> dict[str, object]:
 def _named(unfit: int, broken: Collection[str]) -> str:
     sentences = []
     if unfit:
-        sentences.append(f"{unfit} more {'run has' if unfit == 1 else 'runs have'} nothing to say to this question.")
+        sentences.append(f"{unfit} other {'run' if unfit == 1 else 'runs'} cannot be shown on this page.")
     if broken:
-        sentences.append(f"Not whole, and left out: {', '.join(broken)}; 'nmtlab runs show' says what is missing.")
+        sentences.append(f"Omitted as incomplete or damaged: {', '.join(broken)}; see 'nmtlab runs show NAME'.")
     return " ".join(sentences)
 
 
-_MADE_IN_TRAINING = ("recipe.toml", "metrics.jsonl", "checkpoints/best.safetensors")
-"""Files whose times are compared: a folder's time changes too when an answer about the run is stored in it."""
+_WRITTEN_IN_TRAINING = ("recipe.toml", "metrics.jsonl", "checkpoints/best.safetensors")
+"""Files whose modification times are compared: that of the folder also changes when a measure is stored in it."""
 
 
 def _trace(workspace: Workspace) -> dict[str, tuple[int, ...]]:
-    """Return what changes when a run comes, goes or goes on, by its name."""
+    """Return, by run name, modification times that change when a run is added, removed or trained further."""
     folders = [path for parent in (workspace.gallery, workspace.runs) for path in sorted(parent.glob("[!.]*"))]
-    return {path.name: tuple(_time(path / file) for file in _MADE_IN_TRAINING) for path in folders}
+    return {path.name: tuple(_time(path / file) for file in _WRITTEN_IN_TRAINING) for path in folders}
 
 
 def _time(path: Path) -> int:

@@ -1,4 +1,4 @@
-"""A page as one HTML file that needs nothing else."""
+"""A page as one self-contained HTML file."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
@@ -20,9 +20,9 @@ def saved_page(title: str, question: str, state: Mapping[str, str], body: Iterab
     """Return a page's figures, tables and sentences as HTML.
 
     Args:
-        title, question: of the page.
-        state: what was chosen.
-        body: its widgets; what is hidden is left out, and controls are.
+        title, question: title and question of the page.
+        state: the user's choices.
+        body: widgets of the page; hidden widgets and controls are omitted.
     """
     parts = [f"<h1>{escape(title)}</h1><p>{escape(question)}</p>", _chosen(state)]
     script: bool | str = True
@@ -61,6 +61,6 @@ def _table(table: Table) -> str:
     if table.pickable and table.multiple:
         frame = frame.loc[list(table.value or ())]
     more = len(frame) - _MAX_ROWS
-    rest = f"<p>and {more:,} rows more</p>" if more > 0 else ""
+    rest = f"<p>and {more:,} more rows</p>" if more > 0 else ""
     rows = frame.head(_MAX_ROWS).to_html(index=False, escape=True, border=0, na_rep="", float_format="%.4g")
     return f"<h3>{escape(table.title)}</h3>{rows}{rest}"

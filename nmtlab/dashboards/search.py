@@ -1,4 +1,4 @@
-"""Search: what a beam keeps and drops, what exact search finds, and what planning the length changes (thesis 4.1)."""
+"""Search: beam search trees, exact search and length planning (thesis 4.1)."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -14,7 +14,7 @@ from nmtlab.analysis.search.search_errors import error_rates, search_errors
 from nmtlab.analysis.search.search_tree import (
     best_so_far,
     ended_hypotheses,
-    first_rank_of_nothing,
+    first_empty_rank,
     ranked,
     search_tree,
 )
@@ -38,23 +38,24 @@ _SCORES = [
     ("log-probability", "log-prob"), ("average", "average"), ("length-normalised", "length-normalised"),
     ("word reward", "word-reward"),
 ]  # fmt: skip
-_BUDGET, _PORTION = 20_000, 250
+_NO_WEIGHTS = "No search tree: select a run with weights."
+_BUDGET, _PORTION = 20_000, 250  # expansions
 _RANKING = {"score", "alpha", "gamma"}
-_SEARCHED = {"runs", "text", "line", "sentence", "beam"}
-"""Parts of the page's state that decide what is searched."""
+_SEARCH_KEYS = {"runs", "text", "line", "sentence", "beam"}
+"""State keys whose change requires a new search."""
 _RATES = {
-    "sentences": "sentences", "complete": "searched to the end", "errors": "missed by the beam",
-    "empty": "best is empty", "beam_empty": "beam's is empty", "length_ratio": "length of the best",
-    "beam_length_ratio": "of the beam's", "empty_rank": "beam size at which the empty translation enters (median)",
+    "sentences": "sentences", "complete": "searched exactly", "errors": "search errors",
+    "empty": "empty global best", "beam_empty": "empty from the beam", "length_ratio": "length of the global best",
+    "beam_length_ratio": "length of the beam's best", "empty_rank": "smallest beam with the empty translation (median)",
 }  # fmt: skip
 _PLANNED = {
-    "sentences": "sentences", "error": "off by (tokens)", "bias": "longer by (tokens)", "among 1": "right",
-    "among 5": "among the 5 likeliest", "among 10": "among 10",
+    "sentences": "sentences", "error": "absolute error (tokens)", "bias": "bias (tokens)", "among 1": "right",
+    "among 5": "in top 5", "among 10": "in top 10",
 }  # fmt: skip
 
 
 class SearchPage(Page):
-    """The tree of a sentence step by step, its translations ranked anew, and what was measured of whole texts."""
+    """The search tree of a sentence step by step, its reranked translations, and stored measurements of whole texts."""
 
     def __init__(self, workspace: Workspace) -> None:
         self.runs = RunChooser(workspace, accepts=has_searches, first=FIRST)
@@ -64,15 +65,15 @@ class SearchPage(Page):
         self.score = widgets.Dropdown(description="Rank by", options=_SCORES)
         self.alpha = widgets.FloatSlider(description="α", value=0.6, min=0, max=2, step=0.05)
         self.gamma = widgets.FloatSlider(description="γ", value=0.5, min=-1, max=4, step=0.05)
-        self.exact = widgets.Button(description="Search to the end", tooltip="Exact search, under log-probability")
+        self.exact = widgets.Button(description="Exact search", tooltip="Find the most probable translation")
         self.chart, self.counted, self.lengths = Chart(), Chart(), Chart()
         self.curves, self.calibration = Chart(), Chart()
         self.hint, self.found, self.work = Note(), Note(), Work(self.guarded)
-        self.ended = Table("Translations that the beam has ended, ranked anew", height="18em")
+        self.ended = Table("Finished hypotheses of the beam, reranked", height="18em")
         self.ranking = row(self.score, self.alpha, self.gamma)
-        self.each = Table("What each run says, by its own way of searching")
-        self.rates = Table("Measured: beams against exact search (lengths to the reference's)")
-        self.planned = Table("Measured: the likeliest planned length against the reference's")
+        self.each = Table("Translations of each run with its own search settings")
+        self.rates = Table("Beam search against exact search (lengths relative to the reference)")
+        self.planned = Table("Most probable planned length against the reference length")
         self.about_curves = Note()
         self.swept = widgets.Dropdown(description="Curves of", options=[], layout={"width": "26em"})
         self._trees: dict[Chart, tuple[str, pd.DataFrame]] = {}
@@ -83,11 +84,11 @@ class SearchPage(Page):
             "alpha": self.alpha, "gamma": self.gamma, "curves": self.swept,
         }  # fmt: skip
         parts = {
-            **dict.fromkeys((self.hint, self.chart, self.counted, self.work, self.found), _SEARCHED),
-            **dict.fromkeys((self.each, self.lengths), _SEARCHED),
+            **dict.fromkeys((self.hint, self.chart, self.counted, self.work, self.found), _SEARCH_KEYS),
+            **dict.fromkeys((self.each, self.lengths), _SEARCH_KEYS),
             **dict.fromkeys((self.about_curves, self.curves), ("runs", "curves")),
             **dict.fromkeys((self.rates, self.planned, self.calibration), ("runs",)),
-            self.ended: _SEARCHED | _RANKING,
+            self.ended: _SEARCH_KEYS | _RANKING,
         }
         body = [
             columns(self.runs, self.sentences), row(self.beam, self.step, self.exact), self.hint, self.chart,
@@ -99,12 +100,12 @@ class SearchPage(Page):
 
     def _answer(self, changed: set[str]) -> None:
         runs = self.runs.chosen
-        able = [run for run in runs if can_decode(run)]
-        self.sentences.follow(changed, able)
+        decodable = [run for run in runs if can_decode(run)]
+        self.sentences.follow(changed, decodable)
         if changed & {"runs", "curves"}:
             self._measured(runs)
-        if changed & _SEARCHED:
-            self._search(able)
+        if changed & _SEARCH_KEYS:
+            self._search(decodable)
         if changed - _RANKING:
             for chart, (title, tree) in self._trees.items():
                 chart.show(tree_figure(tree, min(self.step.value, int(tree["step"].max())), title))
@@ -112,50 +113,49 @@ class SearchPage(Page):
             _, tree = next(iter(self._trees.values()))
             self.ended.show(_ranked(tree, self._ranking()))
 
-    def _search(self, able: list[Run]) -> None:
-        """Search with the first run that has an end and with the first that plans lengths, and translate with all."""
+    def _search(self, decodable: list[Run]) -> None:
+        """Search with the first ordinary run and the first that plans lengths, and translate with all."""
         self._trees, self._system, self._exact = {}, None, None
         self._offer_controls()
-        source, runs = self.sentences.source, of_one_pair(able)
+        source, runs = self.sentences.source, of_one_pair(decodable)
         if not source:
-            lacking = "a sentence: type one" if able else "a run that has its weights here: pick one"
-            self.hint.say(f"A tree needs {lacking}.")
+            self.hint.say("Type a sentence to see its search tree." if decodable else _NO_WEIGHTS)
             return
         planning = [run for run in runs if system_of(run).model.plans_length][:1]
         ending = [run for run in runs if not system_of(run).model.plans_length][:1]
-        told = [self._search_ending(run) for run in ending] + [self._search_planning(run) for run in planning]
+        findings = [self._search_ending(run) for run in ending] + [self._search_planning(run) for run in planning]
         self._offer_controls()
-        self.each.show(_said(runs, source))
+        self.each.show(_translations(runs, source))
         self.step.max = max((int(tree["step"].max()) for _, tree in self._trees.values()), default=1)
         self.step.value = self.step.max
-        pair = f"{self.sentences.told}  →  {self.sentences.reference or '(no reference)'}"
-        self.hint.say(f"{left_out(able, runs)} {pair}  —  {'; '.join(told)}.".strip())
+        pair = f"{self.sentences.shown_source}  →  {self.sentences.reference or '(no reference)'}"
+        self.hint.say(f"{left_out(decodable, runs)} {pair}  —  {'; '.join(findings)}.".strip())
 
     def _offer_controls(self) -> None:
-        """Show the controls of a tree, and of an exact search, where there is one."""
+        """Show the controls of the tree and of exact search, if they apply."""
         for control, wanted in ((self.ranking, self._trees), (self.step, self._trees), (self.exact, self._system)):
             control.layout.display = "" if wanted else "none"
 
     def _search_ending(self, run: Run) -> str:
         self._system = system_of(run)
-        self._grow(self.chart, run, "What the beam keeps and drops")
-        rank = first_rank_of_nothing(self._system, self.sentences.source)
-        return f"{run.name}: {_fate_of_nothing(self._trees[self.chart][1], rank)}"
+        self._grow(self.chart, run, "Beam search tree")
+        rank = first_empty_rank(self._system, self.sentences.source)
+        return f"{run.name}: {_fate_of_empty(self._trees[self.chart][1], rank)}"
 
     def _search_planning(self, run: Run) -> str:
         system, reference = system_of(run), self.sentences.reference
-        self._grow(self.counted, run, "What a beam for each planned length keeps and drops")
+        self._grow(self.counted, run, "Beam search tree, one beam per planned length")
         plan = length_plan(system, self.sentences.source)
         tokens = len(system.pipeline.target_ids(reference)) - 1 if reference else None
         self.lengths.show(lengths_figure(plan, tokens))
-        nothing = plan.loc[plan["length"] == 0, "probability"].iloc[0]
-        return f"{run.name} plans the empty translation with a probability of {nothing:.2g}"
+        empty = plan.loc[plan["length"] == 0, "probability"].iloc[0]
+        return f"{run.name} plans the empty translation with probability {empty:.2g}"
 
     def _grow(self, chart: Chart, run: Run, title: str) -> None:
         system = system_of(run)
         search = self._settings().model_copy(update={"length_candidates": system.settings.length_candidates})
         tree = search_tree(system, self.sentences.source, search, self.sentences.reference)
-        if len(tree):  # there is none of a planned nothing
+        if len(tree):  # empty if the only planned length is 0
             self._trees[chart] = title, tree
 
     def _settings(self) -> SearchSettings:
@@ -165,29 +165,29 @@ class SearchPage(Page):
         return SearchSettings(score=self.score.value, alpha=self.alpha.value, gamma=self.gamma.value)
 
     def _start_exact(self) -> None:
-        """Search within the budget, from where the sentence's last search stopped."""
+        """Search within the budget, continuing the last search of the sentence."""
         if self._system is None:
             return
         self._exact = self._exact or best_so_far(self._system, self.sentences.source, self._settings(), _PORTION)
         steps = _BUDGET // _PORTION
-        self.work.start("searching to the end", steps, self._exactly(islice(self._exact, steps)))
+        self.work.start("exact search", steps, self._exactly(islice(self._exact, steps)))
 
     def _exactly(self, search: Iterator[pd.DataFrame]) -> Iterator[None]:
-        """Search in portions, and say after each what was found so far."""
+        """Search in portions, and show the best hypothesis so far after each."""
         for found in search:
             best = found.iloc[0]
-            ended = "The best of all" if best["complete"] else "The best so far; press again to go on"
+            ended = "Global best" if best["complete"] else "Best so far; press again to continue"
             text = best["text"] or "the empty translation"
             self.found.say(f"{ended}: {text}  (log p {best['log_prob']:.3f}, {best['expansions']:,} expansions)")
             yield
 
     def _measured(self, runs: list[Run]) -> None:
-        """Show what was measured of the chosen runs over whole texts, and say how to measure what was not."""
-        lacking = self._show_sweeps(runs), self._show_rates(runs), self._show_plans(runs)
-        self.about_curves.say(" ".join(filter(None, lacking)))
+        """Show stored measurements of the chosen runs over whole texts, and how to get those that are missing."""
+        missing = self._show_sweeps(runs), self._show_rates(runs), self._show_plans(runs)
+        self.about_curves.say(" ".join(filter(None, missing)))
 
     def _show_sweeps(self, runs: list[Run]) -> str:
-        """Show the curves of one text: those of another are of other sentences."""
+        """Show the curves of one text: those of different texts are not comparable."""
         sweeps = stored_sweeps(runs)
         names = tuple(dict.fromkeys(sweeps.get("text", ())))
         if names != self.swept.options:
@@ -196,11 +196,11 @@ class SearchPage(Page):
             self.swept.value = before if before in names else next(iter(names), None)
         self.swept.layout.display = "" if len(names) > 1 else "none"
         if not names:
-            return "No sweep of these runs yet: 'nmtlab beam-sweep RUN' makes one."
+            return "No beam sweep of these runs yet: run 'nmtlab beam-sweep RUN'."
         shown = sweeps[sweeps["text"] == self.swept.value]
         self.curves.show(sweep_figure(shown))
         without = [run.name for run in runs if run.name not in set(shown["run"])]
-        return f"No sweep of {self.swept.value} for {', '.join(without)}." if without else ""
+        return f"No beam sweep of {self.swept.value} for {', '.join(without)}." if without else ""
 
     def _show_rates(self, runs: list[Run]) -> str:
         rates = [_rates(run, answer) for run in runs for answer in answers(run, search_errors)]
@@ -208,7 +208,7 @@ class SearchPage(Page):
             self.rates.show(pd.DataFrame(rates))
             return ""
         ending = not all(plans_length(run) for run in runs)
-        return "No exact search of a text yet: 'nmtlab search-errors RUN' does it." if ending else ""
+        return "No exact search of a text yet: run 'nmtlab search-errors RUN'." if ending else ""
 
     def _show_plans(self, runs: list[Run]) -> str:
         plans = [(run, answer) for run in runs for answer in answers(run, planned_lengths)]
@@ -217,7 +217,7 @@ class SearchPage(Page):
             self.calibration.show(calibration_figure(pd.concat(_calibrated(run, answer) for run, answer in plans)))
             return ""
         planning = any(plans_length(run) for run in runs)
-        return "No planned lengths of a text yet: 'nmtlab length-errors RUN' compares them." if planning else ""
+        return "No planned lengths of a text yet: run 'nmtlab length-errors RUN'." if planning else ""
 
 
 def search_page(workspace: Workspace | None = None) -> SearchPage:
@@ -234,9 +234,9 @@ def _calibrated(run: Run, answer: Measure) -> pd.DataFrame:
     return length_calibration(answer.frame()).assign(row=text_of(answer), column=run.name)
 
 
-def _fate_of_nothing(tree: pd.DataFrame, rank: int) -> str:
-    """Say which beams the empty translation enters, and what becomes of it in a tree."""
-    enters = f"the empty translation enters beams of {rank:,} or more at step 1"
+def _fate_of_empty(tree: pd.DataFrame, rank: int) -> str:
+    """Describe which beam sizes admit the empty translation, and what happens to it in a tree."""
+    enters = f"the empty translation enters beams of size {rank:,} or more at step 1"
     ended = ended_hypotheses(tree)
     found = ended[ended["length"] == 1]
     if found.empty:
@@ -247,13 +247,13 @@ def _fate_of_nothing(tree: pd.DataFrame, rank: int) -> str:
 
 def _ranked(tree: pd.DataFrame, search: SearchSettings) -> pd.DataFrame:
     found = ranked(ended_hypotheses(tree), search)
-    found["text"] = found["text"].where(found["text"] != "", "(nothing)")
-    names = {"length": "tokens", "step": "ended at", "dropped_at": "dropped after", "log_prob": "log p"}
+    found["text"] = found["text"].where(found["text"] != "", "(empty)")
+    names = {"length": "tokens", "step": "finished at", "dropped_at": "dropped after", "log_prob": "log p"}
     shown = found[["score", "log_prob", "length", "step", "dropped_at", "text"]]
     return shown.round({"score": 3, "log_prob": 3}).rename(columns=names)
 
 
-def _said(runs: list[Run], source: str) -> pd.DataFrame:
+def _translations(runs: list[Run], source: str) -> pd.DataFrame:
     rows = []
     for run in runs:
         system = system_of(run)
@@ -263,7 +263,7 @@ def _said(runs: list[Run], source: str) -> pd.DataFrame:
             {
                 "run": run.name, "beam": search.beam_size, "by": described(run, search),
                 "log p": round(best.log_prob, 3), "tokens": len(best.tokens),
-                "translation": translation.text or "(nothing)",
+                "translation": translation.text or "(empty)",
             }
         )  # fmt: skip
     return pd.DataFrame(rows)
@@ -272,5 +272,5 @@ def _said(runs: list[Run], source: str) -> pd.DataFrame:
 def _rates(run: Run, answer: Measure) -> dict[str, object]:
     rates = error_rates(answer.frame()).round(3)
     beam = answer.question.arguments["search"]["beam_size"]
-    asked = {"run": run.name, "text": text_of(answer), "beam": beam, "by": way_of(run, answer)}
-    return {**asked, **{shown: rates[name] for name, shown in _RATES.items()}}
+    searched = {"run": run.name, "text": text_of(answer), "beam": beam, "by": way_of(run, answer)}
+    return {**searched, **{shown: rates[name] for name, shown in _RATES.items()}}

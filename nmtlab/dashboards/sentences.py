@@ -1,4 +1,4 @@
-"""Choosing a sentence: from a text of the runs, filtered and sorted, or typed."""
+"""Choosing a sentence: from a text of the runs, or typed."""
 
 from collections.abc import Sequence
 
@@ -13,13 +13,14 @@ from nmtlab.runs.run import Run
 from nmtlab.workspace import Workspace
 
 MAX_LETTERS = 2000
-"""Longest sentence that is typed."""
+"""Maximum length of a typed sentence, in characters; the rest is cut."""
 
 
 class SentenceChooser(widgets.VBox):
-    """The sentences of a text, one of which is looked at; typing another one takes its place, and picking one again.
+    """The sentences of a text, one of them selected; a typed sentence replaces the selection, and the reverse.
 
-    Runs without a text have an example, which is neither picked nor typed. `state` has what an address keeps of it.
+    Runs without a text get an example, which is neither selected nor typed. `state` holds the widgets that an address
+    stores.
     """
 
     def __init__(self, workspace: Workspace) -> None:
@@ -28,18 +29,18 @@ class SentenceChooser(widgets.VBox):
         self._texts: list[Text] = []
         self._line, self._typed_last = 1, False
         self.text = widgets.Dropdown(description="Text", options=[], layout={"width": "26em"})
-        self.table = Table("Sentences: pick one", pick="one", height="15em")
+        self.table = Table("Sentences: select one", pick="one", height="15em")
         self.typed = widgets.Text(
-            placeholder="or type a sentence of your own, and press Enter",
+            placeholder="or type a sentence and press Enter",
             continuous_update=False,
             layout={"width": "100%"},
         )
         self.typed.description = "Sentence"
         self.state = {"text": self.text, "line": self.table, "sentence": self.typed}
-        edit = widgets.Button(description="Edit sentence", tooltip="Put this sentence into the box below")
+        edit = widgets.Button(description="Edit sentence", tooltip="Copy the selected sentence into the box below")
         edit.on_click(lambda _: self._edit())
         self.empty = widgets.Button(
-            description="Clear", tooltip="Empty the box, and go back to the sentence before", layout={"width": "6em"}
+            description="Clear", tooltip="Empty the box and return to the selected sentence", layout={"width": "6em"}
         )
         self.empty.on_click(lambda _: self._empty())
         self.table.observe(lambda change: self._note_picked(change["new"]), "value")
@@ -49,42 +50,42 @@ class SentenceChooser(widgets.VBox):
 
     @property
     def source(self) -> str:
-        """The sentence that is looked at, empty if there is none."""
+        """The current sentence; empty if there is none."""
         return self._typed[:MAX_LETTERS] or self._picked("source") or self._example
 
     @property
     def reference(self) -> str | None:
-        """Its translation, where it is one of the text's."""
+        """Its reference translation; None if it is typed or an example."""
         return None if self._typed else self._picked("reference") or None
 
     @property
     def chosen_text(self) -> Text | None:
-        """The text that is chosen."""
-        place = self.text.index
-        return self._texts[place] if place is not None else None
+        """The selected text, if any."""
+        index = self.text.index
+        return self._texts[index] if index is not None else None
 
     @property
     def line(self) -> int | None:
-        """Number of the sentence in its text, from 1; None of any other."""
+        """Number of the sentence in its text, from 1; None if it is typed or an example."""
         return None if self._typed else self.table.value
 
     @property
-    def told(self) -> str:
-        """Where the sentence comes from, and the sentence."""
+    def shown_source(self) -> str:
+        """The current sentence and where it comes from, for display."""
         if self._typed:
             where = "Typed sentence"
         elif self.line is not None:
             where = f"Line {self.line} of {self.text.value}"
         else:
-            where = "Example sentence, since no text of these runs is here"
+            where = "Example sentence, since no text of these runs is available"
         return f"{where}: {self.source}"
 
     def follow(self, changed: set[str], runs: Sequence[Run]) -> None:
-        """Offer what there is for some runs, and look at the picked line or the typed sentence, whichever came last.
+        """Update texts and sentences for some runs; of the selected line and the typed sentence the more recent counts.
 
         Args:
-            changed: as given to a page's update; runs and text are looked at anew if they are in it.
-            runs: those of another pair of languages than the first one's have no part in it.
+            changed: changed names of the page's state, as given to its update.
+            runs: the chosen runs; those of a language pair other than the first one's are ignored.
         """
         if "runs" in changed:
             self._offer(of_one_pair(runs))
@@ -112,7 +113,7 @@ class SentenceChooser(widgets.VBox):
             self.table.show(sentences(self._runs, text).reset_index().set_index("line", drop=False))
 
     def _settle(self) -> None:
-        """Have either a typed sentence or a picked line."""
+        """Keep either the typed sentence or the selected line, and clear the other."""
         if self._typed_last:
             self.table.unpick()
         elif self.table.value is not None:

@@ -1,4 +1,4 @@
-"""`nmtlab dashboards`: Voila, told to serve our pages and nothing else."""
+"""`nmtlab dashboards`: Voila, restricted to the pages of nmtlab."""
 
 import os
 import shutil
@@ -21,56 +21,57 @@ from nmtlab.workspace import Workspace
 
 _SHARE = Path(__file__).parent / "share"
 _WIDGETS = ("@voila-dashboards/widgets-manager8", "@jupyter-widgets/jupyterlab-manager", "anywidget")
-_IDLE = 30 * 60  # seconds without a sign of life, after which a page's kernel is ended
+_IDLE = 30 * 60  # seconds without a heartbeat before the kernel of a page is shut down
 
 
 class Kernels(AsyncMappingKernelManager):
-    """Ends kernels of pages that nobody looks at, and leaves those alone that wait, warmed up, for a page."""
+    """Culls idle kernels of pages, but not preheated ones that wait for a page."""
 
     def __init__(self, **arguments: object) -> None:
         super().__init__(**arguments)
-        self._met: set[str] = set()
+        self._connected: set[str] = set()
 
     def notify_connect(self, kernel_id: str) -> None:
-        self._met.add(kernel_id)
+        self._connected.add(kernel_id)
         super().notify_connect(kernel_id)
 
     async def cull_kernel_if_idle(self, kernel_id: str) -> None:
-        if kernel_id in self._met:
+        if kernel_id in self._connected:
             await super().cull_kernel_if_idle(kernel_id)
 
 
 _LOCAL = ("127.0.0.1", "localhost", "::1")
-"""Names of this machine that lead to nobody else's."""
+"""Host names that always refer to this machine."""
 
 _A_PAGE = rf"(?:{'|'.join(page.name for page in (INDEX, *PAGES))})\.ipynb"
-_A_FILE = r"\w+/static(?:/[^/.%][^/%]*)+"  # of a template, without a way up
+_A_FILE = r"\w+/static(?:/[^/.%][^/%]*)+"  # a static file of a template, without path traversal
 
 _ALL_INTERFACES = ("0.0.0.0", "::", "")
 
 
-class _AskedByAnotherName(Matcher):
-    """Matches what is asked of a host that is not ours.
+class _ForeignHost(Matcher):
+    """Matches requests for a host name other than the server's, against DNS rebinding.
 
-    A web site whose name is turned to this machine's address would else have a browser read and work the pages for it.
+    Otherwise a web site whose name resolves to this machine's address could read and control the pages.
 
     Args:
-        ip: of the interface that is listened on; if it is all of them, every name is ours, and the token guards.
+        ip: address of the interface that the server listens on; if it is all interfaces, every name is accepted, and
+            the token protects the pages.
     """
 
     def __init__(self, ip: str) -> None:
-        self._ours = None if ip in _ALL_INTERFACES else {*_LOCAL, ip.lower()}
+        self._accepted = None if ip in _ALL_INTERFACES else {*_LOCAL, ip.lower()}
 
     def match(self, request: HTTPServerRequest) -> dict[str, object] | None:
-        ours = self._ours is None or request.host_name.strip("[]") in self._ours
-        return None if ours else {}
+        accepted = self._accepted is None or request.host_name.strip("[]") in self._accepted
+        return None if accepted else {}
 
 
 class _Refused(web.RequestHandler):
     def prepare(self) -> None:
         self.set_status(403)
         self.set_header("Content-Type", "text/plain; charset=utf-8")
-        self.finish("nmtlab does not answer to this name: open the address that 'nmtlab dashboards' printed.\n")
+        self.finish("nmtlab does not answer to this host name: open the address that 'nmtlab dashboards' printed.\n")
 
 
 class _NoPage(BaseVoilaHandler):
@@ -80,19 +81,19 @@ class _NoPage(BaseVoilaHandler):
 
 
 class Server(Voila):
-    """Voila that answers to its own names and has no pages but ours."""
+    """Voila that accepts only its own host names and serves only the pages of nmtlab."""
 
     def init_handlers(self) -> list:
-        nothing = f"/logout|/voila/render/(?!{_A_PAGE}$).*|/voila/templates/(?!{_A_FILE}$).*"  # Voila trips over these
+        not_found = f"/logout|/voila/render/(?!{_A_PAGE}$).*|/voila/templates/(?!{_A_FILE}$).*"  # Voila fails on these
         return [
-            Rule(_AskedByAnotherName(self.ip), _Refused),
-            (nothing, _NoPage, {"voila_configuration": self.voila_configuration}),
+            Rule(_ForeignHost(self.ip), _Refused),
+            (not_found, _NoPage, {"voila_configuration": self.voila_configuration}),
             *super().init_handlers(),
         ]
 
 
 def page_notebook(page: About) -> nbformat.NotebookNode:
-    """Return a page's notebook: one call."""
+    """Return the notebook of a page, a single call."""
     code = f"from nmtlab.dashboards.{page.name} import {page.name}_page\n\n{page.name}_page()"
     cell = nbformat.v4.new_code_cell(code, id=page.name)
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
@@ -110,18 +111,18 @@ def serve(workspace: Workspace, ip: str, port: int, token: str, warm: int, open_
     """Serve the pages until interrupted.
 
     Args:
-        workspace: whose runs and corpora are shown.
-        ip: of the interface that is listened on.
-        port: the first that is tried.
-        token: without which nobody is let in; empty for none.
-        warm: kernels that wait for each page, at least 0.
-        open_browser: whether to open the index in one.
+        workspace: workspace whose runs and corpora are shown.
+        ip: address of the interface to listen on.
+        port: first port to try.
+        token: token required for access; empty for none.
+        warm: number of preheated kernels for each page, at least 0.
+        open_browser: whether to open the index in a browser.
     """
     os.environ |= {
         "NMTLAB_DATA": str(workspace.data.resolve()),
         VARIABLE: str(workspace.data.resolve() / "logs/dashboards.log"),
         SERVED: "1",
-        "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1"),  # people share the cores
+        "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1"),  # sessions share the cores
         "OMP_WAIT_POLICY": "PASSIVE",
     }
     with TemporaryDirectory(prefix="nmtlab-pages-") as folder:
@@ -133,7 +134,7 @@ def serve(workspace: Workspace, ip: str, port: int, token: str, warm: int, open_
 
 
 def _write_template(share: Path) -> None:
-    """Write Voila's template, with plotly's script among its static files: a browser keeps it."""
+    """Write Voila's template with plotly's script among its static files, so that browsers cache it."""
     shutil.copytree(_SHARE, share)
     static = share / "voila/templates/nmtlab/static"
     static.mkdir()

@@ -1,4 +1,4 @@
-"""What comes into each normalisation of some runs, forwards and backwards, measured when a person asks for it."""
+"""The signals into each normalisation layer of some runs, forward and backward, measured on demand."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -17,23 +17,23 @@ from nmtlab.workspace import Workspace
 
 
 class Signals(widgets.VBox):
-    """A figure of what was measured, and a button that measures what was not and can be.
+    """A figure of stored measurements, and a button that adds the missing ones where possible.
 
     Args:
-        workspace: whose texts are looked at.
-        guarded: the page's, which tells of errors.
+        workspace: workspace with the texts to measure on.
+        guarded: context manager of the page that reports errors.
     """
 
     def __init__(self, workspace: Workspace, guarded: Callable[[], AbstractContextManager[None]]) -> None:
         self._workspace = workspace
         self._runs: Sequence[Run] = ()
         self._chart, self._note, self._work = Chart(), Note(), Work(guarded)
-        self._button = widgets.Button(description="Measure it", tooltip="On the first dev sentences of each run")
+        self._button = widgets.Button(description="Measure", tooltip="On the first dev sentences of each run")
         self._button.on_click(lambda _: self._start())
         super().__init__([self._chart, self._note, self._button, self._work])
 
     def show(self, runs: Sequence[Run]) -> None:
-        """Show what was measured of the Transformers among some runs; what is being measured of the same goes on."""
+        """Show the measurements of the Transformers among some runs; work in progress on the same runs continues."""
         before = [run.folder for run in self._runs]
         self._runs = [run for run in runs if run.recipe.model.family == "transformer"]
         if [run.folder for run in self._runs] != before:
@@ -45,18 +45,20 @@ class Signals(widgets.VBox):
         self._chart.layout.display = "" if len(found) else "none"
         if len(found):
             self._chart.show(signals_figure(found))
-        lacking = [run for run in self._runs if _lacking(run)]
-        self._button.layout.display = "" if any(self._text(run) for run in lacking) else "none"
-        self._note.say(f"Not measured: {', '.join(run.name for run in lacking)}." if lacking else "")
+        incomplete = [run for run in self._runs if _not_measured(run)]
+        self._button.layout.display = "" if any(self._text(run) for run in incomplete) else "none"
+        self._note.say(f"Not measured: {', '.join(run.name for run in incomplete)}." if incomplete else "")
 
     def _text(self, run: Run) -> Text | None:
-        """Return the dev text of a run that can be measured."""
-        own = texts(run, self._workspace) if run.has_weights() else []
-        return next((text for text in own if text.split == "dev"), None)
+        """Return the dev text to measure a run on; None if its text or its weights are missing."""
+        available = texts(run, self._workspace) if run.has_weights() else []
+        return next((text for text in available if text.split == "dev"), None)
 
     def _start(self) -> None:
-        wanted = [(run, text, update) for run in self._runs if (text := self._text(run)) for update in _lacking(run)]
-        self._work.start("looking into the norms", len(wanted), self._measure(wanted), waits=True)
+        wanted = [
+            (run, text, update) for run in self._runs if (text := self._text(run)) for update in _not_measured(run)
+        ]
+        self._work.start("measuring signals", len(wanted), self._measure(wanted), waits=True)
 
     def _measure(self, wanted: Sequence[tuple[Run, Text, int]]) -> Iterator[None]:
         for run, text, update in wanted:
@@ -65,8 +67,8 @@ class Signals(widgets.VBox):
         self._draw()
 
 
-def _lacking(run: Run) -> list[int]:
-    """Return the updates that were not measured, of the start and the latest checkpoint that is here."""
+def _not_measured(run: Run) -> list[int]:
+    """Return which of update 0 and the latest available checkpoint have not been measured."""
     latest = run.last_step if run.has_weights("last") else run.best_step
     wanted = [0] if latest is None else [0, latest]
     measured = measured_updates(run)

@@ -10,17 +10,17 @@ from nmtlab.dashboards.table import Table
 
 
 def read_state(state: Mapping[str, widgets.Widget]) -> dict[str, str]:
-    """Return each widget's value as text, without those that have none."""
+    """Return the value of each widget as text; widgets without a value are omitted."""
     texts = {key: _text(widget.value) for key, widget in state.items()}
     return {key: text for key, text in texts.items() if text}
 
 
-def write_state(state: Mapping[str, widgets.Widget], asked: Mapping[str, str]) -> list[str]:
-    """Give widgets the values that an address asks for, and return what cannot be given."""
+def write_state(state: Mapping[str, widgets.Widget], requested: Mapping[str, str]) -> list[str]:
+    """Set widgets to the values requested by an address; return those that cannot be set, as `key = value`."""
     return [
-        f"{key} = {asked[key][:100]}"
+        f"{key} = {requested[key][:100]}"
         for key, widget in state.items()
-        if key in asked and asked[key] != _text(widget.value) and not _give(widget, asked[key])
+        if key in requested and requested[key] != _text(widget.value) and not _set(widget, requested[key])
     ]
 
 
@@ -30,8 +30,8 @@ def _text(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-def _give(widget: widgets.Widget, text: str) -> bool:
-    """Give a widget the value of a text; return whether it has taken all of it."""
+def _set(widget: widgets.Widget, text: str) -> bool:
+    """Set a widget to a value given as text; return whether it accepted the whole value."""
     if isinstance(widget, Table):
         widget.choose(text.split(",") if widget.multiple else [text])
     elif isinstance(widget, widgets.Dropdown | widgets.ToggleButtons | widgets.SelectionSlider):

@@ -1,4 +1,4 @@
-"""Systems that stay open while a page asks them one question after another."""
+"""Cached systems, and what pages can show of a run."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -12,11 +12,11 @@ from nmtlab.analysis.search.search_errors import search_errors
 from nmtlab.runs.run import Run
 from nmtlab.translation import Translator
 
-_MOST = 8
+_MAX_OPEN = 8
 
 
 def system_of(run: Run) -> Translator:
-    """Return a run's best checkpoint, opened once.
+    """Return the best checkpoint of a run as a translator, cached.
 
     Raises:
         RunError: a phrase-based run, or one without weights.
@@ -30,7 +30,7 @@ def is_neural(run: Run) -> bool:
 
 
 def has_lexicon(run: Run) -> bool:
-    """Return whether a run has a lexical module, and its weights are here."""
+    """Return whether a run has a lexical module and its weights are available."""
     model = run.recipe.model
     return can_decode(run) and model.family == "rnn" and model.lexicon == "module"
 
@@ -41,47 +41,48 @@ def has_g(run: Run) -> bool:
 
 
 def has_searches(run: Run) -> bool:
-    """Return whether a run can search, or keeps what was measured of its searches."""
+    """Return whether a run can decode or has stored measures of its searches."""
     return can_decode(run) or any(answers(run, analysis) for analysis in (outcome, search_errors, planned_lengths))
 
 
 def can_decode(run: Run) -> bool:
-    """Return whether a run is neural and its weights are here."""
+    """Return whether a run is neural and its weights are available."""
     return is_neural(run) and run.has_weights()
 
 
 def of_one_pair(runs: Sequence[Run]) -> list[Run]:
-    """Return the runs that translate between the languages of the first."""
+    """Return the runs with the same language pair as the first."""
     return [run for run in runs if _pair(run) == _pair(runs[0])]
 
 
 def of_one_source(runs: Sequence[Run]) -> list[Run]:
-    """Return the runs that translate from the language of the first."""
+    """Return the runs with the same source language as the first."""
     return [run for run in runs if run.recipe.corpus.source == runs[0].recipe.corpus.source]
 
 
 def left_out(runs: Sequence[Run], shown: Sequence[Run]) -> str:
-    """Say which runs are not shown, as their languages are not those of the others; nothing if all are.
+    """Describe which runs are not shown because of their languages; empty if all are shown.
 
     Args:
-        runs: that were chosen.
+        runs: the chosen runs.
         shown: those of them that are shown.
     """
     names = {run.name for run in shown}
-    others: dict[str, list[str]] = {}
+    omitted: dict[str, list[str]] = {}
     for run in runs:
         if run.name not in names:
-            others.setdefault("-".join(_pair(run)), []).append(run.name)
-    told = "; ".join(
-        f"{', '.join(own)} {'translates' if len(own) == 1 else 'translate'} {pair}" for pair, own in others.items()
+            omitted.setdefault("-".join(_pair(run)), []).append(run.name)
+    reasons = "; ".join(
+        f"{', '.join(group)} {'translates' if len(group) == 1 else 'translate'} {pair}"
+        for pair, group in omitted.items()
     )
-    return f"{len(shown)} of {len(runs)} shown: {told}." if told else ""
+    return f"{len(shown)} of {len(runs)} shown: {reasons}." if reasons else ""
 
 
 def _pair(run: Run) -> tuple[str, str]:
     return run.recipe.corpus.source, run.recipe.corpus.target
 
 
-@lru_cache(maxsize=_MOST)
+@lru_cache(maxsize=_MAX_OPEN)
 def _open(folder: Path, step: int | None) -> Translator:
     return opened(Run(folder))

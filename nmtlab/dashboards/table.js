@@ -1,5 +1,5 @@
-// A table that is searched, sorted and picked from, by mouse or keyboard. All text is set as text, never as HTML.
-const MOST = 200;
+// A table with filter, sorting and row selection, by mouse or keyboard. All text is set as text, never as HTML.
+const MAX_ROWS = 200;
 
 const make = (tag, name, text = "") => {
   const element = document.createElement(tag);
@@ -43,7 +43,7 @@ function render({ model, el }) {
     if (model.get("multiple")) {
       const before = model.get("chosen");
       keys = before.includes(key) ? before.filter((other) => other !== key) : [...before, key];
-      if (!keys.length) return; // a page about nothing says nothing
+      if (!keys.length) return; // a page needs at least one selected row
     }
     model.set("chosen", keys);
     model.save_changes();
@@ -71,7 +71,7 @@ function render({ model, el }) {
 
   const body = (found) => {
     const part = make("tbody");
-    found.slice(0, MOST).forEach((row) => {
+    found.slice(0, MAX_ROWS).forEach((row) => {
       const line = make("tr");
       line.dataset.key = row.key;
       if (model.get("multiple")) line.append(make("td"));
@@ -116,8 +116,8 @@ function render({ model, el }) {
     search.setAttribute("aria-label", `filter ${model.get("title")}`);
     search.hidden = all < 6;
     scroll.style.maxHeight = model.get("height");
-    const most = found.length > MOST ? `first ${MOST} of ` : "";
-    count.textContent = found.length === all ? `${most}${all}` : `${most}${found.length} found of ${all}`;
+    const first = found.length > MAX_ROWS ? `first ${MAX_ROWS} of ` : "";
+    count.textContent = found.length === all ? `${first}${all}` : `${first}${found.length} matching, ${all} in total`;
     table.replaceChildren(header(columns, found), body(found));
     markChosen();
     if (box.dataset.drawn === undefined) showChosen();

@@ -1,4 +1,4 @@
-"""A table to search, sort and pick from."""
+"""A table with filter, sorting and row selection."""
 
 import json
 import math
@@ -15,12 +15,12 @@ _MAX_LETTERS = 2000
 
 
 class Table(anywidget.AnyWidget):
-    """A table of which rows can be picked; `value` is the picked row's key, or a tuple of them.
+    """A table whose rows can be selected; `value` is the key of the selected row, or a tuple of keys.
 
     Args:
-        title: above it.
-        pick: how many rows can be picked.
-        height: that it takes at most, in CSS.
+        title: title above the table.
+        pick: how many rows can be selected: `none`, `one` or `many`.
+        height: maximum height, in CSS units.
     """
 
     _esm = _HERE / "table.js"
@@ -40,7 +40,7 @@ class Table(anywidget.AnyWidget):
         self.observe(self._chosen_in_browser, "chosen")
 
     def show(self, frame: pd.DataFrame) -> None:
-        """Show a table; its index has the rows' keys, each another one. What was picked stays so where it is there."""
+        """Show a table; its index holds unique row keys. Selected rows that still exist stay selected."""
         self.frame = frame
         self._keys = {str(key): key for key in frame.index}
         rows = [
@@ -54,19 +54,19 @@ class Table(anywidget.AnyWidget):
         self.fresh = True
 
     def clear(self) -> None:
-        """Show nothing, not even the title, which may name what was shown."""
+        """Show nothing, not even the title, which may describe earlier content."""
         self.show(pd.DataFrame())
         self.layout.display = "none"
 
     def choose(self, keys: Sequence[Any]) -> None:
-        """Pick rows by their keys; those that are not there are left out, and if none is, nothing changes."""
+        """Select rows by their keys; unknown keys are ignored, and if no key is known, the selection stays."""
         known = [str(key) for key in keys if str(key) in self._keys]
         if known:
             self.chosen = known if self.multiple else known[:1]
         self._chosen_in_browser()
 
     def unpick(self) -> None:
-        """Pick no row."""
+        """Clear the selection."""
         self.chosen = []
         self._chosen_in_browser()
 

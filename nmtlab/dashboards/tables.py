@@ -1,4 +1,4 @@
-"""The tables of the thesis, run again: measured beside published, down to the trainings and their sentences."""
+"""The tables of the thesis, reproduced: measured beside published values, down to single trainings and sentences."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -27,7 +27,7 @@ _WIDE = {"width": "36em"}
 
 
 class TablesPage(Page):
-    """A table with its figure; of the picked line, its trainings; of the picked training, its sentences."""
+    """A table with its figure, the trainings of the selected line and the sentences of the selected training."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._stored = {one.name: one for one in stored_tables((workspace.data / "results", RESULTS))}
@@ -38,7 +38,9 @@ class TablesPage(Page):
             description="Draw", options=[("differences", "difference"), ("values", "value")]
         )
         self.chart, self.hint = Chart(), Note()
-        self.lines = Table("Means over the seeds, ± 95 %: select a line for its runs", pick="one", height="24em")
+        self.lines = Table(
+            "Means over the seeds, with 95 % intervals: select a line for its runs", pick="one", height="24em"
+        )
         self.claims = Table("Thesis claims", height="16em")
         self.trainings = Trainings(workspace)
         self._cells = self._summary = pd.DataFrame()
@@ -62,7 +64,7 @@ class TablesPage(Page):
 
     def _answer(self, changed: set[str]) -> None:
         if self.table.value is None:
-            self.hint.say("No table has been measured here: 'nmtlab reproduce TABLE --save' runs one and keeps it.")
+            self.hint.say("No measured table here yet: run 'nmtlab reproduce TABLE --save'.")
             return
         stored = self._stored[self.table.value]
         if "table" in changed:
@@ -78,30 +80,30 @@ class TablesPage(Page):
 
     def _open(self, stored: Stored) -> None:
         self._cells = read_cells(stored.path)
-        there, before = set(self._cells["metric"]), self.measure.value
-        names = [measure.name for measure in stored.table.measures if measure.name in there]
+        measured, before = set(self._cells["metric"]), self.measure.value
+        names = [measure.name for measure in stored.table.measures if measure.name in measured]
         self.measure.options = names
         self.measure.value = before if before in names else names[0]
         self.draw.layout.display = "" if stored.table.baseline else "none"
-        own = [claim for claim in declared_claims() if claim.evidence == stored.path.name]
-        self.claims.show(overall(measured_claims(stored.path.parent, own)))
-        self.claims.layout.display = "" if own else "none"
+        claims = [claim for claim in declared_claims() if claim.evidence == stored.path.name]
+        self.claims.show(overall(measured_claims(stored.path.parent, claims)))
+        self.claims.layout.display = "" if claims else "none"
 
     def _sum_up(self, stored: Stored) -> None:
-        own = self._cells[self._cells["metric"] == self.measure.value]
-        self._summary = with_published(summary(own, stored.table), stored.table)
+        cells = self._cells[self._cells["metric"] == self.measure.value]
+        self._summary = with_published(summary(cells, stored.table), stored.table)
         begun = self._summary.groupby("row")["seeds"].transform("sum") > 0
         self.lines.show(_lines(self._summary[begun], stored.table.baseline))
         if not self.lines.chosen:
             self.lines.choose(list(self.lines.frame.index[:1]))
-        begun_not = self._summary.loc[~begun & (self._summary["missing"] > 0), "row"]
+        not_begun = self._summary.loc[~begun & (self._summary["missing"] > 0), "row"]
         measure = next(one for one in stored.table.measures if one.name == self.measure.value)
-        self.hint.say(_told(stored, measure, begun_not.unique()))
+        self.hint.say(_provenance(stored, measure, not_begun.unique()))
 
     def _offer(self, stored: Stored) -> None:
-        own = self._cells[self._cells["metric"] == self.measure.value]
-        picked = own[[key == self.lines.value for key in _keys(own)]]
-        same_row = own[own["row"].isin(picked["row"])]
+        cells = self._cells[self._cells["metric"] == self.measure.value]
+        picked = cells[[key == self.lines.value for key in _keys(cells)]]
+        same_row = cells[cells["row"].isin(picked["row"])]
         self.trainings.offer(picked, same_row[same_row["column"] == stored.table.baseline])
 
     def _clicked(self, point: dict[str, Any]) -> None:
@@ -118,7 +120,7 @@ def _keys(lines: pd.DataFrame) -> list[str]:
 
 
 def _lines(summed: pd.DataFrame, baseline: str) -> pd.DataFrame:
-    """Return the lines of a summary as they are shown."""
+    """Return the lines of a summary for display."""
     names = {"row": "pair", "column": "system", "mean": "measured", "margin": "±", "seeds": "seeds"}
     if baseline:
         names |= {"difference": f"system − {baseline}", "difference_margin": "± of the difference"}
@@ -132,20 +134,20 @@ def _lines(summed: pd.DataFrame, baseline: str) -> pd.DataFrame:
     return shown.set_index(pd.Index(_keys(summed)))
 
 
-def _told(stored: Stored, measure: Measure, not_begun: Sequence[str]) -> str:
-    """Say where a table comes from, and what is missing."""
+def _provenance(stored: Stored, measure: Measure, not_begun: Sequence[str]) -> str:
+    """Describe where a table comes from, and what is missing."""
     table = stored.table
-    parts = [f"Made by 'nmtlab reproduce {table.name} --scale {stored.scale}'; cells in {stored.path.name}."]
+    parts = [f"Produced by 'nmtlab reproduce {table.name} --scale {stored.scale}'; cells in {stored.path.name}."]
     if sources := list(published(table.name)["source"].unique()):
-        other = "" if stored.scale == "thesis" else " They used other data: compare differences, not scores."
+        other = "" if stored.scale == "thesis" else " Their data differ: compare differences, not scores."
         parts.append(f"Published: {'; '.join(sources)}.{other}")
         if published(table.name)["mark"].any():
-            parts.append(f"Marks beside what was published: {table.marks}.")
+            parts.append(f"Marks on published values: {table.marks}.")
     if table.baseline:
         better = "below" if measure.lower_is_better else "above"
         parts.append(
-            f"Differences are system − {table.baseline}; better is {better} 0, undecided where the interval covers 0 "
-            "or no system of the pair is usable."
+            f"Differences are system − {table.baseline}; better is {better} 0, inconclusive where the interval covers "
+            "0 or no system of the pair is usable."
         )
     if len(not_begun):
         parts.append(f"Not run yet: {', '.join(not_begun)}.")

@@ -1,4 +1,4 @@
-"""Starting, watching and stopping trainings, which go on without the page."""
+"""Starting, watching, stopping and resuming trainings, which continue without the page."""
 
 import sys
 from html import escape
@@ -25,7 +25,7 @@ _TRAIN = (sys.executable, "-m", "nmtlab", "train")
 
 
 class TrainPage(Page):
-    """A corpus, a recipe, a name, and a button; what trains now, its dev scores, what it says, and a button to stop."""
+    """Controls to start a training; the list of trainings with dev scores and log; buttons to stop and resume."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -33,21 +33,21 @@ class TrainPage(Page):
         self.recipe = widgets.Dropdown(
             description="Recipe", options=recipe_names(), value="transformer-tiny", layout={"width": "26em"}
         )
-        self.name = widgets.Text(description="Name", placeholder="of the new run", layout={"width": "26em"})
+        self.name = widgets.Text(description="Name", placeholder="name of the new run", layout={"width": "26em"})
         self.settings = widgets.Text(
             description="Settings", placeholder="model.dropout=0.2 training.max_evaluations=5", layout={"width": "26em"}
         )
         self.start = widgets.Button(description="Start training", button_style="primary")
-        self.told, self.hint = Note(), Note()
+        self.recipe_note, self.hint = Note(), Note()
         self.jobs = Table("Trainings started here", pick="one", height="13em")
-        self.stop = widgets.Button(description="Stop it", tooltip="It is saved, and can go on later")
-        self.resume = widgets.Button(description="Go on with it")
+        self.stop = widgets.Button(description="Stop", tooltip="Save a checkpoint and stop; can be resumed")
+        self.resume = widgets.Button(description="Resume")
         self.curve, self.printed = Chart(), widgets.HTML()
         self.start.on_click(lambda _: self._start())
         self.stop.on_click(lambda _: self._stop())
         self.resume.on_click(lambda _: self._resume())
         state = {"corpus": self.corpus, "recipe": self.recipe, "settings": self.settings, "job": self.jobs}
-        controls = [self.corpus, self.recipe, self.told, self.settings, self.name, self.start]
+        controls = [self.corpus, self.recipe, self.recipe_note, self.settings, self.name, self.start]
         parts = {self.curve: ("job",), self.hint: ("job", "corpus")}
         body = [
             columns(widgets.VBox(controls), widgets.VBox([self.jobs, row(self.stop, self.resume)])),
@@ -56,15 +56,15 @@ class TrainPage(Page):
         super().__init__(TRAIN, state, self._answer, body, self._look, parts)
 
     def _answer(self, changed: set[str]) -> None:
-        self.told.say(find_recipe(self.recipe.value).about)
+        self.recipe_note.say(find_recipe(self.recipe.value).about)
         if changed & {"job", "corpus"}:
             self._list()
         job = self._picked()
         self.stop.disabled = job is None or not job.alive
-        self.resume.disabled = job is None or job.alive or not self._can_go_on(job)
+        self.resume.disabled = job is None or job.alive or not self._resumable(job)
         if job is None:
             self.printed.value = ""
-            self.hint.say("Nothing has been started from here yet. A training goes on when this page is closed.")
+            self.hint.say("No trainings started from this page yet. Trainings continue when the page is closed.")
             return
         self._watch(job)
 
@@ -72,7 +72,7 @@ class TrainPage(Page):
         folder = self._workspace.run_folder(job.name)
         if folder.is_dir() and len(Run(folder).metrics("validation")):
             self.curve.show(dev_view([Run(folder)]).figure)
-        self.hint.say(f"{job.name}: {'is training' if job.alive else _ended(job, folder)}.")
+        self.hint.say(f"{job.name}: {'training' if job.alive else _ended(job, folder)}.")
         self.printed.value = f"<pre class='nmtlab-log'>{escape(job.tail(_LINES))}</pre>"
 
     def _look(self) -> set[str]:
@@ -97,11 +97,11 @@ class TrainPage(Page):
         with self.guarded():
             self.tell("")
             if self.corpus.value is None:
-                raise NmtlabError("there is no corpus", "bring one with 'nmtlab corpus import'")
+                raise NmtlabError("no corpus here", "import one with 'nmtlab corpus import'")
             find_recipe(self.recipe.value).with_settings(self.settings.value.split())
             name = self.name.value.strip() or f"{self.corpus.value}.{self.recipe.value}"
             if self._workspace.run_folder(name).exists():
-                raise NmtlabError(f"run {name!r}: there is one already", "give another name, or go on with it")
+                raise NmtlabError(f"run {name!r} already exists", "choose another name or resume it")
             ParallelCorpus.open(self._workspace.corpus_folder(self.corpus.value))
             settings = [part for setting in self.settings.value.split() for part in ("--set", setting)]
             self._launch(name, [self.corpus.value, "--name", name, "--recipe", self.recipe.value, *settings])
@@ -125,13 +125,13 @@ class TrainPage(Page):
             self.tell("")
             if job := self._picked():
                 job.stop()
-                self.hint.say(f"{job.name}: is told to stop, and saves what is needed to go on.")
+                self.hint.say(f"{job.name}: stopping and saving a checkpoint; can be resumed.")
 
     def _picked(self) -> Job | None:
         name = self.jobs.value
         return Job.open(self._folder / name) if name else None
 
-    def _can_go_on(self, job: Job) -> bool:
+    def _resumable(self, job: Job) -> bool:
         folder = self._workspace.run_folder(job.name)
         return folder.is_dir() and Run(folder).status in ("interrupted", "stopped")
 
@@ -148,7 +148,7 @@ def train_page(workspace: Workspace | None = None) -> TrainPage:
 def _ended(job: Job, folder: Path) -> str:
     if job.last_error:
         return job.last_error
-    return f"{Run(folder).status}" if folder.is_dir() else "ended before there was a run; its log says more"
+    return f"{Run(folder).status}" if folder.is_dir() else "ended before its run was created; see the log"
 
 
 def _when(job: Job) -> str:

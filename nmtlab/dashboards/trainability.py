@@ -1,4 +1,4 @@
-"""The maps of trainability that are here."""
+"""The trainability maps of a workspace."""
 
 import ipywidgets as widgets
 import pandas as pd
@@ -13,7 +13,7 @@ from nmtlab.workspace import Workspace
 
 
 class Maps(widgets.VBox):
-    """A map, and `training`, which chooses among those of the workspace, or of the checkout if it has none."""
+    """A trainability map; `training` selects one of the workspace's maps, or of the checkout's if it has none."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._maps, without = _maps(workspace)
@@ -26,15 +26,15 @@ class Maps(widgets.VBox):
         super().__init__([row(self.training), Note(without), self._chart])
 
     def show(self) -> None:
-        """Show the chosen map, if there is any."""
+        """Show the selected map, if any."""
         if self.training.value:
             self._chart.show(trainability_figure(self._maps[self._maps["training"] == self.training.value]))
 
 
 def _maps(workspace: Workspace) -> tuple[pd.DataFrame, str]:
-    """Return the maps that are here, and what is to be said if there is none."""
+    """Return the available maps, and a message if there are none."""
     try:
         maps = read_map(map_path(workspace))
     except NmtlabError as error:
         return pd.DataFrame(columns=COLUMNS), str(error)
-    return maps, "" if len(maps) else "No map yet: nmtlab trainability makes one."
+    return maps, "" if len(maps) else "No trainability map yet: run 'nmtlab trainability'."

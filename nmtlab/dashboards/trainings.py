@@ -1,4 +1,4 @@
-"""The trainings that a number of a table stands for, and what they have made of their sentences."""
+"""The trainings behind a number in a table, and their translations."""
 
 import ipywidgets as widgets
 import pandas as pd
@@ -15,16 +15,16 @@ from nmtlab.workspace import Workspace
 
 
 class Trainings(widgets.VBox):
-    """The trainings of a system, one a seed; of the picked one, links to it and its sentences beside the baseline's.
+    """The trainings of a system, one per seed; for the selected one, links and its translations beside the baseline's.
 
-    `table.value` is the name of the picked training's run.
+    `table.value` is the name of the selected run.
     """
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
         self._cells, self._baseline = pd.DataFrame(), dict[str, str]()
         self._runs: dict[str, Run] = {}
-        self.table = Table("Runs: select one for its sentences", pick="one")
+        self.table = Table("Runs: select one to see its sentences", pick="one")
         self._look, self._hint, self._lines = html(), Note(), Table("Sentences", height="24em")
         super().__init__([self.table, self._look, self._hint, self._lines])
 
@@ -32,29 +32,29 @@ class Trainings(widgets.VBox):
         """Offer the trainings of a system.
 
         Args:
-            cells: its cells, as `experiments.results` gives them.
-            baseline: those of the system that it is compared with, none if there is no such system.
+            cells: cells of the system, as returned by `experiments.results`.
+            baseline: cells of the baseline system; empty if there is none.
         """
         self._runs = {run.name: run for run in list_runs(self._workspace)[0]}
         self._baseline = _same_seed(cells, baseline)
         self.table.show(_facts(cells, self._runs))
         if not self.table.chosen:
-            here = [name for name in cells["run"] if name in self._runs]
-            self.table.choose([*here, *cells["run"]][:1])
+            available = [name for name in cells["run"] if name in self._runs]
+            self.table.choose([*available, *cells["run"]][:1])
 
     def look(self) -> None:
-        """Show what there is of the picked training."""
+        """Show links and translations of the selected training."""
         name = self.table.value
         pair = [self._runs[one] for one in (self._baseline.get(name), name) if one in self._runs]
         links = links_to(pair)
-        self._look.value = f"Open beside its baseline in: {links}" if links else ""
+        self._look.value = f"Open with its baseline in: {links}" if links else ""
         self._lines.layout.display = "none"
         if name not in self._runs:
-            self._hint.say(f"{name} is not here: 'nmtlab reproduce' makes it." if name else "")
+            self._hint.say(f"Run {name} is not in this workspace: train it with 'nmtlab reproduce'." if name else "")
             return
         for text in texts(self._runs[name], self._workspace):
             if stored_translations(self._runs[name], text.corpus, text.split) is not None:
-                kept = "" if text.split == "test" else " (test sentences are not kept)"
+                kept = "" if text.split == "test" else " (test sentences are not stored)"
                 self._lines.title = f"Examples from {text.split}{kept}"
                 self._lines.show(sentences(pair, text).reset_index())
                 self._lines.layout.display = ""
@@ -64,7 +64,7 @@ class Trainings(widgets.VBox):
 
 
 def _same_seed(cells: pd.DataFrame, baseline: pd.DataFrame) -> dict[str, str]:
-    """Return the run of the baseline that each run is compared with; any, if one of both has no seeds."""
+    """Return the baseline run of the same seed for each run, or the first baseline run if there is none."""
     if baseline.empty:
         return {}
     found = {}

@@ -1,4 +1,4 @@
-"""Translating what a person types, with several systems."""
+"""Translating typed text with several systems."""
 
 from collections.abc import Iterator
 
@@ -8,10 +8,10 @@ import pandas as pd
 from nmtlab.analysis.attention.weights import attention_of
 from nmtlab.analysis.lexical.tokens import token_probabilities
 from nmtlab.dashboards.about import TRANSLATE
-from nmtlab.dashboards.bend import Bend
 from nmtlab.dashboards.chart import Chart
 from nmtlab.dashboards.columns import columns, row
 from nmtlab.dashboards.examples import example
+from nmtlab.dashboards.intervention import InterventionControls
 from nmtlab.dashboards.page import Note, Page
 from nmtlab.dashboards.runs import RunChooser
 from nmtlab.dashboards.sentences import MAX_LETTERS
@@ -28,57 +28,57 @@ _MAX_LINES = 100
 
 
 class TranslatePage(Page):
-    """The best translations of each system; of the picked one, each token's probability and attention."""
+    """The n-best list of each system; token probabilities and attention of the selected translation."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
         self.runs = RunChooser(workspace, accepts=can_decode, first=FIRST)
         self.typed = widgets.Textarea(
-            placeholder="Type or paste text, a sentence a line, and click outside the box to translate",
+            placeholder="Type or paste text, one sentence per line, and click outside the box to translate",
             continuous_update=False,
             rows=5,
             layout={"width": "100%"},
         )
         self.beam = widgets.IntSlider(description="Beam", value=5, min=1, max=500, continuous_update=False)
-        self.best = widgets.IntSlider(description="Best", value=3, min=1, max=10, continuous_update=False)
+        self.best = widgets.IntSlider(description="n-best", value=3, min=1, max=10, continuous_update=False)
         self.begun = widgets.Text(
-            description="Begin with", placeholder="how translations begin, and Enter", continuous_update=False
+            description="Prefix", placeholder="start of the translations, then Enter", continuous_update=False
         )
-        self.found = Table("Translations: pick one to look into it", pick="one", height="20em")
+        self.found = Table("Translations: select one to inspect it", pick="one", height="20em")
         self.tokens, self.attention, self.hint = Chart(), Chart(), Note()
-        self.work, self.bend = Work(self.guarded), Bend(self.guarded)
+        self.work, self.intervention = Work(self.guarded), InterventionControls(self.guarded)
         state = {
             "runs": self.runs.table, "text": self.typed, "beam": self.beam, "best": self.best, "begin": self.begun,
             "pick": self.found,
         }  # fmt: skip
-        asked = ("runs", "text", "beam", "best", "begin")
+        requested = ("runs", "text", "beam", "best", "begin")
         parts = {
-            **dict.fromkeys((self.found, self.work), asked),
-            **dict.fromkeys((self.tokens, self.attention, self.hint, self.bend), state),
+            **dict.fromkeys((self.found, self.work), requested),
+            **dict.fromkeys((self.tokens, self.attention, self.hint, self.intervention), state),
         }
         body = [
             columns(self.runs, widgets.VBox([self.typed, row(self.beam, self.best, self.begun)])),
-            self.work, self.hint, self.found, columns(self.tokens, self.attention), self.bend,
+            self.work, self.hint, self.found, columns(self.tokens, self.attention), self.intervention,
         ]  # fmt: skip
         super().__init__(TRANSLATE, state, self._answer, body, self.runs.refresh, parts)
 
     def _answer(self, changed: set[str]) -> None:
         runs = self.runs.chosen
         if not runs:
-            self.hint.say("There is no run with its weights here: train one on the page Train.")
+            self.hint.say("No run with weights yet: train one on the page Train.")
             return
         lines = self._lines(runs)
         if not lines:
-            self.hint.say("Type a sentence to be translated.")
+            self.hint.say("Type a sentence to translate.")
             return
         if changed - {"pick"}:
-            self.work.start("translating", sum(len(own) for _, own in lines), self._translate(lines))
-        self._look_into(runs, lines)
+            self.work.start("translating", sum(len(able) for _, able in lines), self._translate(lines))
+        self._inspect(runs, lines)
 
     def _lines(self, runs: list[Run]) -> list[tuple[str, list[Run]]]:
         """Return each line with the runs that translate from its language.
 
-        What is typed is taken to be in the first run's; where nothing is, each language has an example.
+        Typed text is taken to be in the source language of the first run; without any, each language gets an example.
         """
         if self.typed.value.strip():
             typed = [line[:MAX_LETTERS] for line in self.typed.value.splitlines() if line.strip()][:_MAX_LINES]
@@ -86,8 +86,8 @@ class TranslatePage(Page):
         by_language: dict[str, list[Run]] = {}
         for run in runs:
             by_language.setdefault(run.recipe.corpus.source, []).append(run)
-        examples = [(example(own[0], self._workspace), own) for own in by_language.values()]
-        return [(line, own) for line, own in examples if line]
+        examples = [(example(able[0], self._workspace), able) for able in by_language.values()]
+        return [(line, able) for line, able in examples if line]
 
     def _translate(self, lines: list[tuple[str, list[Run]]]) -> Iterator[None]:
         rows: list[dict[str, object]] = []
@@ -119,11 +119,11 @@ class TranslatePage(Page):
             for place, (text, hypothesis) in enumerate(zip(found.texts, found.hypotheses, strict=True), start=1)
         ]
 
-    def _look_into(self, runs: list[Run], lines: list[tuple[str, list[Run]]]) -> None:
-        said = left_out(runs, [run for run in runs if any(run in own for _, own in lines)])
+    def _inspect(self, runs: list[Run], lines: list[tuple[str, list[Run]]]) -> None:
+        note = left_out(runs, [run for run in runs if any(run in able for _, able in lines)])
         if not self.typed.value.strip():
-            said += " Example sentences, one for each source language, since the box is empty."
-        self.hint.say(said.strip())
+            note += " Example sentences, one for each source language, since the box is empty."
+        self.hint.say(note.strip())
         if self.found.value is None:
             return
         picked = self.found.frame.loc[self.found.value]
@@ -133,8 +133,8 @@ class TranslatePage(Page):
         self.tokens.show(token_figure(token_probabilities(system, source, target)))
         weights = attention_of(run.name, system, source, target)
         self.attention.show(attention_figure(weights))
-        self.bend.offer(system, source, target, weights)
-        self.hint.say(f"{said} Details of {run.name} for: {source}".strip())
+        self.intervention.offer(system, source, target, weights)
+        self.hint.say(f"{note} Details of {run.name} for: {source}".strip())
 
 
 def translate_page(workspace: Workspace | None = None) -> TranslatePage:

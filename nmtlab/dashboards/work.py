@@ -1,4 +1,4 @@
-"""Long work behind a page, step by step: its progress is seen, it can be stopped, and the page answers meanwhile."""
+"""Long work in the background of a page, in steps: with a progress bar, stoppable, and without blocking the page."""
 
 import asyncio
 import time
@@ -8,19 +8,19 @@ from contextlib import AbstractContextManager
 import ipywidgets as widgets
 
 _DONE = object()
-_PAUSE = 0.001  # seconds in which messages that came meanwhile are answered
-_QUIET = 0.4  # seconds without another question, after which a person stays with the last one
-_PATIENCE = 1.0  # seconds of work without a bar
-_AT_ONCE = 0.15  # seconds of work that a person does not notice
+_PAUSE = 0.001  # seconds for the event loop to handle pending messages
+_QUIET = 0.4  # seconds without a new request before work starts
+_PATIENCE = 1.0  # seconds of work before the bar appears
+_AT_ONCE = 0.15  # seconds of work that may block the page unnoticed
 
 
 class Work(widgets.HBox):
-    """A bar that shows how far some work is, and a button that stops it; both hidden while there is none.
+    """A progress bar and a stop button, hidden when no work is running.
 
-    Steps are taken between the messages of the browser, in the same thread, so that nothing changes under their hands.
+    Steps run between messages from the browser, in the same thread, so that no state changes during a step.
 
     Args:
-        guarded: the page's, which tells of errors.
+        guarded: context manager of the page that reports errors.
     """
 
     def __init__(self, guarded: Callable[[], AbstractContextManager[None]]) -> None:
@@ -34,13 +34,14 @@ class Work(widgets.HBox):
         super().__init__([self._bar, self._label, stop], layout={"display": "none"})
 
     def start(self, what: str, steps: int, work: Iterator[object], waits: bool = False) -> None:
-        """Do some work; what was under way is given up.
+        """Start some work, and cancel any that is running.
 
         Args:
-            what: it is, in a few words.
-            steps: how many there are.
-            work: does one each time it is asked for the next.
-            waits: begin only when nothing else has been asked for a moment; else what fits into one is done at once.
+            what: label of the work, in a few words.
+            steps: number of steps.
+            work: an iterator that does one step per item.
+            waits: start only after a short time without a new request; otherwise run as many steps at once as go
+                unnoticed.
         """
         self.stop()
         self.fresh = True
@@ -50,10 +51,10 @@ class Work(widgets.HBox):
             if next(work, _DONE) is _DONE:
                 return
             self._bar.value += 1
-        self._task = loop.create_task(self._go_on(work, _QUIET if waits else _PAUSE))
+        self._task = loop.create_task(self._continue(work, _QUIET if waits else _PAUSE))
 
     def stop(self) -> None:
-        """Give up what is under way, if anything is."""
+        """Cancel the running work, if any."""
         if self._task is not None:
             self._task.cancel()
         self._task = None
@@ -61,7 +62,7 @@ class Work(widgets.HBox):
 
     clear = stop
 
-    async def _go_on(self, work: Iterator[object], pause: float) -> None:
+    async def _continue(self, work: Iterator[object], pause: float) -> None:
         with self._guarded():
             await asyncio.sleep(pause)
             begun = time.monotonic()
@@ -73,7 +74,7 @@ class Work(widgets.HBox):
 
 
 def _loop() -> asyncio.AbstractEventLoop | None:
-    """Return the kernel's loop; None outside of one, where all is done at once."""
+    """Return the kernel's event loop; None outside a kernel, where work runs to completion at once."""
     try:
         return asyncio.get_running_loop()
     except RuntimeError:

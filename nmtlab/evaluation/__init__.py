@@ -1,4 +1,4 @@
-"""Strings and numbers in, scores out."""
+"""Metrics of translation quality and word alignment, and significance tests."""
 
 from nmtlab.evaluation.alignment_error import AlignmentError, alignment_error
 from nmtlab.evaluation.perplexity import perplexity

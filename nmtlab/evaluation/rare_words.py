@@ -1,6 +1,6 @@
-"""Are rare words translated, and rare names, or does a more frequent one stand in their place? (thesis 3.2.1)
+"""Translation of rare words and names, and their confusion with more frequent ones (thesis 3.2.1).
 
-Sentences are lists of words; counts are how often the training text's target side has a word.
+Sentences are lists of words; counts are word frequencies in the target side of the training text.
 """
 
 from bisect import bisect_right
@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 from nmtlab.errors import CorpusError, NmtlabError
 
 EDGES = (0, 1, 2, 5, 10, 100)
-"""Where buckets of training frequency begin: 0, 1, 2-4, 5-9, 10-99, 100+."""
+"""Lower bounds of the training-frequency buckets: 0, 1, 2-4, 5-9, 10-99, 100+."""
 
 UNKNOWN = "<unk>"
 
@@ -22,13 +22,13 @@ Outcome = Literal["right", "confused", "unknown", "missing"]
 
 @dataclass(frozen=True)
 class BucketAccuracy:
-    """How well the words of one bucket of training frequency are translated.
+    """Translation accuracy of the words in one training-frequency bucket.
 
     Args:
         frequency: the bucket, as in `bucket_names`.
-        words: tokens of the references.
-        produced: tokens of the translations.
-        matched: tokens that a translation and its reference share, each counted as often as the rarer side has it.
+        words: number of reference tokens.
+        produced: number of translation tokens.
+        matched: number of tokens shared by a translation and its reference (clipped counts).
     """
 
     frequency: str
@@ -38,22 +38,22 @@ class BucketAccuracy:
 
     @property
     def recall(self) -> float:
-        """Share of the references' tokens that are produced; NaN if there are none."""
+        """Share of reference tokens that are produced; NaN if there are none."""
         return _share(self.matched, self.words)
 
     @property
     def precision(self) -> float:
-        """Share of the produced tokens that the references have; NaN if there are none."""
+        """Share of produced tokens that are in the references; NaN if there are none."""
         return _share(self.matched, self.produced)
 
     @property
     def f1(self) -> float:
-        """Harmonic mean of precision and recall; NaN if no side has a token."""
+        """Harmonic mean of precision and recall; NaN if neither side has a token."""
         return _share(2 * self.matched, self.words + self.produced)
 
 
 class Name(NamedTuple):
-    """A proper name of one word, the class of names that it could be taken for, and its uninflected source form."""
+    """A one-word proper name, its class of confusable names, and its uninflected source form."""
 
     target: str
     group: str
@@ -61,7 +61,7 @@ class Name(NamedTuple):
 
 
 class NameOutcome(NamedTuple):
-    """What became of a reference's name; `produced` is the other name where it was confused, else empty."""
+    """How a reference's name was translated; `produced` is the wrong name if it was confused, else empty."""
 
     name: str
     group: str
@@ -70,22 +70,24 @@ class NameOutcome(NamedTuple):
 
 
 def bucket_names(edges: Sequence[int] = EDGES) -> list[str]:
-    """Return the names of buckets of training frequency: `0`, `2-4`, `100+`.
+    """Return the names of training-frequency buckets, such as `0`, `2-4`, `100+`.
 
     Args:
-        edges: where each begins, from 0 upwards; the last has no end.
+        edges: lower bounds, increasing from 0; the last bucket is open-ended.
 
     Raises:
-        NmtlabError: the edges do not rise from 0.
+        NmtlabError: the edges do not increase from 0.
     """
     if not edges or edges[0] != 0 or any(before >= after for before, after in pairwise(edges)):
-        raise NmtlabError(f"frequency buckets {', '.join(map(str, edges))}", "give rising numbers that begin with 0")
+        raise NmtlabError(
+            f"frequency buckets {', '.join(map(str, edges))}: not increasing from 0", "give increasing numbers from 0"
+        )
     closed = [str(low) if low == end - 1 else f"{low}-{end - 1}" for low, end in pairwise(edges)]
     return [*closed, f"{edges[-1]}+"]
 
 
 def bucket_of(count: int, edges: Sequence[int] = EDGES) -> int:
-    """Return the place of a word's bucket in `bucket_names`."""
+    """Return the index in `bucket_names` of the bucket of a training frequency."""
     return bisect_right(edges, count) - 1
 
 
@@ -95,25 +97,25 @@ def accuracy_by_frequency(
     counts: Mapping[str, int],
     edges: Sequence[int] = EDGES,
 ) -> list[BucketAccuracy]:
-    """Return how well words are translated by how often training has seen them, a bucket each.
+    """Return translation accuracy by training frequency, one entry per bucket.
 
-    A word is translated if the translation has it, wherever: of each word of a sentence, as many tokens match as both
-    sides have (the word accuracy of compare-mt, Neubig et al. 2019).
+    Matching ignores position: for each word of a sentence, as many tokens match as both sides have (the word accuracy
+    of compare-mt, Neubig et al. 2019).
 
     Args:
         hypotheses: the words of each translation.
         references: the words of each reference.
-        counts: words that are not there have 0.
-        edges: where each bucket begins.
+        counts: training frequency of each word; missing words count 0.
+        edges: lower bounds of the buckets.
 
     Raises:
         CorpusError: hypotheses and references differ in number.
-        NmtlabError: the edges do not rise from 0.
+        NmtlabError: the edges do not increase from 0.
     """
     names = bucket_names(edges)
     if len(hypotheses) != len(references):
         raise CorpusError(
-            f"{len(hypotheses)} translations but {len(references)} references", "give one reference a translation"
+            f"{len(hypotheses)} translations but {len(references)} references", "give one reference per translation"
         )
     words, produced, matched = Counter[int](), Counter[int](), Counter[int]()
     for hypothesis, reference in zip(map(Counter, hypotheses), map(Counter, references), strict=True):
@@ -126,15 +128,15 @@ def accuracy_by_frequency(
 def name_outcomes(
     hypothesis: Sequence[str], reference: Sequence[str], source: Sequence[str], names: Mapping[str, Name]
 ) -> list[NameOutcome]:
-    """Return what a translation has made of each name of its reference, in the reference's order.
+    """Return how a translation renders each name of its reference, in the reference's order.
 
-    `right`: it has the name. `confused`: it has, beyond those of the reference, another name of the same class (Chan
-    for Fauci). `unknown`: it has an UNK, or a word of the source that begins with the name's source form. `missing`:
-    none of these. Each name and each UNK of the translation answers for one name only, the first that it can.
+    `right`: it has the name. `confused`: it has a surplus name of the same class (Chan for Fauci).
+    `unknown`: it has an UNK, or copies a source word that begins with the name's source form. `missing`: none of these.
+    Each name and each UNK of the translation accounts for one name only, the first that it matches.
 
     Args:
         hypothesis, reference, source: the words of one sentence.
-        names: by their target words.
+        names: names by their target word.
     """
     wanted = [word for word in reference if word in names]
     produced = [word for word in hypothesis if word in names]

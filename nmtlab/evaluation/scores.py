@@ -1,6 +1,6 @@
-"""BLEU and chrF of a corpus, through sacrebleu, each with its signature.
+"""Corpus BLEU and chrF, through sacrebleu, with signatures.
 
-In all of them `references` holds one or more sets, each with one reference for every hypothesis, in order.
+`references` is always one or more sets, each with one reference per hypothesis, in order.
 """
 
 from collections.abc import Sequence
@@ -17,8 +17,8 @@ Tokenizer = Literal["13a", "intl", "char", "zh", "ja-mecab", "ko-mecab", "none"]
 
 _WITHOUT_SPACES = {"ja", "yue", "th", "lo", "km", "my"}
 
-# Perl's split knows six separators, Python's str.split knows every space of Unicode: the others are moved out of
-# its sight, each to a private character of its own.
+# Perl's split knows six separators, Python's str.split every Unicode space: map the others to private-use characters,
+# which str.split ignores.
 _NOT_SEPARATORS = {
     code: 0xF0000 + code for code in range(0x3001) if chr(code).isspace() and chr(code) not in " \t\n\r\f\v"
 }
@@ -26,7 +26,7 @@ _NOT_SEPARATORS = {
 
 @dataclass(frozen=True)
 class Score:
-    """A corpus score in percent, and the signature that says how to compute it again."""
+    """A corpus score in percent, and the signature needed to reproduce it."""
 
     value: float
     signature: str
@@ -46,9 +46,9 @@ def bleu(hypotheses: Sequence[str], references: Sequence[Sequence[str]], tokeniz
     """Return the corpus BLEU of detokenized text (Papineni et al. 2002).
 
     Args:
-        hypotheses: one translation a sentence.
+        hypotheses: one translation per sentence.
         references: one or more sets of references.
-        tokenize: sacrebleu's tokenizer; `default_tokenizer` names one for a language.
+        tokenize: sacrebleu's tokenizer; `default_tokenizer` picks one for a language.
 
     Raises:
         CorpusError: nothing to score, or hypotheses and references differ in number.
@@ -70,7 +70,7 @@ def tokenized_bleu(hypotheses: Sequence[str], references: Sequence[Sequence[str]
     """Return the BLEU of multi-bleu.perl: case-sensitive, no re-tokenization, no smoothing.
 
     Args:
-        hypotheses: one translation a sentence, its tokens joined by spaces.
+        hypotheses: one translation per sentence, tokens joined by spaces.
         references: one or more sets of references, tokenized likewise.
 
     Raises:
@@ -80,13 +80,13 @@ def tokenized_bleu(hypotheses: Sequence[str], references: Sequence[Sequence[str]
 
 
 def default_tokenizer(language: str) -> Tokenizer:
-    """Return the tokenizer that BLEU into `language` is reported with.
+    """Return the standard BLEU tokenizer for translations into `language`.
 
-    `zh` for Chinese, `char` where other languages are written without spaces between words (Japanese, Cantonese, Thai,
-    Lao, Khmer, Burmese), else `13a`. sacrebleu's choice for Japanese, `ja-mecab`, needs `pip install 'sacrebleu[ja]'`.
+    `zh` for Chinese, `char` for other languages written without spaces between words (Japanese, Cantonese, Thai, Lao,
+    Khmer, Burmese), else `13a`. sacrebleu's choice for Japanese, `ja-mecab`, needs `pip install 'sacrebleu[ja]'`.
 
     Args:
-        language: its code; what follows the first `-` or `_`, and capitals, make no difference.
+        language: language code; case and anything after the first `-` or `_` are ignored.
     """
     language = language_of(language)
     return "zh" if language == "zh" else "char" if language in _WITHOUT_SPACES else "13a"
@@ -101,12 +101,12 @@ def bleu_metric(tokenize: Tokenizer = "13a") -> Metric:
     if tokenize not in get_args(Tokenizer):
         raise NmtlabError(f"BLEU tokenizer {tokenize!r}: unknown", f"use one of {', '.join(get_args(Tokenizer))}")
     try:
-        # force only silences a warning about text that looks tokenized: some corpora are published that way.
+        # force only silences a warning about tokenized-looking text: some corpora are published that way.
         return BLEU(tokenize=tokenize, force=True)
     except RuntimeError as error:
         extra = tokenize.split("-")[0]
         raise NmtlabError(
-            f"BLEU tokenizer {tokenize!r}: a package that it needs is missing",
+            f"BLEU tokenizer {tokenize!r}: a required package is missing",
             f"pip install 'sacrebleu[{extra}]', or use 'char'",
         ) from error
 
@@ -122,7 +122,7 @@ def tokenized_bleu_metric() -> Metric:
 
 
 def check_parallel(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> None:
-    """Refuse what sacrebleu would silently cut to the shortest.
+    """Refuse inputs of different lengths, which sacrebleu would silently truncate.
 
     Raises:
         CorpusError: nothing to score, or hypotheses and references differ in number.
@@ -140,7 +140,7 @@ def check_parallel(hypotheses: Sequence[str], references: Sequence[Sequence[str]
         if len(reference) != len(hypotheses):
             raise CorpusError(
                 f"{len(hypotheses)} hypotheses but {len(reference)} references in set {number}",
-                "give one reference for every hypothesis, in the same order",
+                "give one reference per hypothesis, in the same order",
             )
 
 

@@ -1,4 +1,4 @@
-"""Is one system better than another, or only luckier with this test set?"""
+"""Paired bootstrap tests of whether one system is better than another."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,13 +12,13 @@ from nmtlab.evaluation.scores import check_parallel
 
 @dataclass(frozen=True)
 class Comparison:
-    """A system beside the baseline; all but `p` in the metric's points.
+    """A system compared with the baseline; all but `p` in the metric's points.
 
-    `mean` and `margin` are of the resampled scores: 95 % of them lie in an interval of width 2 · margin.
-    `p` is sacrebleu's, None for the baseline: of the absolute differences on the resampled test sets, less their mean,
-    the share that is above the absolute difference on the test set itself (Riezler and Maxwell 2005), with one more
-    sample counted as above. Where it is small it is close to the share of test sets on which the better system is not
-    better, Koehn's one-sided test (2004); it is half the p of a two-sided test.
+    `mean` and `margin` describe the resampled scores: 95 % of them lie in an interval of width 2 · margin.
+    `p` is sacrebleu's, None for the baseline. Subtract their mean from the absolute differences on the resampled test
+    sets: p is the share above the absolute difference on the original test set (Riezler and Maxwell 2005), with one
+    more sample counted as above. A small p is close to Koehn's one-sided test (2004), the share of test sets on which
+    the better system is not better; it is half the p of a two-sided test.
     """
 
     system: str
@@ -38,13 +38,13 @@ def paired_bootstrap(
 ) -> list[Comparison]:
     """Compare systems with a baseline by paired bootstrap resampling, with sacrebleu's p (see `Comparison`).
 
-    Every call draws the same samples; sacrebleu's variable SACREBLEU_SEED changes them, the signature names the seed.
+    Every call draws the same samples. The environment variable SACREBLEU_SEED changes them; the signature has the seed.
 
     Args:
-        systems: name -> one hypothesis a sentence; the first system is the baseline.
-        references: one or more sets, each with one reference for every hypothesis.
+        systems: name -> one hypothesis per sentence; the first system is the baseline.
+        references: one or more sets, each with one reference per hypothesis.
         metric: `bleu_metric(...)`, `tokenized_bleu_metric()` or `chrf_metric()`.
-        samples: how many test sets are drawn, at least 1.
+        samples: number of resampled test sets, at least 1.
 
     Raises:
         CorpusError: no system, nothing to score, or hypotheses and references differ in number.
@@ -74,6 +74,6 @@ def paired_bootstrap(
 def _p(result: Result, baseline: Result) -> float | None:
     if result is baseline:
         return None
-    # A difference of 0 or more is certain; sacrebleu counts the larger ones only, so that a system would come out as
-    # most different from itself.
+    # A difference of at least 0 is certain, but sacrebleu counts strictly larger ones only: identical systems would get
+    # the smallest p.
     return 1.0 if result.score == baseline.score else result.p_value

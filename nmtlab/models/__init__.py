@@ -1,1 +1,1 @@
-"""Whole translation models, one file a family, behind one interface."""
+"""Translation models, one file per family, behind one interface."""

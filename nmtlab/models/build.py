@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from nmtlab.alignment.table import LexicalTable
 from nmtlab.errors import RunError
-from nmtlab.models.interface import TranslationModel
+from nmtlab.models.interface import LanguageCodes, TranslationModel
 from nmtlab.models.planned import PlannedTransformer
 from nmtlab.models.recurrent import Encoder, RecurrentModel
 from nmtlab.models.transformer import DecoderLayer, EncoderLayer, Transformer
@@ -34,7 +34,7 @@ def build_model(
     allowed: np.ndarray,
     joint: bool,
     table: LexicalTable | None = None,
-    languages: tuple[str, str] = ("", ""),
+    languages: LanguageCodes = ((), ()),
 ) -> TranslationModel:
     """Build a model with initial weights drawn from torch's random stream.
 
@@ -42,9 +42,9 @@ def build_model(
         settings: the recipe's model section.
         source_types: size of the source vocabulary.
         allowed: (target types,) bool, which types may be produced.
-        joint: whether source and target share one vocabulary; a Transformer's then share one table.
+        joint: whether source and target share one vocabulary; a Transformer's embeddings may then share one table.
         table: p(target | source), for a model that has one.
-        languages: codes of what is translated from and into.
+        languages: codes of the source languages and of the target languages.
     """
     if isinstance(settings, RnnSettings):
         return _recurrent(settings, source_types, allowed, table, languages)
@@ -52,7 +52,11 @@ def build_model(
 
 
 def _transformer(
-    settings: TransformerSettings, source_types: int, allowed: np.ndarray, joint: bool, languages: tuple[str, str]
+    settings: TransformerSettings,
+    source_types: int,
+    allowed: np.ndarray,
+    joint: bool,
+    languages: LanguageCodes,
 ) -> Transformer:
     s = settings
 
@@ -76,14 +80,15 @@ def _transformer(
         return DecoderLayer(attention(), attention(), feed_forward(), residual)
 
     closing = s.placement == "pre"
+    shared = joint and s.shared_embeddings
     target_embedding = WordEmbedding(len(allowed), s.d_model, s.fixnorm)
-    if s.plan_length:  # a translation ends where it was planned to
+    if s.plan_length:  # the planned length replaces EOS
         allowed = allowed & (np.arange(len(allowed)) != EOS)
         kind = partial(PlannedTransformer, LengthModel(s.d_model, s.max_predicted_length), s.length_gradient)
     else:
         kind = Transformer
     model = kind(
-        source_embedding=target_embedding if joint else WordEmbedding(source_types, s.d_model, s.fixnorm),
+        source_embedding=target_embedding if shared else WordEmbedding(source_types, s.d_model, s.fixnorm),
         target_embedding=target_embedding,
         encoder=nn.ModuleList(EncoderLayer(attention(), feed_forward(), residual) for _ in range(s.encoder_layers)),
         decoder=nn.ModuleList(decoder_layer() for _ in range(s.decoder_layers)),
@@ -95,7 +100,7 @@ def _transformer(
         language_codes=languages,
     )
     if s.g == "fixed":
-        # The g before the softmax is FixNorm's own and stays learned (Table 3.17).
+        # The g before the softmax belongs to FixNorm and stays learned (Table 3.17).
         model.get_submodule(model.sublayers()[-1].name).g.requires_grad_(True)
     _initialise_transformer(model, s.init)
     return model
@@ -106,7 +111,7 @@ def _recurrent(
     source_types: int,
     allowed: np.ndarray,
     table: LexicalTable | None,
-    languages: tuple[str, str],
+    languages: LanguageCodes,
 ) -> RecurrentModel:
     s = settings
     dropout = SequenceDropout(s.dropout, s.variational)
@@ -143,7 +148,7 @@ def _recurrent(
         language_codes=languages,
     )
     for name, parameter in model.named_parameters():
-        if "norm." not in name:  # layer norms begin as they are
+        if "norm." not in name:  # layer norms keep their default gain and bias
             nn.init.uniform_(parameter, -s.init_range, s.init_range)
     return model
 
@@ -168,19 +173,17 @@ def load_weights(model: TranslationModel, weights: dict[str, Tensor]) -> None:
     """Copy named weights into a model.
 
     Raises:
-        RunError: names or shapes are not the model's.
+        RunError: names or shapes differ from the model's.
     """
     parameters = dict(model.named_parameters())
     for name in sorted(parameters.keys() ^ weights.keys()):
-        raise RunError(
-            f"weight {name!r}: in the checkpoint or in the model, but not in both", "use the run's own recipe"
-        )
+        raise RunError(f"weight {name!r}: in the checkpoint or in the model, but not in both", "use the run's recipe")
     for name, parameter in parameters.items():
         if parameter.shape != weights[name].shape:
             raise RunError(
                 f"weight {name!r}: the checkpoint has shape {tuple(weights[name].shape)}, the model "
                 f"{tuple(parameter.shape)}",
-                "use the run's own recipe",
+                "use the run's recipe",
             )
         with torch.no_grad():
             parameter.copy_(weights[name])

@@ -1,11 +1,12 @@
-"""What every translation model can do: all that training, search and analysis may rely on.
+"""The interface of translation models, on which training, search and analysis rely.
 
-Shapes: B sentences, K slots a sentence (hypotheses of a beam), S source and T target length, D width,
+Shapes: B sentences, K slots per sentence (hypotheses of a beam), S source and T target length, D width,
 C columns of the output: the types that may be produced.
 """
 
 from abc import ABC, abstractmethod
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -17,17 +18,17 @@ from nmtlab.text.vocabulary import PAD, UNK
 
 
 def on_device(batch: Batch[np.ndarray], device: torch.device | str = "cpu") -> Batch[Tensor]:
-    """Return a batch of arrays as tensors of a device."""
+    """Return a batch of arrays as tensors on a device."""
     return batch.map(lambda values: torch.from_numpy(values).to(device))
 
 
 class Memory(Protocol):
-    """What a model has made of the sources of B sentences, for its decoder to attend to.
+    """The encoded sources of B sentences, for the decoder to attend to.
 
-    It is all that a search knows of them, and may be made of more than one source.
+    A search knows the sources only through it; an implementation may combine several sources.
 
     Args:
-        lengths: (B,) tokens of each source, EOS left out; what the length of a translation is limited by.
+        lengths: (B,) tokens of each source without EOS; they limit the length of a translation.
         mask: (B, S) bool, which positions can be attended to.
     """
 
@@ -38,11 +39,11 @@ class Memory(Protocol):
     def mask(self) -> Tensor: ...
 
     def select(self, sentences: Tensor) -> "Memory":
-        """Return the memory of some sentences, (B',), which may stand there more than once."""
+        """Return the memory of some sentences, (B',) indices, which may repeat."""
 
 
 class State(Protocol):
-    """Where a decoder stands after some tokens, for every slot of every sentence, and what it may generate next.
+    """The state of a decoder after some tokens, for every slot of every sentence, and what it may generate next.
 
     Args:
         output_ids: (C,) the type of each output column, ascending.
@@ -61,7 +62,7 @@ class State(Protocol):
 
 
 def output_index(output_ids: Tensor, types: Tensor) -> Tensor:
-    """Return the columns of types, (...), among output ids, (C,); a type that has none is scored as UNK (SPEC 1)."""
+    """Return the columns of types, (...), among output ids, (C,); a type without a column is scored as UNK (SPEC 1)."""
     types = types.contiguous()
     column = torch.searchsorted(output_ids, types).clamp_max(len(output_ids) - 1)
     unknown = torch.searchsorted(output_ids, torch.full_like(types, UNK))
@@ -69,7 +70,7 @@ def output_index(output_ids: Tensor, types: Tensor) -> Tensor:
 
 
 class Record(NamedTuple):
-    """What a step saw, on request.
+    """The attention of a decoder step, kept on request.
 
     Args:
         attention: weights on the source, (layers, B, K, heads, S).
@@ -79,7 +80,7 @@ class Record(NamedTuple):
 
 
 class Step(NamedTuple):
-    """One step of a decoder: log-probabilities (B, K, C), the state after it, and a record where asked for."""
+    """One step of a decoder: log-probabilities (B, K, C), the state after it, and a record if requested."""
 
     log_probs: Tensor
     state: Any
@@ -87,12 +88,12 @@ class Step(NamedTuple):
 
 
 class OutputTable(NamedTuple):
-    """What the states of a decoder are scored by, which does not change from step to step.
+    """The parameters that turn decoder states into logits, the same at every step.
 
     Args:
         ids: (C,) the type of each column, ascending.
-        rows: (C, E), whose inner products with what the output layer reads are the logits.
-        bias: (C,), added to them.
+        rows: (C, E), whose inner products with the input of the output layer are the logits.
+        bias: (C,), added to the logits.
     """
 
     ids: Tensor
@@ -108,7 +109,7 @@ class InnerProduct(NamedTuple):
 
 
 class Sublayer(NamedTuple):
-    """A sublayer's place: its norm's parameters begin with `name`."""
+    """A sublayer's position in the model: the names of its norm's parameters begin with `name`."""
 
     name: str
     side: str  # encoder or decoder
@@ -117,46 +118,46 @@ class Sublayer(NamedTuple):
 
 
 class Searchable(ABC):
-    """What a search asks of a model: one model, or several that translate as one."""
+    """What a search needs of a model, or of several models that translate as one."""
 
     plans_length = False
-    """Whether the length of a translation is planned before it is begun, in place of an EOS at its end (SPEC 5)."""
+    """Whether the model plans the length of a translation in advance instead of generating EOS (SPEC 5)."""
 
     @property
     @abstractmethod
     def device(self) -> torch.device:
-        """Where it computes."""
+        """The device of the model."""
 
     @abstractmethod
     def encode(self, source: Tensor, language: str | None = None) -> Any:
         """Return the `Memory` of source.
 
         Args:
-            source: (B, S) ids, ended by EOS and padded with PAD.
-            language: its code; the model's own source language if not given.
+            source: (B, S) ids, ending in EOS and padded with PAD.
+            language: code of the source language; the model's default if not given.
         """
 
     @abstractmethod
     def start(self, memory: Any, language: str | None = None, length: Tensor | None = None) -> Any:
-        """Return the `State` before the first token, with one slot a sentence.
+        """Return the `State` before the first token, with one slot per sentence.
 
         Args:
             memory: of B sentences.
-            language: code of what is translated into, which decides the output ids; the model's own if not given.
-            length: (B, k) planned lengths in tokens, which a model that plans them needs: the state is then of B * k
-                sentences, each as often as it has lengths.
+            language: code of the target language, which decides the output ids; the model's default if not given.
+            length: (B, k) planned lengths in tokens, required by a model that plans them: the state is then of B * k
+                sentences, each repeated for each of its lengths.
         """
 
     @abstractmethod
     def step(self, state: Any, token: Tensor, record: bool = False, attention: Tensor | None = None) -> Step:
-        """Read one token a slot, and score the next one.
+        """Read one token per slot, and score the next one.
 
         Args:
-            state: where the decoder stands.
+            state: of the decoder so far.
             token: (B, K) ids.
-            record: also return what the step saw.
-            attention: weights on the source that take the place of the model's own where they are not NaN,
-                broadcastable to those of `Record`, (layers, B, K, heads, S).
+            record: also return the step's attention.
+            attention: weights on the source that replace the model's wherever they are not NaN, broadcastable to those
+                of `Record`, (layers, B, K, heads, S).
         """
 
     def target_mask(self, target: Tensor) -> Tensor:
@@ -164,15 +165,24 @@ class Searchable(ABC):
         return target != PAD
 
     def length_log_probs(self, memory: Any) -> Tensor:
-        """Return log-probabilities (B, n) of the lengths 0 to n - 1; of a model that plans them."""
+        """Return log-probabilities (B, n) of the lengths 0 to n - 1; only for a model that plans lengths."""
         raise NotImplementedError
+
+
+LanguageCodes = tuple[Sequence[str], Sequence[str]]
+"""Codes of the source languages and of the target languages; empty if not known."""
+
+
+Part = Literal["source_embedding", "encoder", "decoder", "target_embedding", "output"]
+"""Parts of a model that a child takes over from its parent one by one."""
+
+VocabularySide = Literal["source", "target"]
 
 
 class TranslationModel(nn.Module, Searchable):
     """A model of p(target | source)."""
 
-    language_codes: tuple[str, str] = ("", "")
-    """Codes of the languages that it translates from and into; empty where they are not known."""
+    language_codes: LanguageCodes = ((), ())
 
     @property
     def device(self) -> torch.device:
@@ -184,16 +194,16 @@ class TranslationModel(nn.Module, Searchable):
 
         Args:
             batch: of sentence pairs.
-            memory: of its source, where it is known already.
+            memory: of its source, if already computed.
         """
 
     @abstractmethod
     def output_table(self, language: str | None = None) -> OutputTable:
-        """Return what states are scored by in a language."""
+        """Return the output table of a target language; the model's default if not given."""
 
     @abstractmethod
     def output(self, states: Tensor, table: OutputTable | None = None) -> Tensor:
-        """Return logits, (..., C), for states, (..., D); with the model's own output table if none is given."""
+        """Return logits, (..., C), for states, (..., D); with the model's default output table if none is given."""
 
     @abstractmethod
     def explain(self, states: Tensor) -> dict[str, Tensor]:
@@ -201,21 +211,21 @@ class TranslationModel(nn.Module, Searchable):
 
     @abstractmethod
     def inner_products(self, states: Tensor) -> dict[str, InnerProduct]:
-        """Return those of the terms of `explain` that are inner products, by the same names."""
+        """Return the terms of `explain` that are inner products, under the same names."""
 
     @property
     @abstractmethod
     def output_ids(self) -> Tensor:
-        """(C,) the type of each column of `output`, ascending, in the model's own target language."""
+        """(C,) the type of each column of `output`, ascending, in the model's default target language."""
 
     def output_index(self, types: Tensor) -> Tensor:
         """Return the columns of types among `output_ids`; see `interface.output_index`."""
         return output_index(self.output_ids, types)
 
     def lexicon(self, source_types: Tensor) -> Tensor | None:
-        """Return log-probabilities (n, C) of the translations of source types (n,), each by itself.
+        """Return log-probabilities (n, C) of the translations of source types (n,), each without context.
 
-        None where the model has no lexicon.
+        None if the model has no lexicon.
         """
         return None
 
@@ -227,15 +237,29 @@ class TranslationModel(nn.Module, Searchable):
     def embeddings(self) -> dict[str, Tensor]:
         """Return the embeddings as stored, by use: source, target, output, each (types, D)."""
 
+    @abstractmethod
+    def vocabulary_parts(self) -> dict[str, tuple[Part, VocabularySide | None]]:
+        """Return the part of each parameter outside encoder and decoder, and the side whose types its rows are.
+
+        The side is None if it has no row for each type. A table that both sides share is under one of its names.
+        """
+
+    def part(self, name: str) -> Part:
+        """Return the part that a parameter belongs to."""
+        part, _ = self.vocabulary_parts().get(name, (None, None))
+        return part or ("encoder" if name.startswith("encoder") else "decoder")
+
+    def vocabulary_side(self, name: str) -> VocabularySide | None:
+        """Return the side whose types the rows of a parameter are; None if it has no row for each type."""
+        return self.vocabulary_parts().get(name, (None, None))[1]
+
     def check_languages(self, source: str | None = None, target: str | None = None) -> None:
-        """Check that the model translates from and into some languages; those that are not given are its own.
+        """Check that the model translates from `source` and into `target`, as far as they are given.
 
         Raises:
             RunError: it does not.
         """
-        for asked, own in zip((source, target), self.language_codes, strict=True):
-            if asked and own and asked != own:
-                raise RunError(
-                    f"language {asked!r}: this model translates {self.language_codes[0]} to {self.language_codes[1]}",
-                    "choose another run",
-                )
+        for code, known in zip((source, target), self.language_codes, strict=True):
+            if code and known and code not in known:
+                sources, targets = map(", ".join, self.language_codes)
+                raise RunError(f"language {code!r}: this model translates {sources} to {targets}", "choose another run")

@@ -13,14 +13,14 @@ from nmtlab.text.vocabulary import EOS, PAD
 
 
 class PlannedTransformer(Transformer):
-    """A Transformer whose decoder reads each word with the number of tokens that are still to come after it.
+    """A Transformer whose decoder reads each word with the number of tokens still to be generated.
 
     There is no EOS: a translation of length n has n tokens, and its probability is p(n) times theirs.
 
     Args:
         length_model: p(n | source).
-        length_gradient: whether the loss of the length reaches the encoder.
-        parts: of a Transformer.
+        length_gradient: whether the gradient of the length loss reaches the encoder.
+        parts: arguments of `Transformer`.
     """
 
     plans_length = True
@@ -41,7 +41,7 @@ class PlannedTransformer(Transformer):
     def start(self, memory: Memory, language: str | None = None, length: Tensor | None = None) -> TransformerState:
         if length is None:
             raise RunError(
-                "a run that plans lengths has no end of sentence to search for",
+                "a run that plans lengths generates no EOS, which this search needs",
                 "choose a run whose plan_length is false",
             )
         state = super().start(memory, language)
@@ -50,6 +50,6 @@ class PlannedTransformer(Transformer):
         return replace(state.select(rows), position=length.reshape(-1, 1))
 
     def _positions(self, target: Tensor) -> Tensor:
-        """Return how many tokens are to come, (B, T), before each token of targets is said."""
+        """Return how many tokens remain, (B, T), before each token of targets is generated."""
         length = self.target_mask(target).sum(1, keepdim=True)
         return (length - torch.arange(target.shape[1], device=target.device)).clamp_min(0)

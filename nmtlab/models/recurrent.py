@@ -1,7 +1,7 @@
 """Recurrent translation with attention, input feeding and lexical choice (thesis 1.1 and 3.2).
 
-Shapes as in `interface`; E is the width of what the output layer reads: h~ (D), then h^l of the lexical module (D), or
-the attended rows of a translation table (C), where there is one.
+Shapes as in `interface`; E is the width of the output layer's input: h~ (D), followed by h^l of the lexical module (D)
+or by the attended rows of the translation table (C), if any.
 """
 
 import math
@@ -12,7 +12,17 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from nmtlab.models.interface import InnerProduct, OutputTable, Record, Step, Sublayer, TranslationModel
+from nmtlab.models.interface import (
+    InnerProduct,
+    LanguageCodes,
+    OutputTable,
+    Part,
+    Record,
+    Step,
+    Sublayer,
+    TranslationModel,
+    VocabularySide,
+)
 from nmtlab.nn.embeddings import WordEmbedding
 from nmtlab.nn.global_attention import GlobalAttention
 from nmtlab.nn.lexical import TABLE_EPSILON, LexicalModule, TranslationTable, at_length
@@ -22,14 +32,14 @@ from nmtlab.text.vocabulary import EOS, PAD
 
 
 class Encoder(nn.Module):
-    """Reads the source backwards, and with some of its layers forwards.
+    """Reads the source backwards, with some layers forwards.
 
     Args:
         embedding: of source words.
         backwards: layers that read backwards.
-        forwards: layers that read forwards; their outputs are added to the others'. None: there are none.
+        forwards: layers that read forwards, if any; their outputs are added to those of `backwards`.
         dropout: of the embeddings.
-        lexicon_reads_dropped: whether the memory has the embeddings after their dropout, or whole.
+        lexicon_reads_dropped: whether the lexicon reads the embeddings after dropout, or before it.
     """
 
     def __init__(
@@ -52,8 +62,9 @@ class Encoder(nn.Module):
         words = _without_end(source)
         padding = words == PAD
         lengths = (~padding).sum(1)
-        places = torch.arange(source.shape[1], device=source.device).expand_as(source)
-        mirrored = torch.where(padding, places, lengths.unsqueeze(1) - 1 - places).unsqueeze(2)  # its own inverse
+        positions = torch.arange(source.shape[1], device=source.device).expand_as(source)
+        # the permutation is an involution: gathering by it twice restores the order
+        mirrored = torch.where(padding, positions, lengths.unsqueeze(1) - 1 - positions).unsqueeze(2)
         embedded = self.embedding.table(words)
         x = self.dropout(embedded)
         across = mirrored.expand_as(x)
@@ -68,22 +79,22 @@ class Encoder(nn.Module):
 
 
 def _without_end(source: Tensor) -> Tensor:
-    """Return source, (B, S) ids, with padding in the place of EOS."""
+    """Return source, (B, S) ids, with EOS replaced by padding."""
     words = source.masked_fill(source == EOS, PAD)
-    words[:, 0] = source[:, 0]  # a blank sentence keeps its EOS: there must be something to attend to
+    words[:, 0] = source[:, 0]  # a blank sentence keeps its EOS: attention needs at least one position
     return words
 
 
 @dataclass(frozen=True)
 class Memory:
-    """What the encoder has made of the source.
+    """The encoder's output.
 
     Args:
         values: (B, S, D).
         last: every layer's last state, those that read backwards first, each tensor (B, D).
-        bias: (B, 1, S), added to attention's scores: -inf at padding and at EOS, else 0.
-        mask: (B, S) bool, which positions are neither.
-        lengths: (B,) tokens, EOS left out.
+        bias: (B, 1, S), added to the attention scores: -inf at padding and at EOS, else 0.
+        mask: (B, S) bool, which positions are neither padding nor EOS.
+        lengths: (B,) tokens, without EOS.
         source: (B, S) ids.
         embedded: (B, S, D) source embeddings as the lexical module reads them.
     """
@@ -110,8 +121,8 @@ class Attended:
     Args:
         keys, values: (B, S, D).
         bias: as of `Memory`.
-        lexical: (B, S, D) embeddings for the lexical module, or (B, S, C) rows of a translation table; None where there
-            is no lexicon.
+        lexical: (B, S, D) embeddings for the lexical module, or (B, S, C) rows of a translation table; None without a
+            lexicon.
     """
 
     keys: Tensor
@@ -120,17 +131,17 @@ class Attended:
     lexical: Tensor | None
 
     def select(self, sentences: Tensor) -> "Attended":
-        """Return what is attended to in some sentences."""
+        """Return the same for some sentences."""
         return Attended(*(tensor if tensor is None else tensor[sentences] for tensor in vars(self).values()))
 
 
 @dataclass(frozen=True)
 class RecurrentState:
-    """Where the decoder stands.
+    """The decoder's state.
 
     Args:
-        output: table by which the next token is scored; None where all positions of a target are scored together.
-        attended: what it attends to.
+        output: table that scores the next token; None if all positions of a target are scored together.
+        attended: what the decoder attends to.
         layers: each layer's state, each tensor (B, K, D).
         h_tilde: (B, K, D).
     """
@@ -154,21 +165,21 @@ class RecurrentState:
 
 
 class RecurrentModel(TranslationModel):
-    """Encoder, and a decoder with global attention and input feeding; put together in `build`.
+    """An encoder, and a decoder with global attention and input feeding; assembled in `build`.
 
     Args:
         encoder: with as many last states as the decoder has cells.
         target_embedding: of target words.
         cells: the decoder's layers, from below.
         attention: from the top layer to the source.
-        dropout: of embeddings and of each layer's output; h~ is fed back whole.
+        dropout: of embeddings and of each layer's output; h~ is fed back without dropout.
         residual: add each layer's input to its output, from the second on.
-        output_weight: the output layer's table, (types, D); None: the target embedding's.
+        output_weight: the output layer's table, (types, D); None: the target embeddings are tied.
         allowed: (types,) bool, which types may be produced.
-        radius: length of target embeddings, and of h~ in the output layer if `fix_hidden`; None: free.
-        fix_hidden: whether h~ is brought to that length.
+        radius: norm of target embeddings, and of h~ in the output layer if `fix_hidden`; None: free.
+        fix_hidden: whether h~ is scaled to that norm.
         lexical: the lexical module, a translation table, or None.
-        language_codes: of what is translated from and into.
+        language_codes: of the source and target languages.
     """
 
     def __init__(
@@ -184,14 +195,16 @@ class RecurrentModel(TranslationModel):
         radius: float | None,
         fix_hidden: bool,
         lexical: LexicalModule | TranslationTable | None,
-        language_codes: tuple[str, str] = ("", ""),
+        language_codes: LanguageCodes = ((), ()),
     ) -> None:
         super().__init__()
         width = target_embedding.weight.shape[1]
         self.encoder = encoder
         self.target_embedding = target_embedding
         self.cells = nn.ModuleList(cells)
-        self.feed = nn.Linear(width, cells[0].input.out_features, bias=False)  # h~ into the first cell's sums
+        self.feed = nn.Linear(
+            width, cells[0].input.out_features, bias=False
+        )  # h~ into the first cell's pre-activations
         self.attention = attention
         self.combine = nn.Linear(2 * width, width, bias=False)  # W_c
         self.dropout = dropout
@@ -272,6 +285,17 @@ class RecurrentModel(TranslationModel):
     def sublayers(self) -> list[Sublayer]:
         return []
 
+    def vocabulary_parts(self) -> dict[str, tuple[Part, VocabularySide | None]]:
+        return {
+            "encoder.embedding.weight": ("source_embedding", "source"),
+            "target_embedding.weight": ("target_embedding", "target"),
+            "output_weight": ("output", "target"),
+            "output_bias": ("output", "target"),
+            "lexical.weight": ("output", "target"),
+            "lexical.bias": ("output", "target"),
+            "lexical.inner.weight": ("output", None),
+        }
+
     def embeddings(self) -> dict[str, Tensor]:
         target = self.target_embedding.weight
         output = target if self.output_weight is None else self.output_weight
@@ -283,7 +307,7 @@ class RecurrentModel(TranslationModel):
         return RecurrentState(output, attended, layers, torch.zeros_like(layers[0][0]))
 
     def _project(self, token: Tensor) -> Tensor:
-        """Return what words, (B, L) ids, add to the first cell's sums: (B, L, gates)."""
+        """Return the contribution of words, (B, L) ids, to the first cell's pre-activations: (B, L, gates)."""
         return self.cells[0].project(self.dropout(at_length(self.target_embedding.table(token), self.radius)))
 
     def _advance(
@@ -297,14 +321,14 @@ class RecurrentModel(TranslationModel):
         """Read a word in every slot.
 
         Args:
-            state: of K slots a sentence.
-            sums: what the words add to the first cell's sums, (B, K, gates).
-            masks: of each layer's output; None: nothing is dropped.
-            recurrent: of each layer's h on its way to its next step.
-            imposed: weights on the source in place of its own, (B, K, S).
+            state: of K slots per sentence.
+            sums: contribution of the words to the first cell's pre-activations, (B, K, gates).
+            masks: dropout masks of each layer's output; None: nothing is dropped.
+            recurrent: dropout masks of each layer's h on its way to the next step.
+            imposed: weights on the source that replace the attention's, (B, K, S).
 
         Returns:
-            The state after it, and the weights on the source, (B, K, S).
+            The new state, and the weights on the source, (B, K, S).
         """
         sums = sums + self.feed(state.h_tilde)
         below = None
@@ -320,26 +344,26 @@ class RecurrentModel(TranslationModel):
         return replace(state, layers=layers, h_tilde=h_tilde), weights
 
     def _lexical_rows(self, memory: Memory) -> Tensor | None:
-        """Return what the lexicon reads of each source position."""
+        """Return the lexicon's input at each source position."""
         if isinstance(self.lexical, TranslationTable):
             return self.lexical(memory.source)
         return None if self.lexical is None else memory.embedded
 
     def _read(self, h_tilde: Tensor, attended: Tensor | None) -> Tensor:
-        """Return what the output layer reads, (..., E)."""
+        """Return the output layer's input, (..., E)."""
         if attended is None:
             return h_tilde
         return torch.cat((h_tilde, self.lexical(attended) if isinstance(self.lexical, LexicalModule) else attended), -1)
 
     def _vectors(self, states: Tensor) -> dict[str, Tensor]:
-        """Return what rows are multiplied with, by the name of the term."""
+        """Return the vectors that the output rows are multiplied with, by the name of the term."""
         width = self.target_embedding.weight.shape[1]
         h_tilde, rest = states[..., :width], states[..., width:]
         vectors = {"word": at_length(h_tilde, self.radius if self.fix_hidden else None)}
         return vectors | ({"lexicon": rest} if isinstance(self.lexical, LexicalModule) else {})
 
     def _rows(self) -> dict[str, Tensor]:
-        """Return a row for each column, by the name of the term."""
+        """Return a row per output column, by the name of the term."""
         weight = self.target_embedding.weight if self.output_weight is None else self.output_weight
         rows = {"word": at_length(weight.index_select(0, self.output_ids), self.radius)}
         return rows | (
@@ -357,5 +381,5 @@ class RecurrentModel(TranslationModel):
 
 
 def _mixed(weights: Tensor, attended: Attended) -> Tensor | None:
-    """Return what the lexicon reads of the source under weights, (B, L, S): (B, L, D), or (B, L, C) of a table."""
+    """Return the lexicon's input averaged under weights, (B, L, S): (B, L, D), or (B, L, C) for a table."""
     return None if attended.lexical is None else weights @ attended.lexical

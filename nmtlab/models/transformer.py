@@ -10,7 +10,17 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor, nn
 
-from nmtlab.models.interface import InnerProduct, OutputTable, Record, Step, Sublayer, TranslationModel
+from nmtlab.models.interface import (
+    InnerProduct,
+    LanguageCodes,
+    OutputTable,
+    Part,
+    Record,
+    Step,
+    Sublayer,
+    TranslationModel,
+    VocabularySide,
+)
 from nmtlab.nn.attention import MultiHeadAttention
 from nmtlab.nn.dropout import Dropout
 from nmtlab.nn.embeddings import WordEmbedding
@@ -22,7 +32,7 @@ from nmtlab.text.vocabulary import PAD
 
 KeysValues = tuple[Tensor, Tensor]
 Residual = Callable[[], nn.Module]
-"""Makes the residual connection of one sublayer, with its own norm."""
+"""Makes the residual connection of one sublayer, with a new norm."""
 
 
 class EncoderLayer(nn.Module):
@@ -41,7 +51,7 @@ class EncoderLayer(nn.Module):
 
 
 class DecoderLayer(nn.Module):
-    """Self-attention to the words before, attention to the source, then feed-forward."""
+    """Causal self-attention, attention to the source, then feed-forward."""
 
     def __init__(
         self,
@@ -99,7 +109,7 @@ class Memory:
 
     Args:
         states: (B, S, D).
-        bias: (B, 1, 1, S), added to attention's scores: -inf at padding, else 0; None if there is no padding.
+        bias: (B, 1, 1, S), added to the attention scores: -inf at padding, else 0; None if there is no padding.
         mask: (B, S) bool, which positions are not padding.
     """
 
@@ -119,15 +129,15 @@ class Memory:
 
 @dataclass(frozen=True)
 class TransformerState:
-    """Where the decoder stands.
+    """The decoder's state.
 
     Args:
-        output: table by which the next token is scored.
-        language: vector of the target language, (D,), if there is one.
-        memory: keys and values of the source, (B, H, S, d_k), a pair a layer.
+        output: table that scores the next token.
+        language: vector of the target language, (D,), if any.
+        memory: keys and values of the source, (B, H, S, d_k), one pair per layer.
         memory_bias: as of `Memory`.
-        past: keys and values of the words so far, (B*K, H, t, d_k), a pair a layer.
-        position: of the next word, (1,), or (B, 1) if it is not the same for all.
+        past: keys and values of the words so far, (B*K, H, t, d_k), one pair per layer.
+        position: of the next word, (1,), or (B, 1) if it differs between sentences.
         slots: K.
     """
 
@@ -158,20 +168,21 @@ class TransformerState:
 
 
 class Transformer(TranslationModel):
-    """Encoder and decoder over shared or separate word embeddings; put together in `build`.
+    """Encoder and decoder over shared or separate word embeddings; assembled in `build`.
 
     Args:
-        source_embedding, target_embedding: tables of word vectors, the same object where shared.
+        source_embedding, target_embedding: tables of word vectors, the same object if shared.
         encoder, decoder: the layers.
         encoder_norm, decoder_norm: closing norms (PreNorm), or identities (PostNorm).
         output_layer: over the target embedding's rows.
         dropout: share of embedding units dropped in training, after positions are added.
-        language_vectors: learn a vector of the source's and one of the target's language, added at every position.
-        language_codes: of these two.
+        language_vectors: learn a vector for the source language and one for the target language, added at every
+            position.
+        language_codes: of the source and target languages.
     """
 
     direction = 1
-    """In which positions are counted."""
+    """1 or -1: how the position changes from step to step."""
 
     def __init__(
         self,
@@ -184,7 +195,7 @@ class Transformer(TranslationModel):
         output_layer: OutputLayer,
         dropout: float,
         language_vectors: bool,
-        language_codes: tuple[str, str] = ("", ""),
+        language_codes: LanguageCodes = ((), ()),
     ) -> None:
         super().__init__()
         self.source_embedding = source_embedding
@@ -258,8 +269,9 @@ class Transformer(TranslationModel):
         imposed = _by_layer(attention, len(self.decoder))
         x = self._embed(self.target_embedding, token, state.language, state.position)
         past, seen = [], []
-        for layer, layer_past, layer_memory, own in zip(self.decoder, state.past, state.memory, imposed, strict=True):
-            x, layer_past, weights = layer.step(x, layer_past, layer_memory, state.memory_bias, record, own)
+        layers = zip(self.decoder, state.past, state.memory, imposed, strict=True)
+        for layer, layer_past, layer_memory, layer_imposed in layers:
+            x, layer_past, weights = layer.step(x, layer_past, layer_memory, state.memory_bias, record, layer_imposed)
             past.append(layer_past)
             seen.append(weights)
         log_probs = self.output(self.decoder_norm(x), state.output).log_softmax(-1)
@@ -277,12 +289,20 @@ class Transformer(TranslationModel):
             found.append(Sublayer(f"{side}_norm", side, "final", len(layers)))
         return [sublayer for sublayer in found if not isinstance(self.get_submodule(sublayer.name), nn.Identity)]
 
+    def vocabulary_parts(self) -> dict[str, tuple[Part, VocabularySide | None]]:
+        return {
+            "source_embedding.weight": ("source_embedding", "source"),
+            "target_embedding.weight": ("target_embedding", "target"),
+            "output_layer.bias": ("output", "target"),
+            "output_layer.g": ("output", None),
+        }
+
     def embeddings(self) -> dict[str, Tensor]:
         target = self.target_embedding.weight
         return {"source": self.source_embedding.weight, "target": target, "output": target}
 
     def _positions(self, target: Tensor) -> Tensor:
-        """Return the positions of what the decoder reads before it says each token of targets, (B, T): (T,)."""
+        """Return the positions, (T,), at which the decoder generates the tokens of targets, (B, T)."""
         return torch.arange(target.shape[1], device=target.device)
 
     def _language_vector(self, side: int) -> Tensor | None:
@@ -296,5 +316,5 @@ class Transformer(TranslationModel):
 
 
 def _by_layer(attention: Tensor | None, layers: int) -> Sequence[Tensor | None]:
-    """Return what is imposed on each layer, (B, H, K, S), of (layers, B, K, H, S)."""
+    """Return the attention imposed on each layer, (B, H, K, S), given (layers, B, K, H, S)."""
     return [None] * layers if attention is None else list(attention.transpose(2, 3).expand(layers, -1, -1, -1, -1))

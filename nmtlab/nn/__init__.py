@@ -1,1 +1,1 @@
-"""Small modules that models are built from; arguments are plain numbers and tensors."""
+"""Building blocks of models; their arguments are plain numbers and tensors."""

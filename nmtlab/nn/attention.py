@@ -50,16 +50,16 @@ class MultiHeadAttention(nn.Module):
             x: (B, Q, D).
             keys, values: (B, H, K, d_k), as from `keys_values`.
             mask: added to the scores, -inf where a key may not be attended to: broadcastable to (B, H, Q, K).
-            causal: query i sees keys 0 to i only; excludes `mask`.
-            record: also return the weights, which then are computed one by one with the same numbers.
-            imposed: weights that take the place of its own where they are not NaN, broadcastable to (B, H, Q, K).
+            causal: query i attends to keys 0 to i only; excludes `mask`.
+            record: also return the weights (computed explicitly, with the same result).
+            imposed: weights that replace the computed ones where they are not NaN, broadcastable to (B, H, Q, K).
 
         Returns:
             (B, Q, D), and the weights (B, H, Q, K) or None.
         """
         queries = self._split(self.query(x))  # (B, H, Q, d_k)
         drops = self.training and self.dropout.p > 0
-        # On a CPU torch's own would do the same, with dearer dropout.
+        # On a CPU torch's fused attention does the same, but its dropout is slower.
         if record or imposed is not None or (drops and x.device.type == "cpu"):
             weights = _weights(queries, keys, mask, causal)  # (B, H, Q, K)
             weights = weights if imposed is None else impose(imposed, weights)
@@ -75,7 +75,7 @@ class MultiHeadAttention(nn.Module):
 
 
 def impose(imposed: Tensor, weights: Tensor) -> Tensor:
-    """Return weights with others in their place where these are not NaN."""
+    """Return `weights`, replaced by `imposed` where that is not NaN."""
     return torch.where(imposed.isnan(), weights, imposed.to(weights.dtype))
 
 

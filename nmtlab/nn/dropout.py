@@ -1,4 +1,4 @@
-"""Dropout whose masks are cheap on a CPU."""
+"""Dropout with masks that are cheap on a CPU."""
 
 import torch
 from torch import Tensor, nn
@@ -7,11 +7,11 @@ from torch import Tensor, nn
 class Dropout(nn.Module):
     """Zero a share p of the units in training and scale the others by 1/(1-p).
 
-    On a CPU one 64-bit random number decides four units, so p is rounded to a multiple of 2^-16: drawing one number a
+    On a CPU one 64-bit random number decides four units, so p is rounded to a multiple of 2^-16. Drawing one number per
     unit, as torch does, takes a sixth of a small Transformer's training step.
 
     Args:
-        p: share dropped, from 0 to below 1.
+        p: share of units dropped, [0, 1).
     """
 
     def __init__(self, p: float) -> None:
@@ -27,7 +27,7 @@ class Dropout(nn.Module):
         return _Drop.apply(x, self.p)
 
     def mask(self, x: Tensor) -> Tensor | None:
-        """Return what x would be multiplied with: 0 or 1/(1-p) for each of its units; None where nothing is dropped."""
+        """Return the mask to multiply x by, 0 or 1/(1-p) for each unit; None if nothing is dropped."""
         if not self.training or self.p == 0:
             return None
         if x.device.type != "cpu" or torch.compiler.is_compiling():

@@ -1,4 +1,4 @@
-"""Word embeddings, plain or at fixed length."""
+"""Word embeddings, plain or of unit norm."""
 
 import math
 
@@ -8,12 +8,12 @@ from torch import Tensor, nn
 
 
 class WordEmbedding(nn.Module):
-    """A table of word vectors, used for input and, where it is shared, for output.
+    """A table of word embeddings for the input and, if shared, the output.
 
     Args:
-        types: number of word types.
+        types: size of the vocabulary.
         d_model: width.
-        fixnorm: divide each row by its own length in every use (FixNorm, thesis 3.3.2.3).
+        fixnorm: divide each row by its norm in every use (FixNorm, thesis 3.3.2.3).
     """
 
     def __init__(self, types: int, d_model: int, fixnorm: bool) -> None:
@@ -22,12 +22,12 @@ class WordEmbedding(nn.Module):
         self.weight = nn.Parameter(torch.empty(types, d_model))
 
     def table(self, ids: Tensor | None = None) -> Tensor:
-        """Return the vectors of `ids`, (n,), or of all types, as used: (n, d_model)."""
+        """Return the embeddings of `ids`, (n,), or of all types, normalised with FixNorm: (n, d_model)."""
         rows = self.weight if ids is None else F.embedding(ids, self.weight)
         return F.normalize(rows, dim=-1) if self.fixnorm else rows
 
     def forward(self, ids: Tensor) -> Tensor:
-        """Return the vectors of ids, (...), times the square root of the width: (..., d_model)."""
+        """Return the embeddings of ids, (...), times sqrt(d_model): (..., d_model)."""
         return self.table(ids) * math.sqrt(self.weight.shape[1])
 
     def reset(self) -> None:

@@ -6,11 +6,11 @@ from nmtlab.nn.dropout import Dropout
 
 
 class FeedForward(nn.Module):
-    """Two linear layers with a ReLU between, whose output is dropped out.
+    """Two linear layers with a ReLU and dropout between them.
 
     Args:
         d_model: width of input and output.
-        d_ff: width between.
+        d_ff: width of the hidden layer.
         dropout: share of the ReLU's output dropped in training.
     """
 

@@ -15,7 +15,7 @@ ScoreKind = Literal["general", "dot", "additive"]
 
 
 class GlobalAttention(nn.Module):
-    """Attention whose score of a position is `h W s`, `h s`, or `v tanh(W h + U s)` (Bahdanau et al. 2015).
+    """Attention that scores a position by `h W s`, `h s`, or `v tanh(W h + U s)` (Bahdanau et al. 2015).
 
     Args:
         d_model: width D.
@@ -29,7 +29,7 @@ class GlobalAttention(nn.Module):
         self.v = nn.Parameter(torch.zeros(d_model)) if score == "additive" else None
 
     def keys(self, memory: Tensor) -> Tensor:
-        """Return what queries are scored against, (B, S, D), of memory, (B, S, D): computed once a sentence."""
+        """Return the keys of memory, both (B, S, D); compute them once per sentence."""
         return self.key(memory)
 
     def forward(
@@ -40,10 +40,10 @@ class GlobalAttention(nn.Module):
         Args:
             keys, memory: (B, S, D).
             mask: (B, 1, S), -inf where a position may not be attended to, else 0.
-            imposed: weights that take the place of its own where they are not NaN, broadcastable to (B, Q, S).
+            imposed: weights that replace the computed ones where they are not NaN, broadcastable to (B, Q, S).
 
         Returns:
-            (B, Q, D) mixed memory, and the weights (B, Q, S).
+            The context vectors (B, Q, D) and the weights (B, Q, S).
         """
         queries = self.query(queries)
         if self.v is None:

@@ -1,15 +1,15 @@
-"""How long will the translation be? (thesis 4.1)"""
+"""Prediction of the translation's length (thesis 4.1)."""
 
 import torch
 from torch import Tensor, nn
 
 
 class LengthModel(nn.Module):
-    """A classifier of lengths on the mean of the encoder's output.
+    """A classifier of target lengths on the mean of the encoder's output.
 
     Args:
-        d_model: width D of that.
-        longest: the last class; lengths are 0 to `longest` tokens.
+        d_model: width D of the encoder's output.
+        longest: the greatest length predicted; classes are 0 to `longest` tokens.
     """
 
     def __init__(self, d_model: int, longest: int) -> None:
@@ -21,9 +21,9 @@ class LengthModel(nn.Module):
 
         Args:
             states: (B, S, D).
-            mask: (B, S), -inf at padding, else 0; None where there is none.
+            mask: (B, S), -inf at padding, else 0; None without padding.
         """
         if mask is None:
             return self.output(states.mean(1)).log_softmax(-1)
-        shares = mask.softmax(-1).to(states.dtype)  # the same for all that is not padding
+        shares = mask.softmax(-1).to(states.dtype)  # uniform over all positions but padding
         return self.output(torch.einsum("bs,bsd->bd", shares, states)).log_softmax(-1)

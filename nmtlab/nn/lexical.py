@@ -1,4 +1,4 @@
-"""Lexical choice: output layers at fixed norm, and lexicons beside them (thesis 3.2.3, 3.2.4).
+"""Lexical choice: fixed-norm output layers and lexicons that complement them (thesis 3.2.3, 3.2.4).
 
 Shapes: D width, C output columns.
 """
@@ -14,21 +14,21 @@ TABLE_EPSILON = 0.001
 
 
 def at_length(x: Tensor, length: float | None) -> Tensor:
-    """Return x, (..., D), with every vector at that length, or as it is without one."""
+    """Return x, (..., D), with every vector scaled to norm `length`; unchanged if that is None."""
     return x if length is None else length * F.normalize(x, dim=-1)
 
 
 class LexicalModule(nn.Module):
-    """Translates the attended source words by themselves (thesis 3.2.4).
+    """Translates the attended source words directly (thesis 3.2.4).
 
-    `f^l = tanh(sum_s a_s f_s)`, `h^l = tanh(W f^l) + f^l`, and its logits are `W^l h^l + b^l`, with h^l and the rows of
-    W^l at length r.
+    `f^l = tanh(sum_s a_s f_s)`, `h^l = tanh(W f^l) + f^l`, and its logits are `W^l h^l + b^l`, where h^l and the rows
+    of W^l have norm r.
 
     Args:
         types: size of the target vocabulary.
         d_model: width D of source embeddings.
-        dropout: share of h^l dropped in training, before its norm.
-        radius: r.
+        dropout: share of h^l dropped in training, before normalisation.
+        radius: norm r.
     """
 
     def __init__(self, types: int, d_model: int, dropout: float, radius: float) -> None:
@@ -40,20 +40,20 @@ class LexicalModule(nn.Module):
         self.radius = radius
 
     def forward(self, attended: Tensor) -> Tensor:
-        """Return h^l at length r, (..., D), of attention-weighted sums of source embeddings, (..., D)."""
+        """Return h^l with norm r, (..., D), for attention-weighted sums of source embeddings, (..., D)."""
         f = attended.tanh()
         return at_length(self.dropout(self.inner(f).tanh() + f), self.radius)
 
     def rows(self, types: Tensor) -> Tensor:
-        """Return the rows of W^l of types, (C,), at length r: (C, D)."""
+        """Return the rows of W^l for types, (C,), with norm r: (C, D)."""
         return at_length(self.weight.index_select(0, types), self.radius)
 
 
 class TranslationTable(nn.Module):
-    """A fixed table p(target | source), sparse (Arthur et al. 2016).
+    """A fixed sparse table p(target | source) (Arthur et al. 2016).
 
     Args:
-        offsets: (source types + 1,) where each source type's entries begin.
+        offsets: (source types + 1,) start of each source type's entries, and the end of the last.
         columns: (entries,) output columns.
         probabilities: (entries,).
         width: number C of output columns.
@@ -67,8 +67,8 @@ class TranslationTable(nn.Module):
         self.register_buffer("probabilities", probabilities, persistent=False)
 
     def forward(self, types: Tensor) -> Tensor:
-        """Return the rows of source types, (...), dense: (..., C)."""
-        unique, places = types.unique(return_inverse=True)
+        """Return the dense rows of source types, (...): (..., C)."""
+        unique, inverse = types.unique(return_inverse=True)
         begin, end = self.offsets[unique], self.offsets[unique + 1]
         counts = end - begin
         row = torch.repeat_interleave(torch.arange(len(unique), device=types.device), counts)
@@ -76,4 +76,4 @@ class TranslationTable(nn.Module):
         entry = first + torch.arange(len(row), device=types.device)
         rows = self.probabilities.new_zeros(len(unique), self.width)
         rows[row, self.columns[entry]] = self.probabilities[entry]
-        return rows[places]
+        return rows[inverse]

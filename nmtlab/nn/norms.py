@@ -16,7 +16,7 @@ class ScaleNorm(nn.Module):
 
     Args:
         d_model: width of x; g starts at its square root.
-        learned: whether g is a parameter, or stays where it starts (Table 3.17).
+        learned: whether g is trained or stays at its initial value (Table 3.17).
     """
 
     def __init__(self, d_model: int, learned: bool = True) -> None:
@@ -24,14 +24,14 @@ class ScaleNorm(nn.Module):
         self.g = nn.Parameter(torch.tensor(math.sqrt(d_model)), requires_grad=learned)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return x, (..., d_model), with every vector at length g."""
+        """Return x, (..., d_model), with every vector scaled to norm g."""
         if torch.compiler.is_compiling():
-            return self.g * F.normalize(x, dim=-1, eps=EPSILON)  # the compiler writes one kernel of it itself
+            return self.g * F.normalize(x, dim=-1, eps=EPSILON)  # the compiler fuses this into one kernel
         return _ScaleNorm.apply(x, self.g)
 
 
 class _ScaleNorm(torch.autograd.Function):
-    """ScaleNorm with the gradient written out: three passes over x backwards where autograd makes nine."""
+    """ScaleNorm with a hand-written gradient: three passes over x in the backward pass instead of autograd's nine."""
 
     @staticmethod
     def forward(ctx: torch.autograd.function.FunctionCtx, x: Tensor, g: Tensor) -> Tensor:
@@ -44,6 +44,6 @@ class _ScaleNorm(torch.autograd.Function):
         check_first_derivative("ScaleNorm")
         x, g, inverse = ctx.saved_tensors
         projection = torch.linalg.vecdot(grad, x).unsqueeze(-1)
-        # Below epsilon the divisor is a constant, so the gradient has no part along x.
+        # Below epsilon the divisor is a constant, so the gradient has no component along x.
         along = torch.where(inverse < 1 / EPSILON, projection * inverse.square(), 0.0)
         return torch.addcmul(grad, x, along, value=-1).mul_(g * inverse), (projection * inverse).sum()

@@ -1,13 +1,12 @@
-"""Gradients written by hand."""
+"""A guard for hand-written gradients."""
 
 import torch
 
 
 def check_first_derivative(what: str) -> None:
-    """Refuse, in a backward pass written by hand, to be differentiated itself.
+    """Refuse to differentiate a hand-written backward pass.
 
-    torch's `once_differentiable` refuses only what depends on the gradient that comes in; the rest it takes for
-    constant.
+    torch's `once_differentiable` refuses only what depends on the incoming gradient and treats the rest as constant.
 
     Raises:
         RuntimeError: the backward pass records a graph.

@@ -1,4 +1,4 @@
-"""The layer that scores words."""
+"""The output layer."""
 
 import torch
 import torch.nn.functional as F
@@ -6,13 +6,13 @@ from torch import Tensor, nn
 
 
 class OutputLayer(nn.Module):
-    """Logits of the allowed types, `g w·h + b`, over rows of a word embedding (thesis eq 3.7).
+    """Logits of the allowed types, `g w·h + b`, with rows of a word embedding as w (thesis eq 3.7).
 
-    Only the allowed types get a column, which is the same as -inf for the others and cheaper
-    (target masks, thesis 3.3.3.1).
+    Only the allowed types get a column: equivalent to a logit of -inf for the others, but cheaper (target masks, thesis
+    3.3.3.1).
 
     Args:
-        allowed: (types,) bool, which types may be produced.
+        allowed: (types,) bool, which types may be generated.
         scaled: whether there is a learned scalar g, starting at 1; otherwise it is 1.
     """
 
@@ -24,11 +24,11 @@ class OutputLayer(nn.Module):
         self.all_allowed = bool(allowed.all())
 
     def allowed(self, table: Tensor) -> Tensor:
-        """Return those rows of a table, (types, ...), that have a column."""
+        """Return the rows of a table, (types, ...), whose types have a column."""
         return table if self.all_allowed else table.index_select(0, self.types)
 
     def scaled(self, h: Tensor) -> Tensor:
-        """Return h times g, which is what the rows are multiplied with."""
+        """Return h times g, the vector that rows are multiplied by."""
         return h if self.g is None else self.g * h
 
     def forward(self, h: Tensor, rows: Tensor, bias: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Positions as sines and cosines (thesis eq 1.14, 1.15)."""
+"""Sinusoidal position encodings (thesis eq 1.14, 1.15)."""
 
 import math
 
@@ -7,7 +7,7 @@ from torch import Tensor
 
 
 def sinusoids(positions: Tensor, d_model: int) -> Tensor:
-    """Return the encoding of integer positions: sines at even units, cosines at odd ones.
+    """Return the encodings of integer positions: sines at even dimensions, cosines at odd ones.
 
     Args:
         positions: (...,) integers from 0.

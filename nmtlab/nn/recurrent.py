@@ -1,6 +1,6 @@
-"""Recurrent cells, and layers of them that read a whole sentence (thesis 1.1; slides on dropout and layer norm).
+"""Recurrent cells, and layers that run them over a whole sentence (thesis 1.1; slides on dropout and layer norm).
 
-Shapes: B sentences, S positions, D width; a state is a tuple of tensors (..., D), the first of which is the output h.
+Shapes: B sentences, S positions, D width; a state is a tuple of tensors (..., D), whose first is the output h.
 """
 
 from typing import Literal
@@ -21,7 +21,7 @@ class LstmCell(nn.Module):
     Args:
         input_size: width of the input.
         d_model: width of the state.
-        layer_norm: normalise the sums of input and state, and c before the output gate (Ba et al. 2016, eq 20-22).
+        layer_norm: normalise both parts of the pre-activations, and c at the output gate (Ba et al. 2016, eq 20-22).
     """
 
     tensors = 2
@@ -35,7 +35,7 @@ class LstmCell(nn.Module):
         self.memory_norm = nn.LayerNorm(d_model) if layer_norm else nn.Identity()
 
     def project(self, x: Tensor) -> Tensor:
-        """Return the input's part of the inner sums, (..., 4 D): of all positions at once where they are known."""
+        """Return the input's part of the pre-activations, (..., 4 D), for all positions at once if they are known."""
         return self.input(x)
 
     def forward(self, projected: Tensor, state: CellState, recurrent_mask: Tensor | None = None) -> CellState:
@@ -44,7 +44,7 @@ class LstmCell(nn.Module):
         Args:
             projected: as from `project`, (..., 4 D).
             state: h and c.
-            recurrent_mask: multiplied with h on its way into the sums (variational dropout).
+            recurrent_mask: h is multiplied by it before entering the pre-activations (variational dropout).
         """
         h, c = state
         h = h if recurrent_mask is None else h * recurrent_mask
@@ -60,7 +60,7 @@ class GruCell(nn.Module):
     Args:
         input_size: width of the input.
         d_model: width of the state.
-        layer_norm: normalise the sums of input and state.
+        layer_norm: normalise both parts of the pre-activations.
     """
 
     tensors = 1
@@ -73,7 +73,7 @@ class GruCell(nn.Module):
         self.recurrent_norm = nn.LayerNorm(3 * d_model) if layer_norm else nn.Identity()
 
     def project(self, x: Tensor) -> Tensor:
-        """Return the input's part of the inner sums, (..., 3 D)."""
+        """Return the input's part of the pre-activations, (..., 3 D)."""
         return self.input(x)
 
     def forward(self, projected: Tensor, state: CellState, recurrent_mask: Tensor | None = None) -> CellState:
@@ -91,10 +91,10 @@ CELLS: dict[CellKind, type[LstmCell] | type[GruCell]] = {"lstm": LstmCell, "gru"
 
 
 class FusedLayer(nn.Module):
-    """A layer that reads a sentence in torch's own loop.
+    """A recurrent layer that uses torch's fused loop.
 
     Args:
-        kind: of the cell.
+        kind: lstm or gru.
         d_model: width of input and state.
     """
 
@@ -107,10 +107,10 @@ class FusedLayer(nn.Module):
 
         Args:
             x: (B, S, D).
-            lengths: (B,) positions that are not padding, from 1.
+            lengths: (B,) number of positions that are not padding, at least 1.
 
         Returns:
-            (B, S, D) outputs, anything at padding, and the state after each sentence's last position, each (B, D).
+            (B, S, D) outputs, arbitrary at padding, and the state after each sentence's last position, each (B, D).
         """
         shortest, longest = lengths.aminmax()
         if shortest == longest == x.shape[1]:
@@ -123,11 +123,11 @@ class FusedLayer(nn.Module):
 
 
 class SteppedLayer(nn.Module):
-    """A layer that reads a sentence step by step, for what torch's own loop cannot do.
+    """A recurrent layer that runs step by step, for what torch's fused loop cannot do.
 
     Args:
-        cell: its step.
-        recurrent_dropout: share of h dropped on its way to the next position, the same units all along a sentence.
+        cell: computes one step.
+        recurrent_dropout: share of h dropped between positions, the same units throughout a sentence.
     """
 
     def __init__(self, cell: Cell, recurrent_dropout: float) -> None:
@@ -142,18 +142,18 @@ class SteppedLayer(nn.Module):
         state: CellState = (zeros,) * self.cell.tensors
         outputs = []
         for position, projected in enumerate(self.cell.project(x).unbind(1)):
-            there = (position < lengths).unsqueeze(1)
+            inside = (position < lengths).unsqueeze(1)
             after = self.cell(projected, state, mask)
-            state = tuple(torch.where(there, new, old) for new, old in zip(after, state, strict=True))
+            state = tuple(torch.where(inside, new, old) for new, old in zip(after, state, strict=True))
             outputs.append(state[0])
         return torch.stack(outputs, dim=1), state
 
 
 class Stack(nn.Module):
-    """Layers one above the other that read a whole sentence.
+    """A stack of layers that read a whole sentence.
 
     Args:
-        layers: from below.
+        layers: from the bottom up.
         dropout: applied to each layer's output.
         residual: add each layer's input to its output, from the second layer on.
     """
@@ -175,11 +175,11 @@ class Stack(nn.Module):
 
 
 class SequenceDropout(nn.Module):
-    """Dropout of the units of a sequence: new ones at every position, or the same ones all along (Gal 2015).
+    """Dropout on a sequence, with a new mask at every position or one mask for all of them (Gal 2015).
 
     Args:
-        p: share dropped, from 0 to below 1.
-        variational: the same units at all positions.
+        p: share of units dropped, [0, 1).
+        variational: one mask for all positions.
     """
 
     def __init__(self, p: float, variational: bool) -> None:
@@ -195,11 +195,11 @@ class SequenceDropout(nn.Module):
         return x if mask is None else x * mask.unsqueeze(1)
 
     def recurrent_mask(self, like: Tensor) -> Tensor | None:
-        """Return what is multiplied with h, as `like`, on its way from one position to the next."""
+        """Return the mask for h, shaped as `like`, between one position and the next; None if nothing is dropped."""
         return self.dropout.mask(like) if self.variational else None
 
     def masks(self, like: Tensor, positions: int) -> list[Tensor | None]:
-        """Return what is multiplied with the units at each position, each (B, D) as `like`; None: nothing."""
+        """Return a mask for each position, each (B, D) as `like`, or None if nothing is dropped."""
         if self.variational:
             return [self.dropout.mask(like)] * positions
         mask = self.dropout.mask(like.new_empty(positions, *like.shape))

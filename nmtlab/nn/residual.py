@@ -1,4 +1,4 @@
-"""A sublayer in its residual connection, normalised before or after (thesis eq 3.3, 3.4)."""
+"""Residual connections with normalisation before or after the sublayer (thesis eq 3.3, 3.4)."""
 
 from collections.abc import Callable
 
@@ -8,7 +8,7 @@ from nmtlab.nn.dropout import Dropout
 
 
 class PreNorm(nn.Module):
-    """Residual connection `x + drop(f(norm(x)))`: the identity path is left alone.
+    """Residual connection `x + drop(f(norm(x)))`: the identity path is untouched.
 
     ```
     x ──┬── norm ── f ── drop ── + ──▶
@@ -26,7 +26,7 @@ class PreNorm(nn.Module):
 
 
 class PostNorm(nn.Module):
-    """Residual connection `norm(x + drop(f(x)))`: the norm stands in the identity path.
+    """Residual connection `norm(x + drop(f(x)))`: the norm is on the identity path.
 
     ```
     x ──┬── f ── drop ── + ── norm ──▶

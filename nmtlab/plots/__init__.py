@@ -1,4 +1,4 @@
-"""The seeds' figures: tables of `nmtlab.analysis` in, plotly figures out."""
+"""Figures of the thesis: tables of `nmtlab.analysis` in, plotly figures out."""
 
 from nmtlab.plots.attention import attention_figure
 from nmtlab.plots.depth import depth_figure, slopes_figure

@@ -16,11 +16,11 @@ _TARGET = {"autorange": "reversed", "tickfont": {"size": 12}, **_BARE}
 _RUN = {"xref": "paper", "yref": "paper", "xanchor": "center", "yanchor": "bottom", "showarrow": False}
 _SCALE = {"title": {"text": "weight"}, "len": 180, "lenmode": "pixels", "y": 1, "yanchor": "top"}
 _MOST = 4
-"""Heatmaps in a row."""
+"""Maximum number of heatmaps in a row."""
 _WIDTH = 1000
-"""Pixels that heatmaps have in a row, as pages are mostly wide."""
+"""Pixels for the heatmaps in a row: a typical page width."""
 _CELL, _LETTER, _LINE, _SLANTED = 22, 7, 17, 13
-"""Pixels of a row of a heatmap, of a letter, of a line of text, and between two slanted labels."""
+"""Pixels per row of a heatmap, per letter, per line of text, and between two slanted labels."""
 _LONGEST_NAME = 120
 
 
@@ -34,20 +34,20 @@ def attention_figure(
 
     Args:
         weights: rows of `attention.attention`.
-        links: by the name of a run (source position, target position) of tokens that are marked with a ring.
-        layer: from 1; of a run that has fewer, its last.
-        head: from 1; likewise.
+        links: by name of run, the (source position, target position) of token pairs to mark with a ring.
+        layer: from 1; for a run with fewer layers, its last.
+        head: from 1; for a run with fewer heads, its last.
     """
     runs = list(dict.fromkeys(weights["run"]))
     heads = [_head(weights[weights["run"] == run], layer, head) for run in runs]
-    sources, targets = ([_pieces(own, side) for own in heads] for side in ("source", "target"))
+    sources, targets = ([_pieces(matrix, side) for matrix in heads] for side in ("source", "target"))
     grid = _grid(runs, sources, targets)
     traces, layout, names = [], {}, []
-    for place, (run, own) in enumerate(zip(runs, heads, strict=True)):
+    for place, (run, matrix) in enumerate(zip(runs, heads, strict=True)):
         linked = sorted((links or {}).get(run, ()))
         across, down = grid.domains(place)
         x, y = f"x{place + 1}", f"y{place + 1}"
-        for trace in (_heatmap(own, not place), _rings(linked, not place and bool(linked))):
+        for trace in (_heatmap(matrix, not place), _rings(linked, not place and bool(linked))):
             traces.append(trace | {"xaxis": x, "yaxis": y})
         title = {} if place % grid.columns else {"title": {"text": "target"}}
         layout[f"xaxis{place + 1}"] = _SOURCE | _ticks(sources[place]) | {"anchor": y, "domain": across}
@@ -58,13 +58,13 @@ def attention_figure(
 
 
 class _Grid(NamedTuple):
-    """Rows of heatmaps, all of one size.
+    """Rows of heatmaps of equal size.
 
     Args:
-        rows, columns: how many.
+        rows, columns: their numbers.
         width, gap: of a heatmap and between two in a row, as shares of the row.
-        height: of a heatmap in pixels.
-        above, below: room for a name and for labels, in pixels.
+        height: of a heatmap, in pixels.
+        above, below: space for a name and for labels, in pixels.
     """
 
     rows: int
@@ -77,16 +77,16 @@ class _Grid(NamedTuple):
 
     @property
     def whole(self) -> int:
-        """Pixels from the top of the first row to the foot of the last."""
+        """Pixels from the top of the first row to the bottom of the last."""
         return self.rows * self.height + (self.rows - 1) * (self.above + self.below)
 
     @property
     def letters(self) -> int:
-        """How many fit above a heatmap."""
+        """Number of letters that fit in a line above a heatmap."""
         return _letters(self.width)
 
     def domains(self, place: int) -> tuple[list[float], list[float]]:
-        """Return where a heatmap lies across and down, as shares of the whole."""
+        """Return the horizontal and vertical extent of a heatmap, as shares of the whole."""
         row, column = divmod(place, self.columns)
         left = column * (self.width + self.gap)
         top = 1 - row * (self.height + self.above + self.below) / self.whole
@@ -94,7 +94,7 @@ class _Grid(NamedTuple):
 
 
 def _grid(runs: list[str], sources: list[list[str]], targets: list[list[str]]) -> _Grid:
-    """Return a grid in which names and labels have room, of the runs and the pieces on both sides of each."""
+    """Return a grid with enough space for the names of the runs and the labels of their source and target pieces."""
     gap = min(30 + _LETTER * _longest(targets), 200)
     needed = gap + _SLANTED * max(map(len, sources))
     columns = max(1, min(_MOST, len(runs), (_WIDTH + gap) // needed))
@@ -108,11 +108,11 @@ def _grid(runs: list[str], sources: list[list[str]], targets: list[list[str]]) -
 
 
 def _framed(figure: go.Figure, grid: _Grid) -> go.Figure:
-    """Return a figure with room for its title and a legend beside it, however high it is."""
+    """Return a figure with space for its title and a legend beside it, at any height."""
     margin = 45 + grid.above
     height = margin + grid.whole + grid.below
     top = 1 - 14 / height
-    dressed(figure, "Attention: where each system looks for each target word", height)
+    dressed(figure, "Attention of each system for each target word", height)
     return figure.update_layout(
         margin={"t": margin, "b": grid.below},
         title={"y": top, "yanchor": "top"},
@@ -125,7 +125,7 @@ def _letters(width: float) -> int:
 
 
 def _wrapped(name: str, letters: int) -> str:
-    """Return a name in lines of at most so many letters, broken behind dots and hyphens where there are any."""
+    """Return a name in lines of at most so many letters, broken after dots and hyphens where possible."""
     shown = name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…"
     words = re.findall(r"[^.-]*[.-]*", shown)
     lines = [""]
@@ -136,15 +136,15 @@ def _wrapped(name: str, letters: int) -> str:
     return "<br>".join(escape(line, quote=False) for line in lines)
 
 
-def _heatmap(own: pd.DataFrame, scale: bool) -> dict[str, object]:
-    """Return the weights of one head as a trace, with or without the colours' scale."""
-    grid = own.pivot(index="target_position", columns="source_position", values="weight")
-    sources, targets = (_facts(own, side) for side in ("source", "target"))
+def _heatmap(weights: pd.DataFrame, scale: bool) -> dict[str, object]:
+    """Return the weights of one head as a trace, with or without the colour scale."""
+    grid = weights.pivot(index="target_position", columns="source_position", values="weight")
+    sources, targets = (_facts(weights, side) for side in ("source", "target"))
     return {
         "type": "heatmap", "z": grid.to_numpy(), "x": grid.columns, "y": grid.index, "zmin": 0, "zmax": 1,
         "customdata": [[[source, target] for source in sources] for target in targets],
         "colorscale": SHADES, "showscale": scale, "colorbar": _SCALE,
-        "hovertemplate": "%{customdata[1]} looks at %{customdata[0]}: %{z:.3f}<extra></extra>",
+        "hovertemplate": "%{customdata[1]} attends to %{customdata[0]}: %{z:.3f}<extra></extra>",
     }  # fmt: skip
 
 
@@ -171,14 +171,14 @@ def _facts(weights: pd.DataFrame, side: str) -> list[str]:
 
 
 def _pieces(weights: pd.DataFrame, side: str) -> list[str]:
-    """Return the pieces of a side in their order, those that the system cannot say in bold."""
+    """Return the pieces of a side in order, those that are UNK to the system in bold."""
     pieces = weights.drop_duplicates(f"{side}_position").sort_values(f"{side}_position")
     both = zip(pieces[f"{side}_piece"], pieces[f"{side}_unknown"], strict=True)
     return [f"<b>{plain(piece)}</b>" if unknown else plain(piece) for piece, unknown in both]
 
 
 def _longest(sides: list[list[str]]) -> int:
-    """Return the letters of the longest piece as it is seen."""
+    """Return the number of letters of the longest piece as displayed."""
     return max(len(unescape(re.sub("</?b>", "", piece))) for pieces in sides for piece in pieces)
 
 

@@ -14,7 +14,7 @@ _DASHES = ("dot", "dash", "dashdot", "longdash")
 def dev_figure(
     curves: pd.DataFrame, score: Literal["bleu", "perplexity"] = "bleu", over: Literal["step", "minutes"] = "step"
 ) -> go.Figure:
-    """Draw a dev score over the course of training, the checkpoint that is kept with a star.
+    """Draw a dev score over the course of training, the best checkpoint marked with a star.
 
     Args:
         curves: rows of `dynamics.dev_curve`, of one run or several.
@@ -22,12 +22,12 @@ def dev_figure(
         over: updates or minutes.
     """
     figure, style = go.Figure(), styles(curves["run"])
-    for run, own in curves.groupby("run", sort=False):
+    for run, curve in curves.groupby("run", sort=False):
         figure.add_scatter(
-            x=own[over], y=own[score], mode="lines+markers", name=plain(str(run)), line=style[run],
-            marker={"symbol": ["star" if best else "circle" for best in own["best"]],
-                    "size": [13 if best else 5 for best in own["best"]]},
-            customdata=own[["step", "minutes"]],
+            x=curve[over], y=curve[score], mode="lines+markers", name=plain(str(run)), line=style[run],
+            marker={"symbol": ["star" if best else "circle" for best in curve["best"]],
+                    "size": [13 if best else 5 for best in curve["best"]]},
+            customdata=curve[["step", "minutes"]],
             hovertemplate="%{y:.2f} after %{customdata[0]:,} updates, %{customdata[1]:.1f} min<extra>"
             + plain(str(run)) + "</extra>",
         )  # fmt: skip
@@ -36,11 +36,11 @@ def dev_figure(
         figure.update_yaxes(title_text="dev BLEU (%)", rangemode="tozero")
     else:
         figure.update_yaxes(title_text="dev perplexity (per token)", **log_axis(curves[score]))
-    return dressed(figure, f"Dev {'BLEU' if score == 'bleu' else 'perplexity'} while training")
+    return dressed(figure, f"Dev {'BLEU' if score == 'bleu' else 'perplexity'} during training")
 
 
 def loss_figure(curves: pd.DataFrame) -> go.Figure:
-    """Draw training losses, and dotted below them the terms whose sum they are, if there is more than one.
+    """Draw training losses, and as dashed lines below them the terms that add up to them, if there are several.
 
     Args:
         curves: rows of `dynamics.loss_curve`, of one run or several.
@@ -48,10 +48,10 @@ def loss_figure(curves: pd.DataFrame) -> go.Figure:
     figure, style = go.Figure(), styles(curves["run"])
     curves = curves[(curves["term"] == "loss") | (curves.groupby("run")["term"].transform("nunique") > 2)]
     dashes = dict(zip((term for term in curves["term"].unique() if term != "loss"), _DASHES, strict=False))
-    for (run, term), own in curves.groupby(["run", "term"], sort=False):
+    for (run, term), curve in curves.groupby(["run", "term"], sort=False):
         name, line = plain(str(run)), style[run]
         of_sum = term == "loss"
-        some = own.iloc[:: max(1, -(-len(own) // _MAX_POINTS))]
+        some = curve.iloc[:: max(1, -(-len(curve) // _MAX_POINTS))]
         figure.add_scatter(
             x=some["step"], y=some["value"], mode="lines", name=name if of_sum else f"{name}: {_words(term)}",
             line=line if of_sum else {"color": line["color"], "width": 1.5, "dash": dashes.get(term, "dot")},
@@ -59,7 +59,7 @@ def loss_figure(curves: pd.DataFrame) -> go.Figure:
         )  # fmt: skip
     figure.update_xaxes(title_text="updates")
     figure.update_yaxes(title_text="loss (nats per target token)", rangemode="tozero")
-    return dressed(figure, "Training loss, and the terms that add up to it")
+    return dressed(figure, "Training loss and the terms that add up to it")
 
 
 def _words(term: str) -> str:
@@ -67,17 +67,17 @@ def _words(term: str) -> str:
 
 
 def gradient_figure(curves: pd.DataFrame) -> go.Figure:
-    """Draw the gradient's norm at every update, its median as a line, spikes as crosses.
+    """Draw the gradient norm at every update, its running median as a line, spikes as crosses.
 
-    Of a long training every n-th update is drawn, so that at most 2,000 are; every spike is.
+    For a long run, every n-th update is drawn, at most 2,000 in all; every spike is drawn.
 
     Args:
         curves: rows of `dynamics.gradient_curve`, of one run or several.
     """
     figure, style = go.Figure(), styles(curves["run"])
-    for run, own in curves.groupby("run", sort=False):
-        name, colour, spikes = plain(str(run)), style[run]["color"], own[own["spike"]]
-        some = own.iloc[:: max(1, -(-len(own) // _MAX_POINTS))]
+    for run, curve in curves.groupby("run", sort=False):
+        name, colour, spikes = plain(str(run)), style[run]["color"], curve[curve["spike"]]
+        some = curve.iloc[:: max(1, -(-len(curve) // _MAX_POINTS))]
         shared = {"legendgroup": name, "showlegend": False}
         figure.add_scatter(
             x=some["step"], y=some["norm"], mode="lines", line={"color": see_through(colour, 0.25), "width": 1},
@@ -92,5 +92,5 @@ def gradient_figure(curves: pd.DataFrame) -> go.Figure:
             name=f"{name} ({len(spikes):,} spikes)", hovertemplate="median %{y:.2f}<extra>" + name + "</extra>",
         )  # fmt: skip
     figure.update_xaxes(title_text="updates")
-    figure.update_yaxes(title_text="norm of the gradient, before clipping", **log_axis(curves["norm"]))
-    return dressed(figure, "Global gradient norm while training: each update (faint), running median, spikes (×)")
+    figure.update_yaxes(title_text="gradient norm before clipping", **log_axis(curves["norm"]))
+    return dressed(figure, "Global gradient norm during training: each update (faint), running median, spikes (×)")

@@ -1,4 +1,4 @@
-"""Translations of a word: what is learned, aligned and true (Table 3.9, drawn)."""
+"""Translations of a word: learned, aligned and gold (Table 3.9 as a figure)."""
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -7,16 +7,16 @@ from nmtlab.plots.theme import COLOURS, dressed, plain
 
 
 def lexicon_figure(word: str, translations: pd.DataFrame) -> go.Figure:
-    """Draw the translations of one source word by their probability.
+    """Draw the translations of one source word and their probabilities.
 
     Args:
         word: of the source side.
-        translations: `by` (who says so), `target`, `probability`, 0 to 1.
+        translations: `by` (their origin: a system, an aligner or gold data), `target`, `probability`, 0 to 1.
     """
     figure = go.Figure()
-    for (by, own), colour in zip(translations.groupby("by", sort=False), COLOURS, strict=False):
+    for (by, rows), colour in zip(translations.groupby("by", sort=False), COLOURS, strict=False):
         figure.add_bar(
-            x=[plain(target) for target in own["target"]], y=own["probability"], name=plain(str(by)),
+            x=[plain(target) for target in rows["target"]], y=rows["probability"], name=plain(str(by)),
             marker_color=colour, hovertemplate="%{x}: %{y:.3f}<extra>" + plain(str(by)) + "</extra>",
         )  # fmt: skip
     figure.update_xaxes(title_text="translation", type="category")

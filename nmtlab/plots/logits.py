@@ -1,4 +1,4 @@
-"""The terms of candidates' logits (the tables of thesis 3.2.3 and 3.2.6.2, drawn)."""
+"""The terms of candidates' logits (the tables of thesis 3.2.3 and 3.2.6.2 as a figure)."""
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -10,16 +10,16 @@ _SHOWN = {
     "bias": "b<sub>e</sub>",
     "lexicon": "lexicon: ‖W<sup>l</sup><sub>e</sub>‖ ‖h<sup>l</sup>‖ cos",
     "lexicon_bias": "b<sup>l</sup><sub>e</sub>",
-    "table": "log p of the table",
+    "table": "table: log p",
 }
 
 
 def logit_figure(candidates: pd.DataFrame, values: pd.DataFrame) -> go.Figure:
-    """Draw each candidate's terms as bars beside each other, and their sum, the logit, as a mark.
+    """Draw each candidate's terms as bars side by side, and their sum, the logit, as a marker.
 
     Args:
         candidates: rows of `logits.decompose` or `with_radius`.
-        values: of `logits.term_values` of them.
+        values: rows of `logits.term_values` for these candidates.
     """
     names = [
         f"{plain(word)}  ({count:,}×)" for word, count in zip(candidates["word"], candidates["count"], strict=True)
@@ -35,14 +35,14 @@ def logit_figure(candidates: pd.DataFrame, values: pd.DataFrame) -> go.Figure:
     figure.add_scatter(
         x=places, y=candidates["logit"], mode="markers", name="logit",
         marker={"symbol": "diamond", "size": 10, "color": "black"},
-        customdata=candidates[["rank"]], hovertemplate="logit %{y:.3f}, place %{customdata[0]}<extra></extra>",
+        customdata=candidates[["rank"]], hovertemplate="logit %{y:.3f}, rank %{customdata[0]}<extra></extra>",
     )  # fmt: skip
     figure.update_xaxes(
         tickmode="array",
         tickvals=places,
         ticktext=labels,
-        title_text="candidate (times in training); bold: the word here",
+        title_text="candidate (training count); bold: the target word",
     )
     figure.update_yaxes(title_text="terms of the logit")
     figure.update_layout(barmode="group", legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0})
-    return dressed(figure, "What makes a word win: its logit taken apart", 440)
+    return dressed(figure, "What makes a word win: the terms of its logit", 440)

@@ -1,4 +1,4 @@
-"""Length of word vectors and output biases by frequency (thesis Figure 3.2)."""
+"""Norm of output embeddings and output biases by frequency (thesis Figure 3.2)."""
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -6,10 +6,10 @@ from plotly.subplots import make_subplots
 
 from nmtlab.plots.theme import dressed, log_axis, plain, see_through, styles
 
-_MAX_WORDS = 1000  # of a run
+_MAX_WORDS = 1000  # per run
 _SHOWN = {
-    "used_norm": "‖W<sub>e</sub>‖ as it is used",
-    "norm": "‖W<sub>e</sub>‖ as it is stored",
+    "used_norm": "‖W<sub>e</sub>‖ as used",
+    "norm": "‖W<sub>e</sub>‖ as stored",
     "bias": "b<sub>e</sub>",
 }
 
@@ -19,25 +19,25 @@ def norm_figure(bins: pd.DataFrame, words: pd.DataFrame | None = None) -> go.Fig
 
     Args:
         bins: rows of `norms.norm_bins` with a column `run`.
-        words: rows of `norms.word_norms` with a column `run`, to be drawn as points that can be picked, of many
-            every n-th; their `customdata` is the word and its count, their traces' `meta` the run.
+        words: rows of `norms.word_norms` with a column `run`, drawn as selectable points, of many words every n-th;
+            the `customdata` of a point is the word and its count, the `meta` of a trace its run.
     """
     quantities = [name for name in ("used_norm", "norm", "bias") if name in set(bins["quantity"])]
     if "used_norm" in quantities and "norm" in quantities:
-        quantities.remove("norm")  # as stored: what is used is what decides
+        quantities.remove("norm")  # the norm as used decides the logit
     figure = make_subplots(cols=len(quantities), horizontal_spacing=0.1)
     style = styles(bins["run"])
     for column, quantity in enumerate(quantities, start=1):
-        for run, own in bins[bins["quantity"] == quantity].groupby("run", sort=False):
+        for run, run_bins in bins[bins["quantity"] == quantity].groupby("run", sort=False):
             first = column == 1
             if words is not None:
                 _add_words(figure, words[words["run"] == run], str(run), quantity, style[run]["color"], column)
-            _add_bins(figure, own, str(run), style[run], column, first)
+            _add_bins(figure, run_bins, str(run), style[run], column, first)
         ranks = log_axis([*bins["first_rank"], *bins["last_rank"]])
         figure.update_xaxes(title_text="frequency rank of the word", **ranks, col=column)
         figure.update_yaxes(title_text=_SHOWN[quantity], col=column)
     figure.update_layout(legend={"orientation": "h", "y": -0.2, "yanchor": "top", "x": 0})
-    return dressed(figure, "Length of word vectors, and biases, by frequency: median and range of bins", 460)
+    return dressed(figure, "Norm of output embeddings, and biases, by frequency: median and range per bin", 460)
 
 
 def _add_bins(figure: go.Figure, bins: pd.DataFrame, run: str, style: dict[str, str], column: int, named: bool) -> None:

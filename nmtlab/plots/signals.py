@@ -1,4 +1,4 @@
-"""Activations and gradients before each normalisation, from the words to the output (thesis 3.3.2.1)."""
+"""Activations and gradients before each normalisation, from the embeddings to the output (thesis 3.3.2.1)."""
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -7,12 +7,12 @@ from plotly.subplots import make_subplots
 from nmtlab.plots.theme import BELOW, dressed, log_axis, plain, styles
 
 _SIDES = ("encoder", "decoder")
-_QUANTITIES = {"activation": "length of the vectors", "gradient": "length of their gradient"}
+_QUANTITIES = {"activation": "norm of the inputs", "gradient": "norm of their gradients"}
 _FACTS = "before %{customdata[0]}, layer %{customdata[1]}: %{y:.3g}"
 
 
 def signals_figure(signals: pd.DataFrame) -> go.Figure:
-    """Draw sizes over the places of norms: a panel for each side and quantity, a colour a run, dotted at the start.
+    """Draw norms of inputs and gradients: a panel per side and quantity, a colour per run, dotted for initial weights.
 
     Args:
         signals: rows of `analysis.signals.signals`, of one run or several, at one update or several.
@@ -22,13 +22,13 @@ def signals_figure(signals: pd.DataFrame) -> go.Figure:
         vertical_spacing=0.08,
     )  # fmt: skip
     style, named = styles(signals["run"]), set()
-    for (run, update), own in signals.groupby(["run", "update"], sort=False):
+    for (run, update), rows in signals.groupby(["run", "update"], sort=False):
         when = f"update {update:,}" if update else "at the start"
         name = f"{plain(str(run))}, {when}"
         line = {"color": style[run]["color"], "dash": "solid" if update else "dot"}
         for row, quantity in enumerate(_QUANTITIES, start=1):
             for column, side in enumerate(_SIDES, start=1):
-                some = own[own["side"] == side]
+                some = rows[rows["side"] == side]
                 figure.add_scatter(
                     x=some["place"], y=some[quantity], mode="lines+markers", name=name, legendgroup=name,
                     showlegend=name not in named, line=line,
@@ -37,11 +37,11 @@ def signals_figure(signals: pd.DataFrame) -> go.Figure:
                     row=row, col=column,
                 )  # fmt: skip
                 named.add(name)
-    figure.update_xaxes(title_text="normalisation, from the words up", row=2)
+    figure.update_xaxes(title_text="normalisation, from the embeddings up", row=2)
     for row, (quantity, title) in enumerate(_QUANTITIES.items(), start=1):
         figure.update_yaxes(title_text=title, row=row, col=1)
         for column, side in enumerate(_SIDES, start=1):
             sizes = signals.loc[signals["side"] == side, quantity]
             figure.update_yaxes(**log_axis(sizes), row=row, col=column)
     figure.update_layout(legend=BELOW)
-    return dressed(figure, "What comes into each normalisation, forwards and backwards", 640)
+    return dressed(figure, "Inputs of each normalisation and their gradients", 640)

@@ -1,4 +1,4 @@
-"""A table of the seeds, drawn: what is measured beside what was published."""
+"""A table of results as a figure: measured numbers beside published ones."""
 
 import math
 from html import escape
@@ -14,28 +14,29 @@ Shown = Literal["value", "difference"]
 
 _MAX_ACROSS = 4
 _LINE, _BETWEEN, _FOOT = 26, 80, 110
-"""Pixels of a system's line, between the panels above each other, and below them, for axis and legend."""
+"""Pixels of a system's line, between rows of panels, and below them, for axis and legend."""
 
 _MEASURED = {"value": ("mean", "margin"), "difference": ("difference", "difference_margin")}
 
 
 def table_figure(lines: pd.DataFrame, title: str, show: Shown = "value", baseline: str = "") -> go.Figure:
-    """Draw a panel for each pair, with a line for each system: means with their 95 % intervals, published numbers.
+    """Draw a panel per language pair, with a line per system: means with 95 % intervals, and published numbers.
 
     Args:
-        lines: of `experiments.summary.summary`, of one metric; pairs without a number are left out. What was published
-            as a failure is drawn at 0.
+        lines: rows of `experiments.summary.summary`, of one metric; pairs without a number are left out. Failures in
+            the published table are drawn at 0.
         title: what the table shows.
-        show: the numbers themselves, or the differences to the baseline where it has such a number.
+        show: the numbers themselves, or their differences to the baseline's, where it has such a number.
         baseline: name of the system that the others are compared with; empty for none.
     """
-    drawn = lines.assign(said=lines["published"].map(_number))
+    drawn = lines.assign(published_number=lines["published"].map(_number))
     if lines["mean"].notna().any() and lines["difference"].isna().all():
         show = "value"
     if show == "difference":
-        to = drawn[drawn["column"] == baseline].set_index("row")["said"]
-        drawn = drawn.assign(said=drawn["said"] - drawn["row"].map(to))[drawn["column"] != baseline]
-    drawn = drawn[drawn[_MEASURED[show][0]].notna() | drawn["said"].notna()]
+        to = drawn[drawn["column"] == baseline].set_index("row")["published_number"]
+        difference = drawn["published_number"] - drawn["row"].map(to)
+        drawn = drawn.assign(published_number=difference)[drawn["column"] != baseline]
+    drawn = drawn[drawn[_MEASURED[show][0]].notna() | drawn["published_number"].notna()]
     pairs, systems = (list(dict.fromkeys(drawn[name])) for name in ("row", "column"))
     across = max(1, min(len(pairs), _MAX_ACROSS))
     down = max(1, math.ceil(len(pairs) / across))
@@ -48,12 +49,12 @@ def table_figure(lines: pd.DataFrame, title: str, show: Shown = "value", baselin
     )  # fmt: skip
     named: set[str] = set()
     for place, pair in enumerate(pairs):
-        own = drawn[drawn["row"] == pair]
-        undecided = own["verdict"] == "undecided"
+        panel = drawn[drawn["row"] == pair]
+        inconclusive = panel["verdict"] == "inconclusive"
         for trace in (
-            _published(own),
-            _measured(own[~undecided], show, ""),
-            _measured(own[undecided], show, ", undecided"),
+            _published(panel),
+            _measured(panel[~inconclusive], show, ""),
+            _measured(panel[inconclusive], show, ", inconclusive"),
         ):
             trace.update(showlegend=trace.name not in named, legendgroup=trace.name, meta=pair)
             trace.hovertemplate += f"<extra>{escape(pair)}</extra>"
@@ -69,28 +70,28 @@ def table_figure(lines: pd.DataFrame, title: str, show: Shown = "value", baselin
     return dressed(figure, escape(title), inside + 70 + _FOOT)
 
 
-def _measured(own: pd.DataFrame, show: Shown, said: str) -> go.Scatter:
-    own = own[own[_MEASURED[show][0]].notna()]
-    mean, margin = (own[name] for name in _MEASURED[show])
+def _measured(lines: pd.DataFrame, show: Shown, verdict: str) -> go.Scatter:
+    lines = lines[lines[_MEASURED[show][0]].notna()]
+    mean, margin = (lines[name] for name in _MEASURED[show])
     return go.Scatter(
-        x=mean, y=[escape(name) for name in own["column"]], mode="markers", name=f"measured, 95 %{said}",
+        x=mean, y=[escape(name) for name in lines["column"]], mode="markers", name=f"measured, 95 %{verdict}",
         error_x={"type": "data", "array": margin, "thickness": 1.5, "width": 3},
-        marker={"size": 9, "color": COLOURS[0], "symbol": "circle-open" if said else "circle"},
-        customdata=own[["column", "seeds", "diverged"]].assign(margin=margin),
+        marker={"size": 9, "color": COLOURS[0], "symbol": "circle-open" if verdict else "circle"},
+        customdata=lines[["column", "seeds", "diverged"]].assign(margin=margin),
         hovertemplate="%{y}: %{x:.4~g} ± %{customdata[3]:.4~g}, %{customdata[1]} seeds, %{customdata[2]} diverged",
     )  # fmt: skip
 
 
-def _published(own: pd.DataFrame) -> go.Scatter:
-    own = own[own["said"].notna()]
+def _published(lines: pd.DataFrame) -> go.Scatter:
+    lines = lines[lines["published_number"].notna()]
     return go.Scatter(
-        x=own["said"], y=[escape(name) for name in own["column"]], mode="markers", name="published",
+        x=lines["published_number"], y=[escape(name) for name in lines["column"]], mode="markers", name="published",
         marker={"size": 10, "color": COLOURS[1], "symbol": "diamond-open", "line": {"width": 2}},
-        customdata=own[["column", "published", "published_mark"]],
+        customdata=lines[["column", "published", "published_mark"]],
         hovertemplate="%{y}: published %{customdata[1]}%{customdata[2]}",
     )  # fmt: skip
 
 
 def _number(printed: str) -> float:
-    """Return what was printed as a number: 0 of what failed, NaN where there is none."""
+    """Return a published entry as a number: 0 for a failure, NaN if there is none."""
     return 0.0 if printed.startswith("fail") else float(printed or math.nan)

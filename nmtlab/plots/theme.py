@@ -1,4 +1,4 @@
-"""How all figures look."""
+"""The common style of all figures."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -7,19 +7,19 @@ from typing import Any
 import plotly.graph_objects as go
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
-"""Those of Okabe and Ito (2008), which the colour-blind tell apart; yellow, which is faint on white, is left out."""
+"""The colour-blind safe palette of Okabe and Ito (2008), without yellow, which is faint on white."""
 
 DASHES = ("solid", "dash", "dot", "dashdot")
-"""When the colours are used up."""
+"""Line dashes, changed each time the colours are used up."""
 
 SHADES = "Blues"
-"""Scale of shares from 0 to 1: its lightness alone can be read."""
+"""Colour scale for shares from 0 to 1, readable by lightness alone."""
 
 FAINT = "#8a8a8a"
-"""Of what was published, or is only a help to the eye."""
+"""Colour of published results and of guides to the eye."""
 
 BELOW = {"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "x": 0}
-"""A legend at the foot of a figure, where it meets no title however narrow the page is."""
+"""A legend at the bottom of a figure, where it overlaps no title on a narrow page."""
 
 FONT = "system-ui, 'Noto Sans', 'Noto Sans Arabic', 'Noto Sans Tamil', 'Noto Sans CJK JP', sans-serif"
 
@@ -29,8 +29,8 @@ _AXIS = {
     "gridcolor": "#e8e8e8",
     "ticks": "outside",
     "automargin": True,
-    "title": {"standoff": 8},  # from the labels, which it would lie upon without
-    "ticklabeloverflow": "allow",  # automargin leaves them room; to measure again takes half of the time
+    "title": {"standoff": 8},  # it would overlap the tick labels otherwise
+    "ticklabeloverflow": "allow",  # automargin leaves room for them; measuring again takes half of the drawing time
 }
 _TEMPLATE = go.layout.Template(
     layout={
@@ -49,18 +49,18 @@ _TEMPLATE = go.layout.Template(
 
 
 def dressed(figure: go.Figure, title: str, height: int = 420) -> go.Figure:
-    """Return a figure in the house's dress.
+    """Return a figure in the common style.
 
     Args:
         figure: changed in place.
-        title: what it shows, in a line; text from a corpus has to be made `plain` before.
+        title: what it shows, in one line; text from a corpus must be made `plain` first.
         height: in pixels.
     """
     return figure.update_layout(template=_TEMPLATE, title_text=title, height=height)
 
 
 def styles(names: Iterable[str]) -> Mapping[str, dict[str, str]]:
-    """Return colour and dash of each name, by its place: `{"color": ..., "dash": ...}`."""
+    """Return colour and dash of each name, by its position: `{"color": ..., "dash": ...}`."""
     unique = list(dict.fromkeys(names))
     return {
         name: {"color": COLOURS[place % len(COLOURS)], "dash": DASHES[place // len(COLOURS) % len(DASHES)]}
@@ -69,17 +69,17 @@ def styles(names: Iterable[str]) -> Mapping[str, dict[str, str]]:
 
 
 def log_axis(values: Iterable[float]) -> dict[str, Any]:
-    """Return a logarithmic axis with full numbers at 1, 2 and 5 of each power of ten, at powers alone if it is long.
+    """Return a logarithmic axis with ticks at 1, 2 and 5 times each power of ten, or at powers only if it is long.
 
     Args:
-        values: that are drawn on it; those that have no logarithm do not count.
+        values: to be drawn on it; those without a logarithm are ignored.
     """
     known = [value for value in values if 0 < value < math.inf] or [1.0]
     low, high = min(known), max(known)
     steps = [(digit, power) for power in range(_power(low) - 2, _power(high) + 3) for digit in (1, 2, 5)]
     first = next(place for place, step in enumerate(steps) if _number(step) >= low)
     last = next(place for place, step in enumerate(steps) if _number(step) > high) - 1
-    if last <= first:  # an axis has two numbers at least: those around what is drawn
+    if last <= first:  # an axis needs at least two ticks: those around the values
         first, last = last, max(first, last + 1)
     ticks = steps[first - 1 : last + 2]
     if len(ticks) > _MAX_NUMBERS:
@@ -93,9 +93,9 @@ def log_axis(values: Iterable[float]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-_MARGIN = 0.05  # on either side, of the length between
+_MARGIN = 0.05  # on either side, as a share of the range
 _MAX_NUMBERS = 10
-_MAX_ZEROS = 5  # of a number that is written out
+_MAX_ZEROS = 5  # of a number that is written in full
 
 
 def _power(value: float) -> int:
@@ -120,7 +120,7 @@ def see_through(colour: str, opacity: float) -> str:
 
 
 def plain(text: str) -> str:
-    """Return text as plotly draws it letter by letter, whatever tags stand in it, cut where it is very long."""
+    """Return text escaped for plotly, so that tags in it are drawn literally, and truncated if it is very long."""
     shown = text if len(text) <= _MAX_LETTERS else text[: _MAX_LETTERS - 1] + "…"
     return shown.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 

@@ -1,4 +1,4 @@
-"""How sure systems are of each token of a translation."""
+"""The probability of each token of a translation."""
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -9,10 +9,10 @@ _SURE = 0.5
 
 
 def token_figure(tokens: pd.DataFrame) -> go.Figure:
-    """Draw the probability of each token, those below a half in another colour.
+    """Draw the probability of each token, with those below 0.5 in another colour.
 
     Args:
-        tokens: of `tokens.token_probabilities`.
+        tokens: rows of `tokens.token_probabilities`.
     """
     colours = [COLOURS[0] if sure else COLOURS[1] for sure in tokens["probability"] >= _SURE]
     figure = go.Figure()
@@ -22,7 +22,7 @@ def token_figure(tokens: pd.DataFrame) -> go.Figure:
             [plain(piece), count, rank, plain(likeliest)]
             for piece, count, rank, likeliest in tokens[["piece", "count", "rank", "likeliest"]].itertuples(index=False)
         ],
-        hovertemplate="%{customdata[0]}: %{y:.3f}, place %{customdata[2]}<br>%{customdata[1]} times in training<br>"
+        hovertemplate="%{customdata[0]}: %{y:.3f}, rank %{customdata[2]}<br>%{customdata[1]} times in training<br>"
         "likeliest: %{customdata[3]}<extra></extra>",
     )  # fmt: skip
     figure.add_hline(y=_SURE, line={"color": FAINT, "dash": "dot"})
@@ -36,5 +36,5 @@ def token_figure(tokens: pd.DataFrame) -> go.Figure:
         "ticktext": pieces,
     }
     figure.update_xaxes(**ticks, tickangle=-40, title_text="token (bold: unknown to the system)")
-    figure.update_yaxes(range=[0, 1.02], title_text="p(token | source, tokens before)")
+    figure.update_yaxes(range=[0, 1.02], title_text="p(token | source, prefix)")
     return dressed(figure, "How sure the system is of each token", 380)

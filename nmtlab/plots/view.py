@@ -1,4 +1,4 @@
-"""A figure with its numbers: what a notebook shows, and what a test of the notebook reads."""
+"""A figure with its numbers: a notebook shows the figure, a test of the notebook reads the numbers."""
 
 from dataclasses import dataclass
 
@@ -10,12 +10,12 @@ _MAX_ROWS = 20
 
 @dataclass(frozen=True)
 class View:
-    """A chart to a person, a rounded table to a test.
+    """A chart for the reader, a rounded table for tests.
 
     Args:
-        frame: the numbers, few enough to be read.
+        frame: the numbers, few enough to read.
         figure: that shows them.
-        digits: decimals of the table: as many as are the same on every machine.
+        digits: decimals in the table, few enough to be the same on every machine.
     """
 
     frame: pd.DataFrame
@@ -25,7 +25,7 @@ class View:
     def __repr__(self) -> str:
         shown = self.frame.round(self.digits).head(_MAX_ROWS).to_string(index=False)
         more = len(self.frame) - _MAX_ROWS
-        return shown + (f"\n… {more:,} rows more" if more > 0 else "")
+        return shown + (f"\n… {more:,} more rows" if more > 0 else "")
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, object]:
         return {"text/plain": repr(self), **self.figure._repr_mimebundle_(include, exclude)}

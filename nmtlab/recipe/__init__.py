@@ -1,4 +1,4 @@
-"""The settings of a run: one file a section, and the recipes named after the seeds' systems."""
+"""The settings of a run: one file per section, and the named recipes."""
 
 from nmtlab.recipe.corpus import CorpusSettings
 from nmtlab.recipe.machine import MachineSettings
@@ -8,6 +8,7 @@ from nmtlab.recipe.rnn import RnnSettings
 from nmtlab.recipe.search import SearchSettings
 from nmtlab.recipe.text import TextSettings
 from nmtlab.recipe.training import TrainingSettings
+from nmtlab.recipe.transfer import TransferSettings
 from nmtlab.recipe.transformer import TransformerSettings
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "SearchSettings",
     "TextSettings",
     "TrainingSettings",
+    "TransferSettings",
     "TransformerSettings",
     "find_recipe",
     "load_recipe",

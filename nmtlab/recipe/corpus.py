@@ -1,4 +1,4 @@
-"""Which text a run learns from."""
+"""The training corpus of a run."""
 
 import unicodedata
 
@@ -9,20 +9,29 @@ from nmtlab.recipe.section import Section
 
 
 class CorpusSettings(Section):
-    """A corpus by name, never by path, and the direction of translation."""
+    """A corpus, given by name and never by path, and the direction of translation."""
 
     name: str = Field("", max_length=255)
     """Name of the corpus: a folder under data/corpora."""
 
     source: str = Field("", pattern=f"^({CODE})?$")
-    """Language translated from (BCP-47, as in the files' endings)."""
+    """Source language (a BCP-47 code, as in the file names)."""
 
     target: str = Field("", pattern=f"^({CODE})?$")
-    """Language translated into."""
+    """Target language."""
+
+    weight: float = Field(1.0, gt=0, le=1_000)
+    """Weight of each of its sentence pairs in the loss, relative to other corpora."""
+
+    origin: str = Field("", pattern="^[a-z0-9-]*$", max_length=50)
+    """Kind of text, e.g. 'synthetic': each source sentence begins with the tag <origin:synthetic>. Empty: no tag."""
+
+    vocabulary_only: bool = False
+    """Learn subwords from its text, but do not train on it: a parent shares subwords with its child this way."""
 
     @field_validator("name")
     @classmethod
     def _check_name(cls, name: str) -> str:
         if name in (".", "..") or any(letter in "/\\" or unicodedata.category(letter) == "Cc" for letter in name):
-            raise ValueError(f"{name!r} is not the name of a folder; give a name without slashes, not a path")
+            raise ValueError(f"{name!r} is not a folder name; give a name without slashes, not a path")
         return name

@@ -1,7 +1,7 @@
-"""Settings that earlier versions of nmtlab wrote, brought to this version's names.
+"""Migration of settings written by earlier versions of nmtlab to the current field names.
 
-`SCHEMA` counts the versions. It is raised, and a step added here, whenever a field is renamed, or a default changes:
-stored answers leave out the settings that have their default.
+`SCHEMA` counts the versions. Raise it and add a step here whenever a field is renamed or a default changes: stored
+answers leave out settings at their default.
 """
 
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from typing import Any
 from nmtlab.errors import RecipeError
 
 SCHEMA = 2
-"""What a recipe is written as. A recipe that names no schema is of the first."""
+"""Schema version that recipes are written in. A recipe without a schema has version 1."""
 
 _RENAMED_IN_2 = {
     "text": {
@@ -37,21 +37,21 @@ _RENAMED_IN_2 = {
 
 
 def migrate(settings: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """Return a recipe as this version has it, without its `schema`.
+    """Return a recipe's sections under the current field names, without its `schema`.
 
     Args:
-        settings: the sections of a recipe of any schema.
-        where: they were read, for the error.
+        settings: sections of a recipe of any schema version.
+        where: the recipe's file or name, for error messages.
 
     Raises:
-        RecipeError: a schema that this version does not know.
+        RecipeError: invalid schema, or one newer than this version.
     """
     sections = dict(settings)
     schema = sections.pop("schema", 1)
     if type(schema) is not int or schema < 1:
         raise RecipeError(f"{where}: schema = {schema!r} is not allowed", f"write schema = {SCHEMA}")
     if schema > SCHEMA:
-        raise RecipeError(f"{where}: schema = {schema}, this nmtlab knows up to {SCHEMA}", "update nmtlab")
+        raise RecipeError(f"{where}: schema = {schema} is newer than this nmtlab ({SCHEMA})", "update nmtlab")
     return {
         name: migrate_section(name, section, schema) if isinstance(section, dict) else section
         for name, section in sections.items()
@@ -59,7 +59,7 @@ def migrate(settings: Mapping[str, Any], where: str) -> dict[str, Any]:
 
 
 def migrate_section(name: str, settings: Mapping[str, Any], schema: int) -> dict[str, Any]:
-    """Return one section of a recipe of some schema as this version has it."""
+    """Return one section of a recipe of any schema version under the current field names."""
     if schema >= SCHEMA:
         return dict(settings)
     renamed = {old: new for old, new in _RENAMED_IN_2.get(name, {}).items() if new not in settings}
@@ -67,5 +67,5 @@ def migrate_section(name: str, settings: Mapping[str, Any], schema: int) -> dict
 
 
 def new_name(section: str, field: str) -> str | None:
-    """Return what a field of a section is called now, if it has been renamed."""
+    """Return the current name of a section's field, or None if it was not renamed."""
     return _RENAMED_IN_2.get(section, {}).get(field)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any, get_args
 
 import tomli_w
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, model_validator
 
 from nmtlab.errors import RecipeError
 from nmtlab.files import write_text
@@ -21,6 +21,7 @@ from nmtlab.recipe.search import SearchSettings
 from nmtlab.recipe.section import Section
 from nmtlab.recipe.text import TextSettings
 from nmtlab.recipe.training import TrainingSettings
+from nmtlab.recipe.transfer import TransferSettings
 from nmtlab.recipe.transformer import TransformerSettings
 
 ModelSettings = Annotated[TransformerSettings | RnnSettings | PhraseSettings, Field(discriminator="family")]
@@ -28,23 +29,46 @@ ModelSettings = Annotated[TransformerSettings | RnnSettings | PhraseSettings, Fi
 
 
 class Recipe(Section):
-    """All that decides a run: with the same recipe, corpus and machine it can be repeated."""
+    """Everything that determines a run: the same recipe, corpus and machine reproduce it."""
 
     about: str = ""
-    """One line on what the recipe is for."""
+    """Purpose of the recipe, in one line."""
 
     corpus: CorpusSettings = Field(default_factory=CorpusSettings)
+
+    more_corpora: tuple[CorpusSettings, ...] = ()
+    """Additional training corpora, each a [[more_corpora]] table with the fields of [corpus]."""
+
     text: TextSettings = Field(default_factory=TextSettings)
     model: ModelSettings = Field(default_factory=TransformerSettings)
+    transfer: TransferSettings = Field(default_factory=TransferSettings)
     training: TrainingSettings = Field(default_factory=TrainingSettings)
     search: SearchSettings = Field(default_factory=SearchSettings)
     machine: MachineSettings = Field(default_factory=MachineSettings)
 
+    @property
+    def corpora(self) -> tuple[CorpusSettings, ...]:
+        """All training corpora; dev text of the first one decides when training stops."""
+        return (self.corpus, *self.more_corpora)
+
+    @model_validator(mode="after")
+    def _check(self) -> "Recipe":
+        if self.corpus.vocabulary_only:
+            raise ValueError("corpus.vocabulary_only is true, but the first corpus is trained on; leave it out")
+        one_table = self.model.family == "transformer" and self.text.joint and self.model.shared_embeddings
+        uses = {self.transfer.source_embedding, self.transfer.target_embedding}
+        if one_table and len(uses) > 1:
+            raise ValueError(
+                "transfer.source_embedding and transfer.target_embedding differ, but the model has one table for both; "
+                "set model.shared_embeddings=false, or give both the same value"
+            )
+        return self
+
     def with_changes(self, changes: Mapping[str, Any]) -> "Recipe":
-        """Return a recipe with fields changed, each named as in `{"model.norm": "scale"}`.
+        """Return a copy with fields changed, as in `{"model.norm": "scale"}`.
 
         Raises:
-            RecipeError: a field or value that is not allowed; the message names it and what is.
+            RecipeError: unknown field or invalid value; the message names it and a valid choice.
         """
         settings = self.model_dump()
         if changes.get("model.family", self.model.family) != self.model.family:
@@ -55,41 +79,46 @@ class Recipe(Section):
         return _validated(settings, "recipe")
 
     def with_settings(self, settings: Iterable[str]) -> "Recipe":
-        """Return a recipe with fields set as on the command line: `model.norm=scale`.
+        """Return a copy with fields set as on the command line: `model.norm=scale`.
 
         Raises:
-            RecipeError: a setting without '=', or a field or value that is not allowed.
+            RecipeError: a setting without '=', an unknown field, or an invalid value.
         """
         return self.with_changes(dict(_parse_setting(setting) for setting in settings))
 
     def fields(self) -> dict[str, Any]:
-        """Return every field's value by its full name, as in `model.norm`."""
-        sections = self.model_dump()
-        about = sections.pop("about")
-        named = {f"{section}.{name}": value for section, fields in sections.items() for name, value in fields.items()}
-        return {"about": about, **named}
+        """Return all field values by full name, as in `model.norm`."""
+        named = {}
+        for name, value in self.model_dump().items():
+            named |= {f"{name}.{key}": one for key, one in value.items()} if isinstance(value, dict) else {name: value}
+        return named
 
     def save(self, path: Path) -> None:
-        """Write the recipe, complete, to a TOML file."""
+        """Write the complete recipe to a TOML file."""
         write_text(path, tomli_w.dumps({"schema": SCHEMA, **self.model_dump()}))
 
     def described(self) -> str:
-        """Return the recipe as TOML in which every field is explained."""
+        """Return the recipe as TOML with an explanation above every field."""
         lines = [f"schema = {SCHEMA}", f"about = {_toml(self.about)}"]
+        help_ = type(self).model_fields["more_corpora"].description
+        lines += [] if self.more_corpora else [f"# {help_}", "more_corpora = []"]
         for name, section in self:
             if not isinstance(section, Section):
                 continue
             lines += ["", f"# {(type(section).__doc__ or '').splitlines()[0]}", f"[{name}]"]
             for key, field in type(section).model_fields.items():
                 lines += [f"# {field.description}", f"{key} = {_toml(getattr(section, key))}"]
+        for corpus in self.more_corpora:
+            lines += ["", f"# {help_}", "[[more_corpora]]"]
+            lines += [f"{key} = {_toml(value)}" for key, value in corpus]
         return "\n".join(lines) + "\n"
 
 
 def load_recipe(path: Path) -> Recipe:
-    """Read a recipe from a TOML file, which may build on another by `base = "NAME"`.
+    """Read a recipe from a TOML file, which may extend a named recipe with `base = "NAME"`.
 
     Raises:
-        RecipeError: no such file, not TOML, or a field or value that is not allowed.
+        RecipeError: no such file, not TOML, unknown field, or invalid value.
     """
     try:
         text = path.read_text(encoding="utf-8")
@@ -103,7 +132,7 @@ def named_recipe(name: str) -> Recipe:
     """Return one of the recipes that come with nmtlab.
 
     Raises:
-        RecipeError: there is none of that name.
+        RecipeError: no such recipe.
     """
     if name not in recipe_names():
         near = difflib.get_close_matches(name, recipe_names(), n=1)
@@ -130,9 +159,9 @@ def _from_toml(text: str, where: str) -> Recipe:
     try:
         settings = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise RecipeError(f"{where}: not TOML ({error})", "mend that line") from error
+        raise RecipeError(f"{where}: not TOML ({error})", "fix that line") from error
     except RecursionError as error:
-        raise RecipeError(f"{where}: brackets or tables in each other, too many", "a recipe needs none") from error
+        raise RecipeError(f"{where}: brackets or tables nested too deeply", "a recipe needs no nesting") from error
     settings = migrate(settings, where)
     base = settings.pop("base", None)
     if base is None:
@@ -156,9 +185,9 @@ def _validated(settings: dict[str, Any], where: str) -> Recipe:
 
 
 def _explained(error: Any, where: str) -> RecipeError:
-    place = list(error["loc"])
-    family = place.pop(1) if len(place) > 1 and place[0] == "model" else "transformer"  # the union's branch, no field
-    field = ".".join(map(str, place))
+    location = list(error["loc"])
+    family = location.pop(1) if len(location) > 1 and location[0] == "model" else "transformer"  # the union's branch
+    field = ".".join(part for part in location if isinstance(part, str))  # without list indices
     if error["type"] == "extra_forbidden":
         return _unknown_field(field, where, family)
     if error["type"] == "union_tag_invalid":
@@ -167,7 +196,7 @@ def _explained(error: Any, where: str) -> RecipeError:
         )
     if error["type"] == "value_error":
         problem, _, remedy = str(error["ctx"]["error"]).partition("; ")
-        return RecipeError(f"{where}: {field}: {problem}", remedy)
+        return RecipeError(f"{where}: {field}: {problem}" if field else f"{where}: {problem}", remedy)
     return RecipeError(
         f"{where}: {field} = {error['input']!r} is not allowed", error["msg"][0].lower() + error["msg"][1:]
     )
@@ -180,18 +209,18 @@ def _unknown_field(field: str, where: str, family: str = "transformer") -> Recip
     homes = [full for full in known if full.rpartition(".")[2] == name]
     near = difflib.get_close_matches(field, known, n=1, cutoff=0.5)
     if renamed := new_name(section, name):
-        remedy = f"it is called {section}.{renamed} now"
+        remedy = f"it is now called {section}.{renamed}"
     elif homes:
         remedy = f"it belongs at {homes[0]}"
     elif near:
         remedy = f"did you mean {near[0]}?"
     elif section in sections:
-        remedy = "there are " + ", ".join(f"{section}.{key}" for key in sections[section].model_fields)
+        remedy = "choose one of " + ", ".join(f"{section}.{key}" for key in sections[section].model_fields)
     else:
-        remedy = "there are " + ", ".join(["about", *sections])
-    others = [other for other in _families() if section == "model" and name in _families()[other].model_fields]
-    if others and not homes:
-        remedy = f"models of family {' and '.join(others)} have it, this one is of family {family}"
+        remedy = "choose one of " + ", ".join(["about", *sections])
+    owners = [kind for kind, fields in _families().items() if section == "model" and name in fields.model_fields]
+    if owners and not homes:
+        remedy = f"only models of family {' and '.join(owners)} have it, and this one is of family {family}"
     return RecipeError(f"{where}: {field}: no such field", remedy)
 
 
@@ -215,14 +244,14 @@ def _parse_setting(setting: str) -> tuple[str, Any]:
 
 
 def _families() -> dict[str, type[Section]]:
-    """Return the settings of each family of models."""
+    """Return the settings class of each model family."""
     return {kind.model_fields["family"].default: kind for kind in get_args(Recipe.model_fields["model"].annotation)}
 
 
 def _sections(family: str) -> dict[str, type[Section]]:
-    """Return the sections of a recipe with a model of that family."""
+    """Return the section classes of a recipe whose model is of that family."""
     kinds = {name: field.annotation for name, field in Recipe.model_fields.items() if name != "about"}
-    return {**kinds, "model": _families()[family]}  # type: ignore[dict-item]
+    return {**kinds, "more_corpora": CorpusSettings, "model": _families()[family]}  # type: ignore[dict-item]
 
 
 def _toml(value: Any) -> str:

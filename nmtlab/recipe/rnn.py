@@ -1,4 +1,4 @@
-"""The recurrent systems of thesis 1.1 and 3.2, with their lexical choice."""
+"""The recurrent systems of thesis 1.1 and 3.2, with lexical choice."""
 
 from typing import ClassVar, Literal
 
@@ -8,68 +8,68 @@ from nmtlab.recipe.section import Section
 
 
 class RnnSettings(Section):
-    """Every row of thesis Tables 3.4-3.10 is a choice of these fields."""
+    """The recurrent model; its fields cover every row of thesis Tables 3.4-3.10."""
 
     neural: ClassVar[bool] = True
-    """Whether it is a model that is trained by gradient, searched and looked into."""
+    """Whether the model is neural: trained by gradient descent, decoded by search, open to inspection."""
 
     family: Literal["rnn"] = "rnn"
-    """Which family of models the other fields describe."""
+    """Model family that the other fields describe."""
 
     d_model: int = Field(512, ge=1, le=65_536)
-    """Width of embeddings and of hidden states."""
+    """Width of embeddings and hidden states."""
 
     layers: int = Field(1, ge=1, le=1000)
-    """Number of layers, of the encoder and of the decoder."""
+    """Number of layers in the encoder, and in the decoder."""
 
     bidirectional: bool = False
-    """Half of the encoder's layers read the source backwards and half forwards; otherwise all read it backwards."""
+    """Half of the encoder layers read the source forwards, half backwards; otherwise all read it backwards."""
 
     cell: Literal["lstm", "gru"] = "lstm"
     """Recurrent cell."""
 
     attention: Literal["general", "dot", "additive"] = "general"
-    """Score of a source position: h W s, h s, or v tanh(W h + U s) (Luong et al. 2015; Bahdanau et al. 2015)."""
+    """Attention score: h W s, h s, or v tanh(W h + U s) (Luong et al. 2015; Bahdanau et al. 2015)."""
 
     tied: bool = True
     """One table for target embeddings and output layer (Table 3.4)."""
 
     fixnorm: bool = False
-    """Target embeddings and the attentional state in the output layer at length r (thesis 3.2.3)."""
+    """Fix target embeddings and the attentional state in the output layer to norm r (thesis 3.2.3)."""
 
     fix_hidden: bool = True
-    """With fixnorm, whether the attentional state is brought to length r too (Table 3.4)."""
+    """With fixnorm, whether the attentional state is also fixed to norm r (Table 3.4)."""
 
     radius: float = Field(5.0, gt=0)
-    """The length r (thesis 3.2.6.4)."""
+    """The norm r (thesis 3.2.6.4)."""
 
     lexicon: Literal["none", "module", "table"] = "none"
     """The jointly trained lexical module (thesis 3.2.4), or a fixed table from word alignment (Arthur et al. 2016)."""
 
     lexicon_reads_dropped: bool = False
-    """Whether the lexical module reads source embeddings after dropout, as the thesis' program does, or whole."""
+    """Whether the lexical module reads source embeddings after dropout, as the thesis' program does, or before."""
 
     dropout: float = Field(0.2, ge=0, lt=1)
-    """Share of units dropped between layers, never from one position to the next unless variational."""
+    """Share of units dropped between layers; recurrent connections are dropped only if variational."""
 
     variational: bool = False
-    """One dropout mask for all positions of a sentence, on recurrent connections too (Gal 2015)."""
+    """One dropout mask for all positions of a sentence, also on recurrent connections (Gal 2015)."""
 
     layer_norm: bool = False
-    """Layer normalisation of the cells' inner sums (Ba et al. 2016)."""
+    """Layer normalisation of the cells' pre-activations (Ba et al. 2016)."""
 
     residual: bool = False
     """Add each layer's input to its output, from the second layer on."""
 
     init_range: float = Field(0.01, gt=0)
-    """Initial weights are drawn evenly from minus to plus this (0.01 in thesis 3.2.5.3)."""
+    """Initial weights are uniform in [-init_range, init_range] (0.01 in thesis 3.2.5.3)."""
 
     @model_validator(mode="after")
     def _check(self) -> "RnnSettings":
         if self.bidirectional and self.layers % 2:
-            raise ValueError(f"layers is {self.layers}, which bidirectional cannot halve; choose {self.layers + 1}")
+            raise ValueError(f"layers is {self.layers} but must be even with bidirectional; choose {self.layers + 1}")
         if self.fixnorm and not self.tied:
-            raise ValueError("fixnorm is of tied embeddings; leave out tied = false")
+            raise ValueError("fixnorm needs tied embeddings; remove tied = false")
         if self.lexicon == "module" and not (self.fixnorm and self.fix_hidden):
-            raise ValueError("lexicon is 'module', whose vectors have length r; set fixnorm and fix_hidden to true")
+            raise ValueError("lexicon 'module' needs vectors of norm r; set fixnorm and fix_hidden to true")
         return self

@@ -1,4 +1,4 @@
-"""How translations are searched for."""
+"""Settings of decoding."""
 
 from typing import Any, Literal
 
@@ -20,26 +20,26 @@ class SearchSettings(Section):
     """Exponent of length normalisation."""
 
     gamma: float = 0.0
-    """Reward for each word."""
+    """Reward per target token."""
 
     coverage: float = Field(0.0, ge=0)
     """Weight of the coverage penalty of Wu et al. (2016)."""
 
     extra_length: int = Field(50, ge=0, le=10_000)
-    """A hypothesis may be this much longer than the source, in tokens."""
+    """Maximum number of tokens by which a hypothesis may exceed the source length."""
 
     replace_unknown: bool = False
-    """Write the source word with most attention for each generated UNK (thesis 3.2.5.3)."""
+    """Replace each generated UNK by the source word with the most attention (thesis 3.2.5.3)."""
 
     allow_empty: bool = True
     """Whether the empty translation may be returned."""
 
     length_candidates: int = Field(5, ge=1, le=10_000)
-    """Lengths that are tried, the most probable ones, of a model that plans them (thesis 4.1)."""
+    """Number of most probable lengths tried with a model that plans lengths (thesis 4.1)."""
 
     batch_tokens: int = Field(8192, ge=1)
-    """Padded source tokens times beam size decoded together."""
+    """Size of a decoding batch: padded source tokens times beam size."""
 
     def decisive(self) -> dict[str, Any]:
-        """Return what decides a result, by field: settings of speed and those that have their default are left out."""
+        """Return the fields that determine a result, without settings of speed and those at their default."""
         return self.model_dump(mode="json", exclude={"batch_tokens"}, exclude_defaults=True)

@@ -8,13 +8,13 @@ from nmtlab.recipe.section import Section
 
 
 class TransformerSettings(Section):
-    """Every option of thesis Tables 3.12-3.17 is a field."""
+    """The Transformer; its fields cover every option of thesis Tables 3.12-3.17."""
 
     neural: ClassVar[bool] = True
-    """Whether it is a model that is trained by gradient, searched and looked into."""
+    """Whether the model is neural: trained by gradient descent, decoded by search, open to inspection."""
 
     family: Literal["transformer"] = "transformer"
-    """Which family of models the other fields describe."""
+    """Model family that the other fields describe."""
 
     d_model: int = Field(256, ge=2, le=65_536)
     """Width d of embeddings and of every sublayer's input and output; even."""
@@ -38,10 +38,10 @@ class TransformerSettings(Section):
     """LayerNorm, ScaleNorm g x/|x| (eq 3.6) or RMSNorm."""
 
     fixnorm: bool = True
-    """Word embeddings at unit length, input and output (eq 3.7)."""
+    """Word embeddings of unit norm, in input and output (eq 3.7)."""
 
     g: Literal["learned", "fixed"] = "learned"
-    """With fixed, every ScaleNorm g stays at the square root of d except the one before the softmax (Table 3.17)."""
+    """With fixed, every ScaleNorm g but the one before the softmax stays at the square root of d (Table 3.17)."""
 
     init: Literal["small", "xavier"] = "small"
     """SmallInit (attention std sqrt(2/5d)) or Xavier normal (eq 3.5)."""
@@ -49,17 +49,20 @@ class TransformerSettings(Section):
     dropout: float = Field(0.3, ge=0, lt=1)
     """Share of units dropped in embeddings, residual branches, attention weights and the ReLU's output."""
 
+    shared_embeddings: bool = True
+    """With a joint vocabulary, one table for source and target embeddings."""
+
     language_vectors: bool = False
-    """Add a learned vector of the side's language at every position."""
+    """Add a learned embedding of the side's language at every position."""
 
     plan_length: bool = False
-    """Plan a translation's length, and count the decoder's positions down from it, in place of EOS (thesis 4.1)."""
+    """Predict the translation length and count decoder positions down from it, instead of using EOS (thesis 4.1)."""
 
     length_gradient: bool = True
-    """Whether the loss of the planned length reaches the encoder; without, it is learned beside the rest."""
+    """Whether the gradient of the length loss reaches the encoder; otherwise it trains the length model only."""
 
     max_predicted_length: int = Field(200, ge=1, le=100_000)
-    """Longest length that can be planned, in tokens."""
+    """Maximum length that can be predicted, in tokens."""
 
     @model_validator(mode="after")
     def _check(self) -> "TransformerSettings":

@@ -1,4 +1,4 @@
-"""A folder as one `.tar.xz` file to be sent, and one that was received, which is not to be trusted."""
+"""Write a folder as a `.tar.xz` file, and read such a file from an untrusted source."""
 
 import io
 import re
@@ -11,18 +11,18 @@ from nmtlab.runs.xz import decompressed
 
 ENDING = ".tar.xz"
 MAX_BYTES = 64 << 20
-"""Most bytes of all files of an archive together."""
+"""Largest total size of the files in an archive, in bytes."""
 
 _MAX_FILES = 2000
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+-]{0,199}")
-_REMEDY = "do not trust it; a packed run has nothing of the kind"
+_REMEDY = "do not trust it: no packed run is like this"
 
 
 def write_archive(folder: Path, path: Path) -> None:
-    """Write the files of a folder, below the folder's name, to a file; the same files give the same bytes."""
+    """Write the files of a folder, with the folder's name, to an archive; the same files give the same bytes."""
     with replacing(path) as temporary, tarfile.open(temporary, "w:xz") as archive:
         for file in sorted(file for file in folder.rglob("*") if file.is_file()):
-            # Nothing of the file system travels: neither owner nor time.
+            # Without owner and time, which identify the machine and change the bytes.
             member = tarfile.TarInfo(f"{folder.name}/{file.relative_to(folder).as_posix()}")
             member.size = file.stat().st_size
             with file.open("rb") as content:
@@ -30,11 +30,11 @@ def write_archive(folder: Path, path: Path) -> None:
 
 
 def read_archive(path: Path) -> tuple[str, dict[str, bytes]]:
-    """Return the name of the folder in an archive, and its files: relative path -> content. Nothing is written.
+    """Return the name of the folder in an archive and its files, relative path -> content; writes nothing to disk.
 
     Raises:
-        RunError: the archive is damaged; or has links, devices, paths that leave the folder or have unusual names, more
-            than one folder, or more or larger files than any packed run.
+        RunError: the archive is damaged; or contains links, devices, paths that leave the folder, unusual names,
+            several folders, or more or larger files than any packed run.
     """
     if not path.is_file():
         raise RunError(f"{path}: not found", "give the path of a packed run")
@@ -43,10 +43,10 @@ def read_archive(path: Path) -> tuple[str, dict[str, bytes]]:
         with tarfile.open(fileobj=plain, mode="r:") as archive:
             files = _files(archive, path)
     except (tarfile.TarError, ValueError, OverflowError) as error:
-        raise RunError(f"{path}: damaged ({error})", "get it again") from error
+        raise RunError(f"{path}: damaged ({error})", "get a fresh copy") from error
     folders = {name.partition("/")[0] for name in files}
     if len(folders) != 1:
-        raise RunError(f"{path}: {len(folders)} folders in it, where a packed run is one", "have the run packed again")
+        raise RunError(f"{path}: contains {len(folders)} folders, expected 1", "have the run packed again")
     (folder,) = folders
     return folder, {name.partition("/")[2]: content for name, content in files.items()}
 
@@ -64,7 +64,7 @@ def _files(archive: tarfile.TarFile, path: Path) -> dict[str, bytes]:
 
 def _check(member: tarfile.TarInfo, where: str) -> None:
     if not member.isreg() or member.issparse():
-        raise RunError(f"{where} is a link, a device or has holes", _REMEDY)
+        raise RunError(f"{where} is a link, a device or a sparse file", _REMEDY)
     folders = member.name.split("/")
     if len(folders) < 2 or not all(_NAME.fullmatch(name) for name in folders):
         raise RunError(f"{where} is not a path inside a folder", _REMEDY)

@@ -1,4 +1,4 @@
-"""Named tensors in a file, whole or not at all, checked when read."""
+"""Named tensors in a file, written atomically and verified when read."""
 
 import hashlib
 import json
@@ -16,19 +16,19 @@ from nmtlab.errors import RunError
 from nmtlab.files import replacing
 from nmtlab.reading import parsed, read_bytes, reading
 
-_LIMIT = 1 << 40  # bytes: weights may be as large as they are
+_LIMIT = 1 << 40  # bytes; beyond any model's weights
 _REMEDY = "use another checkpoint, or train again"
 
 
 def save_tensors(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
-    """Write tensors and JSON facts to a safetensors file with a checksum; what was there is replaced at the end.
+    """Write tensors and JSON facts to a safetensors file with a checksum, atomically replacing an existing file.
 
     Raises:
-        RunError: the disk is full or cannot be written to; what was there is still there.
+        RunError: the disk is full or not writable; an existing file is unchanged.
     """
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     written = json.dumps(facts)
-    # One entry: safetensors writes several in an order that differs from one time to the next.
+    # One entry: safetensors writes several in an order that varies from call to call.
     metadata = {"nmtlab": json.dumps({"facts": written, "checksum": _checksum(tensors, written)})}
     try:
         with replacing(path) as temporary:
@@ -36,7 +36,7 @@ def save_tensors(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, 
     except OSError as error:
         raise RunError(
             f"{path.name}: could not be written ({error.strerror})",
-            "free some space and continue the training with --resume; the checkpoint before it is whole",
+            "free some space and continue the training with --resume; the previous checkpoint is intact",
         ) from error
 
 
@@ -45,7 +45,7 @@ def load_tensors(path: Path, kind: type = dict[str, Any]) -> tuple[dict[str, Ten
 
     Args:
         path: of the file.
-        kind: what the facts must be, a type that pydantic knows.
+        kind: type of the facts, which pydantic checks.
 
     Raises:
         RunError: the file is missing, truncated or damaged.
@@ -56,18 +56,18 @@ def load_tensors(path: Path, kind: type = dict[str, Any]) -> tuple[dict[str, Ten
         size = int.from_bytes(content[:8], "little")
         written, checksum = _facts(json.loads(content[8 : 8 + size])["__metadata__"])
         if checksum != _checksum(tensors, written):
-            raise RunError(f"{path}: its content does not match its checksum", _REMEDY)
+            raise RunError(f"{path}: checksum mismatch: the file has changed since it was saved", _REMEDY)
         return tensors, parsed(written, kind)
 
 
 def load_facts(path: Path, kind: type = dict[str, Any]) -> dict[str, Any]:
-    """Return the facts alone, without reading or checking the tensors; arguments and errors as of `load_tensors`."""
+    """Return only the facts, without reading or verifying the tensors; arguments and errors as of `load_tensors`."""
     with _explaining(path), safe_open(path, "pt") as file:
         return parsed(_facts(file.metadata())[0], kind)
 
 
 def load_digest(path: Path) -> str:
-    """Return the digest of a checkpoint's tensors and facts, as it was written; errors as of `load_tensors`."""
+    """Return the stored digest of a checkpoint's tensors and facts; errors as of `load_tensors`."""
     with _explaining(path), safe_open(path, "pt") as file:
         return str(_facts(file.metadata())[1])
 
@@ -75,15 +75,15 @@ def load_digest(path: Path) -> str:
 @contextmanager
 def _explaining(path: Path) -> Iterator[None]:
     if not path.exists():
-        raise RunError(f"{path}: there is no such checkpoint", "train the run, or choose another checkpoint")
+        raise RunError(f"{path}: no such checkpoint", "train the run, or choose another checkpoint")
     with reading(path, _REMEDY):
         yield
 
 
 def _facts(metadata: Mapping[str, str]) -> tuple[str, str]:
-    """Return facts and checksum as they were written; version 0.1 had an entry for each."""
-    noted = json.loads(metadata["nmtlab"]) if "nmtlab" in metadata else metadata
-    return noted["facts"], noted["checksum"]
+    """Return facts and checksum as stored; version 0.1 had one metadata entry for each."""
+    stored = json.loads(metadata["nmtlab"]) if "nmtlab" in metadata else metadata
+    return stored["facts"], stored["checksum"]
 
 
 def _checksum(tensors: Mapping[str, Tensor], facts: str) -> str:

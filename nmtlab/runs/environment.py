@@ -1,9 +1,9 @@
-"""What a run was made with, without telling whose machine it was."""
+"""The code, packages, texts and kind of machine that a run was made with; nothing that identifies its owner."""
 
 import os
 import platform
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -16,16 +16,18 @@ _PACKAGES = ("torch", "numpy", "sentencepiece", "sacremoses", "sacrebleu", "safe
 
 
 def environment(
-    corpus_checksum: str, device: torch.device, processes: int = 1, overlap: Mapping[str, int] | None = None
+    checksums: Sequence[str], device: torch.device, processes: int = 1, overlap: Mapping[str, int] | None = None
 ) -> dict[str, Any]:
-    """Return versions, kind of machine, checksum of the corpus and state of the code.
+    """Return versions, kind of machine, checksums of the texts and state of the code.
 
     Args:
-        corpus_checksum: of the text that is learned from.
-        device: that computes.
-        processes: that train together.
-        overlap: by split, how many of its pairs are in the training text too.
+        checksums: of the training corpora, one or more.
+        device: used for training.
+        processes: number of processes that train together.
+        overlap: split -> number of its pairs that also occur in the training text.
     """
+    first, *further = checksums
+    more = {"more_checksums": further} if further else {}
     shared = {"overlap": dict(overlap)} if overlap else {}
     return {
         "nmtlab": nmtlab.__version__,
@@ -33,14 +35,15 @@ def environment(
         "packages": {name: metadata.version(name) for name in _PACKAGES},
         "machine": _machine(device),
         "processes": processes,
-        "corpus_checksum": corpus_checksum,
+        "corpus_checksum": first,
+        **more,
         **shared,
         "code": _code(),
     }
 
 
 def provenance(environment: Mapping[str, Any]) -> dict[str, str]:
-    """Return `commit` of nmtlab (+: with changes) and kind of `machine`, for a table of results.
+    """Return `commit` of nmtlab (+: with uncommitted changes) and kind of `machine`, for a table of results.
 
     Args:
         environment: of a run, or of this process.
@@ -68,9 +71,9 @@ def _processor() -> str:
 
 
 def _code() -> dict[str, Any]:
-    """Return the commit of the checkout that nmtlab was imported from, if it is one.
+    """Return the commit of the checkout that nmtlab was imported from; empty if it was installed.
 
-    An installed nmtlab may lie inside of another project's repository, which does not track it.
+    An installed nmtlab may lie inside another project's repository, but that does not track its files.
     """
     folder = Path(nmtlab.__file__).parent
     try:

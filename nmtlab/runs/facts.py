@@ -1,4 +1,4 @@
-"""What the JSON in a run's folder must hold to be understood; fields that are not named here are kept as they are."""
+"""Schemas of the JSON in a run's folder; fields that are not named here are kept unchanged."""
 
 from typing import Annotated, Any, Literal
 
@@ -20,20 +20,38 @@ class Environment(_Facts):
 
 
 class Packed(_Facts):
-    """`packed.json`: what was noted when the run was packed."""
+    """`packed.json`: what was recorded when the run was packed."""
 
     best_step: NonNegativeInt | None = None
     weights: str | None = None
 
 
+class InheritedFacts(_Facts):
+    """Of one parameter of a child."""
+
+    name: str
+    part: str
+    use: str
+    types: NonNegativeInt | None
+    kept: NonNegativeInt
+
+
+class InheritanceFacts(_Facts):
+    """`inheritance.json`: what a child has from its parent."""
+
+    parent: str
+    weights: str | None
+    parameters: list[InheritedFacts]
+
+
 class BestFacts(_Facts):
-    """Of the best checkpoint."""
+    """Facts of the best checkpoint."""
 
     step: NonNegativeInt
 
 
 class LastFacts(_Facts):
-    """Of the last checkpoint: where training goes on."""
+    """Facts of the last checkpoint: where training resumes."""
 
     step: NonNegativeInt
     epoch: NonNegativeInt
@@ -48,7 +66,7 @@ class LastFacts(_Facts):
 
 
 class TranslationFacts(_Facts):
-    """`translations/NAME.json`: of what text a translation is, by which checkpoint and how it was searched for."""
+    """`translations/NAME.json`: the text that was translated, the checkpoint and the search settings."""
 
     split: str
     text: str

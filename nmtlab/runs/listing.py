@@ -10,28 +10,28 @@ from nmtlab.workspace import Workspace
 
 
 def open_run(name: str, workspace: Workspace) -> Run:
-    """Return the run of that name: of the workspace's own runs or, if it is none of them, of the gallery.
+    """Return the run `name` from the workspace's runs or, failing that, from the gallery.
 
     Raises:
-        RunError: there is none, or the name is not allowed.
+        RunError: there is no such run, or the name is not allowed.
     """
-    own = workspace.run_folder(name)
+    folder = workspace.run_folder(name)
     packed = workspace.gallery / name
-    return _gallery_run(packed, workspace) if packed.is_dir() and not own.exists() else Run(own)
+    return _gallery_run(packed, workspace) if packed.is_dir() and not folder.exists() else Run(folder)
 
 
 def list_runs(workspace: Workspace) -> tuple[list[Run], dict[str, str]]:
-    """Return the runs and, of folders that cannot be opened as one, by name, what is wrong.
+    """Return the runs, and the folders that cannot be opened as runs: name -> what is wrong.
 
-    The workspace's own come first, the newest first; then those of the gallery by name, except where a run of one's
-    own has the name.
+    The workspace's runs come first, newest first, then those of the gallery by name. A run of the workspace hides one
+    of the same name in the gallery.
     """
-    own = sorted(_folders(workspace.runs), key=lambda f: (f.stat().st_mtime, f.name), reverse=True)
-    names = {folder.name for folder in own}
+    trained = sorted(_folders(workspace.runs), key=lambda f: (f.stat().st_mtime, f.name), reverse=True)
+    names = {folder.name for folder in trained}
     gallery = sorted(folder for folder in _folders(workspace.gallery) if folder.name not in names)
     runs: list[Run] = []
     broken: dict[str, str] = {}
-    for folder in (*own, *gallery):
+    for folder in (*trained, *gallery):
         try:
             run = Run(folder) if folder.parent == workspace.runs else _gallery_run(folder, workspace)
             _ = run.recipe, run.environment, run.status, run.packed
@@ -44,7 +44,7 @@ def list_runs(workspace: Workspace) -> tuple[list[Run], dict[str, str]]:
 
 
 def remove_run(folder: Path) -> None:
-    """Remove a run's folder, whole or damaged; of a link to one, the link alone.
+    """Remove a run's folder, intact or damaged; if it is a link, remove only the link.
 
     Raises:
         RunError: another process is training the run.

@@ -1,4 +1,4 @@
-"""Lines of JSON, appended while a run is written and cut back when it resumes."""
+"""Logs of JSON lines, appended during training and truncated on resuming."""
 
 import json
 import lzma
@@ -11,14 +11,14 @@ from nmtlab.files import write_text
 from nmtlab.reading import MAX_BYTES, parsed, read_bytes, reading
 from nmtlab.runs.xz import decompressed
 
-_REMEDY = "restore it from a copy; or remove it, and do without what it logged"
+_REMEDY = "restore it from a backup, or remove it and lose what it logged"
 
 
 def append_lines(path: Path, lines: Iterable[Mapping[str, Any]]) -> None:
-    """Append JSON objects, a line each.
+    """Append JSON objects, one per line.
 
     Raises:
-        RunError: the disk is full or cannot be written to.
+        RunError: the disk is full or not writable.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
@@ -27,19 +27,19 @@ def append_lines(path: Path, lines: Iterable[Mapping[str, Any]]) -> None:
     except OSError as error:
         raise RunError(
             f"{path.name}: could not be written ({error.strerror})",
-            "free some space and go on from there, with --resume if it is a training",
+            "free some space and continue, with --resume for a training",
         ) from error
 
 
 def read_log(path: Path, kind: type = dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the lines of a log; a last line that was cut off by a crash does not count.
+    """Return the lines of a log; a last line that was cut off by a crash is ignored.
 
     Args:
         path: of the log.
-        kind: what each line must be, a type that pydantic knows.
+        kind: type of each line, which pydantic checks.
 
     Raises:
-        RunError: it cannot be read, or a whole line is damaged or something else.
+        RunError: it cannot be read, or a complete line is damaged or of another type.
     """
     with reading(path, _REMEDY):
         whole = _content(path).rpartition(b"\n")[0]
@@ -47,12 +47,12 @@ def read_log(path: Path, kind: type = dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def keep_lines(path: Path, kind: type, kept: Callable[[dict[str, Any]], bool]) -> None:
-    """Remove the lines of a log that are not to be kept; `kind` and errors as of `read_log`."""
+    """Remove the lines of a log for which `kept` is false; `kind` and errors as of `read_log`."""
     write_text(path, _text(line for line in read_log(path, kind) if kept(line)))
 
 
 def pack_log(path: Path, target: Path) -> None:
-    """Write a log compressed where `read_log` finds it under the name `target`; there is none of an empty log."""
+    """Write a compressed copy of a log, which `read_log` finds as `target`; no file for an empty log."""
     if lines := read_log(path):
         packed = _packed(target)
         packed.parent.mkdir(parents=True, exist_ok=True)
@@ -77,4 +77,4 @@ def _read_line(line: bytes, kind: type, where: str) -> dict[str, Any]:
     try:
         return parsed(line, kind)
     except (ValueError, RecursionError) as error:
-        raise RunError(f"{where}: damaged", "take that line out; the others are whole") from error
+        raise RunError(f"{where}: damaged", "remove that line") from error

@@ -1,4 +1,4 @@
-"""Answers of analyses, kept with the run: a table each, with the question it answers in the file's metadata."""
+"""Answers of analyses, stored with the run: one table each, with the question it answers in the file's metadata."""
 
 import hashlib
 import json
@@ -26,10 +26,10 @@ Row = dict[str, Any]
 """A row of a table: plain values by column."""
 
 _METADATA = b"nmtlab"
-_MAX_CELLS = 50_000_000  # of a table: few bytes may stand for many equal values
+_MAX_CELLS = 50_000_000  # per table: a few bytes may encode many equal values
 _MAX_TABLE_BYTES = 1 << 30  # when decompressed
-_REMEDY_OF_LOG = "remove that file; it is then measured from the first sentence on"
-_REMEDY = "remove that file; a run that has its weights is measured again"
+_REMEDY_OF_LOG = "remove that file; measuring then starts again at the first sentence"
+_REMEDY = "remove that file; a run that has its weights is then measured again"
 
 
 class _Line(BaseModel):
@@ -42,13 +42,12 @@ class MeasureKey:
 
     Args:
         analysis: name of the analysis.
-        arguments: its arguments that differ from their defaults, as JSON values; of a text, its languages, split and
-            checksum; of a section of a recipe, the fields that differ from theirs.
-        checkpoint: step of the run's best checkpoint; None where it has none.
-        weights: digest of the weights that were asked; None where it was not recorded, as by version 0.1, or where the
-            run has no weights.
+        arguments: its arguments that differ from their defaults, as JSON values; a text is represented by its
+            languages, split and checksum, a section of a recipe by the fields that differ from their defaults.
+        checkpoint: step of the run's best checkpoint; None if it has none.
+        weights: digest of the analysed weights; None if not recorded, as by version 0.1, or if the run has no weights.
         version: of the analysis.
-        about: what helps to recognise the answer, but does not decide it: names of corpora, version of nmtlab.
+        about: describes the answer but does not identify it: names of corpora, version of nmtlab.
     """
 
     analysis: str
@@ -59,7 +58,7 @@ class MeasureKey:
     about: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     def path(self, folder: Path) -> Path:
-        """Return where the answer is kept in a run's folder."""
+        """Return where the answer is stored in a run's folder."""
         return _path(folder, self.analysis, [self.version, self.arguments, self.checkpoint, self.weights])
 
 
@@ -87,7 +86,7 @@ class Measure:
 
 
 def stored_measures(folder: Path, analysis: str = "") -> list[Measure]:
-    """Return what is stored in a run's folder, of one analysis or of all.
+    """Return the answers stored in a run's folder, of one analysis or of all.
 
     Raises:
         RunError: a file is damaged.
@@ -97,37 +96,37 @@ def stored_measures(folder: Path, analysis: str = "") -> list[Measure]:
 
 
 def store_measure(folder: Path, question: MeasureKey, frame: pd.DataFrame) -> Measure:
-    """Keep an answer in a run's folder, whole or not at all.
+    """Store an answer in a run's folder, atomically.
 
     Raises:
-        RunError: the disk is full or cannot be written to.
+        RunError: the disk is full or not writable.
     """
     table = pa.Table.from_pandas(frame)
-    noted = {"schema": SCHEMA, **asdict(question)}
-    table = table.replace_schema_metadata({**table.schema.metadata, _METADATA: json.dumps(noted)})
+    metadata = {"schema": SCHEMA, **asdict(question)}
+    table = table.replace_schema_metadata({**table.schema.metadata, _METADATA: json.dumps(metadata)})
     path = question.path(folder)
     try:
         with replacing(path) as temporary:
             pq.write_table(table, temporary, compression="zstd", write_page_checksum=True)
     except OSError as error:
-        raise RunError(f"{path}: could not be written ({error})", "free some space and ask again") from error
+        raise RunError(f"{path}: could not be written ({error})", "free some space and measure again") from error
     return Measure(question, path)
 
 
 def as_stored(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a table as `store_measure` would keep it."""
+    """Return a table as `store_measure` would store it."""
     return pa.Table.from_pandas(frame).to_pandas()
 
 
 def can_write(folder: Path) -> bool:
-    """Return whether files may be put into a folder, which need not be there yet."""
-    nearest = next(place for place in (folder, *folder.parents) if place.exists())
+    """Return whether files can be written to a folder, which need not exist yet."""
+    nearest = next(parent for parent in (folder, *folder.parents) if parent.exists())
     return nearest.is_dir() and os.access(nearest, os.W_OK)
 
 
 @contextmanager
 def growing(path: Path) -> Iterator[list[list[Row]]]:
-    """Hold a log in which a long answer grows, and yield the rows of each sentence that it has already.
+    """Hold the log of an answer in progress, and yield the rows of each sentence that it already has.
 
     A line that was cut off by a crash is removed, so that the next one can be appended.
 
@@ -153,10 +152,10 @@ def _read_question(path: Path) -> MeasureKey:
 
 @lru_cache(maxsize=4096)
 def _question(path: Path, changed: int) -> MeasureKey:
-    """Return the question that a file answers; it is read again when it has `changed`."""
-    noted = json.loads((pq.read_schema(path).metadata or {})[_METADATA])
-    schema, folder = noted.pop("schema", 1), path.parents[1]
-    question = MeasureKey(**noted)
+    """Return the question that a file answers, cached until its time of modification, `changed`, differs."""
+    metadata = json.loads((pq.read_schema(path).metadata or {})[_METADATA])
+    schema, folder = metadata.pop("schema", 1), path.parents[1]
+    question = MeasureKey(**metadata)
     first = _path(folder, question.analysis, [question.arguments, question.checkpoint])
     if path != (question.path(folder) if schema > 1 else first):
         raise ValueError("another question's answer")
@@ -169,7 +168,7 @@ def _path(folder: Path, analysis: str, decisive: list[Any]) -> Path:
 
 
 def _migrated(arguments: Mapping[str, Any], schema: int) -> dict[str, Any]:
-    """Return arguments of some schema as this version has them; of a recipe's sections only search is among them."""
+    """Return arguments migrated to the current schema; search is the only section of a recipe among them."""
     if schema >= SCHEMA or not isinstance(search := arguments.get("search"), dict):
         return dict(arguments)
     return {**arguments, "search": SearchSettings(**migrate_section("search", search, schema)).decisive()}

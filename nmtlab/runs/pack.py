@@ -1,7 +1,7 @@
-"""Runs that travel: without the model unless asked, a few hundred kilobytes that open like any run.
+"""Packed runs, to be shared: without the model by default, a few hundred kilobytes that open like any run.
 
-In the gallery a packed run is a plain folder: it opens in place, and what changes in it can be seen. To be sent, the
-same folder is one `.tar.xz` file.
+In the gallery a packed run is a plain folder: it opens in place, and version control shows what changes in it. For
+sending, the same folder is one `.tar.xz` file.
 """
 
 import hashlib
@@ -19,46 +19,46 @@ from nmtlab.files import write_text
 from nmtlab.runs.archive import ENDING, MAX_BYTES, read_archive, write_archive
 from nmtlab.runs.checkpoint import save_tensors
 from nmtlab.runs.log import pack_log
-from nmtlab.runs.run import LOGS, PACKED, TABLE, Run
+from nmtlab.runs.run import INHERITANCE, LOGS, PACKED, TABLE, Run
 from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.files import new_folder, write_lines
+from nmtlab.text.lines import new_folder, write_lines
 from nmtlab.text.links import format_alignment, gold_links, has_gold_links
 from nmtlab.workspace import Workspace
 
 MAX_WEIGHTS = 4 << 20
-"""Most bytes of weights in half precision: two million parameters."""
+"""Largest size of the weights in half precision, in bytes: two million parameters."""
 MAX_SENTENCES = 200
-"""Most dev sentences, so that a packed run shows its corpus and does not republish it."""
+"""Most dev sentences: a packed run illustrates its corpus but does not republish it."""
 
 _FILES = re.compile(
-    r"recipe\.toml|environment\.json|packed\.json|translation_table\.safetensors|checkpoints/best\.safetensors"
+    r"recipe\.toml|(environment|inheritance|packed)\.json|translation_table\.safetensors|checkpoints/best\.safetensors"
     r"|vocabulary/(pipeline\.json|(source|target)\.(tsv|model|truecase)|joint\.model)"
     r"|metrics\.jsonl\.xz|probes/(gradient_norm|g)\.jsonl\.xz|probes/embedding_norms/\d+\.npz"
     r"|measures/[^/]+\.parquet|translations/[^/]+\.(txt|json)"
     r"|sentences/(LICENCE|dev\.[^/]+|(gold|aligned)/dev\.[^/]+\.align)"
 )
-_MAX_NORMS = 256 << 10  # bytes of embedding norms that are packed whole
+_MAX_NORMS = 256 << 10  # bytes; more embedding norms than these are thinned out
 _LICENCE = "LICENCE"
 
 
 def pack(run: Run, target: Path, weights: bool = False, sentences: ParallelCorpus | None = None) -> Path:
-    """Write what can be shown of a run without its model: recipe, environment, vocabulary, logs, probes and answers.
+    """Pack a run: recipe, environment, vocabulary, logs, probes and answers; the model only on request.
 
-    Of many or large embedding norms, those of the first, the best and the last validation are kept. The last
-    checkpoint and the optimiser's state never travel.
+    If the embedding norms are large, those of the first, the best and the last validation are packed. The last
+    checkpoint and the optimiser's state are never packed.
 
     Args:
-        run: any run, however far it has come.
+        run: any run, finished or not.
         target: a new folder; or, ending in `.tar.xz`, a new file.
         weights: add the best checkpoint in half precision.
-        sentences: made by `dev_sentences`; they are added with those of the run's translations of them that are stored.
+        sentences: made by `dev_sentences`; they are added with the run's stored translations of them.
 
     Raises:
-        RunError: there is something at `target`, the run is damaged, or its weights or all of it are too large.
-        CorpusError: `sentences` are another text, too many, or without a licence.
+        RunError: `target` exists, the run is damaged, or its weights or all files together are too large.
+        CorpusError: `sentences` are in other languages, too many, or without a licence.
     """
     if target.exists():
-        raise RunError(f"{target}: there is one already", "remove it, or choose another place")
+        raise RunError(f"{target}: already exists", "remove it, or choose another path")
     if not target.name.endswith(ENDING):
         with new_folder(target) as folder:
             _fill(folder, run, weights, sentences)
@@ -72,22 +72,22 @@ def pack(run: Run, target: Path, weights: bool = False, sentences: ParallelCorpu
 
 
 def unpack(file: Path, workspace: Workspace, name: str = "") -> Run:
-    """Make a run of a packed run's file; nothing in it is executed.
+    """Unpack a packed run's file into the workspace; nothing in it is executed.
 
     Args:
-        file: written by `pack`; it may come from anyone.
-        workspace: where the run will be.
-        name: of the run, its own if not given.
+        file: written by `pack`; it may come from an untrusted source.
+        workspace: where to put the run.
+        name: of the run; the name it was packed with if not given.
 
     Raises:
-        RunError: the file is damaged, is not a packed run, or has anything a packed run has not; or the name is taken
-            or not allowed.
+        RunError: the file is damaged, is not a packed run, or contains other files; or the name is taken or not
+            allowed.
     """
-    own_name, files = read_archive(file)
+    packed_name, files = read_archive(file)
     _check_files(files, file)
-    folder = workspace.run_folder(name or own_name)
+    folder = workspace.run_folder(name or packed_name)
     if folder.exists():
-        raise RunError(f"run {folder.name!r}: there is one already", "choose another --name")
+        raise RunError(f"run {folder.name!r}: already exists", "choose another --name")
     with new_folder(folder) as unfinished:
         for path, content in files.items():
             (unfinished / path).parent.mkdir(parents=True, exist_ok=True)
@@ -107,27 +107,27 @@ def unpack(file: Path, workspace: Workspace, name: str = "") -> Run:
                 run.weights()
         except NmtlabError as error:
             problem = error.problem.replace(f"{unfinished}/", "")
-            raise RunError(f"{file}: not a whole packed run ({problem})", "have it packed again") from error
+            raise RunError(f"{file}: incomplete or damaged packed run ({problem})", "have it packed again") from error
     return Run(folder)
 
 
 def _check_files(files: dict[str, bytes], archive: Path) -> None:
     if PACKED not in files:
-        raise RunError(f"{archive}: not a packed run, it has no {PACKED}", "have it packed with 'nmtlab runs pack'")
+        raise RunError(f"{archive}: not a packed run: it has no {PACKED}", "have it packed with 'nmtlab runs pack'")
     for path in files:
         if not _FILES.fullmatch(path):
-            raise RunError(f"{archive}: {path} in it, which no packed run has", "do not trust it")
+            raise RunError(f"{archive}: contains {path}, which no packed run has", "do not trust it")
 
 
 def dev_sentences(corpus: ParallelCorpus, number: int, licence: str, folder: Path) -> ParallelCorpus:
     """Write the first dev sentences of a corpus, with all their references, as a corpus that can be packed.
 
-    True links of their words, which controlled languages have, are written beside them.
+    Gold word alignments, which artificial languages have, are written beside them.
 
     Args:
-        corpus: that a run was trained on.
+        corpus: the corpus that a run was trained on.
         number: of sentences, 1 to 200.
-        licence: name of the corpus' licence, which must allow to give its text to others.
+        licence: name of the corpus' licence, which must allow redistributing its text.
         folder: a new folder.
 
     Raises:
@@ -135,18 +135,18 @@ def dev_sentences(corpus: ParallelCorpus, number: int, licence: str, folder: Pat
     """
     if not licence.strip():
         raise CorpusError(
-            f"corpus {corpus.name!r}: its sentences would be given to others",
+            f"corpus {corpus.name!r}: no licence to redistribute its sentences",
             "name the licence that allows it with --licence, or pack the run without --sentences",
         )
     if not 1 <= number <= MAX_SENTENCES:
-        raise CorpusError(f"{number} sentences", f"choose 1 to {MAX_SENTENCES}")
+        raise CorpusError(f"{number} dev sentences cannot be packed", f"choose 1 to {MAX_SENTENCES}")
     folder.mkdir(parents=True)
     write_lines(folder / f"dev.{corpus.source}", list(corpus.lines("dev", corpus.source))[:number])
-    for place, lines in enumerate(corpus.references("dev")):
-        further = f".{place}" if place else ""
-        write_lines(folder / f"dev.{corpus.target}{further}", lines[:number])
+    for index, lines in enumerate(corpus.references("dev")):
+        suffix = f".{index}" if index else ""
+        write_lines(folder / f"dev.{corpus.target}{suffix}", lines[:number])
     if has_gold_links(corpus, "dev"):
-        links = [format_alignment(own) for own in gold_links(corpus, "dev")[:number]]
+        links = [format_alignment(pairs) for pairs in gold_links(corpus, "dev")[:number]]
         write_lines(folder / "gold" / f"dev.{corpus.source}-{corpus.target}.align", links)
     write_text(folder / _LICENCE, f"The first {number} dev sentences of {corpus.name}: {licence.strip()}\n")
     return ParallelCorpus(folder, corpus.source, corpus.target)
@@ -155,8 +155,10 @@ def dev_sentences(corpus: ParallelCorpus, number: int, licence: str, folder: Pat
 def _fill(folder: Path, run: Run, weights: bool, sentences: ParallelCorpus | None) -> None:
     run.recipe.save(folder / "recipe.toml")
     write_text(folder / "environment.json", json.dumps(run.environment, indent=1) + "\n")
-    noted = {"nmtlab": nmtlab.__version__, "best_step": run.best_step, "weights": run.original_digest}
-    write_text(folder / PACKED, json.dumps(noted, indent=1) + "\n")
+    if run.inheritance:
+        _copy(run.folder / INHERITANCE, folder)
+    facts = {"nmtlab": nmtlab.__version__, "best_step": run.best_step, "weights": run.original_digest}
+    write_text(folder / PACKED, json.dumps(facts, indent=1) + "\n")
     run.pipeline.save(folder / "vocabulary")
     for log in LOGS:
         pack_log(run.folder / log, folder / log)
@@ -196,8 +198,8 @@ def _add_weights(folder: Path, run: Run) -> None:
         shutil.copyfile(table, folder / TABLE)
     if size > MAX_WEIGHTS:
         raise RunError(
-            f"run {run.name!r}: its weights have {size / 2**20:.1f} MiB in half precision, more than "
-            f"{MAX_WEIGHTS >> 20}",
+            f"run {run.name!r}: its weights take {size / 2**20:.1f} MiB in half precision, more than "
+            f"{MAX_WEIGHTS >> 20} MiB",
             "pack it without weights",
         )
     save_tensors(folder / "checkpoints/best.safetensors", halves, facts)
@@ -206,10 +208,12 @@ def _add_weights(folder: Path, run: Run) -> None:
 def _add_sentences(folder: Path, run: Run, sentences: ParallelCorpus) -> None:
     languages = run.recipe.corpus
     if (sentences.source, sentences.target) != (languages.source, languages.target):
-        raise CorpusError(f"{sentences.folder}: other languages than run {run.name!r} has", "choose the run's corpus")
+        raise CorpusError(
+            f"{sentences.folder}: other languages than those of run {run.name!r}", "choose the run's corpus"
+        )
     licensed = (sentences.folder / _LICENCE).exists()
     if not licensed or sentences.splits != ("dev",) or sentences.count("dev") > MAX_SENTENCES:
-        raise CorpusError(f"{sentences.folder}: not made to be packed", "make it with dev_sentences")
+        raise CorpusError(f"{sentences.folder}: not a corpus of packable sentences", "make it with dev_sentences")
     shutil.copytree(sentences.folder, folder / "sentences")
     text = hashlib.sha256("\n".join(sentences.lines("dev", sentences.source)).encode()).hexdigest()
     for facts, lines in run.translations():
@@ -228,6 +232,6 @@ def _check_size(folder: Path, run: Run) -> None:
     if sum(sizes.values()) > MAX_BYTES:
         largest = max(sizes, key=sizes.__getitem__)
         raise RunError(
-            f"run {run.name!r}: more than {MAX_BYTES >> 20} MiB, of which {largest} has {sizes[largest] >> 20}",
+            f"run {run.name!r}: more than {MAX_BYTES >> 20} MiB; {largest} alone takes {sizes[largest] >> 20} MiB",
             "leave that out",
         )

@@ -1,4 +1,4 @@
-"""One training's folder."""
+"""The folder of one training."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -26,6 +26,7 @@ from nmtlab.runs.facts import (
     Environment,
     GLine,
     GradientNormLine,
+    InheritanceFacts,
     LastFacts,
     MetricsLine,
     Packed,
@@ -34,7 +35,7 @@ from nmtlab.runs.facts import (
 from nmtlab.runs.log import append_lines, keep_lines, read_log
 from nmtlab.runs.measures import Measure, stored_measures
 from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.files import new_folder
+from nmtlab.text.lines import new_folder
 from nmtlab.text.pipeline import Pipeline
 
 Which = Literal["best", "last"]
@@ -42,45 +43,46 @@ Status = Literal["training", "interrupted", "finished", "stopped", "diverged"]
 
 PACKED = "packed.json"
 TABLE = "translation_table.safetensors"
+INHERITANCE = "inheritance.json"
 METRICS, GRADIENT_NORMS, G_VALUES = "metrics.jsonl", "probes/gradient_norm.jsonl", "probes/g.jsonl"
 LOGS = (METRICS, GRADIENT_NORMS, G_VALUES)
 
 LOCK = ".lock"
-_MAX_ARRAY_BYTES = 1 << 28  # of the embedding norms of a validation, when decompressed
-_OTHER = 3  # rank of other weights than a run's original ones, those not recorded and those that are here
+_MAX_ARRAY_BYTES = 1 << 28  # of the embedding norms of one validation, decompressed
+_OTHER = 3  # rank of weights that are neither the run's original ones, nor unrecorded, nor those stored in its folder
 _FACTS = {"best": BestFacts, "last": LastFacts}
 
 
 class Run:
     """The folder of one training: recipe, vocabulary, checkpoints, metrics, probes and translations.
 
-    Nothing is read before it is asked for, and loading executes nothing.
+    Files are read when needed, and loading executes nothing.
 
     Args:
         folder: an existing run's folder.
-        notes: a folder for what is asked of a run whose folder is to stay as it is; see `notes_folder`.
+        notes: a folder for new answers and translations if the run's folder must not change; see `notes_folder`.
 
     Raises:
-        RunError: it is not a run's folder, or there is a link, a pipe or a device in it.
+        RunError: it is not a run's folder, or contains a link, a pipe or a device.
     """
 
     def __init__(self, folder: Path, notes: Path | None = None) -> None:
         if not (folder / "recipe.toml").is_file():
-            raise RunError(f"run {folder.name!r}: not found", "'nmtlab runs list' shows what there is")
-        with reading(folder, "see that you may read all its files"):
+            raise RunError(f"run {folder.name!r}: not found", "'nmtlab runs list' lists all runs")
+        with reading(folder, "check that you may read all its files"):
             check_plain(folder)
         self.folder = folder
         self._notes = notes
 
     @classmethod
     def create(cls, folder: Path, recipe: Recipe, environment: Mapping[str, Any], pipeline: Pipeline) -> "Run":
-        """Make a new run's folder, whole or not at all.
+        """Create a new run's folder, atomically.
 
         Raises:
-            RunError: there is one already.
+            RunError: the folder already exists.
         """
         if folder.exists():
-            raise RunError(f"run {folder.name!r}: there is one already", "choose another --name, or --resume it")
+            raise RunError(f"run {folder.name!r}: already exists", "choose another --name, or --resume it")
         with new_folder(folder) as unfinished:
             recipe.save(unfinished / "recipe.toml")
             write_text(unfinished / "environment.json", json.dumps(environment, indent=1) + "\n")
@@ -99,70 +101,81 @@ class Run:
     def environment(self) -> dict[str, Any]:
         return self._read_json("environment.json", Environment)
 
+    @property
+    def checksums(self) -> list[str]:
+        """Checksums of the training corpora, in the order of `recipe.corpora`."""
+        return [self.environment.get("corpus_checksum", ""), *self.environment.get("more_checksums", [])]
+
     @cached_property
     def pipeline(self) -> Pipeline:
         return Pipeline.load(self.folder / "vocabulary")
 
     @property
+    def inheritance(self) -> dict[str, Any] | None:
+        """What a child has from its parent: `parent`, `weights`, `parameters`; None of a run without a parent."""
+        path = self.folder / INHERITANCE
+        return self._read_json(INHERITANCE, InheritanceFacts) if path.exists() else None
+
+    @property
     def translation_table(self) -> LexicalTable | None:
-        """p(target | source) from word alignment, where the model has such a table."""
+        """p(target | source) from word alignment; None if the model has no such table."""
         path = self.folder / TABLE
         if not path.exists():
             return None
         table = LexicalTable.load(path)
         if not table.fits(self.pipeline.source_size, self.pipeline.target_size):
-            raise RunError(f"{path}: of another vocabulary", "restore it from a copy, or train the run again")
+            raise RunError(f"{path}: belongs to another vocabulary", "restore it from a backup, or train the run again")
         return table
 
     @property
     def status(self) -> Status:
-        """How far the training has come."""
+        """How the training ended, or whether it is running or was interrupted."""
         lines = read_log(self.folder / METRICS, MetricsLine)
         if lines and lines[-1]["kind"] == "end":
             return lines[-1]["status"]
-        with reading(self.folder / LOCK, "see who holds it"):
+        with reading(self.folder / LOCK, "check that it is a regular file that you may read"):
             return "training" if is_locked(self.folder / LOCK) else "interrupted"
 
     @cached_property
     def packed(self) -> dict[str, Any] | None:
-        """What was noted when the run was packed, among it the step of its best checkpoint; None of any other run."""
+        """What was recorded when the run was packed, such as the step of its best checkpoint; None if not packed."""
         return self._read_json(PACKED, Packed) if (self.folder / PACKED).exists() else None
 
     @property
     def limitations(self) -> str:
-        """What a packed run cannot show, in a sentence without its full stop; empty of any other run."""
+        """What a packed run cannot do, as a sentence without its full stop; empty if not packed."""
         if not self.packed:
             return ""
         if self.has_weights():
             return (
-                "packed with weights in half precision, it cannot be trained any further; new log-probabilities "
-                "may differ by 0.01 from the answers that came with it, which are of the original weights, "
+                "packed with weights in half precision, it cannot be trained further; new log-probabilities "
+                "may differ by 0.01 from the answers packed with it, which are from the original weights, "
                 f"{self._original}"
             )
         answers = sorted({measure.question.analysis for measure in self.measures()})
         return (
             "packed without its model, it can neither translate nor answer new questions; it has its logs, its "
             f"vocabulary and {'answers to ' + ', '.join(answers) if answers else 'no stored answers'}"
-            f"{f' of the original weights, {self._original}' if answers else ''}"
+            f"{f' from the original weights, {self._original}' if answers else ''}"
         )
 
     @property
     def overlap(self) -> str:
-        """What of dev and test is in the training text too, in a sentence without its full stop; mostly empty."""
+        """How much of dev and test also occurs in the training text, as a sentence without its full stop; or empty."""
         shared = self.environment.get("overlap", {})
         counted = " and ".join(f"{pairs:,} pairs of {split}" for split, pairs in shared.items())
-        return f"{counted} are in its training text too: its scores on them are too high" if counted else ""
+        return f"{counted} also occur in its training text: its scores on them are too high" if counted else ""
 
     @property
     def best_step(self) -> int | None:
-        """Step of the best checkpoint, also where it was left out of a packed run; None if there was none."""
+        """Step of the best checkpoint, even if it was not packed; None if there was none."""
         if self.packed:
             return self.packed.get("best_step")
         return self._facts("best")["step"] if self.has_weights() else None
 
     @property
     def weights_digest(self) -> str | None:
-        """Digest of the best checkpoint that is here; None if there is none."""
+        """Digest of the best checkpoint in the run's folder; None if there is none."""
         return load_digest(self._checkpoint("best")) if self.has_weights() else None
 
     @property
@@ -172,7 +185,7 @@ class Run:
 
     @property
     def last_step(self) -> int | None:
-        """Step of the last checkpoint, which a packed run has no more; None if there was none."""
+        """Step of the last checkpoint; of a packed run, its last logged step; None if there was none."""
         if self.packed:
             end = self.metrics("end")
             return int(end["step"].iloc[-1]) if len(end) else None
@@ -180,12 +193,12 @@ class Run:
 
     @property
     def sentences(self) -> ParallelCorpus | None:
-        """The dev sentences that were packed with the run, if any: a corpus with nothing but dev."""
+        """The dev sentences that were packed with the run, if any: a corpus with only a dev split."""
         folder, languages = self.folder / "sentences", self.recipe.corpus
         return ParallelCorpus(folder, languages.source, languages.target) if folder.is_dir() else None
 
     def metrics(self, kind: Literal["train", "validation", "end"]) -> pd.DataFrame:
-        """Return what was logged while training.
+        """Return one kind of line of the training log.
 
         Args:
             kind: `train` (loss, perplexity, tokens per second, gradient norm, rate), `validation` (BLEU,
@@ -204,7 +217,7 @@ class Run:
         return pd.DataFrame(read_log(self.folder / G_VALUES, GLine), columns=columns)
 
     def embedding_norms(self) -> dict[int, dict[str, np.ndarray]]:
-        """Return the length of every word vector, (types,), by use, at every validated step."""
+        """Return the norm of every word vector, (types,), by validated step and use."""
         return {int(file.stem): _read_arrays(file) for file in self.embedding_norm_files}
 
     def weights(self, which: Which = "best") -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -217,23 +230,22 @@ class Run:
         return load_tensors(self._checkpoint(which), _FACTS[which])
 
     def check_model(self) -> None:
-        """Raise `RunError`, saying what there is instead, if the run was packed without its model."""
+        """Raise `RunError`, naming what it has instead, if the run was packed without its model."""
         if self.packed and not self.has_weights():
-            raise RunError(f"run {self.name!r}: {self.limitations}", "ask for one of these, or train its recipe again")
+            raise RunError(f"run {self.name!r}: {self.limitations}", "use these, or train its recipe again")
 
     def has_weights(self, which: Which = "best") -> bool:
         return self._checkpoint(which).exists()
 
     def optimiser(self, step: int) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        """Return what training needs beside the weights to go on from the last checkpoint."""
+        """Return what training needs, besides the weights, to resume from the last checkpoint."""
         return load_tensors(self._optimiser(step), LastFacts)
 
     @cached_property
     def notes_folder(self) -> Path:
-        """Where new answers and translations are kept, in folders named as in the run's.
+        """Where new answers and translations are stored, in subfolders named as in the run's folder.
 
-        The run's folder; of a run in the gallery, whose files come with nmtlab, a folder of the cache for these very
-        weights.
+        The run's folder; for a run in the gallery, whose files come with nmtlab, a cache folder for its weights.
         """
         if self._notes is None:
             return self.folder
@@ -243,16 +255,16 @@ class Run:
 
     @property
     def note_folders(self) -> tuple[Path, ...]:
-        """Where answers and translations are found: the run's folder and, if it is another, `notes_folder`."""
+        """Where answers and translations are found: the run's folder and, if different, `notes_folder`."""
         return tuple(dict.fromkeys((self.folder, self.notes_folder)))
 
     def note(self, relative: str | Path) -> Path:
-        """Return where something kept with the run is: in its folder, else in `notes_folder`, there or not."""
-        kept = self.folder / relative
-        return kept if kept.exists() else self.notes_folder / relative
+        """Return the path of a file stored with the run: in its folder, else in `notes_folder`, existing or not."""
+        path = self.folder / relative
+        return path if path.exists() else self.notes_folder / relative
 
     def measures(self, analysis: str = "") -> list[Measure]:
-        """Return the stored answers of one analysis, or of all, whatever weights they are of.
+        """Return the stored answers of one analysis, or of all, from any weights.
 
         Raises:
             RunError: a file is damaged.
@@ -260,27 +272,27 @@ class Run:
         return [measure for folder in self.note_folders for measure in stored_measures(folder, analysis)]
 
     def answers(self, analysis: str = "") -> list[Measure]:
-        """Return those of `measures` that are of the best checkpoint, those of its original weights first.
+        """Return those of `measures` that are from the best checkpoint, those from its original weights first.
 
-        Weights that were not recorded count as the original ones of their step; in `notes_folder` as those that are
-        here, of which the folder is.
+        Unrecorded weights count as the original ones of their step; in `notes_folder`, which is specific to the weights
+        in the run's folder, as those.
         """
         rank = self._rank_of_weights()
         found = [(rank(m.question.checkpoint, m.question.weights, m.path), m) for m in self.measures(analysis)]
-        return [m for place, m in sorted(found, key=itemgetter(0)) if place < _OTHER]
+        return [m for order, m in sorted(found, key=itemgetter(0)) if order < _OTHER]
 
     def translations(self) -> list[tuple[dict[str, Any], Path]]:
-        """Return what is noted of the stored translations by the best checkpoint, and their files, as of `answers`."""
+        """Return facts and file of each stored translation by the best checkpoint, in the order of `answers`."""
         rank = self._rank_of_weights()
-        noted = sorted(path for folder in self.note_folders for path in (folder / "translations").glob("*.json"))
-        remedy = "remove that file, and its translations are made again"
-        made = [(read_json(path, TranslationFacts, remedy), path.with_suffix(".txt")) for path in noted]
+        stored = sorted(path for folder in self.note_folders for path in (folder / "translations").glob("*.json"))
+        remedy = "remove that file; its translations are then made again"
+        made = [(read_json(path, TranslationFacts, remedy), path.with_suffix(".txt")) for path in stored]
         ranked = [
             (rank(facts["step"], facts.get("weights"), path), facts, path) for facts, path in made if path.exists()
         ]
-        return [(facts, path) for place, facts, path in sorted(ranked, key=itemgetter(0)) if place < _OTHER]
+        return [(facts, path) for order, facts, path in sorted(ranked, key=itemgetter(0)) if order < _OTHER]
 
-    # What follows is for the one process that trains.
+    # The rest is for the one process that trains.
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -290,7 +302,7 @@ class Run:
             RunError: another process holds it, or it is packed.
         """
         if self.packed:
-            raise RunError(f"run {self.name!r}: packed, it cannot be trained any further", "train a new run")
+            raise RunError(f"run {self.name!r}: a packed run cannot be trained further", "train a new run")
         with held(self.folder):
             yield
 
@@ -300,7 +312,7 @@ class Run:
     def save_last(
         self, weights: Mapping[str, Tensor], optimiser: Mapping[str, Tensor], facts: Mapping[str, Any]
     ) -> None:
-        """Save weights and the optimiser's state as one: the weights come last and say which state is theirs."""
+        """Save weights and optimiser state together: the weights are written last and identify their state."""
         step = facts["step"]
         save_tensors(self._optimiser(step), optimiser, facts)
         save_tensors(self._checkpoint("last"), weights, facts)
@@ -326,19 +338,22 @@ class Run:
     def save_translation_table(self, table: LexicalTable) -> None:
         table.save(self.folder / TABLE)
 
+    def save_inheritance(self, inheritance: Mapping[str, Any]) -> None:
+        write_text(self.folder / INHERITANCE, json.dumps(inheritance, indent=1) + "\n")
+
     def save_translation(self, name: str, lines: list[str]) -> Path:
-        """Write translations, a line a sentence, and return where."""
+        """Write translations, one sentence per line, and return the path."""
         path = self.notes_folder / "translations" / name
         write_text(path, "".join(line.replace("\n", " ") + "\n" for line in lines))
         return path
 
     def truncate_after(self, step: int, reported: int | None = None) -> None:
-        """Forget what was logged after `step`, so that a resumed training does not log it twice.
+        """Remove what was logged after `step`, so that a resumed training does not log it twice.
 
         Args:
-            step: of the checkpoint that training goes on from.
+            step: of the checkpoint that training resumes from.
             reported: last update of the last full line of the log; a line of fewer updates, which a stop leaves, is
-                forgotten with their gradient norms. `step` if not given.
+                removed with its gradient norms. `step` if not given.
         """
         line = step if reported is None else reported
         limits = {"train": line, "validation": step, "end": -1}
@@ -356,10 +371,10 @@ class Run:
         return sorted(file for file in files if file.stem.isascii() and file.stem.isdigit())
 
     def _read_json(self, name: str, kind: type) -> dict[str, Any]:
-        return read_json(self.folder / name, kind, "restore it from a copy, or train the run again")
+        return read_json(self.folder / name, kind, "restore it from a backup, or train the run again")
 
     def _rank_of_weights(self) -> Callable[[int | None, str | None, Path], int]:
-        """Return a function that ranks what was made at a step with weights: `_OTHER` if not by the best checkpoint."""
+        """Return a function that ranks the weights behind a stored file: `_OTHER` if not the best checkpoint's."""
         step, original = self.best_step, (self.original_digest, None)
 
         def rank(at: int | None, weights: str | None, path: Path) -> int:
@@ -390,7 +405,7 @@ class Run:
 
 @contextmanager
 def held(folder: Path) -> Iterator[None]:
-    """Hold a run's folder, so that no other process trains or removes it."""
+    """Lock a run's folder, so that no other process trains or removes it."""
     with reading(folder / LOCK, "remove it, and try again"):
         held = lock(folder / LOCK)
     if held is None:
@@ -400,7 +415,7 @@ def held(folder: Path) -> Iterator[None]:
 
 
 def _read_arrays(path: Path) -> dict[str, np.ndarray]:
-    with reading(path, "remove that file; the others are whole"):
+    with reading(path, "remove that file; the others are intact"):
         with ZipFile(path) as members:
             if sum(member.file_size for member in members.infolist()) > _MAX_ARRAY_BYTES:
                 raise ValueError("larger than any embedding norms")

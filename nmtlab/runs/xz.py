@@ -1,11 +1,11 @@
-"""Compressed files that are small when they are read, too."""
+"""Decompression of `.xz` files within limits on size and memory."""
 
 import lzma
 from pathlib import Path
 
 from nmtlab.errors import RunError
 
-_MAX_MEMORY = 128 << 20  # for the dictionary, which a file may ask to be 4 GiB
+_MAX_MEMORY = 128 << 20  # for the dictionary: a file may ask for 4 GiB
 
 
 def decompressed(path: Path, most: int) -> bytes:
@@ -13,7 +13,7 @@ def decompressed(path: Path, most: int) -> bytes:
 
     Args:
         path: of the file.
-        most: bytes that it may have when decompressed; nothing above that is held in memory.
+        most: largest decompressed size in bytes; no more than that is held in memory.
 
     Raises:
         RunError: the file is damaged or truncated, or its content is larger.
@@ -23,9 +23,9 @@ def decompressed(path: Path, most: int) -> bytes:
         with path.open("rb") as file:
             content = decompressor.decompress(file.read(most + 1), max_length=most + 1)
     except lzma.LZMAError as error:
-        raise RunError(f"{path}: damaged ({error})", "get it again") from error
+        raise RunError(f"{path}: damaged ({error})", "get a fresh copy") from error
     if len(content) > most:
         raise RunError(f"{path}: larger than {most >> 20} MiB when decompressed", "do not trust it")
     if not decompressor.eof:
-        raise RunError(f"{path}: truncated", "get it again")
+        raise RunError(f"{path}: truncated", "get a fresh copy")
     return content

@@ -1,1 +1,1 @@
-"""Search for translations, with any model, through its interface alone."""
+"""Search for translations with any model, only through its interface."""

@@ -8,16 +8,16 @@ import numpy as np
 def word_attention(attention: np.ndarray, places: Sequence[int]) -> np.ndarray:
     """Return the attention of each target position to each source word, (|y|, words).
 
-    It is the mean of the heads of the last layer, summed over the pieces of a word; what EOS gets is left out.
+    It is the mean over the heads of the last layer, summed over the pieces of a word; EOS is left out.
 
     Args:
         attention: (layers, heads, |y|, S), as recorded.
-        places: for each source piece the place of its word, as from `Pipeline.source_words`; shorter than S.
+        places: index of each source piece's word, as from `Pipeline.source_words`; shorter than S.
     """
     weights = attention[-1].mean(0)[:, : len(places)]
     return weights @ pieces_of_words(places)
 
 
 def pieces_of_words(places: Sequence[int]) -> np.ndarray:
-    """Return which piece belongs to which word, (pieces, words) bool, given the place of each piece's word."""
+    """Return which piece belongs to which word, (pieces, words) bool, given the index of each piece's word."""
     return np.asarray(places, dtype=int)[:, None] == np.arange(max(places, default=-1) + 1)

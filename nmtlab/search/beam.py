@@ -1,7 +1,7 @@
 """Beam search in which a finished hypothesis keeps its slot until better ones push it out (SPEC 4; survey, Alg. 3).
 
 Greedy search is a beam of one, and a planned length is a limit that every translation reaches.
-Shapes: B sentences still searched for, K slots, S source length.
+Shapes: B sentences still being searched, K slots, S source length.
 """
 
 import math
@@ -23,19 +23,19 @@ from nmtlab.text.vocabulary import BOS, EOS, PAD
 
 @dataclass(frozen=True)
 class _Beam:
-    """The slots of the sentences still searched for; slots of a sentence stand best first.
+    """The slots of the sentences still being searched, best first within a sentence.
 
-    Where lengths are planned, a sentence with one of its lengths stands for a sentence.
+    With planned lengths, each pair of a sentence and one of its lengths counts as a sentence.
     """
 
-    sentence: Tensor  # (B,) place in the batch
-    limit: Tensor  # (B, 1) most tokens, EOS included; of a planned translation its length
+    sentence: Tensor  # (B,) index in the batch
+    limit: Tensor  # (B, 1) most tokens, EOS included; the length if it is planned
     tokens: Tensor  # (B, K, t) ids so far, PAD after EOS
-    log_prob: Tensor  # (B, K), -inf in a slot that holds nothing
+    log_prob: Tensor  # (B, K), -inf in an empty slot
     length: Tensor  # (B, K) tokens so far, EOS included
     score: Tensor  # (B, K)
-    finished: Tensor  # (B, K) ended, or holding nothing
-    attended: Tensor | None  # (B, K, S) sum of attention so far, where coverage counts
+    finished: Tensor  # (B, K) ended, or empty
+    attended: Tensor | None  # (B, K, S) sum of attention so far, if the score has a coverage penalty
 
     def keep(self, sentences: Tensor) -> "_Beam":
         """Return the beam of some of its sentences."""
@@ -57,12 +57,12 @@ def beam_search(
 
     Args:
         model: in evaluation mode.
-        memory: of its sources.
+        memory: of the sources.
         settings: beam size, score and limits.
-        n_best: how many hypotheses to return for a sentence, at most; search goes on until these are finished_scores.
+        n_best: how many hypotheses to return per sentence, at most; the search continues until these are finished.
         record: keep attention and the whole search tree.
         constraints: how translations begin, and what the model attends to.
-        language: code of what is translated into; the model's own if not given.
+        language: code of the target language; the model's default if not given.
     """
     limit = length_limit(memory, settings.extra_length).unsqueeze(1).clamp_min(constraints.min_length())
     beam = first_beam(limit, torch.zeros(limit.shape, device=limit.device))
@@ -72,11 +72,11 @@ def beam_search(
 
 
 def first_beam(limit: Tensor, log_prob: Tensor) -> _Beam:
-    """Return the beam before the first token: one slot a sentence.
+    """Return the beam before the first token: one slot per sentence.
 
     Args:
-        limit: (B, 1) most tokens of each.
-        log_prob: (B, 1) that it begins with.
+        limit: (B, 1) most tokens of each sentence.
+        log_prob: (B, 1) initial log-probability.
     """
     nothing = torch.zeros_like(limit)
     return _Beam(
@@ -101,7 +101,7 @@ def search_from(
     record: bool,
     constraints: Constraints = UNCONSTRAINED,
 ) -> list[SearchResult]:
-    """Search on from a beam and the state that belongs to it; arguments else as of `beam_search`.
+    """Continue the search from a beam and its state; other arguments as of `beam_search`.
 
     Args:
         source_mask: (B, S) bool, which positions of the sources can be attended to.
@@ -137,8 +137,8 @@ def _advance(
     """Choose the best continuations: one step of the search for every sentence of the beam.
 
     Returns:
-        parents (B, K'), the old slot that each new one continues; the new beam; and, of the old slots still, the
-        state after this step and its record.
+        parents (B, K'), the old slot that each new one continues; the new beam; and, still indexed by the old slots,
+        the state after this step and its record.
     """
     sentences, _, steps = beam.tokens.shape
     last = beam.tokens[..., -1] if steps else torch.full((sentences, 1), BOS, device=beam.tokens.device)
@@ -150,7 +150,7 @@ def _advance(
         log_probs = log_probs.masked_fill(output_ids == EOS, -math.inf)
     values, columns = stable_topk(log_probs, min(settings.beam_size, log_probs.shape[-1]))  # (B, K, k)
     token = output_ids[columns]
-    # A finished hypothesis has one continuation: to stay as it is, in its slot.
+    # A finished hypothesis has a single continuation: itself.
     ended = beam.finished.unsqueeze(-1)
     stays = torch.arange(values.shape[-1], device=values.device) == 0
     values = torch.where(ended, torch.where(stays, 0.0, -math.inf), values)
@@ -185,7 +185,7 @@ def _advance(
 
 
 def _terminated(beam: _Beam, settings: SearchSettings, n_best: int) -> Tensor:
-    """Return which sentences, (B,), can be answered: no open hypothesis may still come among the n best."""
+    """Return which sentences, (B,), are done: no open hypothesis can still enter their n best."""
     finished_scores = torch.where(beam.finished, beam.score, -math.inf)
     threshold = finished_scores.sort(dim=1, descending=True).values[:, min(n_best, finished_scores.shape[1]) - 1]
     upper_bound = optimistic_bound(settings, beam.log_prob, beam.length, beam.limit).masked_fill(
@@ -196,7 +196,7 @@ def _terminated(beam: _Beam, settings: SearchSettings, n_best: int) -> Tensor:
 
 
 def _hypotheses(beam: _Beam, row: int, n_best: int, tree: list[TreeStep]) -> list[Hypothesis]:
-    """Return the finished hypotheses of a sentence, best first; those cut off only where none has finished."""
+    """Return the finished hypotheses of a sentence, best first; if there are none, those that were cut off."""
     found = []
     slots = zip(
         *(values[row].tolist() for values in (beam.tokens, beam.log_prob, beam.length, beam.score)), strict=True

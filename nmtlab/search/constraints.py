@@ -1,4 +1,4 @@
-"""What a person has decided of translations before they are searched for: how they begin, where the model looks."""
+"""Constraints on a search: how translations begin, what the model attends to, which types are penalised."""
 
 import math
 from dataclasses import dataclass
@@ -12,16 +12,16 @@ from nmtlab.text.vocabulary import PAD
 
 @dataclass(frozen=True)
 class Constraints:
-    """Constraints on the translations of a batch; sentences stand for its places.
+    """Constraints on the translations of a batch, indexed by sentence.
 
     Args:
         prefix: (sentences, P) ids that translations begin with, padded, without EOS; a type that may not be produced
             counts as UNK.
-        attention: weights on the source that take the place of the model's own in the first T steps where they are not
-            NaN; (layers, sentences, T, heads, S), of layers and heads also 1 that stands for all.
-        penalised_ids: (sentences, T, n) types, padded, whose log-probabilities are lowered in the first T steps, as
-            often as they stand there, so that the search goes elsewhere.
-        diversity_penalty: by how much.
+        attention: weights on the source that replace the model's in the first T steps wherever they are not NaN;
+            (layers, sentences, T, heads, S), where layers and heads may be 1 for all.
+        penalised_ids: (sentences, T, n) types, padded, whose log-probabilities are lowered in the first T steps, once
+            for each occurrence, to diversify the search.
+        diversity_penalty: by how much per occurrence.
     """
 
     prefix: Tensor | None = None
@@ -40,12 +40,12 @@ class Constraints:
         return self.attention[:, sentence, step].unsqueeze(2)
 
     def constrain(self, output_ids: Tensor, log_probs: Tensor, sentence: Tensor, step: int) -> Tensor:
-        """Return log-probabilities, (B, K, C), less where it was said, -inf for what does not go on with the prefix."""
+        """Return log-probabilities, (B, K, C), lowered for penalised types, and -inf for what violates the prefix."""
         if self.penalised_ids is not None and step < self.penalised_ids.shape[1]:
-            said = self.penalised_ids[sentence, step]  # (B, n)
-            less = torch.where(said == PAD, 0.0, self.diversity_penalty).to(log_probs.dtype)
-            penalty = log_probs.new_zeros(len(said), log_probs.shape[-1]).scatter_add_(
-                1, output_index(output_ids, said), less
+            penalised = self.penalised_ids[sentence, step]  # (B, n)
+            less = torch.where(penalised == PAD, 0.0, self.diversity_penalty).to(log_probs.dtype)
+            penalty = log_probs.new_zeros(len(penalised), log_probs.shape[-1]).scatter_add_(
+                1, output_index(output_ids, penalised), less
             )
             log_probs = log_probs - penalty.unsqueeze(1)
         if self.prefix is None or step >= self.prefix.shape[1]:

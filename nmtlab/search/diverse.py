@@ -1,4 +1,4 @@
-"""Diverse beam search: groups of a beam, each kept from saying what those before it say (Vijayakumar et al. 2018)."""
+"""Diverse beam search: each group of a beam is penalised for earlier groups' choices (Vijayakumar et al. 2018)."""
 
 from dataclasses import replace
 
@@ -27,60 +27,59 @@ def diverse_beam_search(
     record: bool = False,
     language: str | None = None,
 ) -> list[SearchResult]:
-    """Search for translations of a batch that differ.
+    """Search for diverse translations of a batch.
 
-    A group does not wait for the others at each step: it depends on those before it alone, and these are searched
-    first.
+    The groups are searched one after the other, not in step: each depends only on those before it.
 
     Args:
         model: in evaluation mode.
-        memory: of its sources.
-        settings: of each group's search; its beam size is that of a group.
+        memory: of the sources.
+        settings: of each group's search; the beam size is that of one group.
         groups: how many, from 1; the first is an ordinary beam.
-        diversity_penalty: by how much the log-probability of a type is lowered at a step for each slot of the groups
-            before that has chosen it there, from 0.
+        diversity_penalty: by how much the log-probability of a type is lowered at a step for each slot of an earlier
+            group that has chosen it at that step, from 0.
         record: keep attention and the search tree, the groups' slots side by side.
-        language: code of what is translated into; the model's own if not given.
+        language: code of the target language; the model's default if not given.
 
     Returns:
         For each sentence the best of each group, in the order of the groups; their log-probabilities and scores are the
-        model's own, those in the tree what the groups went by.
+        model's, those in the tree include the penalty.
     """
     sentences = torch.arange(len(memory.lengths), device=memory.lengths.device)
-    said = torch.empty(len(sentences), 0, 0, dtype=torch.long, device=sentences.device)
+    chosen = torch.empty(len(sentences), 0, 0, dtype=torch.long, device=sentences.device)
     found: list[list[SearchResult]] = [[] for _ in sentences]
     for _ in range(groups):
-        constraints = Constraints(penalised_ids=said, diversity_penalty=diversity_penalty)
+        constraints = Constraints(penalised_ids=chosen, diversity_penalty=diversity_penalty)
         results = beam_search(model, memory, settings, record=True, constraints=constraints, language=language)
-        for own, result in zip(found, results, strict=True):
-            own.append(result)
-        said = _with_choices(said, results, settings.beam_size)
+        for by_group, result in zip(found, results, strict=True):
+            by_group.append(result)
+        chosen = _with_choices(chosen, results, settings.beam_size)
     return [
         SearchResult(
             _rescored(
                 model,
                 memory.select(sentence.expand(groups)),
                 settings,
-                [result.hypotheses[0] for result in own],
+                [result.hypotheses[0] for result in by_group],
                 record,
                 language,
             ),
-            merge_trees([result.tree for result in own]) if record else [],
+            merge_trees([result.tree for result in by_group]) if record else [],
         )
-        for sentence, own in zip(sentences, found, strict=True)
+        for sentence, by_group in zip(sentences, found, strict=True)
     ]
 
 
-def _with_choices(said: Tensor, results: list[SearchResult], slots: int) -> Tensor:
-    """Return what was said at each step, (B, T, n), with what another group's slots have chosen there."""
-    before = said.shape[1:]
+def _with_choices(chosen: Tensor, results: list[SearchResult], slots: int) -> Tensor:
+    """Return the types chosen so far at each step, (B, T, n), extended by another group's choices."""
+    before = chosen.shape[1:]
     steps = max(before[0], *(len(result.tree) for result in results))
-    longer = np.full((len(results), steps, before[1] + slots), PAD)
-    longer[:, : before[0], : before[1]] = said.cpu().numpy()
-    for own, result in zip(longer, results, strict=True):
-        for place, step in enumerate(result.tree):
-            own[place, before[1] : before[1] + len(step.token)] = step.token
-    return torch.from_numpy(longer).to(said.device)
+    extended = np.full((len(results), steps, before[1] + slots), PAD)
+    extended[:, : before[0], : before[1]] = chosen.cpu().numpy()
+    for row, result in zip(extended, results, strict=True):
+        for index, step in enumerate(result.tree):
+            row[index, before[1] : before[1] + len(step.token)] = step.token
+    return torch.from_numpy(extended).to(chosen.device)
 
 
 def _rescored(
@@ -91,15 +90,15 @@ def _rescored(
     record: bool,
     language: str | None,
 ) -> list[Hypothesis]:
-    """Return hypotheses of one sentence, whose memory stands there once for each, with what the model says of them."""
+    """Return hypotheses of one sentence, whose memory is repeated for each, with the model's scores of them."""
     target = torch.from_numpy(pad([(*h.tokens, EOS) for h in hypotheses])).to(memory.lengths.device)
     forced = forced_decode(model, memory, target, language)
     mask = memory.mask[0, : int(memory.lengths[0]) + 1].cpu()
     rescored = []
-    for hypothesis, own in zip(hypotheses, forced, strict=True):
+    for hypothesis, decoding in zip(hypotheses, forced, strict=True):
         length = len(hypothesis.tokens) + hypothesis.finished
-        log_prob = torch.tensor(own.log_probs[:length].sum(), dtype=torch.float64)
-        attended = torch.from_numpy(own.attention[-1, :, :length].mean(0).sum(0))
+        log_prob = torch.tensor(decoding.log_probs[:length].sum(), dtype=torch.float64)
+        attended = torch.from_numpy(decoding.attention[-1, :, :length].mean(0).sum(0))
         penalty = coverage_penalty(attended, mask)
         score = hypothesis_score(settings, log_prob, torch.tensor(length), penalty).item()
         kept = hypothesis.attention if record else None

@@ -1,4 +1,4 @@
-"""Several models that translate as one: their distributions are averaged at each step."""
+"""Ensembles: several models that translate as one, averaging their distributions at each step."""
 
 import math
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ class _States:
 
 @dataclass(frozen=True)
 class _Memories:
-    """What each model has made of the sources."""
+    """Each model's memory of the sources."""
 
     memories: tuple[Memory, ...]
 
@@ -41,7 +41,7 @@ class _Memories:
 
     @property
     def mask(self) -> Tensor:
-        """(B, S) bool: what all models can attend to."""
+        """(B, S) bool: the positions that all models can attend to."""
         return torch.stack([memory.mask for memory in self.memories]).all(0)
 
     def select(self, sentences: Tensor) -> "_Memories":
@@ -50,26 +50,26 @@ class _Memories:
 
 
 class Ensemble(Searchable):
-    """What a search asks of a model, answered by several with the same vocabularies.
+    """Several models with the same vocabularies that are searched as one.
 
     Args:
         models: in evaluation mode, one or more.
-        mean: of probabilities: arithmetic, or geometric (of log-probabilities, normalised anew).
+        mean: of probabilities: arithmetic, or geometric (of log-probabilities, renormalised).
 
     Raises:
-        RunError: the models may not produce the same types.
+        RunError: the models produce different types, or one of them plans lengths.
     """
 
     def __init__(self, models: Sequence[TranslationModel], mean: Mean = "arithmetic") -> None:
         self.models, self.mean = list(models), mean
         self.training = False
         if any(not torch.equal(model.output_ids, models[0].output_ids) for model in self.models):
-            raise RunError("an ensemble of runs that do not produce the same types", "train them on one vocabulary")
+            raise RunError("ensemble: its runs produce different types", "train them on one vocabulary")
         if any(model.plans_length for model in self.models):
-            raise RunError("an ensemble with a run that plans lengths", "leave it out: it has no end of its own")
+            raise RunError("ensemble: one of its runs plans lengths and generates no EOS", "leave that run out")
 
     def eval(self) -> "Ensemble":
-        """Return itself: its models translate, and are not trained."""
+        """Return itself: its models are always in evaluation mode."""
         return self
 
     def train(self, mode: bool = True) -> "Ensemble":
@@ -78,7 +78,7 @@ class Ensemble(Searchable):
 
     @property
     def device(self) -> torch.device:
-        """Where the first model computes."""
+        """The device of the first model."""
         return self.models[0].device
 
     def encode(self, source: Tensor, language: str | None = None) -> _Memories:
@@ -86,14 +86,15 @@ class Ensemble(Searchable):
         return _Memories(tuple(model.encode(source, language) for model in self.models))
 
     def start(self, memory: _Memories, language: str | None = None, length: None = None) -> _States:
-        """Return each model's state before the first token; there are no lengths to plan."""
-        both = zip(self.models, memory.memories, strict=True)
-        return _States(tuple(model.start(own, language) for model, own in both))
+        """Return each model's state before the first token; lengths are never planned."""
+        pairs = zip(self.models, memory.memories, strict=True)
+        return _States(tuple(model.start(model_memory, language) for model, model_memory in pairs))
 
     def step(self, state: _States, token: Tensor, record: bool = False, attention: Tensor | None = None) -> Step:
-        """Read one token a slot and score the next one; the record is the mean of the models' last layers and heads."""
+        """Read one token per slot and score the next; the record is the mean over the models' last layers and heads."""
         steps = [
-            model.step(own, token, record, attention) for model, own in zip(self.models, state.states, strict=True)
+            model.step(model_state, token, record, attention)
+            for model, model_state in zip(self.models, state.states, strict=True)
         ]
         each = torch.stack([step.log_probs for step in steps])
         if self.mean == "arithmetic":

@@ -1,7 +1,7 @@
-"""Exact search: the translation that a model holds to be the best of all (Stahlberg and Byrne, 2019; SPEC 4).
+"""Exact search: the model's global best translation (Stahlberg and Byrne, 2019; SPEC 4).
 
-Depth first, with the best complete score so far as the bound: what cannot come above it any more is cut off. A beam's
-result is a good first bound. Continuations of like length are tried several at a time, the most probable ones first.
+Depth-first branch and bound: a hypothesis that cannot beat the best complete score so far is pruned. A beam's result is
+a good first bound. Continuations of equal length are expanded in batches, the most probable first.
 """
 
 import math
@@ -19,17 +19,17 @@ from nmtlab.search.scores import hypothesis_score, optimistic_bound
 from nmtlab.text.vocabulary import BOS, EOS
 
 _BRANCH_BATCH = 16
-"""Hypotheses that are continued together."""
+"""Hypotheses that are expanded together."""
 
 
 @dataclass(frozen=True)
 class ExactResult:
-    """What an exact search of one sentence came to.
+    """The result of an exact search for one sentence.
 
     Args:
-        best: the best translation; None if every one is longer than allowed, or the budget ended before any.
-        expansions: how many hypotheses were continued.
-        complete: whether `best` is the best of all; else the budget cut the search off.
+        best: the best translation; None if none was found within the length limit and the budget.
+        expansions: how many hypotheses were expanded.
+        complete: whether `best` is the global best; otherwise the budget ended the search.
     """
 
     best: Hypothesis | None
@@ -65,10 +65,10 @@ def exact_search(
     Args:
         model: in evaluation mode.
         memory: of its source.
-        settings: score and limits; the beam size means nothing here.
-        start: a translation that is known, as of a beam search; the result is never worse.
-        budget: most hypotheses that are continued, from 1.
-        language: code of what is translated into; the model's own if not given.
+        settings: score and limits; the beam size is ignored.
+        start: a known translation, for example from a beam search; the result is never worse.
+        budget: most hypotheses to expand, from 1.
+        language: code of the target language; the model's default if not given.
 
     Raises:
         RecipeError: the score has a coverage penalty, for which there is no bound.
@@ -79,9 +79,9 @@ def exact_search(
 
 
 class ExactSearch:
-    """A search that can be gone on with; arguments as of `exact_search`.
+    """An exact search that can be continued; arguments as of `exact_search`.
 
-    `best` is the best translation so far, `expansions` how many hypotheses were continued.
+    `best` is the best translation so far, `expansions` the number of hypotheses expanded.
     """
 
     def __init__(
@@ -105,7 +105,7 @@ class ExactSearch:
 
     @torch.inference_mode()
     def run(self, budget: int) -> bool:
-        """Go on until so many hypotheses were continued in all; return whether all that could be better was tried."""
+        """Continue until `budget` hypotheses were expanded in total; return whether the search is complete."""
         if self._levels is None:
             device = self._memory.lengths.device
             first = torch.empty(1, 0, dtype=torch.long, device=device)
@@ -117,7 +117,7 @@ class ExactSearch:
             promising = int(
                 (self._upper_bound(level.log_probs[some], level.tokens.shape[1] + 1) > self._incumbent_score).sum()
             )
-            if not promising:  # nor is any after it, which is less probable
+            if not promising:  # later ones are less probable still
                 self._levels.pop()
                 continue
             if self.expansions >= budget:
@@ -134,12 +134,12 @@ class ExactSearch:
         return -math.inf if self.best is None else self.best.score
 
     def _upper_bound(self, log_probs: Tensor, length: int) -> Tensor:
-        """Return what open hypotheses of so many tokens may still come to."""
+        """Return the best scores that open hypotheses of `length` tokens can still reach."""
         lengths = torch.full_like(log_probs, length)
         return optimistic_bound(self._settings, log_probs, lengths, torch.full_like(log_probs, self._limit))
 
     def _continue(self, state: State, tokens: Tensor, log_prob: Tensor) -> _Level:
-        """Score what can follow hypotheses, (K, t) and (K,): keep the best that ends, return what is worth trying."""
+        """Expand hypotheses, (K, t) and (K,): keep the best finished one, return the promising open ones."""
         self.expansions += len(tokens)
         length = tokens.shape[1]
         last = tokens[:, -1] if length else torch.full((1,), BOS, device=tokens.device)
@@ -154,15 +154,15 @@ class ExactSearch:
         flat = open_.flatten()
         worth = (self._upper_bound(flat, length + 1) > self._incumbent_score).nonzero().flatten()
         values, order = flat[worth].sort(descending=True, stable=True)
-        place = worth[order]
+        index = worth[order]
         columns = total.shape[1]
-        return _Level(step.state, tokens, place // columns, state.output_ids[place % columns], values)
+        return _Level(step.state, tokens, index // columns, state.output_ids[index % columns], values)
 
     def _end(self, tokens: Tensor, log_prob: Tensor) -> None:
-        """Take the best of some translations, (K, t) without EOS and (K,), if it is the best so far."""
-        score, place = self._score(log_prob, tokens.shape[1] + 1).max(0)
+        """Keep the best of some translations, (K, t) without EOS and (K,), if it beats the incumbent."""
+        score, index = self._score(log_prob, tokens.shape[1] + 1).max(0)
         if score > self._incumbent_score:
-            self._update_incumbent(tuple(tokens[place].tolist()), log_prob[place])
+            self._update_incumbent(tuple(tokens[index].tolist()), log_prob[index])
 
     def _update_incumbent(self, tokens: tuple[int, ...], log_prob: Tensor) -> None:
         score = self._score(log_prob, len(tokens) + 1).item()

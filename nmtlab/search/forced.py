@@ -1,4 +1,4 @@
-"""ForcedDecoding decoding: what a model says of translations that are given."""
+"""Forced decoding: a model's log-probabilities and attention for given translations."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,13 +14,12 @@ from nmtlab.text.vocabulary import BOS, EOS, PAD
 
 @dataclass(frozen=True)
 class ForcedDecoding:
-    """What a model says of a given translation y, token by token, EOS included.
+    """A model's scores of a given translation y, token by token, EOS included.
 
     Args:
-        log_probs: (|y|,) log-probability of each token; a type that may not be produced is scored as UNK. Of a model
-            that plans lengths, EOS has the log-probability of the length; a longer one than it can plan counts as the
-            longest.
-        attention: (layers, heads, |y|, S) weights on the source while each token was predicted; S counts the source's
+        log_probs: (|y|,) log-probability of each token; a type that may not be produced is scored as UNK. If the model
+            plans lengths, EOS has the log-probability of the length; a length above its longest counts as the longest.
+        attention: (layers, heads, |y|, S) weights on the source when each token was predicted; S counts the source's
             tokens, EOS included.
     """
 
@@ -37,14 +36,14 @@ class ForcedDecoding:
 def forced_steps(
     model: Searchable, memory: Memory, target: Tensor, record: bool = True, language: str | None = None
 ) -> Iterator[Step]:
-    """Yield what the decoder says before each token of given translations: one slot a sentence.
+    """Yield the decoder's step before each token of given translations, with one slot per sentence.
 
     Args:
         model: in evaluation mode.
         memory: of the sources.
-        target: (B, T) ids ended by EOS, padded; what is said after EOS means nothing.
+        target: (B, T) ids ending in EOS, padded; predictions after EOS are meaningless.
         record: keep attention.
-        language: code of what is translated into; the model's own if not given.
+        language: code of the target language; the model's default if not given.
     """
     length = model.target_mask(target).sum(1, keepdim=True) if model.plans_length else None
     state = model.start(memory, language, length)
@@ -58,16 +57,16 @@ def forced_steps(
 def forced_decode(
     model: Searchable, memory: Memory, target: Tensor, language: str | None = None
 ) -> list[ForcedDecoding]:
-    """Return what a model says of the translations of a batch; arguments as of `forced_steps`."""
+    """Score the given translations of a batch; arguments as of `forced_steps`."""
     log_probs, attention = [], []
     for token, step in zip(target.T, forced_steps(model, memory, target, language=language), strict=True):
         column = output_index(step.state.output_ids, token)
         log_probs.append(step.log_probs[:, 0].gather(1, column[:, None]))
         attention.append(step.record.attention[:, :, 0].cpu())
-    said = torch.cat(log_probs, dim=1)  # (B, T)
+    scores = torch.cat(log_probs, dim=1)  # (B, T)
     if model.plans_length:
-        said = torch.where(target == EOS, _of_lengths(model, memory, target), said)
-    values = said.cpu().numpy()
+        scores = torch.where(target == EOS, _of_lengths(model, memory, target), scores)
+    values = scores.cpu().numpy()
     weights = torch.stack(attention, dim=3).numpy()  # (layers, B, heads, T, S)
     lengths = zip((target != PAD).sum(1).tolist(), (memory.lengths + 1).tolist(), strict=True)
     return [ForcedDecoding(values[row, :t], weights[:, row, :, :t, :s]) for row, (t, s) in enumerate(lengths)]
@@ -88,13 +87,13 @@ def forced_decode_all(
     targets: Sequence[Sequence[int]],
     batch_tokens: int = 4096,
 ) -> Iterator[tuple[int, ForcedDecoding]]:
-    """Yield the place of each given translation and what a model says of it, those of like length together.
+    """Yield the index of each given translation with its scores, batched by length.
 
     Args:
         model: in evaluation mode.
-        sources: ids of each sentence, EOS the last.
-        targets: ids of each translation, EOS the last.
-        batch_tokens: padded tokens of the longer side decoded together.
+        sources: ids of each sentence, EOS last.
+        targets: ids of each translation, EOS last.
+        batch_tokens: padded tokens of the longer side per batch.
     """
     lengths = [max(map(len, both)) for both in zip(sources, targets, strict=True)]
     for batch in sorted_batches(lengths, batch_tokens):

@@ -13,10 +13,10 @@ class Hypothesis:
 
     Args:
         tokens: ids without EOS.
-        log_prob: log p(y | x), EOS included where it ended.
-        score: the searched score.
+        log_prob: log p(y | x), EOS included if it is finished.
+        score: the score that the search maximised.
         finished: whether it ended with EOS; otherwise it was cut off at the length limit.
-        attention: weights on the source of each token, EOS included: (layers, heads, |y|, S), where recorded.
+        attention: weights on the source of each token, EOS included: (layers, heads, |y|, S), if recorded.
     """
 
     tokens: tuple[int, ...]
@@ -32,7 +32,7 @@ class SearchResult:
 
     Args:
         hypotheses: best first, samples in the order of drawing; never empty.
-        tree: every slot of every step, where recorded.
+        tree: every slot of every step, if recorded.
     """
 
     hypotheses: list[Hypothesis]

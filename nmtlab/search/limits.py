@@ -1,4 +1,4 @@
-"""How long a translation may become."""
+"""The limit on a translation's length."""
 
 from torch import Tensor
 
@@ -10,6 +10,6 @@ def length_limit(memory: Memory, extra_length: int) -> Tensor:
 
     Args:
         memory: of the sources.
-        extra_length: how many tokens more than its source a translation may have.
+        extra_length: how many tokens longer than its source a translation may be.
     """
     return (memory.lengths + extra_length).clamp_min(1)

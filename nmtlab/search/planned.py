@@ -1,6 +1,6 @@
 """Search with a model that plans the length of a translation: the most probable lengths, each decoded (SPEC 5).
 
-Shapes: B sentences, k lengths a sentence, each of which has a beam of its own.
+Shapes: B sentences, k lengths per sentence, each with a separate beam.
 """
 
 from dataclasses import replace
@@ -28,22 +28,22 @@ def planned_search(
     record: bool = False,
     language: str | None = None,
 ) -> list[SearchResult]:
-    """Search for translations of a batch, each with a beam for each of its most probable lengths.
+    """Search for translations of a batch, with one beam for each of a sentence's most probable lengths.
 
-    What is searched for is p(length) times the probability of the tokens, whatever score the settings name.
+    The search maximises p(length) times the probability of the tokens, whatever score the settings name.
 
     Args:
         model: one that plans lengths, in evaluation mode.
-        memory: of its sources.
+        memory: of the sources.
         settings: beam size, number of lengths and limit.
-        n_best: how many hypotheses to return for a sentence, at most.
-        oracle_lengths: (B,) the length of each translation, which then is not planned.
+        n_best: how many hypotheses to return per sentence, at most.
+        oracle_lengths: (B,) the length of each translation, used instead of planned lengths.
         record: keep attention and the search tree, the beams of the lengths side by side.
-        language: code of what is translated into; the model's own if not given.
+        language: code of the target language; the model's default if not given.
 
     Returns:
-        For each sentence its hypotheses, best first; their `log_prob` and `score` are of length and tokens together, or
-        of the tokens alone with oracle lengths.
+        For each sentence its hypotheses, best first; `log_prob` and `score` cover length and tokens, or only the tokens
+        with oracle lengths.
     """
     if oracle_lengths is None:
         log_prob, length = length_candidates(model, memory, settings)
@@ -58,16 +58,17 @@ def planned_search(
 def length_candidates(model: Searchable, memory: Memory, settings: SearchSettings) -> tuple[Tensor, Tensor]:
     """Return log-probabilities and lengths, (B, k) each, of the most probable lengths that are allowed.
 
-    Where fewer are allowed, the rest have no probability and length 0: no other sentence has fewer for it.
+    If a sentence allows fewer than k lengths, the rest have log-probability -inf and length 0, so that the other
+    sentences keep theirs.
 
     Args:
         model: one that plans lengths.
         memory: of B sentences.
-        settings: number of lengths, the most that are allowed, and whether none is.
+        settings: number of lengths, the length limit, and whether length 0 is allowed.
     """
     log_probs = model.length_log_probs(memory)
     classes = torch.arange(log_probs.shape[1], device=log_probs.device)
-    limit = (length_limit(memory, settings.extra_length) - 1).clamp_min(1)  # of a beam it counts EOS
+    limit = (length_limit(memory, settings.extra_length) - 1).clamp_min(1)  # a beam's limit counts EOS
     refused = (classes > limit[:, None]) | ((classes == 0) & (not settings.allow_empty))
     best, length = stable_topk(
         log_probs.masked_fill(refused, -torch.inf), min(settings.length_candidates, len(classes))
@@ -84,9 +85,9 @@ def _search_lengths(
     record: bool,
     language: str | None,
 ) -> list[SearchResult]:
-    """Return what a beam finds for each length, (B * k,), those of a sentence one after the other.
+    """Return a beam's result for each length, (B * k,), grouped by sentence.
 
-    Nothing is searched for at a length of 0, which has one translation, or without a probability, which has none.
+    Length 0 needs no search, as its only translation is empty; with log-probability -inf it has no translation.
     """
     sentence = torch.arange(len(length), device=length.device) // (len(length) // len(memory.lengths))
     results = [
@@ -106,7 +107,7 @@ def _search_lengths(
 
 
 def _ended(result: SearchResult) -> SearchResult:
-    """Return what a beam has found with its last tokens as the ends they were planned to be."""
+    """Return a beam's result with its hypotheses marked as finished: they end at their planned length."""
     hypotheses = [replace(hypothesis, finished=True) for hypothesis in result.hypotheses]
     last = [replace(step, finished=np.ones_like(step.finished)) for step in result.tree[-1:]]
     return SearchResult(hypotheses, [*result.tree[:-1], *last])

@@ -1,6 +1,6 @@
-"""Sampling: translations drawn from the model, from all of its distribution or from its head.
+"""Sampling of translations from the model's full distribution or from its head.
 
-Shapes: B sentences, K samples a sentence, C output columns.
+Shapes: B sentences, K samples per sentence, C output columns.
 """
 
 import math
@@ -32,26 +32,26 @@ def sample(
     record: bool = False,
     language: str | None = None,
 ) -> list[SearchResult]:
-    """Draw translations of a batch; what is drawn of a sentence does not depend on the others.
+    """Draw translations of a batch; a sentence's samples do not depend on the other sentences.
 
     Args:
         model: in evaluation mode.
-        memory: of its sources.
-        samples: of each sentence, from 1.
-        temperature: log-probabilities are divided by it before they are drawn from, above 0.
-        top_k: draw from the k most probable types alone (Fan et al. 2018); 0: from all.
-        top_p: draw from the fewest types whose probabilities sum up to it, above 0 to 1 (nucleus sampling; Holtzman et
-            al. 2020).
-        extra_length: a translation may be so much longer than the source.
+        memory: of the sources.
+        samples: number per sentence, from 1.
+        temperature: divides the log-probabilities before sampling, above 0.
+        top_k: draw only from the k most probable types (Fan et al. 2018); 0: from all.
+        top_p: draw from the fewest types whose probabilities sum to at least this, above 0 to 1 (nucleus sampling;
+            Holtzman et al. 2020).
+        extra_length: how many tokens longer than its source a translation may be.
         allow_empty: whether the empty translation may be drawn.
-        seed: of what is drawn.
-        places: of the sentences in their text, which make their draws differ; 0, 1, 2 and so on if not given.
-        record: keep attention and the search tree, a slot for each sample.
-        language: code of what is translated into; the model's own if not given.
+        seed: random seed.
+        places: indices of the sentences in their text, which make their samples differ; 0, 1, 2 and so on if not given.
+        record: keep attention and the search tree, one slot per sample.
+        language: code of the target language; the model's default if not given.
 
     Returns:
-        The samples of each sentence in the order of drawing; `log_prob` and `score` are the model's log p of a sample,
-        whatever it was drawn from.
+        The samples of each sentence in the order of drawing; `log_prob` and `score` are log p under the full,
+        untempered model.
     """
     sentences, device = len(memory.lengths), memory.lengths.device
     generators = [np.random.default_rng([seed, place]) for place in places or range(sentences)]
@@ -85,13 +85,13 @@ def sample(
 
 
 def _columns(log_probs: Tensor, shares: Tensor) -> Tensor:
-    """Return the columns, (B, K), up to which distributions, (B, K, C), sum up to shares, (B, K), from 0 to below 1."""
+    """Return the columns, (B, K), where the cumulative distributions, (B, K, C), reach shares, (B, K), in [0, 1)."""
     summed = log_probs.double().exp().cumsum(-1)
     return torch.searchsorted(summed, (shares * summed[..., -1]).unsqueeze(-1), right=True).squeeze(-1)
 
 
 def _head(scores: Tensor, top_k: int, top_p: float) -> Tensor:
-    """Return log-probabilities, (..., C), of what is drawn from: -inf outside of the head of the distribution."""
+    """Return the log-probabilities to draw from, (..., C): -inf outside the head of the distribution."""
     log_probs = scores.log_softmax(-1)
     if top_k:
         least = log_probs.topk(min(top_k, log_probs.shape[-1])).values[..., -1:]

@@ -1,4 +1,4 @@
-"""What a hypothesis is worth, and what an open one may still come to (SPEC 4).
+"""The score of a hypothesis, and the best score that an open one can still reach (SPEC 4).
 
 Lengths |y| count EOS.
 """
@@ -9,28 +9,28 @@ from torch import Tensor
 from nmtlab.recipe.search import SearchSettings
 
 COVERAGE_FLOOR = 1e-3
-"""A source position that got less attention than this counts as this much: its logarithm stays finite."""
+"""Lower bound on a source position's attention sum, so that its logarithm stays finite."""
 
 
 def hypothesis_score(
     settings: SearchSettings, log_prob: Tensor, length: Tensor, coverage: Tensor | None = None
 ) -> Tensor:
-    """Return the searched score of hypotheses.
+    """Return the score of hypotheses that a search maximises.
 
     Args:
-        settings: which score, with its alpha, gamma and weight of coverage.
+        settings: which score, with its alpha, gamma and coverage weight.
         log_prob: log p(y | x), any shape.
         length: |y|, broadcastable to `log_prob`, from 1.
-        coverage: as from `coverage_penalty`, broadcastable to `log_prob`; needed where its weight is not 0.
+        coverage: from `coverage_penalty`, broadcastable to `log_prob`; required if the coverage weight is not 0.
     """
     score = _scored(settings, log_prob, length)
     return score if coverage is None else score + settings.coverage * coverage
 
 
 def optimistic_bound(settings: SearchSettings, log_prob: Tensor, length: Tensor, limit: Tensor) -> Tensor:
-    """Return the best score that an open hypothesis may reach at any length up to the limit.
+    """Return an upper bound on the score that an open hypothesis can reach at any length up to the limit.
 
-    log p can only fall, and a coverage penalty is at most 0. What is left is to choose the best length.
+    log p can only fall, and a coverage penalty is at most 0, so the bound depends only on the best length.
 
     Args:
         settings: which score.
@@ -47,7 +47,7 @@ def coverage_penalty(attention_sum: Tensor, source_mask: Tensor) -> Tensor:
     """Return `sum_j log(min(sum_i a_ij, 1))` of Wu et al. (2016), over the source positions that are not padding.
 
     Args:
-        attention_sum: attention each source position has got, (..., S).
+        attention_sum: total attention to each source position, (..., S).
         source_mask: (..., S) bool, False at padding.
     """
     logs = attention_sum.clamp(COVERAGE_FLOOR, 1.0).log()

@@ -1,4 +1,4 @@
-"""The best continuations, ties broken by id."""
+"""Top-k with ties broken by index."""
 
 import math
 
@@ -11,7 +11,7 @@ def stable_topk(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
     """Return the k largest values of each row, largest first, equal ones by index, and their indices.
 
     Two cheap passes instead of a sort of each row: the best k elements must lie in the k blocks of largest maximum,
-    because every block before theirs holds an element that goes before them.
+    because the maximum of every block that ranks higher also ranks higher than they do.
 
     Args:
         values: (..., n).

@@ -1,4 +1,4 @@
-"""What a search held, kept and dropped: its slots after each step, with what they attended to."""
+"""Search trees: the slots of a search after each step, with their attention."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -14,12 +14,12 @@ class TreeStep:
     """The slots of a search after one step: those of a beam best first, samples in the order of drawing.
 
     Args:
-        parent: (K,) the slot of the step before that each continues; a search begins with one, or one for each that is
-            searched for apart.
-        token: (K,) the id added; PAD where a finished hypothesis keeps its slot.
-        log_prob, score: (K,) of the hypothesis so far; -inf for a slot that holds nothing.
+        parent: (K,) the slot of the previous step that each continues; a search begins with one slot, or one for each
+            separate beam or sample.
+        token: (K,) the id added; PAD if a finished hypothesis keeps its slot.
+        log_prob, score: (K,) of the hypothesis so far; -inf for an empty slot.
         finished: (K,) whether it has ended.
-        attention: (layers, K', heads, S) weights on the source of each slot of the step before, while this step's
+        attention: (layers, K', heads, S) weights on the source of each slot of the previous step, when this step's
             tokens were chosen.
     """
 
@@ -44,24 +44,24 @@ def record_step(
     """Add a step to some trees.
 
     Args:
-        trees: to which is added.
-        places: (B,) which of them.
+        trees: one per sentence of the batch.
+        places: (B,) indices of the trees to add to.
         parent, token, log_prob, score, finished: (B, K), as of `TreeStep`.
         attention: (layers, B, K', heads, S).
     """
     slots = [values.cpu().numpy() for values in (parent, token, log_prob, score, finished)]
     weights = attention.cpu().numpy()
-    for row, place in enumerate(places.tolist()):
-        trees[place].append(TreeStep(*(values[row] for values in slots), weights[:, row]))
+    for row, index in enumerate(places.tolist()):
+        trees[index].append(TreeStep(*(values[row] for values in slots), weights[:, row]))
 
 
 def attention_of(tree: Sequence[TreeStep], slot: int, length: int) -> np.ndarray:
-    """Follow a hypothesis back from its slot after the last step, and collect what its tokens attended to.
+    """Trace a hypothesis back from its slot after the last step, and collect the attention of its tokens.
 
     Args:
-        tree: of the search, up to the hypothesis' last step or further.
-        slot: in which it ended.
-        length: its tokens, EOS included.
+        tree: of the search, up to the hypothesis' last step or beyond.
+        slot: its slot after the tree's last step.
+        length: its number of tokens, EOS included.
 
     Returns:
         (layers, heads, length, S).
@@ -74,10 +74,10 @@ def attention_of(tree: Sequence[TreeStep], slot: int, length: int) -> np.ndarray
 
 
 def merge_trees(trees: Sequence[Sequence[TreeStep]]) -> list[TreeStep]:
-    """Return the trees of several searches for one sentence as one, each one's slots after those of the one before.
+    """Merge the trees of several searches for one sentence, their slots side by side.
 
     Args:
-        trees: the slots of one that is shorter than others stay as they are at its end.
+        trees: one per search; the slots of a shorter tree stay as they are after its end.
     """
     longest = max(map(len, trees), default=0)
     return [_joined([tree[at] if at < len(tree) else _kept(tree[-1]) for tree in trees]) for at in range(longest)]

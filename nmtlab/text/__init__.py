@@ -1,1 +1,1 @@
-"""Text as people have it: corpora, importers, segmentation, vocabularies, batches."""
+"""Text and its preparation: corpora, importers, segmentation, vocabularies, batches."""

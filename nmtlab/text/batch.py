@@ -1,4 +1,4 @@
-"""Sentence pairs that are computed together."""
+"""Batches of sentence pairs."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
@@ -9,23 +9,23 @@ import numpy as np
 from nmtlab.text.vocabulary import BOS, PAD
 
 A = TypeVar("A")
-"""An array of numpy, or the same as a tensor."""
+"""A numpy array or a tensor."""
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
 class Batch(Generic[A]):
-    """Sentence pairs of one direction of translation: numpy arrays as they are read, tensors as they are computed.
+    """Sentence pairs of one translation direction: numpy arrays when read, tensors when fed to a model.
 
     Shapes: B sentences, S source and T target length.
 
     Args:
         source: (B, S) int64 ids, each row ended by EOS and padded with PAD.
-        target_input: (B, T) int64 ids, BOS and all words: what the decoder reads.
-        target: (B, T) int64 ids, all words and EOS: what it predicts.
-        origin: (B,) int64, which text each pair comes from, by its place in the recipe.
-        weight: (B,) float32, how much each pair counts in the loss; None if all count once.
-        source_language, target_language: codes of the direction; empty for a model that has only one.
+        target_input: (B, T) int64 ids, BOS and all tokens: the decoder's input.
+        target: (B, T) int64 ids, all tokens and EOS: what the decoder predicts.
+        origin: (B,) int64, index in the recipe of the text that each pair comes from.
+        weight: (B,) float32, weight of each pair in the loss; None if all are 1.
+        source_language, target_language: language codes of the direction; empty for a model with a single one.
     """
 
     source: A
@@ -53,35 +53,35 @@ class Batch(Generic[A]):
 
     @property
     def source_tokens(self) -> int:
-        """Number of source tokens, EOS included, padding not."""
+        """Number of source tokens, with EOS, without padding."""
         return int(self.source_mask.sum())  # type: ignore[attr-defined]
 
     @property
     def target_tokens(self) -> int:
-        """Number of target tokens, EOS included, padding not."""
+        """Number of target tokens, with EOS, without padding."""
         return int(self.target_mask.sum())  # type: ignore[attr-defined]
 
     @property
     def counted_tokens(self) -> float:
-        """Number of target tokens, each as often as its pair counts: what a mean loss is divided by."""
+        """Number of target tokens weighted by pair: the denominator of a mean loss."""
         if self.weight is None:
             return self.target_tokens
         return float((self.target_mask.sum(1) * self.weight).sum())  # type: ignore[attr-defined]
 
     def map(self, change: Callable[[A], T]) -> "Batch[T]":
-        """Return the batch with every array changed, as to move or to cut it; no field is left behind."""
+        """Return the batch with `change` applied to every array, e.g. to move or slice it; other fields are kept."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         kept = {name for name, value in values.items() if value is None or isinstance(value, str)}
         return Batch(**{name: value if name in kept else change(value) for name, value in values.items()})
 
     def cut(self, rows: slice) -> "Batch[A]":
-        """Return some of its pairs."""
+        """Return the pairs in `rows`."""
         return self.map(lambda values: values[rows])  # type: ignore[index]
 
     def without_targets(self) -> "Batch[A]":
-        """Return its pairs with targets of padding alone, on which nothing is learned."""
-        nothing = self.target * 0 + PAD  # type: ignore[operator]
-        return replace(self, target=nothing, target_input=nothing)
+        """Return the batch with padding as its targets, so that nothing is learned from it."""
+        padding = self.target * 0 + PAD  # type: ignore[operator]
+        return replace(self, target=padding, target_input=padding)
 
 
 def batch_of(source: np.ndarray, target: np.ndarray, **more: Any) -> Batch[np.ndarray]:
@@ -89,7 +89,7 @@ def batch_of(source: np.ndarray, target: np.ndarray, **more: Any) -> Batch[np.nd
 
     Args:
         source, target: ids.
-        more: further fields of `Batch`; all pairs are of the first text if no `origin` is given.
+        more: further fields of `Batch`; without `origin`, all pairs are of the first text.
     """
     target_input = np.roll(target, 1, axis=1)
     target_input[:, 0] = BOS

@@ -1,4 +1,4 @@
-"""Pairs that training should not see: what is dropped, and why."""
+"""Cleaning: which pairs are dropped from training, and why."""
 
 import unicodedata
 from collections import Counter
@@ -19,11 +19,11 @@ LEAK = "sentence of dev or test"
 
 @dataclass(frozen=True)
 class Limits:
-    """What a pair may look like; lengths are in white-space words.
+    """Limits on the lengths of a pair, in white-space words.
 
     Args:
-        max_words: most words on either side, at least 1.
-        max_ratio: most words of the longer side for each word of the shorter, at least 1 (0: any).
+        max_words: maximum words on either side, at least 1.
+        max_ratio: maximum ratio of the longer to the shorter side, at least 1 (0: any).
     """
 
     max_words: int = 250
@@ -37,17 +37,17 @@ class Limits:
 
 
 def normalise(sentence: str) -> str:
-    """Return `sentence` as it is compared: composed letters (NFC), case folded, single spaces."""
+    """Return `sentence` normalised for comparison: NFC, case-folded, single spaces."""
     return " ".join(unicodedata.normalize("NFC", sentence).casefold().split())
 
 
 def digest(text: str) -> bytes:
-    """Return 16 bytes that stand for `text` (BLAKE2b)."""
+    """Return a 16-byte digest of `text` (BLAKE2b)."""
     return blake2b(text.encode(), digest_size=16).digest()
 
 
 def rejection_reason(pair: Pair, limits: Limits) -> str:
-    """Return why `pair` is no use by itself, or an empty string: a blank side, too long, or too unequal."""
+    """Return why `pair` is unusable (blank side, too long, length ratio), or an empty string."""
     shorter, longer = sorted(len(side.split()) for side in pair)
     if not shorter:
         return BLANK
@@ -59,9 +59,9 @@ def rejection_reason(pair: Pair, limits: Limits) -> str:
 
 
 def clean(pairs: Iterable[Pair], limits: Limits, dropped: Counter[str]) -> Iterator[Pair]:
-    """Yield the pairs without `rejection_reason`, each only the first time; add to `dropped` how many fell, by reason.
+    """Yield the pairs without `rejection_reason`, each once; count the dropped ones in `dropped`, by reason.
 
-    A pair is a duplicate if both sides are the same, letter by letter. Digests of the pairs are kept on disk.
+    A pair is a duplicate if both sides match exactly. Digests of the pairs are kept on disk.
     """
     with Marks() as seen:
         for pair in pairs:
@@ -75,14 +75,14 @@ def clean(pairs: Iterable[Pair], limits: Limits, dropped: Counter[str]) -> Itera
 
 
 def sentence_digests(pairs: Iterable[Pair]) -> set[bytes]:
-    """Return the digests of all sentences of both sides, normalised, by which `without_leaks` knows them."""
+    """Return the digests of all normalised sentences of both sides, for `without_leaks`."""
     return {digest(normalise(side)) for pair in pairs for side in pair}
 
 
 def without_leaks(pairs: Iterable[Pair], held_out: set[bytes], dropped: Counter[str]) -> Iterator[Pair]:
-    """Yield the pairs neither side of which is among `held_out` (`sentence_digests` of dev or test); count the rest.
+    """Yield the pairs with neither side in `held_out` (`sentence_digests` of dev or test); count the rest in `dropped`.
 
-    Sentences are compared normalised: case and white space make no difference.
+    Sentences are normalised first: case and white space are ignored.
     """
     for pair in pairs:
         if any(digest(normalise(side)) in held_out for side in pair):

@@ -1,4 +1,4 @@
-"""A parallel corpus: a folder of aligned plain text, one sentence a line."""
+"""A parallel corpus: a folder of aligned plain text, one sentence per line."""
 
 import hashlib
 import re
@@ -11,30 +11,30 @@ from pathlib import Path
 
 from nmtlab.errors import CorpusError
 from nmtlab.languages import CODE
-from nmtlab.text.files import COMPRESSIONS, read_lines
+from nmtlab.text.lines import COMPRESSIONS, read_lines
 
 Pair = tuple[str, str]
 """A source sentence and a target sentence."""
 
 SPLITS = ("train", "dev", "test")
 
-_SETTLED = 2.0  # seconds after which a file that was written has another time of change if it is written again
-_Files = tuple[tuple[str, Path], ...]  # `SPLIT.LANGUAGE`, and where it is
+_SETTLED = 2.0  # seconds after which rewriting a file is sure to change its modification time
+_Files = tuple[tuple[str, Path], ...]  # `SPLIT.LANGUAGE` and its path
 
 _FILE = re.compile(rf"(?:{'|'.join(SPLITS)})\.(?P<language>{CODE})(?:\.gz|\.xz)?")
 
 
 def check_language(code: str) -> None:
-    """Raise `CorpusError` if `code` cannot be the name of a language in a corpus' files (BCP-47-like: uz, pt-BR)."""
+    """Raise `CorpusError` if `code` is not a valid language code in file names (BCP-47-like: uz, pt-BR)."""
     if not re.fullmatch(CODE, code):
-        raise CorpusError(f"language {code!r}: not a code", "use one like uz, pt-BR or uz-Cyrl")
+        raise CorpusError(f"language {code!r}: not a language code", "use one like uz, pt-BR or uz-Cyrl")
 
 
 def aligned(sources: Iterator[str], targets: Iterator[str], source_name: str, target_name: str) -> Iterator[Pair]:
-    """Yield line n of one with line n of the other, streaming; the names are for errors.
+    """Yield aligned lines as pairs, streaming; the names are for error messages.
 
     Raises:
-        CorpusError: one has more lines than the other (both numbers are said), or there are none.
+        CorpusError: the sides differ in number of lines (the message has both), or are empty.
     """
     number = 0
     for number, (source, target) in enumerate(zip_longest(sources, targets), start=1):
@@ -43,40 +43,46 @@ def aligned(sources: Iterator[str], targets: Iterator[str], source_name: str, ta
             counts = (number - 1, longer) if source is None else (longer, number - 1)
             raise CorpusError(
                 f"{source_name} has {counts[0]:,} lines, {target_name} has {counts[1]:,}",
-                "line n of one must be the translation of line n of the other",
+                "line n of one must translate line n of the other",
             )
         yield source, target
     if not number:
-        raise CorpusError(f"{source_name} and {target_name}: empty", "give them sentences, or remove them")
+        raise CorpusError(f"{source_name} and {target_name}: empty", "add sentences, or remove the files")
 
 
 @dataclass(frozen=True)
 class ParallelCorpus:
-    """Files `train.LANG`, `dev.LANG` and `test.LANG` of one folder, read as translations from `source` to `target`.
+    """Files `train.LANG`, `dev.LANG` and `test.LANG` of a folder, read as translations from `source` to `target`.
 
     Each file may be plain or end in `.gz` or `.xz`; further references of a dev or test set are `dev.LANG.1`,
-    `dev.LANG.2` ... Blank lines are allowed: a corpus is read as it stands.
+    `dev.LANG.2` ... Blank lines are allowed: a corpus is read as is.
 
     Args:
-        folder: where the files are.
-        source: code of the language translated from.
-        target: code of the language translated into.
+        folder: folder of the files.
+        source: code of the source language.
+        target: code of the target language.
+        weight: weight of each pair in training, above 0.
+        origin: kind of text, with which source sentences are tagged; empty for no tag.
     """
 
     folder: Path
     source: str
     target: str
+    weight: float = 1.0
+    origin: str = ""
 
     @classmethod
-    def open(cls, folder: Path, source: str = "", target: str = "") -> "ParallelCorpus":
-        """Find the languages of `folder`; a direction that is not given is filled in where there are just two.
+    def open(
+        cls, folder: Path, source: str = "", target: str = "", weight: float = 1.0, origin: str = ""
+    ) -> "ParallelCorpus":
+        """Open the corpus in `folder`; missing languages are inferred if it has exactly two.
 
-        If neither is given, English is the target, else the languages are taken in alphabetical order.
+        If neither is given, English is the target; without English, the languages are taken in alphabetical order.
 
         Raises:
-            CorpusError: there is no such folder, it has no corpus, not the languages asked for, or no split with both.
+            CorpusError: no such folder, no corpus in it, a language is missing, or no split has both.
         """
-        corpus = cls(folder, *_direction(folder, source, target))
+        corpus = cls(folder, *_direction(folder, source, target), weight, origin)
         if not corpus.splits:
             raise CorpusError(
                 f"{folder}: no split has both {corpus.source} and {corpus.target}",
@@ -91,8 +97,18 @@ class ParallelCorpus:
 
     @property
     def splits(self) -> tuple[str, ...]:
-        """Those of train, dev and test that have both sides, in this order."""
+        """The splits with both sides, in the order train, dev, test."""
         return tuple(split for split in SPLITS if self._file(split, self.source) and self._file(split, self.target))
+
+    @property
+    def begun_splits(self) -> tuple[str, ...]:
+        """The splits with at least one side, in the order train, dev, test."""
+        return tuple(split for split in SPLITS if self._file(split, self.source) or self._file(split, self.target))
+
+    @property
+    def direction(self) -> tuple[str, str]:
+        """Codes of source and target language."""
+        return self.source, self.target
 
     def lines(self, split: str, language: str) -> Iterator[str]:
         """Yield the lines of one side, streaming.
@@ -102,8 +118,8 @@ class ParallelCorpus:
         """
         path = self._file(split, language)
         if path is None:
-            there = ", ".join(self.splits) or "no split with both sides"
-            raise CorpusError(f"{self.folder}: no {split}.{language}", f"add it; the corpus has {there}")
+            splits = ", ".join(self.splits) or "no split with both sides"
+            raise CorpusError(f"{self.folder}: no {split}.{language}", f"add it; the corpus has {splits}")
         return read_lines(path)
 
     def pairs(self, split: str) -> Iterator[Pair]:
@@ -116,59 +132,38 @@ class ParallelCorpus:
         return aligned(sources, targets, f"{self.folder}: {split}.{self.source}", f"{split}.{self.target}")
 
     def count(self, split: str) -> int:
-        """Return the number of pairs of `split`; the same errors as `pairs`."""
+        """Return the number of pairs of `split`; raises as `pairs`."""
         return sum(1 for _ in self.pairs(split))
 
     def references(self, split: str) -> list[list[str]]:
-        """Return the target side of `split` and its further references, as many as there are, all of one length.
+        """Return all references of `split`, the target side first, each with one line per pair.
 
         Raises:
-            CorpusError: as `pairs`, or a further reference has another number of lines.
+            CorpusError: as `pairs`, or a further reference differs in number of lines.
         """
         first = [target for _, target in self.pairs(split)]
         return [first, *(self._reference(path, split, len(first)) for path in self._further(split))]
 
     def checksum(self) -> str:
-        """Return the SHA-256 of the text of every split and both languages, whatever the direction and compression."""
+        """Return the SHA-256 of the text of all splits, independent of direction and compression."""
         sides = [(split, language) for split in self.splits for language in sorted((self.source, self.target))]
         files = tuple((f"{split}.{language}", self._file(split, language)) for split, language in sides)
         status = [path.stat() for _, path in files]
         if time.time() - max((one.st_mtime for one in status), default=0.0) < _SETTLED:
-            return _checksum(files)  # a file that has just been written may be written again in the same tick
+            return _checksum(files)  # a file just written may be rewritten within one clock tick
         return _known_checksum(files, tuple((one.st_size, one.st_mtime_ns, one.st_ino) for one in status))
 
     def check(self) -> dict[str, int]:
-        """Read everything once and return the number of pairs of each split; errors as of `inspect`."""
-        return self.inspect()[0]
+        """Read everything once and return the number of pairs of each split; raises as `checked_pairs`."""
+        return {split: sum(1 for _ in self.checked_pairs(split)) for split in self.begun_splits}
 
-    def inspect(self) -> tuple[dict[str, int], dict[str, list[int]]]:
-        """Read everything once: return the number of pairs of each split, and what of dev and test is in train too.
-
-        The second is by split the line numbers, from 1, of the pairs that train has word for word on both sides; dev
-        and test are held in memory.
+    def checked_pairs(self, split: str) -> Iterator[Pair]:
+        """Yield the pairs of `split`; at the end, check that neither side is all blank.
 
         Raises:
-            CorpusError: the first problem found: a side missing, empty or all blank, sides or references of different
-                lengths, a line that is not readable text.
+            CorpusError: the first problem found: a side is missing, empty or all blank, sides or references differ in
+                number of lines, or a line is not readable text.
         """
-        present = [split for split in SPLITS if self._file(split, self.source) or self._file(split, self.target)]
-        held_out: dict[Pair, list[tuple[str, int]]] = {}
-        counts, found = {}, set()
-        for split in present[::-1]:
-            for number, pair in enumerate(self._checked(split), start=1):
-                counts[split] = number
-                if split != "train":
-                    held_out.setdefault(pair, []).append((split, number))
-                elif pair in held_out:
-                    found.add(pair)
-        shared = sorted(place for pair in found for place in held_out[pair])
-        overlap = {
-            split: [number for where, number in shared if where == split] for split in present if split != "train"
-        }
-        return {split: counts[split] for split in present}, overlap
-
-    def _checked(self, split: str) -> Iterator[Pair]:
-        """Yield the pairs of `split`, and check at their end that there is something on both sides."""
         pairs = sources = targets = 0
         for source, target in self.pairs(split):
             yield source, target
@@ -177,7 +172,7 @@ class ParallelCorpus:
             targets += bool(target.strip())
         for language, written in ((self.source, sources), (self.target, targets)):
             if not written:
-                raise CorpusError(f"{self.folder}: every line of {split}.{language} is blank", "give it its text")
+                raise CorpusError(f"{self.folder}: every line of {split}.{language} is blank", "add its text")
         for path in self._further(split):
             self._reference(path, split, pairs)
 
@@ -193,7 +188,7 @@ class ParallelCorpus:
         if len(lines) != pairs:
             raise CorpusError(
                 f"{path}: {len(lines):,} lines, but {split} has {pairs:,} pairs",
-                "give every reference a line for each sentence",
+                "give every reference one line per pair",
             )
         return lines
 
@@ -217,23 +212,23 @@ def _checksum(files: _Files) -> str:
 
 @lru_cache(maxsize=64)
 def _known_checksum(files: _Files, status: tuple[tuple[int, int, int], ...]) -> str:
-    """Return the checksum of files whose status is as given: the text of a corpus is asked about again and again."""
+    """Return the checksum of files with this status, cached because it is needed repeatedly."""
     return _checksum(files)
 
 
 def _direction(folder: Path, source: str, target: str) -> tuple[str, str]:
     languages = _languages(folder)
-    there = ", ".join(languages)
+    available = ", ".join(languages)
     if unknown := [code for code in (source, target) if code and code not in languages]:
-        raise CorpusError(f"{folder}: no language {unknown[0]!r}", f"choose from those that are there: {there}")
+        raise CorpusError(f"{folder}: no language {unknown[0]!r}", f"choose from {available}")
     if source and source == target:
-        raise CorpusError(f"{folder}: {source!r} is both source and target", f"choose two of: {there}")
+        raise CorpusError(f"{folder}: {source!r} is both source and target", f"choose two of {available}")
     if source and target:
         return source, target
     if len(languages) == 1:
-        raise CorpusError(f"{folder}: all its files are {there}", "add those of the other language")
+        raise CorpusError(f"{folder}: all files are {available}", "add the files of the other language")
     if len(languages) > 2:
-        raise CorpusError(f"{folder}: has {len(languages)} languages ({there})", "give both source and target")
+        raise CorpusError(f"{folder}: has {len(languages)} languages ({available})", "give both source and target")
     if source or target:
         other = next(code for code in languages if code not in (source, target))
         return source or other, target or other
@@ -248,6 +243,6 @@ def _languages(folder: Path) -> list[str]:
     languages = sorted({match["language"] for match in matches if match})
     if not languages:
         raise CorpusError(
-            f"{folder}: no corpus here", "name its files train.LANG, dev.LANG and test.LANG, for example train.uz"
+            f"{folder}: not a corpus", "name its files train.LANG, dev.LANG and test.LANG, for example train.uz"
         )
     return languages

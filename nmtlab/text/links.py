@@ -1,4 +1,4 @@
-"""Which words of a sentence pair belong together, as text: `0-0 1-2`, the format of Pharaoh and GIZA++'s tools."""
+"""Word alignments as text: `0-0 1-2`, the format of Pharaoh and GIZA++'s tools."""
 
 import re
 from collections.abc import Collection, Iterable
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from nmtlab.errors import CorpusError
 from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.files import read_lines
+from nmtlab.text.lines import read_lines
 
 Link = tuple[int, int]
 """Positions of two linked words, source and target, from 0."""
@@ -18,28 +18,28 @@ def read_links(path: Path) -> list[frozenset[Link]]:
     """Return the links of each line of a file; a blank line has none.
 
     Raises:
-        CorpusError: the file cannot be read, or, with the line's number, something in it is not a link.
+        CorpusError: the file cannot be read, or has an invalid link (the message has the line number).
     """
     return [_parsed(line, f"{path}, line {number}") for number, line in enumerate(read_lines(path), start=1)]
 
 
 def gold_links(corpus: ParallelCorpus, split: str) -> list[frozenset[Link]]:
-    """Return the true links of each pair of a split, between white-space words, as controlled languages have them.
+    """Return the gold links of each pair of a split, between white-space words; artificial languages have them.
 
-    They are in the corpus' folder in `gold/SPLIT.SOURCE-TARGET.align`, or turned round in
+    They are read from `gold/SPLIT.SOURCE-TARGET.align` in the corpus folder, or reversed from
     `gold/SPLIT.TARGET-SOURCE.align`.
 
     Raises:
-        CorpusError: no such file, not a line for each pair, or a link to a word that is not there.
+        CorpusError: no such file, not one line per pair, or a link to a word beyond the sentence.
     """
-    path, turned = _gold(corpus, split)
+    path, swapped = _gold(corpus, split)
     links = read_links(path)
-    if turned:
+    if swapped:
         links = [frozenset((j, i) for i, j in sentence) for sentence in links]
     pairs = list(corpus.pairs(split))
     if len(links) != len(pairs):
         raise CorpusError(
-            f"{path}: {len(links):,} lines, but {split} has {len(pairs):,} pairs", "give it a line for each pair"
+            f"{path}: {len(links):,} lines, but {split} has {len(pairs):,} pairs", "give one line per pair"
         )
     for number, (sentence, (source, target)) in enumerate(zip(links, pairs, strict=True), start=1):
         check_links(sentence, len(source.split()), len(target.split()), f"{path}, line {number}")
@@ -47,12 +47,12 @@ def gold_links(corpus: ParallelCorpus, split: str) -> list[frozenset[Link]]:
 
 
 def has_gold_links(corpus: ParallelCorpus, split: str) -> bool:
-    """Return whether a corpus has the true links of a split, as controlled languages have."""
+    """Return whether a corpus has gold links of a split, as artificial languages do."""
     return any((corpus.folder / "gold" / name).is_file() for name in _names(corpus, split))
 
 
 def aligned_path(corpus: ParallelCorpus, split: str) -> Path:
-    """Return where a corpus keeps the links that a word aligner has found in a split, if it does."""
+    """Return the path of a split's word-aligner links in a corpus folder, whether it exists or not."""
     return corpus.folder / "aligned" / _names(corpus, split)[0]
 
 
@@ -62,19 +62,19 @@ def format_alignment(links: Iterable[Link]) -> str:
 
 
 def check_links(links: Collection[Link], source_words: int, target_words: int, where: str) -> None:
-    """Raise `CorpusError` if a link is to a word that a sentence pair of so many words does not have.
+    """Raise `CorpusError` if a link exceeds the number of words on either side.
 
     Args:
-        links: of one sentence pair.
+        links: links of one sentence pair.
         source_words: number of its source words.
         target_words: number of its target words.
-        where: file and line, for the error.
+        where: file and line, for error messages.
     """
     for i, j in sorted(links):
         if i >= source_words or j >= target_words:
             raise CorpusError(
                 f"{where}: link {i}-{j}, but the pair has {source_words} source and {target_words} target words",
-                "count the same words from 0 that were aligned",
+                "number the aligned words from 0, with the same tokenization",
             )
 
 
@@ -88,15 +88,15 @@ def _parsed(line: str, where: str) -> frozenset[Link]:
 def _gold(corpus: ParallelCorpus, split: str) -> tuple[Path, bool]:
     """Return the file of gold links, and whether it is in the other direction."""
     names = _names(corpus, split)
-    for turned, name in enumerate(names):
+    for swapped, name in enumerate(names):
         if (corpus.folder / "gold" / name).is_file():
-            return corpus.folder / "gold" / name, bool(turned)
+            return corpus.folder / "gold" / name, bool(swapped)
     raise CorpusError(
-        f"{corpus.folder}: no gold/{names[0]}", "choose a controlled language, or give links of a word aligner"
+        f"{corpus.folder}: no gold/{names[0]}", "choose an artificial language, or give word-aligner links"
     )
 
 
 def _names(corpus: ParallelCorpus, split: str) -> list[str]:
-    """Return the names that a file of gold links may have, the second in the other direction."""
+    """Return the possible names of the file of gold links, the second in the other direction."""
     languages = ((corpus.source, corpus.target), (corpus.target, corpus.source))
     return [f"{split}.{one}-{other}.align" for one, other in languages]

@@ -5,11 +5,11 @@ from types import TracebackType
 
 from nmtlab.errors import CorpusError
 
-_CACHE_KIB = 64 << 10  # of memory; the rest is in a file of the system's temporary folder, which nobody else sees
+_CACHE_KIB = 64 << 10  # held in memory; the rest is in a private file in the system's temporary folder
 
 
 class Marks:
-    """Digests, all of one size, that have been seen; a context, at whose end they are forgotten."""
+    """A set of digests of equal size, as a context manager that discards them at its end."""
 
     def __init__(self) -> None:
         self._database = sqlite3.connect("", isolation_level=None)
@@ -23,23 +23,23 @@ class Marks:
             self._database.execute(command)
 
     def add(self, mark: bytes) -> bool:
-        """Add a digest, and return whether it is new.
+        """Add a digest and return whether it is new.
 
         Raises:
-            CorpusError: the disk of temporary files is full.
+            CorpusError: the disk with the temporary files is full.
         """
         try:
             return self._database.execute("INSERT OR IGNORE INTO marks VALUES (?)", (mark,)).rowcount == 1
         except sqlite3.OperationalError as error:
             raise CorpusError(
-                f"the folder of temporary files: {error}", "free some space, or name another folder in SQLITE_TMPDIR"
+                f"temporary folder: {error}", "free some space, or set SQLITE_TMPDIR to another folder"
             ) from error
 
     def __len__(self) -> int:
         return self._database.execute("SELECT COUNT(*) FROM marks").fetchone()[0]
 
     def smallest(self, rank: int) -> bytes:
-        """Return the digest of a rank by size, from 1 to as many as there are."""
+        """Return the `rank`-th smallest digest, from 1."""
         return self._database.execute("SELECT mark FROM marks ORDER BY mark LIMIT 1 OFFSET ?", (rank - 1,)).fetchone()[
             0
         ]

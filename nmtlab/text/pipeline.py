@@ -1,4 +1,4 @@
-"""Everything that turns text into ids and back: tokenizers, true-casers, vocabularies, counts and masks."""
+"""The text pipeline, from text to ids and back: tokenizers, truecasers, vocabularies, counts and masks."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,14 @@ from nmtlab.reading import read_bytes, reading
 from nmtlab.recipe.migrate import SCHEMA, migrate_section
 from nmtlab.recipe.text import TextSettings
 from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.learning import learn_tokenizers, learn_vocabularies
+from nmtlab.text.segmentation import (
+    count_usable,
+    extended_tokenizers,
+    learn_tokenizers,
+    learn_vocabularies,
+    source_tokenizer,
+)
+from nmtlab.text.tags import tags_before, tags_for
 from nmtlab.text.tokenizers import UNKNOWN, Subwords, Tokenizer, Words
 from nmtlab.text.truecase import Truecaser
 from nmtlab.text.vocabulary import BOS, EOS, PAD, UNK, Vocabulary
@@ -27,45 +34,58 @@ _REMEDY = "restore it from a copy of the run, or train the run again"
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """One language's way from text to ids and back.
+    """One side of a pipeline: from text to ids and back, in one language or several.
 
     Args:
-        language: its code.
-        tokenizer: cuts sentences into pieces.
-        vocabulary: the types of the pieces, counted in the training text.
+        language: code of its language, or of the first corpus' language if several.
+        tokenizer: splits sentences into pieces.
+        vocabulary: types of the pieces, with counts from the training text.
+        more_languages: codes of further languages.
     """
 
     language: str
     tokenizer: Tokenizer
     vocabulary: Vocabulary
+    more_languages: tuple[str, ...] = ()
 
-    def encode(self, lines: Sequence[str]) -> list[list[int]]:
-        """Return the ids of each line, EOS the last; a blank line is EOS alone."""
-        return self.tokenizer.encode(lines, self.vocabulary)
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """Codes of all its languages."""
+        return self.language, *self.more_languages
+
+    def encode(self, lines: Sequence[str], tags: Sequence[str] = ()) -> list[list[int]]:
+        """Return the ids of each line, preceded by those of `tags` and ended by EOS; a blank line is EOS alone."""
+        encoded = self.tokenizer.encode(lines, self.vocabulary)
+        if not tags:
+            return encoded
+        before = self.vocabulary.tag_ids(tags)
+        return [[*before, *ids] if len(ids) > 1 else ids for ids in encoded]
 
     def text(self, ids: Iterable[int], replacements: Iterable[str] = ()) -> str:
-        """Return `ids` as plain text, without padding and the sentence's limits.
+        """Return `ids` as plain text, without padding, BOS, EOS and tags.
 
         Args:
             ids: of this side's vocabulary.
-            replacements: what is written for the first UNK, the second and so on; `<unk>` where they run out.
+            replacements: words that replace the UNKs in turn; further UNKs become `<unk>`.
         """
         words = chain(replacements, repeat(UNKNOWN))
-        types = self.vocabulary.types
+        types, reserved = self.vocabulary.types, self.vocabulary.reserved
+        kept = [number for number in ids if number == UNK or number >= reserved]
         return self.tokenizer.join(
-            [self.tokenizer.whole(next(words)) if number == UNK else types[number] for number in _inner(ids)]
+            [self.tokenizer.whole(next(words)) if number == UNK else types[number] for number in kept]
         )
 
     def pieces(self, ids: Iterable[int]) -> list[str]:
-        """Return the type of each of `ids`, without padding and the sentence's limits."""
+        """Return the type of each of `ids`, without padding, BOS and EOS."""
         return self.vocabulary.tokens(_inner(ids))
 
 
 @dataclass(frozen=True, eq=False)
 class Pipeline:
-    """A recipe's way from text to ids, learned on the training text of a corpus; saved and loaded whole.
+    """A recipe's path from text to ids, learned on the training text of one or more corpora.
 
-    The sides of a joint pipeline have the same types, and each its own counts.
+    The sides of a joint pipeline share their types but have separate counts. With several corpora, source sentences may
+    begin with tags: the target language, if there are several, and the origin of the text.
     """
 
     settings: TextSettings
@@ -73,20 +93,50 @@ class Pipeline:
     target: Side
 
     @classmethod
-    def learn(cls, settings: TextSettings, corpus: ParallelCorpus) -> "Pipeline":
-        """Learn from the training pairs of `corpus`; the same text gives the same pipeline.
+    def learn(
+        cls,
+        settings: TextSettings,
+        *corpora: ParallelCorpus,
+        also: Sequence[ParallelCorpus] = (),
+        parent: "Pipeline | None" = None,
+    ) -> "Pipeline":
+        """Learn from the training pairs of all corpora; the same text gives the same pipeline.
+
+        Args:
+            settings: the recipe's text section.
+            corpora: training corpora, one or more.
+            also: further corpora from which subwords are learned; their types are not counted.
+            parent: pipeline whose subwords are reused, extended by a type for each letter that they lack; words are not
+                reused.
 
         Raises:
-            CorpusError: the training text cannot be read, or none of its pairs can be used.
-            RecipeError: a setting does not fit the text or the others.
+            CorpusError: the training text cannot be read, or has no usable pair.
+            RecipeError: a setting does not fit the text or other settings.
         """
-        tokenizers = learn_tokenizers(settings, corpus)
-        vocabularies = learn_vocabularies(settings, corpus, tokenizers)
-        languages = (corpus.source, corpus.target)
-        return cls(settings, *map(Side, languages, tokenizers, vocabularies))
+        inherits = parent is not None and settings.segmentation != "word"
+        tags = dict.fromkeys(parent.source.vocabulary.tags if inherits else tags_for(corpora), 0)
+        usable = sum(count_usable(settings, corpus) for corpus in also)
+        for corpus in corpora:
+            pairs = count_usable(settings, corpus)
+            usable += pairs
+            tags |= {tag: tags[tag] + pairs for tag in tags_before(corpus.target, corpus.origin, tags)}
+        if inherits:
+            tokenizers = extended_tokenizers(settings, corpora, (parent.source.tokenizer, parent.target.tokenizer))
+        else:
+            texts = corpora if settings.segmentation == "word" else (*corpora, *also)
+            tokenizers = learn_tokenizers(settings, texts, usable, tuple(tags))
+        vocabularies = learn_vocabularies(settings, corpora, tokenizers, tags)
+        (source, *sources), (target, *targets) = (
+            list(dict.fromkeys(getattr(corpus, side) for corpus in corpora)) for side in ("source", "target")
+        )
+        return cls(
+            settings,
+            Side(source, tokenizers[0], vocabularies[0], tuple(sources)),
+            Side(target, tokenizers[1], vocabularies[1], tuple(targets)),
+        )
 
     def save(self, folder: Path) -> None:
-        """Write the pipeline to `folder` as JSON, TSV and SentencePiece models, each whole or not at all."""
+        """Write the pipeline to `folder` as JSON, TSV and SentencePiece models, each file atomically."""
         files = self._files()
         for name, content in {**files, _MANIFEST: self._manifest(files)}.items():
             with replacing(folder / name) as temporary:
@@ -97,7 +147,7 @@ class Pipeline:
         """Return the pipeline saved in `folder`.
 
         Raises:
-            RunError: a file is missing, or is not as it was saved.
+            RunError: a file is missing, or has changed since it was saved.
         """
         with reading(folder / _MANIFEST, _REMEDY):
             manifest = _Manifest.model_validate_json(read_bytes(folder / _MANIFEST))
@@ -106,65 +156,74 @@ class Pipeline:
         return cls(manifest.settings, source, target)
 
     def checksum(self) -> str:
-        """Return a SHA-256 of the settings and of all that was learned."""
+        """Return the SHA-256 of the settings and everything learned."""
         return sha256(self._manifest(self._files())).hexdigest()
 
     @property
     def languages(self) -> tuple[str, str]:
-        """Codes of the source's and the target's language."""
+        """Codes of source and target language; with several directions, those of the first corpus."""
         return self.source.language, self.target.language
 
     @property
     def joint(self) -> bool:
-        """Whether source and target have the same types."""
+        """Whether source and target share their types."""
         return self.settings.joint
 
     @property
     def source_size(self) -> int:
-        """Number of source types, the special ones included."""
+        """Number of source types, including special ones."""
         return self.source.vocabulary.size
 
     @property
     def target_size(self) -> int:
-        """Number of target types, the special ones included."""
+        """Number of target types, including special ones."""
         return self.target.vocabulary.size
 
     @property
     def source_counts(self) -> np.ndarray:
-        """`(source_size,)` int64: how often the source side of the training text has each type."""
+        """`(source_size,)` int64: counts of the types in the source side of the training text."""
         return self.source.vocabulary.counts
 
     @property
     def target_counts(self) -> np.ndarray:
-        """`(target_size,)` int64: how often the target side of the training text has each type."""
+        """`(target_size,)` int64: counts of the types in the target side of the training text."""
         return self.target.vocabulary.counts
 
     @property
     def target_allowed(self) -> np.ndarray:
         """`(target_size,)` bool: the types that may be generated (thesis 3.3.3.1).
 
-        EOS and UNK always, PAD and BOS never; with `target_vocabulary_mask`, of the others those that the target side
-        of the training text has.
+        EOS and UNK always; PAD, BOS and tags never; with `target_vocabulary_mask`, only those other types that occur in
+        the target side of the training text.
         """
         allowed = (self.target_counts > 0) | (not self.settings.target_vocabulary_mask)
+        allowed[: self.target.vocabulary.reserved] = False
         allowed[[EOS, UNK]] = True
-        allowed[[PAD, BOS]] = False
         return allowed
 
-    def source_ids(self, text: str) -> list[int]:
-        """Return the ids of a source sentence, EOS the last."""
-        return self.source.encode([text])[0]
+    def source_ids(self, text: str, language: str = "") -> list[int]:
+        """Return the ids of a source sentence, its tags first and EOS last (see `encode_source`)."""
+        return self.encode_source([text], language)[0]
 
     def target_ids(self, text: str) -> list[int]:
-        """Return the ids of a target sentence, EOS the last."""
+        """Return the ids of a target sentence, EOS last."""
         return self.target.encode([text])[0]
 
-    def encode_source(self, lines: Sequence[str]) -> list[list[int]]:
-        """Return the ids of source sentences, EOS the last of each; a blank line is EOS alone."""
-        return self.source.encode(lines)
+    def encode_source(self, lines: Sequence[str], language: str = "", origin: str = "") -> list[list[int]]:
+        """Return the ids of source sentences, their tags first and EOS last; a blank line is EOS alone.
+
+        Args:
+            lines: plain text.
+            language: target language; the first one if not given.
+            origin: kind of text; tagged if the tag was in training.
+
+        Raises:
+            RunError: `language` is not a target language of the run.
+        """
+        return self.source.encode(lines, self._tags(language, origin))
 
     def encode_target(self, lines: Sequence[str]) -> list[list[int]]:
-        """Return the ids of target sentences, EOS the last of each; a blank line is EOS alone."""
+        """Return the ids of target sentences, each ended by EOS; a blank line is EOS alone."""
         return self.target.encode(lines)
 
     def source_text(self, ids: Iterable[int]) -> str:
@@ -172,30 +231,42 @@ class Pipeline:
         return self.source.text(ids)
 
     def target_text(self, ids: Iterable[int], replacements: Iterable[str] = ()) -> str:
-        """Return target ids as plain text, the UNKs replaced in turn (see `Side.text`)."""
+        """Return target ids as plain text, with UNKs replaced in turn (see `Side.text`)."""
         return self.target.text(ids, replacements)
 
-    def source_pieces(self, text: str) -> list[str]:
-        """Return the pieces of a source sentence as they are written, one for each id but EOS."""
-        return self.source.tokenizer.split(text)
+    def source_pieces(self, text: str, language: str = "") -> list[str]:
+        """Return the tags and pieces of a source sentence as written, one per id but EOS."""
+        pieces = self.source.tokenizer.split(text)
+        return [*self._tags(language), *pieces] if pieces else []
 
     def target_pieces(self, ids: Iterable[int]) -> list[str]:
-        """Return the target type of each of `ids`, without padding and the sentence's limits."""
+        """Return the target type of each of `ids`, without padding, BOS and EOS."""
         return self.target.pieces(ids)
 
-    def source_words(self, text: str) -> tuple[list[str], list[int]]:
-        """Return the words of a source sentence as they are written, and for each piece the place of its word.
+    def source_words(self, text: str, language: str = "") -> tuple[list[str], list[int]]:
+        """Return the words of a source sentence as written, and the index of each piece's word.
 
-        Words are Moses' for word systems (before true-casing), else what stands between white space.
+        Words are Moses' for word systems (before truecasing), otherwise white-space words. Tags belong to no word and
+        have index -1.
         """
-        return self.source.tokenizer.words(text)
+        words, indices = self.source.tokenizer.words(text)
+        return words, [*([-1] * len(self._tags(language))), *indices] if indices else []
+
+    def _tags(self, language: str, origin: str = "") -> list[str]:
+        """Return the tags of a source sentence to be translated into `language`."""
+        if language and language not in self.target.languages:
+            raise RunError(
+                f"language {language!r}: the run does not translate into it",
+                f"choose from {', '.join(self.target.languages)}",
+            )
+        return tags_before(language or self.target.language, origin, self.source.vocabulary.tags)
 
     def _files(self) -> dict[str, bytes]:
         files = {}
         for name, side in (("source", self.source), ("target", self.target)):
             files[f"{name}.tsv"] = side.vocabulary.to_tsv().encode()
-            if kept := _tokenizer_file(self.settings, name):
-                files[kept] = side.tokenizer.to_bytes()
+            if file := _tokenizer_file(self.settings, name):
+                files[file] = side.tokenizer.to_bytes()
         return files
 
     def _manifest(self, files: dict[str, bytes]) -> bytes:
@@ -205,13 +276,16 @@ class Pipeline:
             settings=self.settings,
             source=self.source.language,
             target=self.target.language,
+            more_sources=self.source.more_languages,
+            more_targets=self.target.more_languages,
+            tags=self.source.vocabulary.tags,
             files=digests,
         )
         return manifest.model_dump_json(indent=2).encode()
 
 
 class _Manifest(BaseModel):
-    """What `pipeline.json` says: settings and their schema, languages, and the SHA-256 of every other file."""
+    """The content of `pipeline.json`: settings and schema, languages, tags, and the SHA-256 of every other file."""
 
     model_config = ConfigDict(extra="forbid", validate_by_name=True, serialize_by_alias=True)
 
@@ -219,6 +293,9 @@ class _Manifest(BaseModel):
     settings: TextSettings
     source: str
     target: str
+    more_sources: tuple[str, ...] = ()
+    more_targets: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
     files: dict[str, str]
 
     @model_validator(mode="before")
@@ -226,7 +303,7 @@ class _Manifest(BaseModel):
     def _migrate(cls, written: dict[str, Any]) -> dict[str, Any]:
         settings, schema = written.get("settings"), written.get("schema", 1)
         if not isinstance(settings, dict) or not isinstance(schema, int):
-            return written  # and refused
+            return written  # fails validation
         return {**written, "settings": migrate_section("text", settings, schema)}
 
 
@@ -235,32 +312,34 @@ def _inner(ids: Iterable[int]) -> list[int]:
 
 
 def _tokenizer_file(settings: TextSettings, side: str) -> str:
-    """Return the name of the file of a side's tokenizer, empty if it has learned nothing."""
+    """Return the name of a side's tokenizer file, empty if nothing was learned."""
     if settings.segmentation == "word":
         return f"{side}.truecase" if settings.truecase else ""
     return "joint.model" if settings.joint else f"{side}.model"
 
 
 def _read_side(folder: Path, manifest: _Manifest, side: str) -> Side:
-    language = getattr(manifest, side)
+    language, more = getattr(manifest, side), getattr(manifest, f"more_{side}s")
+    tags = manifest.tags if side == "source" or manifest.settings.joint else ()
     name = _tokenizer_file(manifest.settings, side)
     path = folder / f"{side}.tsv"
     with reading(path, _REMEDY):
-        vocabulary = Vocabulary.from_tsv(_read_checked(path, manifest).decode(), str(path))
+        vocabulary = Vocabulary.from_tsv(_read_checked(path, manifest).decode(), str(path), tags)
     if not name:
-        return Side(language, Words(language), vocabulary)
+        return Side(language, Words(language), vocabulary, more)
     with reading(folder / name, _REMEDY):
         learned = _read_checked(folder / name, manifest)
         if manifest.settings.segmentation == "word":
-            return Side(language, Words(language, Truecaser(learned.decode())), vocabulary)
+            return Side(language, Words(language, Truecaser(learned.decode())), vocabulary, more)
         subwords = Subwords(learned)
         if subwords.types != vocabulary.types:
-            raise ValueError(f"not the types of {path.name}")
-        return Side(language, subwords, vocabulary)
+            raise ValueError(f"types differ from {path.name}")
+        tokenizer = source_tokenizer(manifest.settings, subwords) if side == "source" else subwords
+        return Side(language, tokenizer, vocabulary, more)
 
 
 def _read_checked(path: Path, manifest: _Manifest) -> bytes:
     content = read_bytes(path)
     if sha256(content).hexdigest() != manifest.files.get(path.name):
-        raise RunError(f"{path}: is not as it was saved", _REMEDY)
+        raise RunError(f"{path}: checksum mismatch: the file has changed since it was saved", _REMEDY)
     return content

@@ -1,4 +1,4 @@
-"""Which sentences are held out as dev and test: decided by the sentence itself, not by chance or order."""
+"""Choice of the held-out dev and test sentences, by a hash of each sentence rather than chance or order."""
 
 import hashlib
 import math
@@ -13,13 +13,13 @@ from nmtlab.text.cleaning import normalise
 
 @dataclass(frozen=True)
 class HoldOut:
-    """How much of a corpus without splits of its own becomes dev and test.
+    """How much of a corpus without published splits becomes dev and test.
 
     Args:
-        dev: below 1 a share of the pairs; from 1 on a number of pairs; 0 for no dev set.
+        dev: a share of the pairs if below 1, else a number of pairs; 0 for no dev set.
         test: the same for test.
-        most: of a share, at most this many pairs are held out. What is over stays in training.
-        by: the side whose sentence decides.
+        most: maximum number of pairs held out for a share; the rest stays in training.
+        by: the side whose sentence is hashed.
     """
 
     dev: float = 0.05
@@ -37,34 +37,34 @@ class HoldOut:
 
 @dataclass(frozen=True)
 class Division:
-    """The places, between 0 and 1, where test ends and dev begins; training is between them."""
+    """The hash positions, between 0 and 1, where test ends and dev begins; training is in between."""
 
     test_below: float
     dev_above: float
 
     def split(self, place: float) -> str:
-        """Return the split, train, dev or test, of a sentence at `place`."""
+        """Return the split (train, dev or test) of a sentence at hash position `place`."""
         if place < self.test_below:
             return "test"
         return "dev" if place > self.dev_above else "train"
 
 
 def hash_position(sentence: str) -> float:
-    """Return where in [0, 1) `sentence` lies: the first 52 bits of the SHA-1 of its normalised form.
+    """Return the position of `sentence` in [0, 1): the first 52 bits of the SHA-1 of its normalised form.
 
-    The same sentence has the same place in every corpus, so that corpora which share one side (the English of many
-    languages, say) hold out the same sentences.
+    A sentence has the same position in every corpus, so corpora that share one side (the same English translated into
+    many languages, say) hold out the same sentences.
     """
     digest = hashlib.sha1(normalise(sentence).encode(), usedforsecurity=False).digest()
     return (int.from_bytes(digest[:8]) >> 12) / 2**52
 
 
 def divide(places: Iterable[float], hold_out: HoldOut) -> Division:
-    """Return the division of a corpus whose sentences, one of each pair, lie at `places`.
+    """Return the division of a corpus by the hash positions of its sentences, one per pair.
 
-    Test is the lowest places and dev the highest, as far as the shares or numbers wanted allow. Pairs with the same
-    sentence are never parted: of a number of pairs wanted, up to that many are taken. A smaller dev or test is always
-    part of a larger one.
+    Test takes the lowest positions and dev the highest, up to the shares or numbers wanted. Pairs with the same
+    sentence are never separated, so there may be fewer pairs than wanted. A smaller dev or test is always part of a
+    larger one.
 
     Raises:
         CorpusError: dev and test would leave nothing for training.
@@ -75,14 +75,14 @@ def divide(places: Iterable[float], hold_out: HoldOut) -> Division:
     division = Division(test_below, dev_above)
     if not any(division.split(place) == "train" for place in ordered):
         raise CorpusError(
-            f"{len(ordered):,} pairs: with dev {hold_out.dev:g} and test {hold_out.test:g} none are left for training",
+            f"{len(ordered):,} pairs: with dev {hold_out.dev:g} and test {hold_out.test:g} none is left for training",
             "hold out less, or give more text",
         )
     return division
 
 
 def _bound(ordered: list[float], size: float, most: int) -> float:
-    """Return the greatest bound with a share `size` or, if smaller, with at most `most` places below it."""
+    """Return the greatest bound with a share `size` or, if smaller, at most `most` positions below it."""
     share, number = (size, most) if size < 1 else (1.0, int(size))
     within = bisect_left(ordered, share)
     return share if within <= number else ordered[number]

@@ -1,4 +1,4 @@
-"""How much text a corpus has, and how much of its dev and test text is new (after thesis Tables 3.1 and 3.5)."""
+"""Size of a corpus, and the share of unseen words in dev and test (after thesis Tables 3.1 and 3.5)."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -10,17 +10,17 @@ from nmtlab.text.corpus import ParallelCorpus
 
 
 def statistics(corpus: ParallelCorpus) -> pd.DataFrame:
-    """Return a table with a row for each split and side of `corpus`.
+    """Return a table with one row per split and side of `corpus`.
 
-    Tokens are the white-space words of the text as it stands: for raw text they hold their punctuation, and in a
-    language written without spaces (Japanese, Chinese, Thai) a token may be a whole sentence, so that tokens and types
-    of such a side compare with nothing.
+    Tokens are white-space words of the text as is: in raw text they include punctuation, and in a language written
+    without spaces (Japanese, Chinese, Thai) a token may be a whole sentence, so token and type counts of such a side
+    are not comparable.
 
     Returns:
-        Columns: `split` (train, dev, test); `side` (source, target); `language`; `sentences`, blank ones included;
-        `tokens`; `types`, different tokens; `mean_length`, `median_length` and `longest` in tokens a sentence;
+        Columns: `split` (train, dev, test); `side` (source, target); `language`; `sentences`, including blank ones;
+        `tokens`; `types`, distinct tokens; `mean_length`, `median_length` and `longest` in tokens per sentence;
         `singletons`, types seen once; `new_tokens` and `new_types`, the share (0 to 1) of this split's tokens and
-        types that the same side of train does not have (missing for train, and where there is no train).
+        types not in the same side of train (missing for train, and without train).
 
     Raises:
         CorpusError: a split cannot be read (see `ParallelCorpus.pairs`).
@@ -28,7 +28,7 @@ def statistics(corpus: ParallelCorpus) -> pd.DataFrame:
     known: dict[str, Counter[str]] = {}
     rows = []
     for split in corpus.splits:
-        corpus.count(split)  # says so if the sides are not aligned
+        corpus.count(split)  # raises if the sides are not aligned
         for side, language in (("source", corpus.source), ("target", corpus.target)):
             types, lengths = _counts(corpus.lines(split, language))
             row = {"split": split, "side": side, "language": language, **_summary(types, lengths)}

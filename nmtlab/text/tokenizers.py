@@ -1,61 +1,63 @@
-"""Sentences into words or subwords, and back."""
+"""Tokenizers: sentences to words or subwords, and back."""
 
 import io
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from itertools import groupby
 from typing import Literal, Protocol
 
 from sacremoses import MosesDetokenizer, MosesTokenizer
 from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
+from sentencepiece.sentencepiece_model_pb2 import ModelProto
 
 from nmtlab.errors import CorpusError, RecipeError
 from nmtlab.languages import language_of
+from nmtlab.text.transliteration import transliterated
 from nmtlab.text.truecase import Truecaser
 from nmtlab.text.vocabulary import BOS, EOS, PAD, SPECIALS, UNK, Vocabulary
 
 UNKNOWN = "<unk>"
-"""What stands in plain text for an UNK that nothing has replaced."""
+"""Plain text of an UNK that was not replaced."""
 
-_GLUED = ("ja", "zh", "yue")  # Moses joins their words without spaces, which the text of a word system has
+_GLUED = ("ja", "zh", "yue")  # Moses would join their words without spaces, but text of a word system has spaces
 
-_SPACE = "▁"  # SentencePiece's mark of the white space before a word
+_SPACE = "▁"  # SentencePiece's marker of white space before a word
 
 
 class Tokenizer(Protocol):
-    """Cuts the sentences of one language into pieces and joins them again. Blank text has no pieces."""
+    """Splits sentences of one language into pieces and joins them again. Blank text has no pieces."""
 
     def split(self, text: str) -> list[str]:
-        """Return the pieces of a sentence; no text is refused."""
+        """Return the pieces of a sentence; any text is accepted."""
 
     def words(self, text: str) -> tuple[list[str], list[int]]:
-        """Return the words of a sentence as they are written, and for each of its pieces the place of its word."""
+        """Return the words of a sentence as written, and the index of each piece's word."""
 
     def encode(self, lines: Sequence[str], vocabulary: Vocabulary) -> list[list[int]]:
-        """Return the ids of each line, EOS the last."""
+        """Return the ids of each line, ended by EOS."""
 
     def whole(self, word: str) -> str:
-        """Return `word`, which may be any text, as one piece to be joined with others."""
+        """Return `word`, which may be any text, as a single piece to join with others."""
 
     def join(self, pieces: Sequence[str]) -> str:
         """Return pieces as plain text."""
 
     def to_bytes(self) -> bytes:
-        """Return what was learned, to be saved."""
+        """Return what was learned, for saving."""
 
 
 def plain(text: str) -> str:
-    """Return `text` with single spaces for all white space, and ? for lone surrogates, which UTF-8 has not."""
+    """Return `text` with white space collapsed to single spaces, and lone surrogates, invalid in UTF-8, as ?."""
     return " ".join(text.encode(errors="replace").decode().replace(_SPACE, " ").split())
 
 
 class Words:
-    """Moses words: punctuation apart, hyphenated words whole, nothing escaped (thesis 3.1.3).
+    """Moses words: punctuation split off, hyphenated words whole, nothing escaped (thesis 3.1.3).
 
     Args:
-        language: its code; languages that Moses does not know are cut as English is.
-        truecaser: gives words their true case, if given.
+        language: language code; languages unknown to Moses are tokenized as English.
+        truecaser: optional truecaser of the words.
     """
 
     def __init__(self, language: str, truecaser: Truecaser | None = None) -> None:
@@ -65,12 +67,12 @@ class Words:
         self.truecaser = truecaser
 
     def split(self, text: str) -> list[str]:
-        written = self._written(text)
-        return self.truecaser.apply(written) if self.truecaser else written
+        words = self._tokenized(text)
+        return self.truecaser.apply(words) if self.truecaser else words
 
     def words(self, text: str) -> tuple[list[str], list[int]]:
-        written = self._written(text)
-        return written, list(range(len(written)))
+        words = self._tokenized(text)
+        return words, list(range(len(words)))
 
     def encode(self, lines: Sequence[str], vocabulary: Vocabulary) -> list[list[int]]:
         return [[*vocabulary.ids(self.split(line)), EOS] for line in lines]
@@ -82,15 +84,15 @@ class Words:
         return word
 
     def join(self, pieces: Sequence[str]) -> str:
-        written = self.truecaser.undo(pieces) if self.truecaser else pieces
-        return self._detokenizer.detokenize(written, unescape=False) if self._detokenizer else " ".join(written)
+        words = self.truecaser.undo(pieces) if self.truecaser else pieces
+        return self._detokenizer.detokenize(words, unescape=False) if self._detokenizer else " ".join(words)
 
-    def _written(self, text: str) -> list[str]:
+    def _tokenized(self, text: str) -> list[str]:
         return self._tokenizer.tokenize(plain(text), aggressive_dash_splits=False, escape=False)
 
 
 class Subwords:
-    """SentencePiece subwords; their ids are SentencePiece's own.
+    """SentencePiece subwords, with SentencePiece's ids.
 
     Args:
         model: a serialised SentencePiece model whose special types have our ids.
@@ -102,17 +104,20 @@ class Subwords:
         self._processor.LoadFromSerializedProto(model)
 
     @classmethod
-    def learn(cls, lines: Iterable[str], kind: Literal["bpe", "unigram"], size: int) -> "Subwords":
+    def learn(
+        cls, lines: Iterable[str], kind: Literal["bpe", "unigram"], size: int, tags: Sequence[str] = ()
+    ) -> "Subwords":
         """Learn a model; the same lines give the same model.
 
         Args:
-            lines: sentences, all of which SentencePiece holds in memory.
-            kind: byte-pair merges or a unigram model.
-            size: number of types, the special ones included.
+            lines: sentences; SentencePiece holds them all in memory.
+            kind: byte-pair encoding or a unigram model.
+            size: number of types, including special types and control tokens.
+            tags: control tokens; their ids follow those of the special types.
 
         Raises:
-            RecipeError: the text has more letters than `size`, or too few different subwords for it.
-            CorpusError: there is no text.
+            RecipeError: `size` is less than the text's number of letters, or more than its number of subwords.
+            CorpusError: the text is blank.
         """
         model = io.BytesIO()
         try:
@@ -120,14 +125,15 @@ class Subwords:
                 sentence_iterator=map(plain, lines),
                 model_writer=model,
                 model_type=kind,
-                # Less than the special types is refused in other words than less than the letters.
-                vocab_size=max(size, len(SPECIALS)),
+                # Below the special types, SentencePiece's message differs from that for too few letters.
+                vocab_size=max(size, len(SPECIALS) + len(tags)),
+                control_symbols=list(tags),
                 **dict(zip(("pad_id", "bos_id", "eos_id", "unk_id"), (PAD, BOS, EOS, UNK), strict=True)),
-                # Every letter of a small training text is worth a type: with fewer, rare ones become UNK for good.
+                # In a small training text every letter is worth a type: a rare letter without one is always UNK.
                 character_coverage=1.0,
                 byte_fallback=False,
-                # The default (NFKC) rewrites text, which then differs from the references: full-width signs in a
-                # third of the lines of Japanese news, the joiners inside Urdu words, marks of direction in Hebrew.
+                # The default (NFKC) rewrites text so that it differs from the references: full-width characters in a
+                # third of the lines of Japanese news, joiners inside Urdu words, direction marks in Hebrew.
                 normalization_rule_name="identity",
                 max_sentence_length=1 << 16,
                 num_threads=1,  # the result depends on their number
@@ -138,12 +144,35 @@ class Subwords:
         return cls(model.getvalue())
 
     @property
+    def subwords(self) -> "Subwords":
+        """The subwords without transliteration, which these are."""
+        return self
+
+    def normalised(self, text: str) -> str:
+        """Return text as it is segmented."""
+        return plain(text)
+
+    def with_letters(self, letters: Iterable[str]) -> "Subwords":
+        """Return the same subwords with a type for each letter that they lack, behind all others.
+
+        A new letter is a piece by itself: no other text is cut in another way.
+        """
+        known = set(self.types)
+        new = sorted(letter for letter in set("".join(map(plain, letters))) if letter not in known)
+        proto = ModelProto.FromString(self.model)
+        lowest = min(piece.score for piece in proto.pieces)
+        for rank, letter in enumerate(new, start=1):
+            proto.pieces.add(piece=letter, score=lowest - rank)
+        proto.trainer_spec.vocab_size = len(proto.pieces)
+        return Subwords(proto.SerializeToString(deterministic=True)) if new else self
+
+    @property
     def types(self) -> tuple[str, ...]:
         """All types in the order of their ids."""
         return tuple(self._processor.id_to_piece(number) for number in range(len(self._processor)))
 
     def ids(self, lines: Iterable[str]) -> list[list[int]]:
-        """Return the ids of each line, EOS the last."""
+        """Return the ids of each line, ended by EOS."""
         return self._processor.encode([plain(line) for line in lines], add_eos=True)
 
     def split(self, text: str) -> list[str]:
@@ -152,11 +181,11 @@ class Subwords:
     def words(self, text: str) -> tuple[list[str], list[int]]:
         text = plain(text)
         pieces = self._processor.encode(text, out_type=str)
-        word, places = -1, []
+        word, indices = -1, []
         for piece in pieces:
             word += piece.startswith(_SPACE)
-            places.append(word)
-        return text.split(), places
+            indices.append(word)
+        return text.split(), indices
 
     def encode(self, lines: Sequence[str], vocabulary: Vocabulary) -> list[list[int]]:
         return self.ids(lines)
@@ -171,28 +200,70 @@ class Subwords:
         return plain("".join(pieces))
 
 
+class Transliterated:
+    """Subwords of transliterated text, whose words are shown as written.
+
+    Args:
+        subwords: subwords learned on transliterated text.
+        transliterate: maps a word to other letters; a word that it maps to nothing is kept.
+    """
+
+    def __init__(self, subwords: Subwords, transliterate: Callable[[str], str]) -> None:
+        self.subwords = subwords
+        self._transliterate = transliterate
+
+    def normalised(self, text: str) -> str:
+        """Return text as it is segmented."""
+        return transliterated(plain(text), self._transliterate)
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        return self.subwords.types
+
+    def ids(self, lines: Iterable[str]) -> list[list[int]]:
+        return self.subwords.ids(map(self.normalised, lines))
+
+    def split(self, text: str) -> list[str]:
+        return self.subwords.split(self.normalised(text))
+
+    def words(self, text: str) -> tuple[list[str], list[int]]:
+        return plain(text).split(), self.subwords.words(self.normalised(text))[1]
+
+    def encode(self, lines: Sequence[str], vocabulary: Vocabulary) -> list[list[int]]:
+        return self.ids(lines)
+
+    def to_bytes(self) -> bytes:
+        return self.subwords.to_bytes()
+
+    def whole(self, word: str) -> str:
+        return self.subwords.whole(word)
+
+    def join(self, pieces: Sequence[str]) -> str:
+        return self.subwords.join(pieces)
+
+
 @cache
 def _moses_tokenizer(language: str) -> MosesTokenizer:
     tokenizer = MosesTokenizer(language)
-    # Listed one by one, as sacremoses has them, the letters beyond U+FFFF make Japanese 30 times slower.
+    # sacremoses lists the letters beyond U+FFFF one by one, which makes Japanese 30 times slower.
     tokenizer.PAD_NOT_ISALNUM = re.compile(rf"([^{_ranges(tokenizer.IsAlnum)}\s.'`,\-])"), r" \1 "
     return tokenizer
 
 
 def _ranges(letters: str) -> str:
-    """Return what stands between the brackets of a regular expression for any of `letters`."""
+    """Return `letters` as ranges of a regular expression's character class."""
     codes = enumerate(sorted(set(map(ord, letters))))
     runs = (list(run) for _, run in groupby(codes, lambda place_and_code: place_and_code[1] - place_and_code[0]))
     return "".join(f"{re.escape(chr(run[0][1]))}-{re.escape(chr(run[-1][1]))}" for run in runs)
 
 
 def _explained(message: str, size: int) -> Exception:
-    """Return what SentencePiece's complaint means to a person."""
+    """Return SentencePiece's error as a readable one."""
     field = f"text.vocabulary_size = {size}"
     if found := re.search(r"too high .* value <= (\d+)", message):
-        return RecipeError(f"{field}: more subwords than the training text has", f"set it to {found[1]} at most")
+        return RecipeError(f"{field}: more subwords than the training text has", f"set it to at most {found[1]}")
     if found := re.search(r"smaller than required_chars\. \d+ vs (\d+)", message):
-        return RecipeError(f"{field}: fewer types than the training text has letters", f"set it to {found[1]} at least")
+        return RecipeError(f"{field}: fewer types than the training text has letters", f"set it to at least {found[1]}")
     if "sentences_.empty()" in message:
-        return CorpusError("training text: all of it is blank", "give it sentences")
+        return CorpusError("training text: every line is blank", "add sentences")
     return RuntimeError(message)

@@ -1,17 +1,19 @@
-"""Transliteration: a string homomorphism, letter by letter (thesis 3.1.2.1)."""
+"""Transliteration into Latin letters, by a table, letter by letter (thesis 3.1.2.1), or by uroman."""
 
-from collections.abc import Mapping
+import unicodedata
+from collections.abc import Callable, Mapping
+from functools import cache, lru_cache
 from pathlib import Path
 
 from nmtlab.errors import CorpusError
-from nmtlab.text.files import read_lines
+from nmtlab.text.lines import read_lines
 
 
 class Transliteration:
-    """Replaces every letter that is in a table, whatever stands beside it, and leaves all others as they are.
+    """Replaces every letter in a table, regardless of context, and keeps all other letters.
 
     Args:
-        table: what is written for a letter: any text, the empty one too.
+        table: letter -> its replacement, any text, possibly empty.
 
     Raises:
         CorpusError: a key is not a single character.
@@ -32,10 +34,10 @@ class Transliteration:
 
     @classmethod
     def from_tsv(cls, path: Path) -> "Transliteration":
-        """Read a table from a file with a line `letter TAB replacement` for each letter; blank lines are skipped.
+        """Read a table from a file of lines `letter TAB replacement`; blank lines are skipped.
 
         Raises:
-            CorpusError: the file cannot be read, or a line is not such a line or gives a letter again.
+            CorpusError: the file cannot be read, a line is malformed, or a letter is repeated.
         """
         table: dict[str, str] = {}
         for number, line in enumerate(read_lines(path), start=1):
@@ -50,7 +52,7 @@ class Transliteration:
                     "write one character before the TAB",
                 )
             if letter in table:
-                raise CorpusError(f"{path}, line {number}: {letter!r} is there already", "give each letter one line")
+                raise CorpusError(f"{path}, line {number}: {letter!r} is repeated", "give each letter one line")
             table[letter] = replacement
         return cls(table)
 
@@ -65,5 +67,30 @@ UYGHUR_LATIN = Transliteration(
     }
 )  # fmt: skip
 """Uyghur Arabic script to Latin: the 32 letters of Uyghur Latin Yëziqi (ULY; Xinjiang University 2000-2001, as amended
-in January 2008). The carrier of a vowel (U+0626) is not written: where ULY has an apostrophe for it, inside a word, a
-homomorphism cannot know. There are no capitals."""
+in January 2008). The vowel carrier (U+0626) is dropped: ULY writes an apostrophe for it inside a word, which a
+homomorphism cannot detect. There are no capitals."""
+
+
+def transliterator(name: str) -> Callable[[str], str] | None:
+    """Return the transliteration of a word that `text.transliteration` names, or None for `none`."""
+    return {"none": None, "uyghur-latin": UYGHUR_LATIN.apply, "uroman": romanised}[name]
+
+
+def transliterated(text: str, transliterate: Callable[[str], str]) -> str:
+    """Return text with each word transliterated; a word that is mapped to nothing is kept, so their number is too."""
+    return " ".join("".join(transliterate(word).split()) or word for word in text.split())
+
+
+@lru_cache(maxsize=1 << 18)
+def romanised(word: str) -> str:
+    """Return a word romanised by uroman (Hermjakob et al. 2018); words in Latin letters are kept."""
+    if all("LATIN" in unicodedata.name(letter, "") for letter in word if letter.isalpha()):
+        return word
+    return "".join(_uroman().romanize_string(word).split())
+
+
+@cache
+def _uroman():
+    from uroman import Uroman  # takes six seconds to load
+
+    return Uroman()

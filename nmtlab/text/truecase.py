@@ -1,4 +1,4 @@
-"""The most frequent case of words, as in Moses."""
+"""Truecasing with the most frequent case of words, as in Moses."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -8,13 +8,13 @@ from sacremoses import MosesDetruecaser, MosesTruecaser
 
 
 class Truecaser:
-    """Gives the word at the beginning of a sentence the case it mostly has elsewhere (thesis 3.1.3).
+    """Gives sentence-initial words their most frequent case elsewhere (thesis 3.1.3).
 
-    A word inside a sentence keeps its case, unless training has never seen it so. Words that training has seen at
-    the beginning of sentences alone stay as they are.
+    A word inside a sentence keeps its case, unless that form is unseen in training. Words that training has seen only
+    sentence-initially stay unchanged.
 
     Args:
-        text: what `to_text` returned.
+        text: the output of `to_text`.
     """
 
     def __init__(self, text: str) -> None:
@@ -27,7 +27,7 @@ class Truecaser:
 
     @classmethod
     def learn(cls, sentences: Iterable[list[str]]) -> "Truecaser":
-        """Learn from tokenized sentences; what is held grows with the number of different words only."""
+        """Learn from tokenized sentences; memory grows only with the number of types."""
         truecaser = MosesTruecaser()
         truecaser.train(sentences)
         with TemporaryDirectory() as folder:
@@ -36,14 +36,14 @@ class Truecaser:
             return cls(path.read_text(encoding="utf-8"))
 
     def to_text(self) -> str:
-        """Return what was learned, as a Moses truecase model: a line `form (count/all) form (count)` for each word."""
+        """Return what was learned as a Moses truecase model: one line `form (count/all) form (count)` per word."""
         return self._text
 
     def apply(self, words: Sequence[str]) -> list[str]:
         """Return the words of a sentence in their true case."""
-        # use_known is what Moses does; without it sacremoses would change words inside the sentence too.
+        # use_known matches Moses; without it sacremoses also changes words inside the sentence.
         return self._truecaser.truecase(" ".join(words), use_known=True)
 
     def undo(self, words: Sequence[str]) -> list[str]:
-        """Return the words with a capital at the beginning of each sentence."""
+        """Return the words with sentence-initial capitals."""
         return self._detruecaser.detruecase(" ".join(words))

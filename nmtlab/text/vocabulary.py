@@ -1,7 +1,7 @@
-"""The types of a side: which there are, their ids, and how often training has seen each."""
+"""Vocabularies: the types of a side, their ids and their training counts."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,22 +10,22 @@ import numpy as np
 from nmtlab.errors import RunError
 
 PAD, BOS, EOS, UNK = 0, 1, 2, 3
-"""Ids of padding, of the beginning and end of a sentence, and of all that is not in a vocabulary."""
+"""Ids of padding, beginning of sentence, end of sentence, and out-of-vocabulary tokens."""
 
 SPECIALS = ("<pad>", "<s>", "</s>", "<unk>")
-"""How the special types are shown; text that looks like one of them is ordinary text and never gets its id."""
+"""Names of the special types; text that looks like one is ordinary text and never gets its id."""
 
 _ESCAPES = {"\\": r"\\", "\t": r"\t", "\n": r"\n", "\r": r"\r"}
 _UNESCAPES = {escape: character for character, escape in _ESCAPES.items()}
 
 
 def most_frequent(frequencies: Mapping[str, int], most: int = 0, min_frequency: int = 1) -> list[str]:
-    """Return the types by falling frequency, equally frequent ones in alphabetical order.
+    """Return the types by decreasing frequency, ties in alphabetical order.
 
     Args:
-        frequencies: how often each type was seen.
-        most: how many types at most (0: all).
-        min_frequency: how often a type must have been seen.
+        frequencies: count of each type.
+        most: maximum number of types (0: all).
+        min_frequency: minimum count of a type.
     """
     seen = (word for word, count in frequencies.items() if count >= min_frequency)
     ordered = sorted(seen, key=lambda word: (-frequencies[word], word))
@@ -34,16 +34,18 @@ def most_frequent(frequencies: Mapping[str, int], most: int = 0, min_frequency: 
 
 @dataclass(frozen=True, eq=False)
 class Vocabulary:
-    """The types of one side; a type's id is its place. A joint vocabulary is two of these with the same types.
+    """The types of one side; a type's id is its index. A joint vocabulary is two of these with the same types.
 
     Args:
-        types: all types, the special ones first.
-        counts: `(size,)` int64, how often the training text of this side has each; of UNK, how many tokens have no
-            type of their own; of EOS, the number of sentences.
+        types: special types, control tokens, and types of the text, in this order.
+        counts: `(size,)` int64, counts in this side's training text; for UNK, the number of out-of-vocabulary tokens;
+            for EOS, the number of sentences.
+        tags: the control tokens (see `text.tags`).
     """
 
     types: tuple[str, ...]
     counts: np.ndarray
+    tags: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         counts = np.array(self.counts, dtype=np.int64)
@@ -51,54 +53,75 @@ class Vocabulary:
         object.__setattr__(self, "counts", counts)
 
     @classmethod
-    def of_words(cls, words: Iterable[str], frequencies: Mapping[str, int], sentences: int) -> "Vocabulary":
-        """Return the special types and `words`, counted in a text of `sentences` with these word `frequencies`."""
-        types = (*SPECIALS, *words)
-        known = [frequencies.get(word, 0) for word in types[len(SPECIALS) :]]
+    def of_words(
+        cls, words: Sequence[str], frequencies: Mapping[str, int], sentences: int, tags: Mapping[str, int] | None = None
+    ) -> "Vocabulary":
+        """Return the vocabulary of a text of words.
+
+        Args:
+            words: words that get a type.
+            frequencies: count of each word of the text.
+            sentences: number of sentences.
+            tags: control token -> number of sentences that have it.
+        """
+        tags = tags or {}
+        known = [frequencies.get(word, 0) for word in words]
         unknown = sum(frequencies.values()) - sum(known)
-        return cls(types, np.array([0, 0, sentences, unknown, *known]))
+        counts = np.array([0, 0, sentences, unknown, *tags.values(), *known])
+        return cls((*SPECIALS, *tags, *words), counts, tuple(tags))
 
     @property
     def size(self) -> int:
-        """Number of types, the special ones included."""
+        """Number of types, including special ones."""
         return len(self.types)
 
+    @property
+    def reserved(self) -> int:
+        """Number of types that never occur in text: special types and control tokens, which come first."""
+        return len(SPECIALS) + len(self.tags)
+
+    def tag_ids(self, tags: Iterable[str]) -> list[int]:
+        """Return the ids of control tokens."""
+        return [len(SPECIALS) + self.tags.index(tag) for tag in tags]
+
     def ids(self, tokens: Iterable[str]) -> list[int]:
-        """Return the id of each token: UNK where there is no such type, and never the id of another special type."""
+        """Return the id of each token: UNK if out of vocabulary, and never another reserved id."""
         known = self._ids
         return [known.get(token, UNK) for token in tokens]
 
     def tokens(self, ids: Iterable[int]) -> list[str]:
-        """Return the type of each id, in 0 ... size - 1."""
+        """Return the type of each id, 0 to size - 1."""
         return [self.types[number] for number in ids]
 
     def to_tsv(self) -> str:
-        r"""Return a line `type TAB count` for each type in the order of the ids; \t, \n, \r and \\ stand escaped."""
+        r"""Return one line `type TAB count` per type in order of ids; \t, \n, \r and \\ are escaped."""
         escape = str.maketrans(_ESCAPES)
         rows = zip(self.types, self.counts, strict=True)
         return "".join(f"{word.translate(escape)}\t{count}\n" for word, count in rows)
 
     @classmethod
-    def from_tsv(cls, text: str, name: str) -> "Vocabulary":
+    def from_tsv(cls, text: str, name: str, tags: Sequence[str] = ()) -> "Vocabulary":
         """Return the vocabulary that `to_tsv` wrote.
 
         Args:
-            text: what was written.
-            name: of the file, for the error.
+            text: the output of `to_tsv`.
+            name: name of the file, for error messages.
+            tags: control tokens among the types.
 
         Raises:
-            RunError: a line is not a type and a count, or the special types are not the first.
+            RunError: a line is not a type and a count, or special types and control tokens do not come first.
         """
         lines = text.removesuffix("\n").split("\n")
         rows = [_row(line, f"{name}, line {number}") for number, line in enumerate(lines, start=1)]
         types = tuple(word for word, _ in rows)
-        if types[: len(SPECIALS)] != SPECIALS:
-            raise RunError(f"{name}: does not begin with {', '.join(SPECIALS)}", "restore the file from a copy")
-        return cls(types, np.array([count for _, count in rows]))
+        reserved = (*SPECIALS, *tags)
+        if types[: len(reserved)] != reserved:
+            raise RunError(f"{name}: does not begin with {', '.join(reserved)}", "restore the file from a copy")
+        return cls(types, np.array([count for _, count in rows]), tuple(tags))
 
     @cached_property
     def _ids(self) -> dict[str, int]:
-        return {word: number for number, word in enumerate(self.types) if number >= len(SPECIALS)}
+        return {word: number for number, word in enumerate(self.types) if number >= self.reserved}
 
 
 def _row(line: str, where: str) -> tuple[str, int]:

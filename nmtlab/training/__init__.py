@@ -1,1 +1,1 @@
-"""Learn a model into a run."""
+"""Training of neural models into runs."""

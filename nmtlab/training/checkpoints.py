@@ -1,4 +1,4 @@
-"""All that a training needs to go on as if nothing had happened, in the run's last checkpoint."""
+"""The run's last checkpoint: all that a training needs to resume exactly where it was."""
 
 import math
 from typing import Any
@@ -13,19 +13,19 @@ from nmtlab.training.stopping import EarlyStopping
 
 
 def last_checkpoint(run: Run) -> tuple[dict[str, Tensor], dict[str, Tensor], dict[str, Any]] | None:
-    """Return weights, optimiser's state and facts of where a training was; None if it was not saved yet.
+    """Return weights, optimiser state and facts of the last checkpoint; None if there is none yet.
 
     Raises:
-        RunError: the training has ended, or there is no whole checkpoint.
+        RunError: the training has ended, or the checkpoint is incomplete or damaged.
     """
     if run.status in ("finished", "diverged"):
-        raise RunError(f"run {run.name!r}: it has {run.status}", "there is nothing to resume; train a new run")
+        raise RunError(f"run {run.name!r}: it has {run.status} and cannot be resumed", "train a new run")
     if not run.has_weights("last"):
         return None
     weights, facts = run.weights("last")
     moments, same_facts = run.optimiser(facts["step"])
     if facts != same_facts:
-        raise RunError(f"run {run.name!r}: its optimiser's state is of another checkpoint", "train it again")
+        raise RunError(f"run {run.name!r}: its optimiser state belongs to another checkpoint", "train it again")
     return weights, moments, facts
 
 
@@ -37,14 +37,14 @@ def facts(
     stopping: EarlyStopping,
     pending: list[list[float]],
 ) -> dict[str, Any]:
-    """Return where a training is.
+    """Return the facts of a checkpoint: the position in the data and the state of schedule and early stopping.
 
     Args:
         step: updates so far.
-        stream: of its batches.
+        stream: of the training's batches.
         seconds: of training so far.
-        schedule, stopping: as they are now.
-        pending: the updates since the last full line of the log, as `Meter.noted` gives them.
+        schedule, stopping: in their current state.
+        pending: the updates since the last full line of the log, as returned by `Meter.noted`.
     """
     return {
         "step": step,
@@ -61,7 +61,7 @@ def facts(
 
 
 def restore_evaluations(facts: dict[str, Any], schedule: Schedule, stopping: EarlyStopping) -> None:
-    """Bring schedule and early stopping back to where they were."""
+    """Restore schedule and early stopping from the facts of a checkpoint."""
     schedule.factor = facts["factor"]
     stopping.best = -math.inf if facts["best"] is None else facts["best"]
     stopping.since_best, stopping.evaluations = facts["since_best"], facts["evaluations"]

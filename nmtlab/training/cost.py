@@ -1,10 +1,11 @@
-"""What a training would cost, without training."""
+"""Estimates of a training's cost, without training."""
 
 import math
 import time
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 import torch
 
 from nmtlab.device import choose_device
@@ -28,7 +29,7 @@ _VALIDATION_SHARE = 0.2
 
 @dataclass(frozen=True)
 class CostEstimate:
-    """An estimate: sizes are exact up to the vocabulary, times are within a factor of two or so."""
+    """An estimate: sizes are exact except for the vocabulary's, times are within about a factor of two."""
 
     pairs: int
     tokens: int
@@ -40,21 +41,21 @@ class CostEstimate:
     disk_mib: float
 
 
-def estimate_cost(recipe: Recipe, corpus: ParallelCorpus) -> CostEstimate:
-    """Estimate what training a recipe on a corpus takes at most, on this machine.
+def estimate_cost(recipe: Recipe, *corpora: ParallelCorpus) -> CostEstimate:
+    """Estimate the cost on this machine of training a recipe on one or more corpora for the maximal number of updates.
 
     Raises:
-        CorpusError: the corpus cannot be read.
-        RecipeError: the recipe is not of a family that is trained by gradient.
+        CorpusError: a corpus cannot be read.
+        RecipeError: the recipe's family is not trained by gradient descent.
     """
     if not recipe.model.neural:
-        raise RecipeError("model.family = 'phrase': has no updates to count", "train it; it takes some minutes")
-    table = statistics(corpus)
-    train = table[table["split"] == "train"].set_index("language")
-    pairs = int(train["sentences"].iloc[0])
+        raise RecipeError("model.family = 'phrase': its cost cannot be estimated", "train it; it takes a few minutes")
+    table = pd.concat([statistics(corpus) for corpus in corpora])
+    train = table[table["split"] == "train"].groupby("side")[["sentences", "tokens", "types"]].sum()
+    pairs = int(train["sentences"]["source"])
     text, settings = recipe.text, recipe.training
-    # By Zipf's law, one k-th of the types are seen k times or more.
-    seen = [int(train["types"][language]) // text.min_frequency for language in (corpus.source, corpus.target)]
+    # By Zipf's law, one in k types occurs k times or more.
+    seen = [int(train["types"][side]) // text.min_frequency for side in ("source", "target")]
     types = [text.vocabulary_size or (sum(seen) if text.joint else side) for side in seen]
     tokens_per_word = 1.0 if text.segmentation == "word" else 1.35
     copies = 2 if text.unk_copy_threshold else 1
@@ -83,13 +84,13 @@ def estimate_cost(recipe: Recipe, corpus: ParallelCorpus) -> CostEstimate:
 
 
 def _model(recipe: Recipe, source_types: int, target_types: int) -> TranslationModel:
-    """Return a model without its weights."""
+    """Return a model whose weights take no memory."""
     with torch.device("meta"):
         return build_model(recipe.model, source_types, np.ones(target_types, dtype=bool), recipe.text.joint)
 
 
 def _matrix_speed(recipe: Recipe) -> float:
-    """Return operations a second of a matrix product, measured."""
+    """Measure the operations per second of a matrix product."""
     device = choose_device(recipe.machine)
     dtype = torch.bfloat16 if recipe.machine.precision == "bf16" else torch.float32
     a = torch.randn(1024, 1024, device=device).to(dtype)

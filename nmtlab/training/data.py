@@ -1,4 +1,4 @@
-"""The batches of a training, pass after pass over its text."""
+"""The batches of a training, epoch after epoch."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -10,12 +10,12 @@ from nmtlab.text.batches import Batches
 
 
 class BatchStream:
-    """Batches without an end, and the place in the text that is reached, from which they can be had again.
+    """An endless stream of batches that can be resumed from any position.
 
     Args:
         batches: of a training text.
         epoch: the pass over the text, from 0.
-        batch: how many batches of it have been taken, of `size`.
+        batch: how many of the epoch's `size` batches have been taken.
     """
 
     def __init__(self, batches: Batches, epoch: int = 0, batch: int = 0) -> None:
@@ -24,11 +24,11 @@ class BatchStream:
 
     @property
     def at_end(self) -> bool:
-        """Whether this pass over the text is complete."""
+        """Whether this epoch is complete."""
         return self.batch == self.size
 
     def take(self, count: int) -> list[Batch[np.ndarray]]:
-        """Return so many of the next batches; fewer at the end of a pass over the text, which no update crosses."""
+        """Return the next `count` batches; fewer at the end of an epoch, which no update crosses."""
         if self.at_end:
             self._begin(self.epoch + 1)
         taken = list(islice(self._rest, count))

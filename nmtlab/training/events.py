@@ -1,19 +1,21 @@
-"""What a training tells whoever watches it."""
+"""Progress events of a training."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from nmtlab.training.inheritance import Inheritance
+
 
 @dataclass(frozen=True)
 class Preparing:
-    """Work before the first update: what is being done."""
+    """Work before the first update; `what` names it."""
 
     what: str
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """Everything is ready: sizes of the model and the data."""
+    """Training is about to start: sizes of model and data."""
 
     parameters: int
     pairs: int
@@ -23,10 +25,10 @@ class Prepared:
 
 @dataclass(frozen=True)
 class Progress:
-    """Some updates further; means over the updates since the last such event, of losses a target token.
+    """Some updates were made: means over the updates since the last such event, losses per target token.
 
-    `terms` are what each term of the objective adds to the loss. `utilisation` is the share of the GPU's arithmetic
-    that is used, None where its peak is not known.
+    `terms` are the contributions of the objective's terms to the loss. `utilisation` is the model FLOPs utilisation of
+    the GPU, None if its peak is not known.
     """
 
     step: int
@@ -64,9 +66,9 @@ class Ended:
     seconds: float
 
 
-Event = Preparing | Prepared | Progress | Validated | Ended
+Event = Preparing | Inheritance | Prepared | Progress | Validated | Ended
 OnEvent = Callable[[Event], None]
 
 
 def ignore(event: Event) -> None:
-    """Watch nothing."""
+    """Ignore an event."""

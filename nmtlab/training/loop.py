@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict
 from functools import partial
 
 import numpy as np
@@ -16,11 +17,12 @@ from nmtlab.recipe import Recipe
 from nmtlab.runs.run import Run
 from nmtlab.text.batch import Batch
 from nmtlab.text.batches import Batches
-from nmtlab.text.checked import DevText
-from nmtlab.text.encoded import EncodedCorpus
+from nmtlab.text.inspection import DevText
+from nmtlab.text.mixture import Mixture
 from nmtlab.training import checkpoints
 from nmtlab.training.data import BatchStream
 from nmtlab.training.events import Ended, OnEvent, Prepared, Preparing, Progress, Validated
+from nmtlab.training.inheritance import Inheritance
 from nmtlab.training.metrics import Meter, Update, log_progress
 from nmtlab.training.noise import word_dropout
 from nmtlab.training.objective import training_objective
@@ -30,28 +32,31 @@ from nmtlab.training.prepare import model_for, step_seed
 from nmtlab.training.probes import embedding_norms, g_values
 from nmtlab.training.schedules import Schedule
 from nmtlab.training.stopping import EarlyStopping
+from nmtlab.training.transfer import freeze, inherit
 from nmtlab.training.utilisation import peak_operations, update_operations
 from nmtlab.training.validation import dev_bleu, text_perplexity
 
 LOG_EVERY = 10
-"""Updates between lines of the log, and between looks at whether the loss is still finite."""
+"""Updates between lines of the log, and between checks that the loss is finite."""
 
 
 class Trainer:
-    """One training under way: the model, the optimiser, and where in the data it is."""
+    """A training in progress: the model, the optimiser, and the position in the data."""
 
     def __init__(
-        self, run: Run, recipe: Recipe, encoded: EncodedCorpus, dev: DevText, device: torch.device, group: Group
+        self, run: Run, recipe: Recipe, mixture: Mixture, dev: DevText, device: torch.device, group: Group
     ) -> None:
         self.run, self.recipe, self.dev, self.device, self.group = run, recipe, dev, device, group
         self.settings = recipe.training
-        self.encoded = encoded
+        self.mixture = mixture
+        self.reserved = (run.pipeline.source.vocabulary.reserved, run.pipeline.target.vocabulary.reserved)
         batches = Batches(
-            encoded, self.settings.batch_tokens, self.settings.seed, max_sentences=self.settings.batch_sentences
+            mixture, self.settings.batch_tokens, self.settings.seed, max_sentences=self.settings.batch_sentences
         )
         self.stream = BatchStream(batches)
         torch.manual_seed(self.settings.seed)
         self.model: TranslationModel = model_for(recipe, run.pipeline, run.translation_table).to(device)
+        freeze(self.model, recipe.transfer)
         minimised = training_objective(self.model, self.settings.label_smoothing)
         compiled = torch.compile(minimised, dynamic=True) if recipe.machine.compile else minimised
         self.objective = DistributedDataParallel(compiled) if group.size > 1 else compiled
@@ -67,19 +72,24 @@ class Trainer:
 
     @property
     def updates(self) -> int:
-        """Most updates that this training may make; an estimate where it is passes over the text that count."""
+        """Most updates that this training can make; an estimate if evaluations are once per epoch."""
         epoch_updates = -(-self.stream.size // self.settings.accumulate)
         return (self.settings.validate_every or epoch_updates) * self.settings.max_evaluations
 
     @property
     def seconds(self) -> float:
-        """Time spent on this training so far, earlier parts of it included."""
+        """Time spent on this training so far, including before it was resumed."""
         return self.seconds_before + time.perf_counter() - self.started
 
     def train(self, on_event: OnEvent, should_stop: Callable[[], bool]) -> None:
-        """Train to the end, to a stop, or until the loss is no longer finite."""
-        skipped = self.encoded.skipped
-        on_event(Prepared(sum(p.numel() for p in self.model.parameters()), len(self.encoded), skipped, self.updates))
+        """Train until the training finishes, is stopped, or diverges.
+
+        Args:
+            on_event: called with progress events.
+            should_stop: polled before every update.
+        """
+        parameters = sum(p.numel() for p in self.model.parameters())
+        on_event(Prepared(parameters, len(self.mixture), self.mixture.skipped, self.updates))
         if self.recipe.machine.compile:
             on_event(Preparing("compiling the model, which takes minutes"))
         self.model.train()
@@ -94,16 +104,16 @@ class Trainer:
         on_event(Ended(status, self.step, self.stopping.best, self.seconds))
 
     def restore(self) -> None:
-        """Go back to the run's last checkpoint: weights, optimiser, schedule and place in the data.
+        """Restore the run's last checkpoint: weights, optimiser, schedule and position in the data.
 
         Raises:
-            RunError: there is no whole checkpoint, or the run has ended.
+            RunError: the checkpoint is incomplete or damaged, or the training has ended.
         """
         last = checkpoints.last_checkpoint(self.run)
         if last is None:
             if self.group.is_main:
                 self.run.truncate_after(0)
-            return  # interrupted before its first checkpoint: it begins again
+            return  # interrupted before its first checkpoint: start from scratch
         weights, moments, facts = last
         load_weights(self.model, weights)
         load_moments(self.optimiser, self.parameters, self.moments, moments, facts["step"])
@@ -114,8 +124,18 @@ class Trainer:
         if self.group.is_main:
             self.run.truncate_after(self.step, facts.get("reported"))
 
+    def inherit(self, parent: Run) -> Inheritance:
+        """Start from a parent's weights instead of those that were drawn, and save them: the parent may go."""
+        settings, weights = self.recipe.transfer, parent.weights()[0]
+        rows = inherit(self.model, self.run.pipeline, weights, parent.pipeline, settings, self.settings.seed)
+        inheritance = Inheritance(parent.name, parent.weights_digest, tuple(rows))
+        if self.group.is_main:
+            self.run.save_inheritance(asdict(inheritance))
+        self._save()
+        return inheritance
+
     def _train(self, on_event: OnEvent, should_stop: Callable[[], bool]) -> str:
-        """Make updates until there is a reason to end; return the status that it gives the run."""
+        """Make updates until the training ends; return the run's status."""
         while not (self.stopping.ended or self.schedule.exhausted(self.step)):
             if self.group.broadcast(should_stop()):
                 return "stopped"
@@ -130,13 +150,13 @@ class Trainer:
         return "finished"
 
     def _validates(self) -> bool:
-        """Return whether it is time for an evaluation: after so many updates, or at the end of a pass over the text."""
+        """Return whether an evaluation is due: after a number of updates, or at the end of an epoch."""
         if self.settings.validate_every:
             return self.step % self.settings.validate_every == 0
         return self.stream.at_end
 
     def _is_time_to_save(self) -> bool:
-        """Return whether a checkpoint between evaluations is due: where all updates are logged, and by the clock."""
+        """Return whether a checkpoint between evaluations is due: by the clock, once all updates are logged."""
         waited = time.perf_counter() - self.saved
         return not self.meter.updates and 0 < 60 * self.settings.save_minutes < waited
 
@@ -146,8 +166,8 @@ class Trainer:
         counted = sum(batch.counted_tokens for batch in batches)
         tokens = counted if self.settings.loss_reduction == "mean" else 1
         sums = []
-        for place, batch in enumerate(batches, start=1):
-            with self._apart(place < len(batches)):
+        for number, batch in enumerate(batches, start=1):
+            with self._accumulating(number < len(batches)):
                 sums.append(self._backward(batch, tokens))
         norm = torch.nn.utils.clip_grad_norm_(self.parameters.values(), self.settings.clip_norm)
         for parameters in self.optimiser.param_groups:
@@ -159,16 +179,17 @@ class Trainer:
 
     def _backward(self, batch: Batch[np.ndarray], tokens: float) -> Tensor:
         """Add the gradient of a batch's loss, divided by `tokens`; return the sums of `Update`."""
-        share = word_dropout(on_device(self.group.shard(batch), self.device), self.settings.word_dropout)
+        share = on_device(self.group.shard(batch), self.device)
+        share = word_dropout(share, self.settings.word_dropout, *self.reserved)
         with self._precision():
             loss = self.objective(share)
-        # DistributedDataParallel takes the mean over processes; every token is to count the same.
+        # DistributedDataParallel averages over processes, but every token must have the same weight.
         (loss.total * (self.group.size / tokens)).backward()
         return torch.stack((loss.total.detach(), loss.nll, *loss.terms.values()))
 
-    def _apart(self, waits: bool) -> AbstractContextManager:
-        """Return a context in which processes keep their gradients to themselves, if others of the update follow."""
-        return self.objective.no_sync() if waits and self.group.size > 1 else nullcontext()
+    def _accumulating(self, more_follow: bool) -> AbstractContextManager:
+        """Return a context without gradient synchronisation if more batches of the update follow."""
+        return self.objective.no_sync() if more_follow and self.group.size > 1 else nullcontext()
 
     def _precision(self) -> AbstractContextManager:
         if self.recipe.machine.precision == "fp32":
@@ -216,13 +237,13 @@ class Trainer:
         self.meter.restart()
 
     def _save(self, pending: Sequence[Update] = ()) -> None:
-        """Save all that is needed to go on; `pending` are the updates since the last full line of the log."""
+        """Save all that is needed to resume; `pending` are the updates since the last full line of the log."""
         noted = self.meter.noted(pending)
         self.saved = time.perf_counter()
         if not self.group.is_main:
             return
         moments = {
-            f"{key}.{name}": self.optimiser.state[parameter][key]
+            f"{key}.{name}": self.optimiser.state[parameter].get(key, torch.zeros_like(parameter))
             for name, parameter in self.parameters.items()
             for key in self.moments
         }

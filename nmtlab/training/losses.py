@@ -1,4 +1,4 @@
-"""Losses of logits and of lengths, summed over a batch."""
+"""Losses of tokens and of lengths, summed over a batch."""
 
 from typing import NamedTuple
 
@@ -9,17 +9,17 @@ from torch import Tensor
 from nmtlab.nn.once import check_first_derivative
 
 NO_LENGTH = -1
-"""In the place of a length: a row that only fills a batch has none, while an empty translation has 0."""
+"""Length of a row that only pads a batch; an empty translation has length 0."""
 
 _CHUNK = 2**18
-"""Logits in a chunk: 1 MiB, so that all passes but the first find them in the processor's cache."""
+"""Logits per chunk: 1 MiB, so that all passes but the first find them in the CPU cache."""
 
 
 def length_loss(log_probs: Tensor, length: Tensor, weight: Tensor | None = None) -> Tensor:
-    """Return the negative log-likelihood of lengths, (B,), under (B, n), summed.
+    """Return the negative log-likelihood of lengths, (B,), under log-probabilities (B, n), summed.
 
-    Longer ones count as the longest, and `NO_LENGTH` for nothing: of a row that only fills a batch. Each counts
-    `weight` times, (B,), or once without weights.
+    Lengths of n or more count as n - 1, and rows with `NO_LENGTH` are ignored. Each row counts `weight` times, (B,), or
+    once without weights.
     """
     gold, reduction = length.clamp_max(log_probs.shape[1] - 1), "sum" if weight is None else "none"
     loss = F.nll_loss(log_probs, gold, ignore_index=NO_LENGTH, reduction=reduction)
@@ -27,12 +27,12 @@ def length_loss(log_probs: Tensor, length: Tensor, weight: Tensor | None = None)
 
 
 class CrossEntropies(NamedTuple):
-    """Of gold columns under logits, summed over tokens.
+    """The parts of the label-smoothed loss, summed over tokens.
 
     Args:
         smoothed: (1 - smoothing) `gold` + smoothing `uniform`, with a gradient.
         gold: negative log-likelihood of the gold columns.
-        uniform: cross-entropy of the even distribution over the columns.
+        uniform: cross-entropy with the uniform distribution over the columns.
     """
 
     smoothed: Tensor
@@ -41,13 +41,13 @@ class CrossEntropies(NamedTuple):
 
 
 def cross_entropy(logits: Tensor, gold: Tensor, smoothing: float, weight: Tensor | None = None) -> CrossEntropies:
-    """Return the label-smoothed loss and what it is made of.
+    """Return the label-smoothed loss and its parts.
 
-    The right column has weight 1 - smoothing + smoothing/C, the others smoothing/C.
+    The gold column has weight 1 - smoothing + smoothing/C, the others smoothing/C.
 
     Args:
         logits: (tokens, C); on a CPU they are overwritten by their gradient.
-        gold: (tokens,) the right columns.
+        gold: (tokens,) the gold columns.
         smoothing: from 0 to below 1.
         weight: (tokens,) how often each token counts; None: once.
     """
@@ -63,7 +63,7 @@ def cross_entropy(logits: Tensor, gold: Tensor, smoothing: float, weight: Tensor
 
 
 class _CrossEntropy(torch.autograd.Function):
-    """The losses and their gradient in one sweep: on a CPU the logits' memory traffic is what they cost."""
+    """The losses and their gradient in one pass over the logits, whose memory traffic dominates the cost on a CPU."""
 
     @staticmethod
     def forward(
@@ -101,6 +101,6 @@ class _CrossEntropy(torch.autograd.Function):
     def backward(ctx: torch.autograd.function.FunctionCtx, grad: Tensor, *_: Tensor) -> tuple[Tensor, None, None, None]:
         check_first_derivative("the loss")
         if ctx.grad is None:
-            raise RuntimeError("the gradient of this loss is used up: compute the loss again for another backward pass")
+            raise RuntimeError("the gradient of this loss was already used: compute the loss again before backward")
         used, ctx.grad = ctx.grad.mul_(grad), None
         return used, None, None, None

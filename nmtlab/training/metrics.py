@@ -1,4 +1,4 @@
-"""What updates come to, summed up until it is logged."""
+"""Metrics of updates, collected until they are logged."""
 
 import math
 import time
@@ -14,13 +14,13 @@ from nmtlab.training.parallel import Group
 
 
 class Update(NamedTuple):
-    """What an update has come to.
+    """The metrics of one update.
 
     Args:
         sums: loss, negative log-likelihood and every term of the objective, summed over this process's rows.
         norm: of the gradient.
-        source_tokens, target_tokens: of the whole update.
-        counted_tokens: the target's, each as often as its pair counts.
+        source_tokens, target_tokens: of the update, over all processes.
+        counted_tokens: target tokens, each weighted by its pair's weight.
     """
 
     sums: Tensor
@@ -31,7 +31,7 @@ class Update(NamedTuple):
 
 
 class Summary(NamedTuple):
-    """Means over some updates, of losses a target token; `terms` are what each adds to the loss."""
+    """Means over some updates, losses per target token; `terms` are the contributions to the loss."""
 
     loss: float
     terms: dict[str, float]
@@ -46,13 +46,13 @@ class Summary(NamedTuple):
 
 
 class Meter:
-    """The updates since the last line of the log.
+    """Collects the updates since the last line of the log.
 
     Args:
         weights: of the objective's terms, by name.
         group: the processes that train together.
-        peak: operations a second that a processor is made for; None if not known.
-        operations: of an update, by the numbers of its source and target tokens.
+        peak: peak operations per second of a device; None if not known.
+        operations: returns an update's operations, given the numbers of its source and target tokens.
     """
 
     def __init__(
@@ -67,11 +67,11 @@ class Meter:
         self.since = time.perf_counter()
 
     def restart(self) -> None:
-        """Begin to measure time anew, after something that was no training."""
+        """Restart the clock, after work other than training."""
         self.since = time.perf_counter()
 
     def summary(self) -> Summary:
-        """Return what the updates have come to over all processes, and forget them."""
+        """Summarise the updates over all processes, and clear them."""
         loss, nll, *terms = self.group.sum(_sums(self.updates).sum(0)).tolist()
         now = time.perf_counter()
         seconds, tokens = now - self.since, sum(update.counted_tokens for update in self.updates)
@@ -88,7 +88,7 @@ class Meter:
         return found
 
     def noted(self, updates: Sequence[Update]) -> list[list[float]]:
-        """Return updates as numbers, summed over all processes, for `restore`."""
+        """Return updates as numbers, summed over all processes, as `restore` takes them."""
         sums = self.group.sum(_sums(updates)).tolist() if updates else []
         return [
             [loss, nll, update.norm.item(), *update[2:], *terms]
@@ -96,18 +96,21 @@ class Meter:
         ]
 
     def restore(self, noted: Sequence[Sequence[float]], device: torch.device) -> None:
-        """Go on from updates that a stop has noted; their sums over the processes are the first one's."""
+        """Restore the updates that `noted` returned; the first process takes the sums over all."""
         self.updates = [self._update(values, device) for values in noted]
 
     def _update(self, values: Sequence[float], device: torch.device) -> Update:
         loss, nll, norm, source_tokens, target_tokens, *more = values
-        counted_tokens, *terms = more or (target_tokens, *[math.nan] * len(self.weights))  # of version 0.1
+        counted_tokens, *terms = more or (
+            target_tokens,
+            *[math.nan] * len(self.weights),
+        )  # version 0.1 had five numbers
         numbers = torch.tensor((loss, nll, *terms, norm), dtype=torch.float64, device=device)
         sums = numbers[:-1] if self.group.is_main else torch.zeros_like(numbers[:-1])
         return Update(sums, numbers[-1], int(source_tokens), int(target_tokens), counted_tokens)
 
     def _utilisation(self, seconds: float) -> float | None:
-        """Return the share of the GPUs' arithmetic that the updates have used."""
+        """Return the model FLOPs utilisation of the GPUs over the updates."""
         if self.peak is None:
             return None
         operations = sum(self.operations(u.source_tokens, u.target_tokens) for u in self.updates)
@@ -115,7 +118,7 @@ class Meter:
 
 
 def log_progress(run: Run, progress: Progress, norms: Sequence[float]) -> None:
-    """Log some updates, and the gradient norm of each of them."""
+    """Log some updates, and the gradient norm of each."""
     known = {} if progress.utilisation is None else {"utilisation": round(progress.utilisation, 4)}
     run.log(
         "train",

@@ -1,7 +1,7 @@
-"""What training minimises: a weighted sum of named terms.
+"""The training objective: a weighted sum of named terms.
 
 A term is a class with the weights of its values and a call that returns its part of the loss; `training_objective`
-puts those that a recipe asks for together.
+combines those that a recipe asks for.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,18 +18,18 @@ from nmtlab.training.losses import NO_LENGTH, cross_entropy, length_loss
 CROSS_ENTROPY, LABEL_SMOOTHING, LENGTH = "cross_entropy", "label_smoothing", "length"
 
 _LIKELIHOOD = (CROSS_ENTROPY, LENGTH)
-"""Terms that are negative log-probabilities of the target: of its tokens and, in place of EOS, of its length."""
+"""Terms that are negative log-likelihoods of the target: of its tokens and, instead of EOS, of its length."""
 
 
 class Predicted(NamedTuple):
-    """What a model makes of a batch, from which terms are computed.
+    """A model's forward pass on a batch, from which the terms are computed.
 
     Args:
         model: the model.
         batch: sentence pairs, on the model's device.
         memory: of their sources.
         states: (tokens, D) decoder states where tokens are predicted, row by row.
-        mask: (B, T) bool, where these are.
+        mask: (B, T) bool, the positions of `states`.
     """
 
     model: TranslationModel
@@ -40,14 +40,14 @@ class Predicted(NamedTuple):
 
 
 class Part(NamedTuple):
-    """A term's part of the loss, with a gradient; and its values by name, without weights. All are sums."""
+    """A term's part of the loss, with a gradient, and its unweighted values by name. All are sums over the batch."""
 
     loss: Tensor
     values: dict[str, Tensor]
 
 
 class Term(Protocol):
-    """Named values of which a weighted sum is minimised."""
+    """Named values whose weighted sum is minimised."""
 
     weights: Mapping[str, float]
 
@@ -56,10 +56,10 @@ class Term(Protocol):
 
 
 class CrossEntropy:
-    """Label-smoothed cross-entropy of the target's tokens (thesis 3.3.3.1): (1 - ε) cross-entropy + ε smoothing's part.
+    """Label-smoothed cross-entropy of the target tokens (thesis 3.3.3.1): (1 - ε) cross-entropy + ε smoothing term.
 
     Args:
-        smoothing: probability ε spread evenly over the allowed types, the right one included.
+        smoothing: probability ε spread evenly over the allowed types, the gold one included.
     """
 
     def __init__(self, smoothing: float) -> None:
@@ -76,7 +76,7 @@ class CrossEntropy:
 
 
 class Length:
-    """Negative log-likelihood of the target's length, which is planned in place of EOS and not smoothed (eq 4.1)."""
+    """Negative log-likelihood of the target's length, which replaces EOS and is not smoothed (eq 4.1)."""
 
     weights: Mapping[str, float] = {LENGTH: 1.0}
 
@@ -88,7 +88,7 @@ class Length:
 
 
 class Loss(NamedTuple):
-    """What is minimised, with a gradient; and the values of its terms by name, without weights. All are sums."""
+    """The loss, with a gradient, and the unweighted values of its terms by name. All are sums over the batch."""
 
     total: Tensor
     terms: dict[str, Tensor]
@@ -100,11 +100,11 @@ class Loss(NamedTuple):
 
 
 class Objective(nn.Module):
-    """The sum of the terms' parts on a batch.
+    """The sum of several terms on a batch.
 
     Args:
         model: any translation model.
-        terms: one or more, of different names.
+        terms: one or more, with distinct names.
     """
 
     def __init__(self, model: TranslationModel, terms: Sequence[Term]) -> None:
@@ -120,26 +120,26 @@ class Objective(nn.Module):
     def forward(self, batch: Batch[Tensor]) -> Loss:
         """Return the loss of a batch, summed over its targets."""
         predicted = predict(self.model, batch)
-        first, *others = (term(predicted) for term in self.terms)
+        first, *rest = (term(predicted) for term in self.terms)
         total, values = first
-        for part in others:
+        for part in rest:
             total, values = total + part.loss, values | part.values
         return Loss(total, values)
 
 
 def training_objective(model: TranslationModel, smoothing: float) -> Objective:
-    """Return what a model is trained on: cross-entropy and, of one that plans lengths, their likelihood."""
+    """Return a model's objective: cross-entropy and, if it plans lengths, their negative log-likelihood."""
     return Objective(model, [CrossEntropy(smoothing), *([Length()] if model.plans_length else [])])
 
 
 def predict(model: TranslationModel, batch: Batch[Tensor]) -> Predicted:
-    """Return the decoder's states on the targets of a batch."""
+    """Run a model on a batch, with its targets as decoder input."""
     memory = model.encode(batch.source, batch.source_language)
     return Predicted(model, batch, memory, model(batch, memory), model.target_mask(batch.target))
 
 
 def sentence_log_probs(model: TranslationModel, batch: Batch[Tensor]) -> Tensor:
-    """Return log p(target | source) of every pair, (B,), with a gradient; that of a planned length is part of it."""
+    """Return log p(target | source) of every pair, (B,), with a gradient; it includes log p of a planned length."""
     _, _, memory, states, mask = predict(model, batch)
     log_probs = model.output(states).float().log_softmax(-1)
     tokens = log_probs.gather(1, model.output_index(batch.target[mask]).unsqueeze(1)).squeeze(1)

@@ -8,13 +8,13 @@ from torch import Tensor, nn
 from nmtlab.errors import RunError
 from nmtlab.recipe.training import TrainingSettings
 
-_REMEDY = "use the run's own checkpoint, or train again"
+_REMEDY = "use the run's checkpoint, or train again"
 
 
 def optimiser_for(
     settings: TrainingSettings, parameters: Iterable[nn.Parameter]
 ) -> tuple[torch.optim.Optimizer, tuple[str, ...]]:
-    """Return the recipe's optimiser, its rate still to be set, and the names of what it keeps for each parameter."""
+    """Return the recipe's optimiser, with no learning rate set yet, and the names of its state for each parameter."""
     if settings.optimiser == "adadelta":
         return torch.optim.Adadelta(parameters, rho=0.95, eps=1e-6), ("square_avg", "acc_delta")
     return torch.optim.Adam(parameters, betas=(0.9, 0.999), eps=1e-8, fused=True), ("exp_avg", "exp_avg_sq")
@@ -27,19 +27,19 @@ def load_moments(
     tensors: Mapping[str, Tensor],
     step: int,
 ) -> None:
-    """Give an optimiser the state that it had at a step.
+    """Restore the state that an optimiser had at a step.
 
-    Fused optimisers read and write a state of another shape beyond its end, so that each is checked here.
+    Shapes are checked here because fused optimisers read and write beyond the end of a state of another shape.
 
     Args:
         optimiser: of these parameters.
         parameters: by name.
-        kept: names of what it keeps for each parameter.
+        kept: names of the optimiser's state tensors for each parameter.
         tensors: the state, as `KEPT.PARAMETER`.
-        step: how many updates there have been.
+        step: number of updates so far.
 
     Raises:
-        RunError: a tensor is missing, or has another shape or type than its parameter.
+        RunError: a tensor is missing, or differs in shape or type from its parameter.
     """
     for name, parameter in parameters.items():
         moments = {key: _moment(f"{key}.{name}", tensors, parameter) for key in kept}
@@ -52,7 +52,7 @@ def _moment(name: str, tensors: Mapping[str, Tensor], parameter: nn.Parameter) -
     tensor = tensors[name]
     if tensor.shape != parameter.shape or tensor.dtype != parameter.dtype:
         raise RunError(
-            f"optimiser's {name!r}: {tensor.dtype} of shape {tuple(tensor.shape)}, where its parameter is "
+            f"optimiser's {name!r}: {tensor.dtype} of shape {tuple(tensor.shape)}, but its parameter is "
             f"{parameter.dtype} of shape {tuple(parameter.shape)}",
             _REMEDY,
         )

@@ -1,4 +1,4 @@
-"""Training in several processes, started by torchrun, on the same global batch."""
+"""Data-parallel training: processes started by torchrun share each global batch."""
 
 import os
 from dataclasses import dataclass
@@ -13,23 +13,23 @@ from nmtlab.text.batch import A, Batch
 
 T = TypeVar("T")
 
-_STARTED = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")  # what torchrun tells each process
+_STARTED = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")  # set by torchrun
 _PATIENCE = timedelta(days=7)
-"""How long processes wait for each other: the first one prepares a large corpus alone, and decodes dev text alone."""
+"""How long processes wait for each other: the first alone prepares a large corpus and decodes dev text."""
 
 
 @dataclass(frozen=True)
 class Group:
-    """The processes that train together: `rank` is this one's place, `size` how many there are."""
+    """The processes that train together: `rank` is this process's number, from 0, `size` how many there are."""
 
     rank: int = 0
     size: int = 1
     control: distributed.ProcessGroup | None = None
-    """Sends what is no tensor, and waits, on the CPU: a GPU's collectives give up after minutes and stop the job."""
+    """Broadcasts objects and waits on the CPU: a GPU's collectives time out after minutes and stop the job."""
 
     @classmethod
     def init(cls, device: torch.device) -> "Group":
-        """Join the processes that torchrun started, or be alone without it."""
+        """Join the processes that torchrun started; without torchrun, return a group of one."""
         if not all(name in os.environ for name in _STARTED):
             return cls()
         if device.type == "cuda":
@@ -46,7 +46,7 @@ class Group:
         return self.rank == 0
 
     def shard(self, batch: Batch[A]) -> Batch[A]:
-        """Return this process's rows of a batch; one without any takes a row that has no target tokens."""
+        """Return this process's rows of a batch; a process without any gets a row without target tokens."""
         if self.size == 1:
             return batch
         if self.rank >= batch.rows:

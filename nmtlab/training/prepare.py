@@ -1,4 +1,4 @@
-"""From a corpus and a recipe to everything that training needs."""
+"""What training derives from a recipe and its texts: model, translation table, seeds."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from nmtlab.models.build import build_model
 from nmtlab.models.interface import TranslationModel
 from nmtlab.recipe import Recipe
 from nmtlab.runs.run import Run
-from nmtlab.text.encoded import EncodedCorpus
+from nmtlab.text.mixture import Mixture
 from nmtlab.text.pipeline import Pipeline
 
 
@@ -15,26 +15,33 @@ def model_for(recipe: Recipe, pipeline: Pipeline, table: LexicalTable | None = N
     """Build the recipe's model for a pipeline, with initial weights from torch's random stream.
 
     Args:
-        recipe: of a family that is trained by gradient.
-        pipeline: gives the vocabularies.
-        table: p(target | source), where the recipe's lexicon is a table.
+        recipe: of a family that is trained by gradient descent.
+        pipeline: has the vocabularies.
+        table: p(target | source), if the recipe's lexicon is a table.
     """
     return build_model(
-        recipe.model, pipeline.source_size, pipeline.target_allowed, pipeline.joint, table, pipeline.languages
+        recipe.model,
+        pipeline.source_size,
+        pipeline.target_allowed,
+        pipeline.joint,
+        table,
+        (pipeline.source.languages, pipeline.target.languages),
     )
 
 
 def needs_table(run: Run) -> bool:
-    """Return whether a run's model has a translation table that is still to be learned."""
+    """Return whether a run's model needs a translation table that has not been learned yet."""
     model = run.recipe.model
     return model.family == "rnn" and model.lexicon == "table" and run.translation_table is None
 
 
-def learned_table(run: Run, encoded: EncodedCorpus) -> LexicalTable:
-    """Return p(target | source) of the types of a run, from word alignment of its training pairs."""
+def learned_table(run: Run, mixture: Mixture) -> LexicalTable:
+    """Return p(target | source) of a run's types, from word alignment of its training pairs, each counted once."""
     from nmtlab.alignment.aligner import translation_table  # its library takes a second to load
 
-    pairs = ((encoded.source(n)[:-1].tolist(), encoded.target(n)[:-1].tolist()) for n in range(len(encoded)))
+    pairs = (
+        (text.source(n)[:-1].tolist(), text.target(n)[:-1].tolist()) for text in mixture.texts for n in range(len(text))
+    )
     return translation_table(pairs, run.pipeline.source_size)
 
 

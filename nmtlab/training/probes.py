@@ -1,4 +1,4 @@
-"""What is measured while training, for the figures."""
+"""Measurements during training, for the figures."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from nmtlab.nn.norms import ScaleNorm
 
 @torch.no_grad()
 def g_values(model: TranslationModel) -> list[dict[str, Any]]:
-    """Return g of every ScaleNorm, with the place of its sublayer (thesis Figures 3.6, 3.7)."""
+    """Return g of every ScaleNorm, with its sublayer's position in the model (thesis Figures 3.6, 3.7)."""
     sublayers = [
         sublayer for sublayer in model.sublayers() if isinstance(model.get_submodule(sublayer.name), ScaleNorm)
     ]
@@ -20,5 +20,5 @@ def g_values(model: TranslationModel) -> list[dict[str, Any]]:
 
 @torch.no_grad()
 def embedding_norms(model: TranslationModel) -> dict[str, np.ndarray]:
-    """Return the length of every word vector, (types,), by its use (thesis Figure 3.2)."""
+    """Return the norm of every word vector, (types,), by its use (thesis Figure 3.2)."""
     return {use: vectors.norm(dim=1).float().cpu().numpy() for use, vectors in model.embeddings().items()}

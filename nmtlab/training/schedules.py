@@ -1,4 +1,4 @@
-"""Learning rates (thesis 3.3.2.4)."""
+"""Learning rate schedules (thesis 3.3.2.4)."""
 
 import math
 from dataclasses import dataclass
@@ -32,14 +32,14 @@ class Schedule:
         return scale * min(1 / math.sqrt(s.warmup_updates), rising) * self.factor
 
     def evaluated(self, update: int, since_best: int) -> None:
-        """Decay the rate if there have been enough evaluations, `since_best`, without a better one."""
+        """Decay the rate if enough evaluations, `since_best`, have passed without improvement."""
         s = self.settings
         decays = s.schedule == "no-warmup" or (s.schedule == "validation-decay" and update >= s.warmup_updates)
         if decays and since_best >= s.decay_patience:
             self.factor *= s.decay_factor
 
     def exhausted(self, update: int) -> bool:
-        """Return whether the rate has decayed away."""
+        """Return whether the rate has decayed below its minimum."""
         s = self.settings
         warming = s.schedule not in ("no-warmup", "constant") and update < s.warmup_updates
         return not warming and self.rate(update) < s.min_learning_rate

@@ -1,21 +1,25 @@
-"""A training from its beginning: the corpus checked, the vocabulary learned, the run made, and the loop begun."""
+"""Set up a training: check the texts, learn the vocabulary, create the run, and start or resume the loop."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 
 from nmtlab.device import choose_device
-from nmtlab.errors import RunError
+from nmtlab.errors import CorpusError, RunError
 from nmtlab.recipe import MachineSettings, Recipe
 from nmtlab.runs.environment import environment
+from nmtlab.runs.listing import open_run
 from nmtlab.runs.run import Run
-from nmtlab.text.checked import DevText, checked_corpus
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.encoded import EncodedCorpus
+from nmtlab.text.inspection import DevText, check_texts
+from nmtlab.text.mixture import Mixture
 from nmtlab.text.pipeline import Pipeline
 from nmtlab.training.events import OnEvent, Preparing, ignore
 from nmtlab.training.loop import Trainer
 from nmtlab.training.parallel import Group
 from nmtlab.training.prepare import learned_table, needs_table
+from nmtlab.training.transfer import check_parent, target_overlap
 from nmtlab.workspace import Workspace
 
 
@@ -29,21 +33,21 @@ def train(
     should_stop: Callable[[], bool] = lambda: False,
     allow_overlap: bool = False,
 ) -> Run:
-    """Train a model into a run, or go on with one that was interrupted.
+    """Train a model into a run, or resume a training that was interrupted.
 
     Args:
         name: of the run; a new one unless `resume`.
-        recipe: what to train; when resuming, the run's own recipe counts, but for processor and threads.
-        corpus: what to learn from.
+        recipe: what to train; when resuming, the run's recipe is used, except for device and threads.
+        corpus: training corpus, in addition to the recipe's `more_corpora`; its dev text decides when to stop.
         workspace: where runs and caches are kept.
-        resume: continue from the last checkpoint, with the same losses as if nothing had happened.
-        on_event: told how far things are.
-        should_stop: asked after every update; the training can be resumed after a stop.
-        allow_overlap: accept pairs of dev and test that are in train too; the run notes how many. A run that was begun
-            so is resumed so.
+        resume: continue from the last checkpoint, with the same losses as an uninterrupted training.
+        on_event: called with progress events.
+        should_stop: polled after every update; the training can be resumed after a stop.
+        allow_overlap: accept dev and test pairs that also occur in train; the run records how many. A resumed run keeps
+            its setting.
 
     Raises:
-        NmtlabError: something a person can mend, before anything is lost.
+        NmtlabError: a problem that the user can fix; nothing is lost.
     """
     device = choose_device(recipe.machine)
     group = Group.init(device)
@@ -54,62 +58,128 @@ def train(
         _check_same_training(run, corpus, group)
         recipe, allow_overlap = resumed_recipe(run, recipe.machine), bool(run.environment.get("overlap"))
     elif group.broadcast(folder.exists()):
-        raise RunError(f"run {name!r}: there is one already", "choose another --name, or add --resume to go on with it")
+        raise RunError(f"run {name!r}: already exists", "choose another --name, or add --resume to continue it")
 
     on_event(Preparing("checking the corpus"))
-    dev, overlap, checksum = DevText([], []), {}, ""
-    if group.is_main:  # of the text the others see no more than its ids
-        dev, overlap = checked_corpus(corpus, allow_overlap)
-        checksum = corpus.checksum()
+    corpora = open_corpora(recipe, corpus, workspace)
+    trained, also = _by_use(recipe, corpora)
+    parent = _parent_of(recipe, workspace) if not (resume and run.has_weights("last")) else None
+    dev, overlap, checksums = DevText([], []), {}, []
+    if group.is_main:  # the other processes read only the encoded texts
+        dev, overlap = check_texts(trained, allow_overlap)
+        checksums = [text.checksum() for text in corpora]
+    if parent:
+        check_parent(parent, recipe, corpora[0], checksums)
+        overlap |= _parent_overlap(parent, corpora[0], workspace, allow_overlap) if group.is_main else {}
     if resume and group.is_main:
-        _check_same_text(run, checksum)
+        _check_same_text(run, checksums)
     elif group.is_main:
         on_event(Preparing("learning the vocabulary"))
-        recipe = recipe.with_changes(
-            {"corpus.name": corpus.name, "corpus.source": corpus.source, "corpus.target": corpus.target}
-        )
-        pipeline = Pipeline.learn(recipe.text, corpus)
-        Run.create(folder, recipe, environment(checksum, device, group.size, overlap), pipeline)
-    checksum = group.broadcast(checksum)  # the others wait for the run to be made
+        recipe = naming(recipe, corpora)
+        pipeline = Pipeline.learn(recipe.text, *trained, also=also, parent=parent and parent.pipeline)
+        Run.create(folder, recipe, environment(checksums, device, group.size, overlap), pipeline)
+    checksums = group.broadcast(checksums)  # the other processes wait until the run exists
     run = Run(folder)
     with run.writing() if group.is_main else nullcontext():
         on_event(Preparing("encoding the corpus"))
         if group.is_main:
-            EncodedCorpus.open(workspace.cache, run.pipeline, corpus, checksum=checksum)
+            _encoded(workspace, run, corpora, checksums)
         group.broadcast(None)
-        encoded = EncodedCorpus.open(workspace.cache, run.pipeline, corpus, checksum=checksum)
+        mixture = _encoded(workspace, run, corpora, checksums)
         if group.is_main and needs_table(run):
             on_event(Preparing("aligning words"))
-            run.save_translation_table(learned_table(run, encoded))
+            run.save_translation_table(learned_table(run, mixture))
         group.broadcast(None)
-        trainer = Trainer(run, resumed_recipe(run, recipe.machine), encoded, dev, device, group)
+        trainer = Trainer(run, resumed_recipe(run, recipe.machine), mixture, dev, device, group)
         if resume:
             trainer.restore()
+        if parent:
+            on_event(trainer.inherit(parent))
         trainer.train(on_event, should_stop)
     return run
 
 
+def open_corpora(recipe: Recipe, corpus: ParallelCorpus, workspace: Workspace) -> list[ParallelCorpus]:
+    """Return all corpora of a training: the first with the recipe's weight and origin, then its `more_corpora`.
+
+    Raises:
+        CorpusError: a corpus is not in the workspace, or lacks the languages that the recipe names.
+    """
+    opened = [replace(corpus, weight=recipe.corpus.weight, origin=recipe.corpus.origin)]
+    for named in recipe.more_corpora:
+        folder = workspace.corpus_folder(named.name)
+        opened.append(ParallelCorpus.open(folder, named.source, named.target, named.weight, named.origin))
+    return opened
+
+
+def _by_use(recipe: Recipe, corpora: Sequence[ParallelCorpus]) -> tuple[list[ParallelCorpus], list[ParallelCorpus]]:
+    """Return the training corpora, and those from which only subwords are learned."""
+    trained, vocabulary_only = [], []
+    for corpus, settings in zip(corpora, recipe.corpora, strict=True):
+        (vocabulary_only if settings.vocabulary_only else trained).append(corpus)
+    return trained, vocabulary_only
+
+
+def _parent_overlap(parent: Run, corpus: ParallelCorpus, workspace: Workspace, allow_overlap: bool) -> dict[str, int]:
+    """Return how many target sentences of dev and test the parent was trained on, by split.
+
+    Raises:
+        CorpusError: there are some, without `allow_overlap`.
+    """
+    found = target_overlap(parent, corpus, workspace) or {}
+    for split, number in found.items():
+        if not allow_overlap:
+            raise CorpusError(
+                f"parent {parent.name!r}: was trained on {number:,} {corpus.target} sentences of {split}",
+                "choose a parent with other text, or accept it with --allow-overlap",
+            )
+    return {f"{split} (target side, in the parent's text)": number for split, number in found.items()}
+
+
+def _parent_of(recipe: Recipe, workspace: Workspace) -> Run | None:
+    return open_run(recipe.transfer.parent, workspace) if recipe.transfer.parent else None
+
+
+def naming(recipe: Recipe, corpora: Sequence[ParallelCorpus]) -> Recipe:
+    """Return a recipe with the name of the first training corpus and the languages of all."""
+    named = [
+        settings.model_copy(update={"source": corpus.source, "target": corpus.target})
+        for settings, corpus in zip(recipe.corpora, corpora, strict=True)
+    ]
+    first = named[0].model_copy(update={"name": corpora[0].name})
+    return recipe.model_copy(update={"corpus": first, "more_corpora": tuple(named[1:])})
+
+
+def _encoded(workspace: Workspace, run: Run, corpora: Sequence[ParallelCorpus], checksums: Sequence[str]) -> Mixture:
+    texts = [
+        EncodedCorpus.open(workspace.cache, run.pipeline, text, checksum=checksum)
+        for text, checksum, named in zip(corpora, checksums, run.recipe.corpora, strict=True)
+        if not named.vocabulary_only
+    ]
+    return Mixture(texts, run.recipe.training.sampling_exponent)
+
+
 def resumed_recipe(run: Run, machine: MachineSettings) -> Recipe:
-    """Return a run's recipe, to be computed on another processor or with other threads, which leave it the same."""
-    kept = run.recipe.machine.model_copy(update={"device": machine.device, "threads": machine.threads})
-    return run.recipe.model_copy(update={"machine": kept})
+    """Return a run's recipe with another device and number of threads, which do not change the training."""
+    changed = run.recipe.machine.model_copy(update={"device": machine.device, "threads": machine.threads})
+    return run.recipe.model_copy(update={"machine": changed})
 
 
 def _check_same_training(run: Run, corpus: ParallelCorpus, group: Group) -> None:
     languages = run.recipe.corpus
     if (corpus.source, corpus.target) != (languages.source, languages.target):
         raise RunError(
-            f"run {run.name!r}: translates {languages.source} to {languages.target}, the corpus was opened as "
+            f"run {run.name!r}: translates {languages.source} to {languages.target}, but the corpus was opened as "
             f"{corpus.source} to {corpus.target}",
             f"resume it with --source {languages.source} --target {languages.target}, or without both",
         )
     if group.size != (begun := run.environment.get("processes", 1)):
         raise RunError(
-            f"run {run.name!r}: begun by {begun} processes, which draw other dropout than {group.size}",
+            f"run {run.name!r}: started with {begun} processes, whose dropout differs from that of {group.size}",
             f"resume it with {begun}" + (" under torchrun" if begun > 1 else ""),
         )
 
 
-def _check_same_text(run: Run, checksum: str) -> None:
-    if run.environment.get("corpus_checksum") != checksum:
-        raise RunError(f"run {run.name!r}: it was begun on other text", "resume it on the corpus it was begun on")
+def _check_same_text(run: Run, checksums: Sequence[str]) -> None:
+    if run.checksums != list(checksums):
+        raise RunError(f"run {run.name!r}: started on other text", "resume it on the corpus it was started on")

@@ -1,4 +1,4 @@
-"""When a training has learned what it will learn."""
+"""Early stopping."""
 
 import math
 from dataclasses import dataclass
@@ -8,13 +8,13 @@ from nmtlab.recipe.training import TrainingSettings
 
 @dataclass
 class EarlyStopping:
-    """Evaluations on dev text so far, and whether another one is worth training for.
+    """The dev evaluations so far, and whether training should end.
 
     Args:
         settings: the recipe's training section.
         best: best dev BLEU so far.
-        since_best: evaluations since then.
-        evaluations: how many there have been.
+        since_best: evaluations since the best one.
+        evaluations: number of evaluations so far.
     """
 
     settings: TrainingSettings
@@ -23,7 +23,7 @@ class EarlyStopping:
     evaluations: int = 0
 
     def evaluated(self, bleu: float) -> bool:
-        """Take note of a dev BLEU, and return whether it is the best so far."""
+        """Record a dev BLEU, and return whether it is the best so far."""
         improved = bleu > self.best
         self.evaluations += 1
         self.since_best = 0 if improved else self.since_best + 1
@@ -32,5 +32,5 @@ class EarlyStopping:
 
     @property
     def ended(self) -> bool:
-        """Whether there have been enough evaluations, or none has been better for long."""
+        """Whether the maximal number of evaluations is reached, or too many have passed without improvement."""
         return self.evaluations >= self.settings.max_evaluations or self.since_best >= self.settings.patience

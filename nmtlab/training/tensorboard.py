@@ -1,4 +1,4 @@
-"""TensorBoard event files, as an option."""
+"""Optional TensorBoard event files."""
 
 from pathlib import Path
 
@@ -21,7 +21,7 @@ def event_writer(folder: Path) -> OnEvent:
     def write(event: Event) -> None:
         if not isinstance(event, Progress | Validated):
             return
-        if not writers:  # only now is the run's folder there
+        if not writers:  # the run's folder does not exist before the first event
             writers.append(SummaryWriter(str(folder)))
         names = ("loss", "perplexity", "tokens_per_second", "gradient_norm", "rate")
         kind, names = ("train", names) if isinstance(event, Progress) else ("dev", ("bleu", "perplexity"))

@@ -1,4 +1,4 @@
-"""A training of some updates at one learning rate, of which no run is written."""
+"""A short training at a constant learning rate, without a run."""
 
 import math
 from itertools import islice
@@ -10,7 +10,7 @@ from nmtlab.device import choose_device
 from nmtlab.models.interface import on_device
 from nmtlab.recipe import Recipe
 from nmtlab.text.batches import Batches
-from nmtlab.text.encoded import EncodedCorpus
+from nmtlab.text.mixture import Mixture
 from nmtlab.text.pipeline import Pipeline
 from nmtlab.training.data import BatchStream
 from nmtlab.training.objective import training_objective
@@ -19,12 +19,12 @@ from nmtlab.training.prepare import model_for
 
 
 class Trial(NamedTuple):
-    """What became of a short training.
+    """The result of a short training.
 
     Args:
-        losses: mean negative log-likelihood of each update, in nats a target token.
+        losses: mean negative log-likelihood of each update, in nats per target token.
         first_gradient: norm of the first update's gradient.
-        diverged: whether the last loss or gradient was not finite.
+        diverged: whether the last loss or gradient norm was not finite.
     """
 
     losses: list[float]
@@ -32,15 +32,15 @@ class Trial(NamedTuple):
     diverged: bool
 
 
-def short_training(recipe: Recipe, pipeline: Pipeline, encoded: EncodedCorpus, rate: float, updates: int) -> Trial:
+def short_training(recipe: Recipe, pipeline: Pipeline, mixture: Mixture, rate: float, updates: int) -> Trial:
     """Train a model for some updates, or until it diverges.
 
     Args:
-        recipe: model, batches, loss, clipping and seed; its schedule does not count.
-        pipeline: gives the vocabularies.
-        encoded: the training text.
+        recipe: model, batches, loss, clipping and seed; its schedule is ignored.
+        pipeline: has the vocabularies.
+        mixture: the training text.
         rate: learning rate of every update.
-        updates: how many.
+        updates: number of updates, at most.
     """
     settings, device = recipe.training, choose_device(recipe.machine)
     torch.manual_seed(settings.seed)
@@ -50,7 +50,7 @@ def short_training(recipe: Recipe, pipeline: Pipeline, encoded: EncodedCorpus, r
     for group in optimiser.param_groups:
         group["lr"] = rate
     losses, first = [], math.nan
-    for batch in islice(BatchStream(Batches(encoded, settings.batch_tokens, settings.seed)), updates):
+    for batch in islice(BatchStream(Batches(mixture, settings.batch_tokens, settings.seed)), updates):
         loss = objective(on_device(batch, device))
         (loss.total / batch.target_tokens).backward()
         norm = torch.nn.utils.clip_grad_norm_(parameters, settings.clip_norm).item()

@@ -1,4 +1,4 @@
-"""How much of a GPU's arithmetic a training uses: model FLOPs utilisation (Chowdhery et al. 2022, appendix B)."""
+"""Model FLOPs utilisation of a GPU in training (Chowdhery et al. 2022, appendix B)."""
 
 import re
 
@@ -11,16 +11,16 @@ _PEAKS = {
     "GH200": 989e12, "H200": 989e12, "H100 PCIe": 756e12, "H100": 989e12, "A100": 312e12,
     "L40S": 362e12, "L40": 181e12, "L4": 121e12,
 }  # fmt: skip
-"""Operations a second of dense matrix products in bf16, as NVIDIA's data sheets have them; the first that fits."""
+"""Operations per second of dense bf16 matrix products, from NVIDIA's data sheets; the first matching name counts."""
 
-_OF_THE_SOURCE = re.compile(r"encoder\..*|.*cross_attention\.(key|value)\.weight|attention\.key\.weight")
+_SOURCE_WEIGHT = re.compile(r"encoder\..*|.*cross_attention\.(key|value)\.weight|attention\.key\.weight")
 _NO_PRODUCT = re.compile(r".*embedding.*|output_weight")  # the output layer's rows are counted by its columns
 
 
 def update_operations(model: TranslationModel, source_tokens: float, target_tokens: float) -> float:
-    """Return the operations of an update: six a weight and token, two of them forwards and four backwards.
+    """Return the operations of an update: six per weight and token, two in the forward pass and four in the backward.
 
-    What attention multiplies without weights is left out: one or two in a hundred at the lengths of sentences.
+    Products of attention without weights are left out: one or two per cent at the lengths of sentences.
 
     Args:
         model: to be trained.
@@ -29,12 +29,12 @@ def update_operations(model: TranslationModel, source_tokens: float, target_toke
     products = len(model.output_ids) * model.target_embedding.weight.shape[1] * target_tokens
     for name, weight in model.named_parameters():
         if weight.dim() == 2 and not _NO_PRODUCT.fullmatch(name):
-            products += weight.numel() * (source_tokens if _OF_THE_SOURCE.fullmatch(name) else target_tokens)
+            products += weight.numel() * (source_tokens if _SOURCE_WEIGHT.fullmatch(name) else target_tokens)
     return 6.0 * products
 
 
 def peak_operations(device: torch.device, settings: MachineSettings) -> float | None:
-    """Return the operations a second that a device is made for; None where that is not known: CPUs, fp32."""
+    """Return a device's peak operations per second; None if not known, as for CPUs and fp32."""
     if device.type != "cuda" or settings.precision != "bf16":
         return None
     name = torch.cuda.get_device_name(device)

@@ -1,4 +1,4 @@
-"""Dev BLEU by real decoding, and dev perplexity."""
+"""Dev BLEU of decoded text, and dev perplexity."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from nmtlab.models.interface import TranslationModel, on_device
 from nmtlab.recipe import Recipe
 from nmtlab.text.batch import batch_of
 from nmtlab.text.batches import pad, sorted_batches
-from nmtlab.text.checked import DevText
+from nmtlab.text.inspection import DevText
 from nmtlab.text.pipeline import Pipeline
 from nmtlab.training.objective import training_objective
 from nmtlab.translation import Translator
@@ -19,7 +19,7 @@ _BATCH_TOKENS = 4096
 
 
 def dev_bleu(model: TranslationModel, pipeline: Pipeline, dev: DevText, recipe: Recipe) -> float:
-    """Return sacrebleu's BLEU of the dev text, decoded with the recipe's validation beam, UNKs left as they are."""
+    """Return sacrebleu's BLEU on the dev text, decoded with the recipe's validation beam; UNKs are not replaced."""
     settings = recipe.search.model_copy(
         update={"beam_size": recipe.training.validation_beam_size, "replace_unknown": False}
     )
@@ -32,9 +32,9 @@ def dev_bleu(model: TranslationModel, pipeline: Pipeline, dev: DevText, recipe: 
 def text_perplexity(
     model: TranslationModel, pipeline: Pipeline, source: Sequence[str], target: Sequence[str]
 ) -> tuple[float, int]:
-    """Return the perplexity of a text per target token, without label smoothing, and its unseen tokens.
+    """Return the perplexity of a text per target token, without label smoothing, and its number of unseen tokens.
 
-    A token whose type may not be produced is scored as UNK; the second number says how many there were.
+    A token is unseen if its type may not be produced; it is scored as UNK.
     """
     was_training = model.training
     cross_entropy = training_objective(model, smoothing=0.0).eval()

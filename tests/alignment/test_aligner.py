@@ -13,9 +13,9 @@ from conftest import WORDS
 from nmtlab.alignment import WordAligner, translation_table
 from nmtlab.errors import CorpusError
 from nmtlab.evaluation import alignment_error
+from nmtlab.text.artificial import write_corpus
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.links import gold_links
-from nmtlab.text.seedlings import write_corpus
 
 MODELS = ("eflomal", "ibm4")
 UNK = 3
@@ -58,7 +58,7 @@ def test_words_are_linked_with_their_translations_in_text_that_was_not_learned_f
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_gold_links_of_a_controlled_language_are_found_far_better_than_by_chance(model, grown):
+def test_gold_links_of_an_artificial_language_are_found_far_better_than_by_chance(model, grown):
     learned, held_out = ([(s.split(), t.split()) for s, t in grown.pairs(split)] for split in ("train", "test"))
     gold = gold_links(grown, "test")
     diagonal = [{(i, i) for i in range(min(len(s), len(t)))} for s, t in held_out]
@@ -116,7 +116,7 @@ def test_a_blank_side_has_no_links_and_unseen_words_are_no_error():
 
 @pytest.mark.parametrize("pairs", [[], [([], ["dog"])]])
 def test_text_without_a_pair_is_refused(pairs):
-    with pytest.raises(CorpusError, match="no pair has words on both sides; give it sentence pairs"):
+    with pytest.raises(CorpusError, match="no pair has words on both sides; give sentence pairs"):
         WordAligner.train(pairs)
 
 

@@ -325,14 +325,14 @@ def test_links_must_be_as_many_as_pairs(runs, tiny_corpus, links):
 
 def test_links_must_be_of_the_words_that_are_there(runs, tiny_corpus, links):
     wrong = [*links[:2], links[2] | {(0, 99)}, *links[3:]]
-    with pytest.raises(CorpusError, match=r"links of test, line 3: link 0-99, but the pair has .*; count"):
+    with pytest.raises(CorpusError, match=r"links of test, line 3: link 0-99, but the pair has .*; number the aligned"):
         attention_shift(runs["words"], tiny_corpus, "test", wrong)
 
 
 def test_a_corpus_of_other_languages_is_refused(runs, tiny_corpus, links):
-    turned = ParallelCorpus.open(tiny_corpus.folder, "en", "de")
+    swapped = ParallelCorpus.open(tiny_corpus.folder, "en", "de")
     with pytest.raises(CorpusError, match="corpus 'tiny' is en to de, run 'words' translates de to en; choose"):
-        attention_shift(runs["words"], turned, "test", links)
+        attention_shift(runs["words"], swapped, "test", links)
 
 
 def test_links_of_words_are_links_of_all_their_pieces(runs):

@@ -131,7 +131,7 @@ def test_deciding_terms_are_counted_over_wrong_choices():
 def test_a_corpus_of_other_languages_is_refused(tmp_path):
     for language in ("de", "en"):
         (tmp_path / f"test.{language}").write_text("Chan\n", encoding="utf-8")
-    with pytest.raises(CorpusError, match="is de to en, the system translates xx to en; choose a corpus of these"):
+    with pytest.raises(CorpusError, match="is de to en, the system translates xx to en; choose a corpus in the"):
         rare_choices(immunologists(), ParallelCorpus.open(tmp_path))
 
 

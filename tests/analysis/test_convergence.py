@@ -34,8 +34,8 @@ def judged(run: Run, **settings: float) -> tuple[str, int]:
 
 def test_a_training_that_reaches_the_floor_is_alive_since_then(logged):
     run = logged((0.5, 200), (3, 90), (7, 30), (6, 25), (9, 20), ends="finished")
-    assert judged(run) == ("alive", 300)
-    assert judged(run, floor=8) == ("alive", 500)
+    assert judged(run) == ("converged", 300)
+    assert judged(run, floor=8) == ("converged", 500)
 
 
 def test_one_whose_perplexity_stands_still_below_the_floor_has_plateaued_at_its_best(logged):
@@ -53,7 +53,7 @@ def test_one_that_still_learns_is_not_judged_yet(logged):
 def test_one_that_was_alive_and_died_has_plateaued(logged):
     run = logged((4, 40), (12, 20), (1, 300), (0.2, 400), (0.1, 400), (0.1, 410), ends="finished")
     assert judged(run) == ("plateaued", 200)
-    assert judged(run, patience=5) == ("alive", 200)
+    assert judged(run, patience=5) == ("converged", 200)
 
 
 def test_a_loss_that_was_not_finite_has_diverged_whatever_was_reached_before(logged):
@@ -71,4 +71,4 @@ def test_runs_are_judged_one_by_one_in_their_order(logged, trained):
     runs = [logged((9, 9), ends="finished"), trained[0]]
     frame = convergence(runs, floor=0.001)
     assert frame["run"].tolist() == [run.name for run in runs]
-    assert frame["verdict"].iloc[0] == "alive"
+    assert frame["verdict"].iloc[0] == "converged"

@@ -10,8 +10,8 @@ from nmtlab.analysis.search.lengths import (
     length_calibration,
     length_errors,
     length_plan,
+    oracle_lengths,
     planned_lengths,
-    told_lengths,
 )
 from nmtlab.analysis.search.search_errors import search_errors
 from nmtlab.errors import RunError
@@ -49,7 +49,7 @@ def test_each_sentence_has_what_the_model_says_of_its_length(planned, tiny_corpu
 
 
 def test_told_the_lengths_of_references_translations_are_as_long(planned, tiny_corpus):
-    found = told_lengths(planned, tiny_corpus, "dev", beam_size=2, limit=5)
+    found = oracle_lengths(planned, tiny_corpus, "dev", beam_size=2, limit=5)
     system = open_system(planned)
     for row, (source, target) in zip(found.itertuples(), tiny_corpus.pairs("dev"), strict=False):
         length = len(system.pipeline.target_ids(target)) - 1
@@ -63,7 +63,7 @@ def test_told_the_lengths_of_references_translations_are_as_long(planned, tiny_c
 
 
 def test_exact_search_is_refused_as_there_is_no_end_and_the_score_is_named(planned, tiny_corpus):
-    with pytest.raises(RunError, match="plans lengths and has no end to search for"):
+    with pytest.raises(RunError, match="plans lengths and generates no EOS to search for"):
         next(search_errors(planned, tiny_corpus, "dev"))
     asked = SearchSettings(beam_size=2, score="average", length_candidates=3)
     assert outcome(planned, tiny_corpus, "dev", asked, 2).iloc[0]["score"] == "planned"
@@ -99,7 +99,7 @@ def test_calibration_is_by_how_sure_the_system_is():
 
 
 def test_a_run_that_plans_none_is_refused(trained, tiny_corpus):
-    with pytest.raises(RunError, match="it plans no lengths; choose one of the recipe 'planned'"):
+    with pytest.raises(RunError, match="it does not plan lengths; choose a run of the recipe 'planned'"):
         planned_lengths(trained[0], tiny_corpus)
 
 
@@ -120,5 +120,5 @@ def test_a_length_that_may_not_be_is_not_tried(planned):
 
 
 def test_an_ordinary_system_has_no_plan(trained):
-    with pytest.raises(RunError, match="plans no lengths"):
+    with pytest.raises(RunError, match="does not plan lengths"):
         length_plan(trained[0], "ein Hund singt")

@@ -13,9 +13,9 @@ from nmtlab.errors import NmtlabError
 from nmtlab.recipe import find_recipe
 from nmtlab.runs.run import Run
 from nmtlab.systems import train
+from nmtlab.text.artificial import ArtificialSettings, write_corpus
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.links import gold_links
-from nmtlab.text.seedlings import SeedlingSettings, write_corpus
 from nmtlab.workspace import Workspace
 
 SMALL = {
@@ -28,7 +28,7 @@ SMALL = {
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory) -> ParallelCorpus:
     folder = tmp_path_factory.mktemp("words") / "words"
-    write_corpus(folder, ["qad"], SeedlingSettings(vocabulary=150, names=6), train=600, dev=20, test=40)
+    write_corpus(folder, ["qad"], ArtificialSettings(vocabulary=150, names=6), train=600, dev=20, test=40)
     return ParallelCorpus.open(folder, "qad", "en")
 
 

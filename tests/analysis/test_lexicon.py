@@ -100,7 +100,7 @@ def test_a_system_without_a_lexicon_is_refused(name):
 
 
 def test_a_source_word_that_is_no_type_is_refused():
-    with pytest.raises(NmtlabError, match="word 'kitob': not a type of the xx vocabulary; ask for one"):
+    with pytest.raises(NmtlabError, match="word 'kitob': not in the xx vocabulary; choose a word"):
         system_translations(lexical_system(), ["kitob"])
 
 
@@ -162,5 +162,5 @@ def test_a_lexicon_is_judged_by_the_gold_of_its_corpus(tmp_path):
 
 
 def test_a_corpus_without_gold_is_refused(tiny_corpus):
-    with pytest.raises(CorpusError, match=r"corpus 'tiny': no gold/forms.de-en.tsv; choose a corpus of controlled"):
+    with pytest.raises(CorpusError, match=r"corpus 'tiny': no gold/forms.de-en.tsv; choose a corpus of artificial"):
         gold_translations(tiny_corpus, lexical_system().pipeline)

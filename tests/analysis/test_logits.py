@@ -106,14 +106,14 @@ def test_a_position_outside_the_target_is_refused(position):
 
 
 def test_a_word_that_is_no_type_is_refused():
-    with pytest.raises(NmtlabError, match="word 'Salk': not a type of the en vocabulary; ask for one"):
+    with pytest.raises(NmtlabError, match="word 'Salk': not in the en vocabulary; choose a word"):
         decompose(immunologists(), "Fauchi", "Fauci", position=0, also=["Salk"])
 
 
 def test_a_word_that_may_not_be_produced_is_refused():
     pipeline = hand_made_pipeline({"Fauchi": 8}, {"Chan": 0, "Fauci": 8, "Jenner": 20})
     asked = translator(immunologists().model, pipeline)
-    with pytest.raises(NmtlabError, match="word 'Chan': the system may not produce it; ask for one of"):
+    with pytest.raises(NmtlabError, match="word 'Chan': the system cannot produce it; choose a word of"):
         decompose(asked, "Fauchi", "Fauci", position=0, also=["Chan"])
 
 
@@ -138,5 +138,5 @@ def test_another_length_changes_both_inner_products_and_no_bias():
 
 @pytest.mark.parametrize("radius", [0.0, -1.0])
 def test_a_length_that_is_none_is_refused(radius):
-    with pytest.raises(NmtlabError, match=f"radius {radius}: no length; choose a number above 0"):
+    with pytest.raises(NmtlabError, match=f"radius {radius}: not a norm; choose a number above 0"):
         with_radius(decompose(immunologists(), "Fauchi", "Fauci", position=0), radius)

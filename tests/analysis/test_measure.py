@@ -201,7 +201,7 @@ def test_an_analysis_that_fails_stores_nothing(run):
 @pytest.mark.parametrize(
     ("analysis", "arguments", "message"),
     [
-        (lambda run: pd.DataFrame(), {}, "give a function of a module"),
+        (lambda run: pd.DataFrame(), {}, "give a module-level function"),
         (lengths, {"corpus": "tiny", "scale": Path("x")}, r"argument scale: .* depend on a PosixPath"),
         (lengths, {"corpus": "tiny", "sizes": ({1},)}, r"argument sizes: .* depend on a set"),
         (lengths, {}, "corpus"),
@@ -339,7 +339,7 @@ def test_a_pack_keeps_the_digest_of_its_original_weights(run, tmp_path):
     assert [answer.question.weights for answer in packed.answers()] == [packed.original_digest, packed.weights_digest]
     again = Run(pack(packed, tmp_path / "again"))
     assert again.original_digest == run.weights_digest
-    assert f"of the original weights, digest {run.weights_digest[:12]}" in again.limitations
+    assert f"from the original weights, digest {run.weights_digest[:12]}" in again.limitations
 
 
 def test_a_packed_run_gives_the_answers_it_came_with(run, tiny_corpus, tmp_path):
@@ -355,12 +355,14 @@ def test_a_packed_run_says_what_is_missing_and_what_it_can_answer(run, packed, t
         measure(packed, first_weight)
     assert str(caught.value) == (
         "run 'packed': packed without its model, it can neither translate nor answer new questions; it has its logs, "
-        "its vocabulary and no stored answers; ask for one of these, or train its recipe again"
+        "its vocabulary and no stored answers; use these, or train its recipe again"
     )
     measure(run, word_norms)
     measure(run, first_weight)
     some = Run(pack(run, tmp_path / "some"))
-    with pytest.raises(RunError, match=r"and answers to norms\.word_norms, test_measure\.first_weight of the original"):
+    with pytest.raises(
+        RunError, match=r"and answers to norms\.word_norms, test_measure\.first_weight from the original"
+    ):
         measure(some, second_weight)
 
 

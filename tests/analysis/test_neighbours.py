@@ -62,5 +62,5 @@ def test_a_word_of_length_0_is_beside_nothing():
 
 
 def test_a_word_that_is_no_type_is_refused():
-    with pytest.raises(NmtlabError, match="word 'Salk': not a type of the en vocabulary; ask for one"):
+    with pytest.raises(NmtlabError, match="word 'Salk': not in the en vocabulary; choose a word"):
         neighbours(random_system("untied"), "Salk")

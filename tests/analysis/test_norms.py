@@ -151,7 +151,7 @@ def test_the_norms_of_a_run_are_those_of_its_model(trained, tiny_corpus):
 def test_a_run_with_neither_weights_nor_lengths_is_refused(trained, tmp_path):
     run, _ = trained
     bare = Run.create(tmp_path / "bare", run.recipe, {}, run.pipeline)
-    with pytest.raises(RunError, match="run 'bare': neither weights nor logged lengths of word vectors; train it"):
+    with pytest.raises(RunError, match="run 'bare': neither weights nor logged norms of word vectors; train it"):
         word_norms(bare)
 
 

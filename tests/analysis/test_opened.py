@@ -33,7 +33,7 @@ def test_of_a_subword_system_a_whole_word_is_the_piece_that_begins_it(subword_si
 def test_a_word_of_several_pieces_is_refused_with_its_pieces(subword_side):
     pieces = " ".join(subword_side.tokenizer.split("thefox"))
     assert " " in pieces
-    with pytest.raises(NmtlabError, match=f"'thefox': not a type of the en vocabulary; ask for one .*: {pieces}$"):
+    with pytest.raises(NmtlabError, match=f"'thefox': not in the en vocabulary; choose one .*: {pieces}$"):
         type_of(subword_side, "thefox")
 
 
@@ -56,5 +56,5 @@ def test_a_phrase_based_run_and_one_without_weights_are_refused(trained, tmp_pat
     moses = Run.create(tmp_path / "moses", run.recipe.with_changes({"model.family": "phrase"}), {}, run.pipeline)
     with pytest.raises(RunError, match="run 'moses': a phrase-based system"):
         opened(moses)
-    with pytest.raises(RunError, match="there is no such checkpoint; train the run"):
+    with pytest.raises(RunError, match="no such checkpoint; train the run"):
         opened(Run.create(tmp_path / "untrained", run.recipe, {}, run.pipeline))

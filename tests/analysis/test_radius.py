@@ -61,5 +61,5 @@ def test_no_runs_give_an_empty_table():
 
 @pytest.mark.parametrize("model", [{}, {"family": "transformer"}, {"family": "phrase"}])
 def test_a_run_without_a_fixed_length_is_refused(make_run, model):
-    with pytest.raises(RunError, match="run 'tied': its word vectors have no length r; choose runs"):
+    with pytest.raises(RunError, match="run 'tied': its word vectors have no fixed norm r; choose recurrent runs"):
         radius_table([make_run("tied", **model)])

@@ -134,7 +134,7 @@ def test_a_text_without_names_or_confusions_gives_empty_tables(run, corpus):
 
 
 def test_a_corpus_without_gold_names_is_refused(trained, tiny_corpus):
-    with pytest.raises(CorpusError, match=r"corpus 'tiny': no gold/names\.de-en\.tsv; choose a corpus of controlled"):
+    with pytest.raises(CorpusError, match=r"corpus 'tiny': no gold/names\.de-en\.tsv; choose a corpus of artificial"):
         name_translations(trained[0], tiny_corpus)
 
 

@@ -7,15 +7,15 @@ from nmtlab.analysis.lexical.reference_links import kept_links, reference_links
 from nmtlab.analysis.lexical.word_pairs import word_pairs
 from nmtlab.errors import CorpusError
 from nmtlab.evaluation.alignment_error import alignment_error
+from nmtlab.text.artificial import ArtificialSettings, write_corpus
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.links import aligned_path, format_alignment, gold_links, has_gold_links
-from nmtlab.text.seedlings import SeedlingSettings, write_corpus
 
 
 @pytest.fixture(scope="module")
 def grown(tmp_path_factory) -> ParallelCorpus:
     folder = tmp_path_factory.mktemp("grown") / "grown"
-    write_corpus(folder, ["qad"], SeedlingSettings(vocabulary=100, names=3), train=400, dev=20, test=40)
+    write_corpus(folder, ["qad"], ArtificialSettings(vocabulary=100, names=3), train=400, dev=20, test=40)
     return ParallelCorpus.open(folder, "qad", "en")
 
 
@@ -31,7 +31,7 @@ def without_gold(corpus: ParallelCorpus, folder) -> ParallelCorpus:
     return ParallelCorpus.open(folder, "qad", "en")
 
 
-def test_a_controlled_language_has_its_true_links(grown, run):
+def test_an_artificial_language_has_its_true_links(grown, run):
     assert has_gold_links(grown, "test")
     assert reference_links(run.pipeline, grown, "test") == gold_links(grown, "test")
 

@@ -6,7 +6,7 @@ import torch
 from learned import learned_run
 
 from nmtlab.analysis.search.lengths import length_plan
-from nmtlab.analysis.search.search_tree import best_of_all, ended_hypotheses, first_rank_of_nothing, ranked, search_tree
+from nmtlab.analysis.search.search_tree import best_of_all, ended_hypotheses, first_empty_rank, ranked, search_tree
 from nmtlab.recipe import SearchSettings
 from nmtlab.search.beam import beam_search
 from nmtlab.search.forced import forced_decode
@@ -77,7 +77,7 @@ def test_a_reference_is_followed_as_far_as_the_beam_holds_it(system):
 
 
 def test_the_empty_translation_is_in_a_beam_from_its_rank_on(system):
-    rank = first_rank_of_nothing(system, SENTENCE)
+    rank = first_empty_rank(system, SENTENCE)
     source = torch.tensor([system.pipeline.source_ids(SENTENCE)])
     for beam, inside in ((rank - 1, False), (rank, True)):
         if beam:

@@ -93,7 +93,7 @@ def test_the_start_the_best_checkpoint_and_the_last_have_other_weights(run, tiny
 
 
 def test_weights_that_are_not_kept_are_named_with_those_that_are(run, tiny_corpus):
-    with pytest.raises(RunError, match=f"update 7 are not here.*ask for update 0 or {run.best_step}"):
+    with pytest.raises(RunError, match=f"update 7 are not stored.*choose update 0 or {run.best_step}"):
         signals(run, tiny_corpus, update=7)
 
 

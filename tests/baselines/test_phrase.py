@@ -1,4 +1,4 @@
-"""Phrase-based systems: trained, moved, interrupted, and asked to translate."""
+"""Phrase-based systems: training, moving, interrupting, translating."""
 
 import json
 import os
@@ -46,7 +46,7 @@ def test_a_language_translated_word_for_word_is_learned(system, tiny_corpus):
 
 def test_a_run_is_whole_and_says_so(run):
     assert run.status == "finished"
-    assert run.recipe.corpus.model_dump() == {"name": "tiny", "source": "de", "target": "en"}
+    assert (run.recipe.corpus.name, run.recipe.corpus.source, run.recipe.corpus.target) == ("tiny", "de", "en")
     assert set(run.pipeline.source.vocabulary.types[4:]) == set(WORDS)
     assert run.metrics("end")["seconds"].item() > 0
     assert run.environment["corpus_checksum"]
@@ -168,7 +168,7 @@ def test_what_is_stopped_leaves_nothing(tiny_corpus, workspace):
         asked.append(None)
         return "tuning the weights" in told
 
-    with pytest.raises(RunError, match="run 'cut': stopped before it was whole, and not kept; train it again"):
+    with pytest.raises(RunError, match="run 'cut': stopped before the end, and not kept; train it again"):
         train_phrase("cut", RECIPE, tiny_corpus, workspace, lambda what, share: told.append(what), should_stop)
     assert list(workspace.runs.iterdir()) == []
 
@@ -195,7 +195,7 @@ def test_what_is_killed_is_no_run(tiny_corpus, workspace):
 
 def test_a_run_that_is_there_stays(run, tiny_corpus):
     before = time.time_ns(), sorted(run.folder.rglob("*"))
-    with pytest.raises(RunError, match="run 'phrases': there is one already; choose another --name"):
+    with pytest.raises(RunError, match="run 'phrases': already exists; choose another --name"):
         train_phrase("phrases", RECIPE, tiny_corpus, Workspace(run.folder.parents[1]))
     assert sorted(run.folder.rglob("*")) == before[1]
 
@@ -210,7 +210,7 @@ def test_a_corpus_without_dev_or_with_dev_in_train_is_refused(make_corpus, works
     corpus = ParallelCorpus.open(make_corpus())
     for language in ("de", "en"):
         (corpus.folder / f"dev.{language}").write_bytes((corpus.folder / f"train.{language}").read_bytes())
-    with pytest.raises(CorpusError, match=r"300 pairs of dev are in train too, the first at dev line 1"):
+    with pytest.raises(CorpusError, match=r"300 pairs of dev are in train too, first at dev line 1"):
         train_phrase("no", RECIPE, corpus, workspace)
     (corpus.folder / "dev.de").unlink()
     with pytest.raises(CorpusError, match=r"no dev.de and dev.en; add them"):
@@ -226,7 +226,7 @@ def test_a_run_without_a_part_says_what_to_do(run, missing):
         with pytest.raises(NmtlabError) as caught:
             open_phrase_system(run)
         assert str(caught.value) == (
-            "run 'phrases': its phrase/ is missing or damaged; restore it from a copy, or train the run again"
+            "run 'phrases': its phrase/ is missing or damaged; restore it from a backup, or train the run again"
         )
     finally:
         hidden.rename(path)
@@ -237,7 +237,7 @@ def test_a_truncated_phrase_table_is_noticed(run):
     whole = path.read_bytes()
     path.write_bytes(whole[:-100])
     try:
-        with pytest.raises(RunError, match="its phrase/ is missing or damaged; restore it from a copy"):
+        with pytest.raises(RunError, match="its phrase/ is missing or damaged; restore it from a backup"):
             open_phrase_system(run)
     finally:
         path.write_bytes(whole)

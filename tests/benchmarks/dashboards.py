@@ -84,7 +84,7 @@ INTERACTIONS = (
     Interaction("norms: slider r", "norms", f"?runs={RUN}&fixed=True&r=5.0", "slide(n)", "What makes a word win"),
     Interaction("attention: sentence", "attention", "", "pick('Sentences', n)", "Attention"),
     Interaction("dynamics: score", "dynamics", f"?runs={RUN}", "press(n)", "Dev "),
-    Interaction("lexicon: word", "lexicon", "", "pick('Words', n + 50)", "Translations of"),
+    Interaction("lexicon: word", "lexicon", "", "pick('Source words', n + 50)", "Translations of"),
 )
 
 

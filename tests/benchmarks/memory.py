@@ -1,4 +1,4 @@
-"""Memory and speed of the way from text to batches, on a controlled language of any size.
+"""Memory and speed of the way from text to batches, on an artificial language of any size.
 
     python tests/benchmarks/memory.py --pairs 10000000
 
@@ -16,18 +16,19 @@ from pathlib import Path
 from threading import Event, Thread
 
 from nmtlab.recipe.text import TextSettings
+from nmtlab.text.artificial.corpus import write_corpus
+from nmtlab.text.artificial.settings import ArtificialSettings
 from nmtlab.text.batches import Batches
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.encoded import EncodedCorpus
+from nmtlab.text.mixture import Mixture
 from nmtlab.text.pipeline import Pipeline
-from nmtlab.text.seedlings.corpus import write_corpus
-from nmtlab.text.seedlings.settings import SeedlingSettings
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pairs", type=int, default=100_000, help="training pairs (%(default)s)")
-    parser.add_argument("--language", default="qaa", help="controlled language (%(default)s)")
+    parser.add_argument("--language", default="qaa", help="artificial language (%(default)s)")
     parser.add_argument("--segmentation", default="bpe", choices=["word", "bpe", "unigram"])
     parser.add_argument("--batch-tokens", type=int, default=4096)
     parser.add_argument("--folder", type=Path, help="where to work; a corpus there is used again (a temporary one)")
@@ -41,7 +42,7 @@ def measure(arguments: argparse.Namespace, folder: Path) -> None:
     text = folder / f"{arguments.language}-{arguments.pairs}"
     if not text.exists():
         with phase("generate"):
-            settings = SeedlingSettings(vocabulary=4000, names=200)
+            settings = ArtificialSettings(vocabulary=4000, names=200)
             write_corpus(text, [arguments.language], settings, train=arguments.pairs, train_gold=False)
     corpus = ParallelCorpus.open(text, arguments.language, "en")
     with phase("learn"):
@@ -52,7 +53,7 @@ def measure(arguments: argparse.Namespace, folder: Path) -> None:
         with phase("epoch"):
             began = time.perf_counter()
             batches = tokens = padded = 0
-            for batch in Batches(encoded, arguments.batch_tokens, seed=1).epoch(0):
+            for batch in Batches(Mixture([encoded]), arguments.batch_tokens, seed=1).epoch(0):
                 batches += 1
                 tokens += batch.source_tokens + batch.target_tokens
                 padded += batch.source.size + batch.target.size

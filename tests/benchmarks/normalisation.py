@@ -23,9 +23,10 @@ from peers.measurement import peak_memory_mib
 from nmtlab.device import choose_device
 from nmtlab.runs.environment import environment
 from nmtlab.runs.run import Run
-from nmtlab.text.checked import DevText
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.encoded import EncodedCorpus
+from nmtlab.text.inspection import DevText
+from nmtlab.text.mixture import Mixture
 from nmtlab.text.pipeline import Pipeline
 from nmtlab.training.events import Event, Progress
 from nmtlab.training.loop import Trainer
@@ -85,13 +86,13 @@ def make_trainers(
     recipe = ours.recipe(threads)
     device = choose_device(recipe.machine)
     pipeline = Pipeline.learn(recipe.text, corpus)
-    encoded = EncodedCorpus.open(ours.WORKSPACE.cache, pipeline, corpus)
-    about = environment(corpus.checksum(), device)
+    mixture = Mixture([EncodedCorpus.open(ours.WORKSPACE.cache, pipeline, corpus)])
+    about = environment([corpus.checksum()], device)
     trainers = {}
     for name in names:
         changed = recipe.with_changes(NORMS[name])
         run = Run.create(folder / name, changed, about, pipeline)
-        trainers[name] = Trainer(run, changed, encoded, DevText([], []), device, Group())
+        trainers[name] = Trainer(run, changed, mixture, DevText([], []), device, Group())
     return trainers
 
 

@@ -18,6 +18,7 @@ from nmtlab.text.batch import Batch
 from nmtlab.text.batches import Batches
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.encoded import EncodedCorpus
+from nmtlab.text.mixture import Mixture
 from nmtlab.text.pipeline import Pipeline
 from nmtlab.training.events import Event, Progress
 from nmtlab.training.loop import LOG_EVERY
@@ -67,7 +68,7 @@ def batches(corpus: ParallelCorpus) -> Iterator[Batch]:
     encoded = EncodedCorpus.open(WORKSPACE.cache, Pipeline.load(_vocabulary()), corpus)
     settings = recipe(threads=1).training
     for epoch in count():
-        yield from Batches(encoded, settings.batch_tokens, settings.seed).epoch(epoch)
+        yield from Batches(Mixture([encoded]), settings.batch_tokens, settings.seed).epoch(epoch)
 
 
 def training(corpus: ParallelCorpus, updates: int, threads: int) -> Measurement:

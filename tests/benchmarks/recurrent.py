@@ -27,6 +27,7 @@ from nmtlab.text.batch import Batch
 from nmtlab.text.batches import Batches
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.encoded import EncodedCorpus
+from nmtlab.text.mixture import Mixture
 from nmtlab.text.pipeline import Pipeline
 from nmtlab.text.vocabulary import PAD
 from nmtlab.training.objective import training_objective
@@ -87,7 +88,7 @@ def batches(corpus: ParallelCorpus, pipeline: Pipeline) -> Iterator[Batch]:
     """Yield the recipes' batches, epoch after epoch."""
     encoded = EncodedCorpus.open(ours.WORKSPACE.cache, pipeline, corpus)
     settings = named_recipe("tied").training
-    cut = Batches(encoded, settings.batch_tokens, settings.seed, max_sentences=settings.batch_sentences)
+    cut = Batches(Mixture([encoded]), settings.batch_tokens, settings.seed, max_sentences=settings.batch_sentences)
     for epoch in count():
         yield from (on_device(batch) for batch in cut.epoch(epoch))
 

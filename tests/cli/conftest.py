@@ -1,4 +1,4 @@
-"""The command, called in this process, with a trained run in a workspace of its own."""
+"""The command, called in this process, with a trained run in a separate workspace."""
 
 import io
 import shutil
@@ -25,7 +25,7 @@ class Said(NamedTuple):
 
 @pytest.fixture(scope="session")
 def learned(tmp_path_factory, tiny_corpus, tiny_recipe) -> Run:
-    """A trained run; nothing is written to it."""
+    """A trained run, read-only."""
     return learned_run(tmp_path_factory.mktemp("learned"), tiny_corpus, tiny_recipe)
 
 

@@ -1,4 +1,4 @@
-"""Bad input: exit code 2, one line that says where and what to do, and nothing half-made left behind."""
+"""Bad input: exit code 2, one line that names the place and the remedy, and nothing incomplete left behind."""
 
 import re
 import shutil
@@ -20,14 +20,14 @@ def change_line(path: Path, number: int, change: Callable[[bytes], bytes]) -> No
 
 
 def content(folder: Path) -> dict[Path, bytes | None]:
-    """Return every file and folder, hidden ones too, but for the cache."""
+    """Return every file and folder, hidden ones included, except the cache."""
     paths = (path for path in folder.rglob("*") if path.relative_to(folder).parts[0] != "cache")
     return {path: path.read_bytes() if path.is_file() else None for path in paths}
 
 
 @pytest.fixture
 def spoiled(data, make_corpus) -> Path:
-    """The corpus `spoiled` of the workspace, whole until a test spoils it."""
+    """The corpus `spoiled` of the workspace, intact until a test spoils it."""
     folder = data / "corpora" / "spoiled"
     folder.parent.mkdir()
     return make_corpus().rename(folder)
@@ -35,7 +35,7 @@ def spoiled(data, make_corpus) -> Path:
 
 @pytest.fixture
 def refused(nmtlab, data):
-    """Call the command, see that it refuses in one line and leaves nothing, and return the line."""
+    """Call the command, check that it refuses in one line and leaves nothing behind, and return the line."""
 
     def call(*words: object, stdin: str | bytes = "") -> str:
         before = content(data)
@@ -60,8 +60,7 @@ def test_sides_of_different_length(refused, spoiled):
     with (spoiled / "train.de").open("a", encoding="utf-8") as file:
         file.write("ein hund\nein haus\n")
     assert refused(*TRAIN) == (
-        f"{spoiled}: train.de has 302 lines, train.en has 300; "
-        "line n of one must be the translation of line n of the other\n"
+        f"{spoiled}: train.de has 302 lines, train.en has 300; line n of one must translate line n of the other\n"
     )
 
 
@@ -87,30 +86,30 @@ def test_a_line_of_a_hundred_thousand_words(refused, spoiled):
 def test_empty_files(refused, spoiled):
     for language in ("de", "en"):
         (spoiled / f"train.{language}").write_text("", encoding="utf-8")
-    assert refused(*TRAIN) == f"{spoiled}: train.de and train.en: empty; give them sentences, or remove them\n"
+    assert refused(*TRAIN) == f"{spoiled}: train.de and train.en: empty; add sentences, or remove the files\n"
 
 
 def test_a_side_with_nothing_but_blank_lines(refused, spoiled):
     lines = len((spoiled / "train.en").read_text(encoding="utf-8").splitlines())
     (spoiled / "train.en").write_text(" \n" * lines, encoding="utf-8")
-    assert refused(*TRAIN) == f"{spoiled}: every line of train.en is blank; give it its text\n"
+    assert refused(*TRAIN) == f"{spoiled}: every line of train.en is blank; add its text\n"
 
 
 def test_an_empty_folder(refused, data):
     (data / "corpora" / "spoiled").mkdir(parents=True)
     message = refused(*TRAIN)
-    assert message.startswith(f"{data / 'corpora' / 'spoiled'}: no corpus here; name its files train.LANG")
+    assert message.startswith(f"{data / 'corpora' / 'spoiled'}: not a corpus; name its files train.LANG")
 
 
 def test_a_corpus_that_is_not_there(refused, data):
     message = refused(*TRAIN)
-    assert message.startswith(f"corpus 'spoiled': not found (looked at {data / 'corpora' / 'spoiled'}, ")
+    assert message.startswith(f"corpus 'spoiled': not found (searched {data / 'corpora' / 'spoiled'}, ")
     assert "'nmtlab corpus import'" in message
 
 
 @pytest.mark.parametrize("side", ["--source", "--target"])
 def test_a_language_that_is_not_there(refused, spoiled, side):
-    expected = f"{spoiled}: no language 'fr'; choose from those that are there: de, en\n"
+    expected = f"{spoiled}: no language 'fr'; choose from de, en\n"
     assert refused(*TRAIN, side, "fr") == expected
 
 
@@ -120,8 +119,8 @@ def test_a_set_that_overlaps_with_training(refused, spoiled, split):
         train = (spoiled / f"train.{language}").read_bytes().split(b"\n")
         change_line(spoiled / f"{split}.{language}", 5, lambda _, train=train: train[100])
     message = refused(*TRAIN)
-    assert message.startswith(f"corpus 'spoiled': 1 pairs of {split} are in train too, the first at {split} line 5;")
-    assert "takes them out of train" in message
+    assert message.startswith(f"corpus 'spoiled': 1 pair of {split} is in train too, first at {split} line 5;")
+    assert "removes them from train" in message
 
 
 @pytest.mark.parametrize("split", ["train", "dev"])
@@ -169,7 +168,7 @@ def test_a_recipe_file_with_a_mistake(refused, spoiled, data):
 
 def test_a_name_that_is_taken(refused, spoiled):
     message = refused("train", "spoiled", "--recipe", "tiny.toml", "--name", "whole")
-    assert message == "run 'whole': there is one already; choose another --name, or add --resume to go on with it\n"
+    assert message == "run 'whole': already exists; choose another --name, or add --resume to continue it\n"
 
 
 @pytest.mark.parametrize("name", ["../x", "/abs", "a/b", ".hidden"])
@@ -192,7 +191,7 @@ def test_a_run_name_that_leaves_the_folder(refused, spoiled, data, words, name):
     ids=" ".join,
 )  # fmt: skip
 def test_a_run_that_is_not_there(refused, words):
-    assert refused(*words) == "run 'none': not found; 'nmtlab runs list' shows what there is\n"
+    assert refused(*words).startswith("run 'none': not found; 'nmtlab runs list' ")
 
 
 @pytest.mark.parametrize("damage", ["truncated", "flipped", "missing"])
@@ -206,8 +205,8 @@ def test_a_checkpoint_that_is_damaged(refused, data, damage, tiny_corpus):
         path.write_bytes(content if damage == "flipped" else content[:500])
     expected = {
         "truncated": "damaged or truncated",
-        "flipped": "its content does not match its checksum; use another checkpoint, or train again",
-        "missing": "there is no such checkpoint; train the run, or choose another checkpoint",
+        "flipped": "checksum mismatch: the file has changed since it was saved; use another checkpoint, or train again",
+        "missing": "no such checkpoint; train the run, or choose another checkpoint",
     }
     reference = tiny_corpus.folder / "test.en"
     for words in (("translate", "whole"), ("evaluate", "whole"), ("compare", "whole", reference)):
@@ -217,19 +216,19 @@ def test_a_checkpoint_that_is_damaged(refused, data, damage, tiny_corpus):
 def test_a_log_that_is_damaged(refused, nmtlab, data):
     log = data / "runs" / "whole" / "metrics.jsonl"
     change_line(log, 2, lambda line: line[:20])
-    assert refused("runs", "show", "whole") == f"{log}, line 2: damaged; take that line out; the others are whole\n"
-    assert "whole: not a whole run" in nmtlab("runs", "list").out
+    assert refused("runs", "show", "whole") == f"{log}, line 2: damaged; remove that line\n"
+    assert "whole: incomplete run" in nmtlab("runs", "list").out
 
 
 def test_a_vocabulary_that_is_damaged(refused, data):
     path = data / "runs" / "whole" / "vocabulary" / "target.tsv"
     path.write_bytes(path.read_bytes()[:-3])
-    assert refused("translate", "whole", stdin="ein\n").startswith(f"{path}: is not as it was saved; restore it")
+    assert refused("translate", "whole", stdin="ein\n").startswith(f"{path}: checksum mismatch: the file has changed")
 
 
 def test_a_run_that_has_ended_is_not_resumed(refused):
     message = refused("train", "tiny", "--name", "whole", "--resume")
-    assert message == "run 'whole': it has finished; there is nothing to resume; train a new run\n"
+    assert message == "run 'whole': it has finished and cannot be resumed; train a new run\n"
 
 
 # Text that cannot be translated or scored
@@ -243,7 +242,7 @@ def test_more_translations_than_the_beam_holds(refused):
 def test_an_input_file_that_is_missing_or_a_folder(refused, data):
     assert refused("translate", "whole", "--input", data / "none") == f"{data / 'none'}: not found; check the name\n"
     message = refused("translate", "whole", "--input", data)
-    assert message == f"{data}: cannot be read (Is a directory); check that it is a file you may read\n"
+    assert message == f"{data}: cannot be read (Is a directory); check that it is a readable file\n"
 
 
 LINES = {
@@ -272,7 +271,7 @@ def test_translations_of_other_text(refused, data, tiny_corpus, words):
     short.write_text("\n".join(lines[:-1]) + "\n", encoding="utf-8")
     assert refused(*words, short, "--corpus", "tiny") == (
         f"{short}: {len(lines) - 1} lines, but tiny test has {len(lines)} sentences; "
-        "give a line for each sentence, in the same order\n"
+        "give one line per sentence, in the same order\n"
     )
 
 
@@ -289,7 +288,7 @@ def test_a_system_that_is_named_twice(refused):
 
 def test_a_field_that_a_trained_run_cannot_change(refused):
     message = refused("translate", "whole", "--set", "model.norm=layer", stdin="ein hund\n")
-    assert message.startswith("--set model.norm=layer: the run is trained already; set fields of search or machine")
+    assert message.startswith("--set model.norm=layer: the run is already trained; set fields of search or machine")
 
 
 def test_a_part_or_a_direction_that_is_not_there(refused, tiny_corpus):
@@ -303,15 +302,15 @@ def test_one_system_alone_is_not_compared(refused):
     assert refused("compare", "whole").startswith("one system: nothing to compare it with; name a baseline")
 
 
-# Controlled languages
+# Artificial languages
 
 
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
         (("--language", "zz"), "zz"),
-        (("--vocabulary", "3"), "seedlings: vocabulary is 3; choose a number from 100"),
-        (("--ambiguity", "2"), "seedlings: ambiguity is 2.0; choose a number from 0 to 1"),
+        (("--vocabulary", "3"), "artificial language: vocabulary is 3; choose a number from 100"),
+        (("--ambiguity", "2"), "artificial language: ambiguity is 2.0; choose a number from 0 to 1"),
     ],
     ids=["language", "vocabulary", "ambiguity"],
 )
@@ -321,7 +320,7 @@ def test_a_language_that_cannot_be_grown(refused, data, words, expected):
 
 
 def test_a_corpus_name_that_is_taken_or_leaves_the_folder(refused, spoiled):
-    assert refused("corpus", "make", "spoiled").startswith("corpus 'spoiled': there is one already; choose another")
+    assert refused("corpus", "make", "spoiled").startswith("corpus 'spoiled': already exists; choose another")
     assert refused("corpus", "make", "../x").startswith("corpus name '../x': not allowed; use up to 100")
 
 
@@ -345,7 +344,7 @@ def test_memory_that_is_not_there_is_a_line_that_says_what_to_lower(refused, tin
         Path(name).write_text("\n".join(lines) + "\n", encoding="utf-8")
     words = ("compare", "one.txt", "two.txt", "--corpus", "tiny", "--samples", 1_000_000)
     with memory_of_at_most(100 << 20):
-        assert re.match(r"memory is full.*; lower .* the beam, --samples", refused(*words))
+        assert re.match(r"out of memory.*; reduce .* the beam, --samples", refused(*words))
 
 
 def test_what_is_quoted_is_cut_in_the_middle(refused):
@@ -366,7 +365,7 @@ def test_a_score_is_printed_where_the_translations_cannot_be_kept(nmtlab, data):
     assert said.code == 0
     assert said.out.startswith(expected)
     assert said.out.removeprefix(expected) == (
-        f"the translations could not be kept: {folder}: File exists; choose another path\n"
+        f"the translations could not be stored: {folder}: File exists; choose another path\n"
     )
 
 
@@ -389,7 +388,7 @@ def test_streams_that_are_closed_or_ascii_end_in_a_line_or_change_nothing(data):
     assert done.stderr.splitlines() == [
         "nmtlab: standard output: closed; send it to a file, or to /dev/null",
         "nmtlab: standard input: Bad file descriptor; leave it open, or name a file",
-        "nmtlab: standard input: cannot be read (Bad file descriptor); check that it is a file you may read",
+        "nmtlab: standard input: cannot be read (Bad file descriptor); check that it is a readable file",
     ]
     assert (data / "runs" / "whole").is_dir()
 
@@ -408,8 +407,8 @@ def test_of_several_processes_one_says_what_is_wrong(nmtlab, monkeypatch):
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (("translate", "none"), "nmtlab: run 'none': not found; 'nmtlab runs list' shows what there is\n"),
-        (TRAIN, "nmtlab: {corpus}: train.de has 299 lines, train.en has 300; line n of one must be the translation"),
+        (("translate", "none"), "nmtlab: run 'none': not found; 'nmtlab runs list' lists all runs\n"),
+        (TRAIN, "nmtlab: {corpus}: train.de has 299 lines, train.en has 300; line n of one must translate"),
     ],
     ids=["translate", "train"],
 )

@@ -1,4 +1,4 @@
-"""The commands, on a small run that was really trained."""
+"""The commands, on a small trained run."""
 
 import csv
 import gzip
@@ -17,7 +17,7 @@ from nmtlab.recipe import load_recipe, named_recipe, recipe_names
 from nmtlab.runs.run import Run
 from nmtlab.systems import open_system
 from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.files import read_lines
+from nmtlab.text.lines import read_lines
 
 TEXT = "ein hund\n\nkatze sieht haus und fluss\n"
 
@@ -142,7 +142,7 @@ def test_runs_are_listed_with_their_state(nmtlab, data):
     run = Run(data / "runs" / "whole")
     best = run.metrics("validation")["bleu"].max()
     assert rows(said) == [["whole", "tiny de-en", "finished", "120", f"{best:.2f}"]]
-    assert "half: not a whole run (run 'half': not found); 'nmtlab runs remove half' removes it" in said.out
+    assert "half: incomplete run (run 'half': not found); 'nmtlab runs remove half' removes it" in said.out
     shutil.rmtree(data / "runs")
     assert nmtlab("runs", "list").out == "no runs yet; 'nmtlab demo' or 'nmtlab train' makes some\n"
 
@@ -168,7 +168,7 @@ def test_removing_runs_asks_first(nmtlab, data):
     assert "kept whole" in said.out
     assert os.listdir(data / "runs") == ["whole"]
     assert nmtlab("runs", "remove", "whole", stdin="\n").out.endswith("kept whole\n")
-    assert nmtlab("runs", "remove", "whole", stdin="").code == 1  # nobody there to answer
+    assert nmtlab("runs", "remove", "whole", stdin="").code == 1  # no answer
     assert os.listdir(data / "runs") == ["whole"]
     assert nmtlab("runs", "remove", "whole", "--yes").out == "removed whole\n"
     assert os.listdir(data / "runs") == []
@@ -230,7 +230,7 @@ def test_a_direction_can_be_turned_round(nmtlab, data):
 # corpus make
 
 
-def test_a_controlled_language_is_grown_into_a_corpus(nmtlab, data):
+def test_an_artificial_language_is_grown_into_a_corpus(nmtlab, data):
     said = nmtlab("corpus", "make", "grown", "--train", 30, "--dev", 5, "--test", 5, "--vocabulary", 100)
     assert said.code == 0
     assert said.out.splitlines()[-1] == "next: nmtlab train grown --source qaa --target en"

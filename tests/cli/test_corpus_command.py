@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from nmtlab.cli.corpus import app
 from nmtlab.errors import CorpusError
 from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.files import write_lines
+from nmtlab.text.lines import write_lines
 
 
 @pytest.fixture
@@ -107,17 +107,15 @@ def test_importing_catalogues(data):
     catalogue.save_as_mofile(str(folder / "a.mo"))
     assert "small: tr to en" in _said("import", "gettext", "small", "locale", "--language", "tr")
     assert next(ParallelCorpus.open(data / "corpora" / "small").pairs("train"))[0].startswith("Dosya")
-    assert "language 'fr' found; choose from those found: tr" in _problem(
-        "import", "gettext", "other", "locale", "--language", "fr"
-    )
+    assert "language 'fr' found; choose from tr" in _problem("import", "gettext", "other", "locale", "--language", "fr")
 
 
 def test_downloads_say_what_is_missing(data):
     pytest.importorskip("mtdata", reason="needs the extra 'download'")
-    assert "recipe 'x': there is none; choose from ted-gl-en" in _problem("import", "mtdata", "small", "--recipe", "x")
+    assert "recipe 'x': unknown; choose from ted-gl-en" in _problem("import", "mtdata", "small", "--recipe", "x")
     both = ("--recipe", "ted-gl-en", "--source", "gl")
-    assert "recipe 'ted-gl-en' and languages or data sets of your own; give" in _problem("import", "mtdata", "a", *both)
-    assert "no data set to train on; give the id" in _problem("import", "mtdata", "small")
+    assert "--recipe ted-gl-en excludes languages and data sets; give" in _problem("import", "mtdata", "a", *both)
+    assert "no data set to train on; give a data set" in _problem("import", "mtdata", "small")
     assert "no test set named; name one" in _problem("import", "sacrebleu", "small", "--source", "de", "--target", "en")
     assert not list(data.rglob("*.en"))
 
@@ -125,9 +123,7 @@ def test_downloads_say_what_is_missing(data):
 def test_a_name_that_is_taken_or_not_allowed_is_an_error(data):
     arguments = ("uz.txt", "en.txt", "--source", "uz", "--target", "en")
     _said("import", "text", "small", *arguments)
-    assert "corpus 'small': there is one already; choose another name" in _problem(
-        "import", "text", "small", *arguments
-    )
+    assert "corpus 'small': already exists; choose another name" in _problem("import", "text", "small", *arguments)
     assert "corpus name '../small': not allowed; use" in _problem("import", "text", "../small", *arguments)
 
 

@@ -10,8 +10,8 @@ def test_others_are_let_in_with_a_token_alone(nmtlab, ip):
     said = nmtlab("dashboards", "--ip", ip)
     assert said.code == 2
     assert said.err.splitlines() == [
-        f"nmtlab: --ip {ip}: others could reach it, and whoever does can train and read here; "
-        "give them a word to know with --token"
+        f"nmtlab: --ip {ip}: other machines could connect, read the workspace and start trainings; "
+        "set a token with --token"
     ]
     assert said.out == ""
 
@@ -21,7 +21,7 @@ def test_others_are_let_in_with_a_token_alone(nmtlab, ip):
 def test_a_token_that_is_none_is_refused(nmtlab, ip, token):
     said = nmtlab("dashboards", "--ip", ip, "--token", token)
     assert said.code == 2
-    assert said.err == ("nmtlab: --token: it is empty, and would let everybody in; give a word, or leave --token out\n")
+    assert said.err == "nmtlab: --token: empty, which would let everyone in; give a token, or leave --token out\n"
     assert said.out == ""
 
 

@@ -1,4 +1,4 @@
-"""`nmtlab figures`, on a run that was really trained."""
+"""`nmtlab figures`, on a trained run."""
 
 import shutil
 

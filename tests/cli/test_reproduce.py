@@ -1,4 +1,4 @@
-"""`nmtlab reproduce`, on a table of two small systems that are really trained."""
+"""`nmtlab reproduce`, on a table of two small trained systems."""
 
 import dataclasses
 import math
@@ -20,10 +20,10 @@ from nmtlab.experiments.measures.quality import (
     LEXICON_PRECISION,
     TRAIN_PERPLEXITY,
 )
-from nmtlab.experiments.running.events import Counted, Left, NoText, Opening, Told
+from nmtlab.experiments.running.events import CellEnded, CellEvent, GridPlanned, NoText, Opening
 from nmtlab.training.events import Prepared, Preparing, Progress, Validated
 
-# The command's own tables are tested with the declarations; this one takes seconds.
+# The tables of the command are tested with the declarations; this one takes seconds.
 
 
 @pytest.fixture
@@ -55,18 +55,18 @@ def test_a_plan_without_its_text_says_what_is_missing(nmtlab, data, table, monke
     monkeypatch.delenv("NMTLAB_CORPORA")
     said = nmtlab("reproduce", "table-3.4", "--scale", "tiny", "--estimate")
     assert said.code == 0
-    assert "not run: ha-en: corpus 'tiny': not here" in said.out
+    assert "not run: ha-en: corpus 'tiny': not found" in said.out
     assert [row[4:] for row in rows(said)] == [["-", "-"]] * 2
     assert "; 4 cells without their text are not counted" in said.out
     said = nmtlab("reproduce", "table-3.4", "--scale", "tiny")
     assert (said.code, said.err.count("\n")) == (2, 1)
-    assert said.err.startswith("nmtlab: corpus 'tiny': not here")
+    assert said.err.startswith("nmtlab: corpus 'tiny': not found")
 
 
 def test_a_table_is_run_printed_beside_what_was_published_and_saved(nmtlab, data, table):
     said = nmtlab("reproduce", "table-3.4", "--scale", "tiny", "--save")
     assert said.code == 0, said.err
-    assert "table-3.4 tiny: 4 cells, 0 of them there already" in said.out
+    assert "table-3.4 tiny: 4 cells, 0 of them already made" in said.out
     assert re.search(r"^tiny\.little\.s1: finished after .*, best dev BLEU [\d.]+; 3 cells, .* left$", said.out, re.M)
     lines = rows(said)
     assert [row[:3] for row in lines] == [
@@ -75,7 +75,7 @@ def test_a_table_is_run_printed_beside_what_was_published_and_saved(nmtlab, data
     assert [row[-2] for row in lines] == ["17.4", "20.5", "", ""]
     assert all(re.fullmatch(r"\d+\.\d\d ± \d+\.\d\d", row[3]) for row in lines)
     assert [bool(row[4]) for row in lines] == [False, True, False, True]
-    assert {row[6] for row in lines[1::2]} <= {"better", "worse", "undecided"}
+    assert {row[6] for row in lines[1::2]} <= {"better", "worse", "inconclusive"}
     assert "Table 3.4" in said.out
     assert "not run: hu-en: no such text" in said.out
 
@@ -89,7 +89,7 @@ def test_a_table_is_run_printed_beside_what_was_published_and_saved(nmtlab, data
     assert all(line in said.out for line in text.splitlines()[2:])
 
     again = nmtlab("reproduce", "table-3.4", "--scale", "tiny")
-    assert "4 cells, 4 of them there already" in again.out
+    assert "4 cells, 4 of them already made" in again.out
     assert rows(again) == lines
     assert "finished after" not in again.out
 
@@ -120,13 +120,13 @@ def test_a_cell_that_diverged_is_in_the_table(nmtlab, data, tmp_path, tiny_recip
     said = nmtlab("reproduce", "table-3.4", "--scale", "tiny")
     assert said.code == 0
     assert rows(said)[1][2] == "0.00, 1 diverged"
-    assert rows(said)[1][5] == "undecided"
+    assert rows(said)[1][5] == "inconclusive"
 
 
 def test_an_unknown_table_is_answered_with_those_there_are(nmtlab):
     said = nmtlab("reproduce", "table-1.1")
     assert said.code == 2
-    assert said.err == f"nmtlab: table 'table-1.1': not known; choose one of {', '.join(t.name for t in TABLES)}\n"
+    assert said.err == f"nmtlab: table 'table-1.1': unknown; choose one of {', '.join(t.name for t in TABLES)}\n"
 
 
 def test_of_a_table_of_our_own_nothing_is_said_of_what_was_published_nor_of_what_no_run_has(
@@ -147,10 +147,11 @@ def test_of_a_table_of_our_own_nothing_is_said_of_what_was_published_nor_of_what
 
 def test_the_help_names_the_tables_that_there_are(nmtlab):
     told = reproduce.__annotations__["table"].__metadata__[0].help
-    assert re.findall(
-        r"(?:table|figure)-[\d.]*\d|lexical-choice|lexicon-dropout|gradients|favourites|ambiguity|length-planning|unseen-lengths",
-        told,
-    ) == [table.name for table in TABLES]
+    names = (
+        r"(?:table|figure)-[\d.]*\d|lexical-choice|lexicon-dropout|gradients|search-errors|ambiguity|length-planning"
+        r"|unseen-lengths|related-parents"
+    )
+    assert re.findall(names, told) == [table.name for table in TABLES]
 
 
 # Progress
@@ -160,24 +161,24 @@ def test_the_bar_tells_of_each_cell_and_how_long_the_grid_still_takes(table, cap
     one, two, three, four = cells_of(table, "tiny")
     bar = GridBar("little", workers=2)
     bar(Opening("ha-en", "tiny"))
-    bar(NoText("ta-en", "corpus 'large': not here; bring it"))
-    bar(Counted((two, three, four), ((one, 60.0),)))
-    bar(Told(two, Preparing("checking the corpus")))
-    bar(Told(two, Prepared(10, 10, {}, 100)))
-    bar(Told(two, Validated(50, 12.5, 3.0, 12.5, 30.0, 30.0)))
-    bar(Told(two, Progress(50, 100, 1.0, 2.0, 100.0, 1.0, 0.1, 30.0, 30.0)))
+    bar(NoText("ta-en", "corpus 'large': not found; import it"))
+    bar(GridPlanned((two, three, four), ((one, 60.0),)))
+    bar(CellEvent(two, Preparing("checking the corpus")))
+    bar(CellEvent(two, Prepared(10, 10, {}, 100)))
+    bar(CellEvent(two, Validated(50, 12.5, 3.0, 12.5, 30.0, 30.0)))
+    bar(CellEvent(two, Progress(50, 100, 1.0, 2.0, 100.0, 1.0, 0.1, 30.0, 30.0)))
     assert bar._time_left() == "01:00"  # 30 s of this one, (60 + 30) / 2 each of two more, two at once
-    bar(Left(two, "finished"))
-    bar(Left(three, "failed", "the disk is full; make room"))
-    bar(Left(four, "diverged"))
+    bar(CellEnded(two, "finished"))
+    bar(CellEnded(three, "failed", "the disk is full; make room"))
+    bar(CellEnded(four, "diverged"))
     bar.close()
     lines = capsys.readouterr().out.splitlines()
     assert lines[:3] == [
         "ha-en: opening corpus tiny ...",
-        "ta-en: left out, corpus 'large': not here; bring it",
-        "little: 4 cells, 1 of them there already",
+        "ta-en: left out, corpus 'large': not found; import it",
+        "little: 4 cells, 1 of them already made",
     ]
-    assert bar.left_out == {"ta-en": "corpus 'large': not here; bring it"}
+    assert bar.left_out == {"ta-en": "corpus 'large': not found; import it"}
     lines = lines[1:]
     assert re.fullmatch(rf"{two.run}: finished after 00:0\d, best dev BLEU 12\.50; 2 cells, 00:\d\d left", lines[2])
     assert lines[3].startswith(f"{three.run}: the disk is full; make room; 1 cell, ")
@@ -188,9 +189,9 @@ def test_the_bar_tells_of_each_cell_and_how_long_the_grid_still_takes(table, cap
 def test_nothing_is_promised_where_nothing_is_known(table, capsys):
     one, two, *_ = cells_of(table, "tiny")
     bar = GridBar("little")
-    bar(Counted((one, two), ()))
+    bar(GridPlanned((one, two), ()))
     assert bar._time_left() == "?"
-    bar(Told(one, dataclasses.replace(Progress(1, 100, *[math.nan] * 7), seconds=1.0, seconds_left=99.0)))
+    bar(CellEvent(one, dataclasses.replace(Progress(1, 100, *[math.nan] * 7), seconds=1.0, seconds_left=99.0)))
     assert re.fullmatch(r"03:1\d", bar._time_left())
     bar.close()
     capsys.readouterr()

@@ -1,4 +1,4 @@
-"""A run that was interrupted goes on with --resume alone, exactly as it was begun, or not at all."""
+"""An interrupted run resumes with --resume alone, with exactly its settings, or not at all."""
 
 import shutil
 
@@ -15,7 +15,7 @@ EXACT = ["step", "loss", "perplexity", "gradient_norm", "rate"]
 
 @pytest.fixture
 def reversed_corpus(tiny_corpus) -> ParallelCorpus:
-    """The corpus in the direction that is not its usual one."""
+    """The corpus in the reverse direction."""
     return ParallelCorpus.open(tiny_corpus.folder, "en", "de")
 
 
@@ -52,10 +52,26 @@ def test_a_training_after_such_a_resume_learns_from_the_right_text(
     assert again.metrics("train")[EXACT].equals(uninterrupted.metrics("train")[EXACT])
 
 
+def test_a_run_on_several_corpora_goes_on_with_resume_alone(nmtlab, data, tiny_corpus, tiny_recipe):
+    shutil.copytree(tiny_corpus.folder, data / "corpora/more")
+    tiny_recipe.save(data / "tiny.toml")
+    words = ("train", "tiny", "--recipe", str(data / "tiny.toml"), "--also", "more")
+    cost = nmtlab(*words, "--estimate")
+    assert cost.out.startswith("corpus      tiny, more: ")
+    assert "named twice" in nmtlab("train", "tiny", "--also", "tiny", "--name", "twice").err
+    assert nmtlab(*words, "--name", "both").code == 0
+    run = Run(data / "runs/both")
+    assert [corpus.name for corpus in run.recipe.corpora] == ["tiny", "more"]
+    assert "tiny de-en, more de-en" in nmtlab("runs", "list").out
+    said = nmtlab("train", "tiny", "--name", "both", "--resume", "--also", "tiny")
+    assert "was begun with more_corpora = ['more'], not ['more', 'tiny']" in said.err
+    assert "it has finished" in nmtlab("train", "tiny", "--name", "both", "--resume").err
+
+
 def test_another_direction_is_refused(nmtlab, stopped):
     said = nmtlab("train", "tiny", "--name", "stopped", "--resume", "--source", "de", "--target", "en")
     assert (said.code, said.err.count("\n")) == (2, 1)
-    assert "run 'stopped': translates en to de, the corpus was opened as de to en" in said.err
+    assert "run 'stopped': translates en to de, but the corpus was opened as de to en" in said.err
     assert stopped.status == "stopped"
 
 
@@ -71,7 +87,7 @@ def test_another_direction_is_refused(nmtlab, stopped):
 def test_what_would_make_another_training_is_refused(words, problem, nmtlab, stopped):
     said = nmtlab("train", "tiny", "--name", "stopped", "--resume", *words)
     assert (said.code, said.err.count("\n")) == (2, 1)
-    assert f"--resume: run 'stopped' was begun with {problem}; leave out what you have changed" in said.err
+    assert f"--resume: run 'stopped' was begun with {problem}; leave out the change" in said.err
     assert stopped.status == "stopped"
 
 
@@ -97,7 +113,7 @@ def test_a_phrase_based_run_says_that_there_is_nothing_to_resume(nmtlab, data):
     recipe.save(folder / "recipe.toml")
     said = nmtlab("train", "tiny", "--name", "phrases", "--resume")
     assert (said.code, said.err) == (
-        2, "nmtlab: run 'phrases': phrase-based, there is nothing to resume; leave out --resume\n"
+        2, "nmtlab: run 'phrases': a phrase-based training cannot be resumed; leave out --resume\n"
     )  # fmt: skip
 
 
@@ -105,7 +121,7 @@ def test_a_run_of_other_processes_is_not_resumed(nmtlab, stopped):
     path = stopped.folder / "environment.json"
     path.write_text(path.read_text(encoding="utf-8").replace('"processes": 1', '"processes": 2'), encoding="utf-8")
     said = nmtlab("train", "tiny", "--name", "stopped", "--resume")
-    assert "begun by 2 processes, which draw other dropout than 1; resume it with 2 under torchrun" in said.err
+    assert "started with 2 processes, whose dropout differs from that of 1; resume it with 2 under torchrun" in said.err
 
 
 def test_text_that_overlaps_is_trained_on_if_asked_for_and_the_run_says_so(nmtlab, data, make_corpus, tmp_path):
@@ -117,12 +133,12 @@ def test_text_that_overlaps_is_trained_on_if_asked_for_and_the_run_says_so(nmtla
     words = ("train", folder, "--recipe", tmp_path / "tiny.toml", "--set", "training.max_evaluations=1")
     refused = nmtlab(*words, "--name", "refused")
     assert refused.code == 2
-    assert "1 pairs of test are in train too" in refused.err
+    assert "1 pair of test is in train too" in refused.err
     assert "--allow-overlap" in refused.err
     assert nmtlab(*words, "--name", "allowed", "--allow-overlap").code == 0
     run = Run(data / "runs/allowed")
     assert run.environment["overlap"] == {"test": 1}
-    caveat = "run 'allowed': 1 pairs of test are in its training text too: its scores on them are too high\n"
+    caveat = "run 'allowed': 1 pairs of test also occur in its training text: its scores on them are too high\n"
     assert nmtlab("evaluate", "allowed", "--corpus", folder).out.endswith(caveat)
     assert caveat in nmtlab("beam-sweep", "allowed", "--corpus", folder, "--beams", "1").out
     assert caveat not in nmtlab("evaluate", "allowed", "--corpus", folder, "--split", "dev").out

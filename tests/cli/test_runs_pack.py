@@ -1,4 +1,4 @@
-"""Packing, sending and showing runs, by the command."""
+"""Packing, sending and showing runs with the command."""
 
 import os
 import re
@@ -40,7 +40,7 @@ def test_a_run_is_packed_into_the_gallery_and_shown_from_there(nmtlab, data):
     ((_, *before),) = rows(whole)
     assert (name, others[1]) == ("whole", "finished, packed")
     assert [others[0], *others[2:]] == [before[0], *before[2:]]
-    answers = f"answers to norms.word_norms of the original weights, digest {digest[:12]}"
+    answers = f"answers to norms.word_norms from the original weights, digest {digest[:12]}"
     sentence = f"P{WITHOUT_MODEL[1:]}its vocabulary and {answers}.\n\n"
     assert nmtlab("runs", "show", "whole").out == shown.replace("finished\n\n", f"finished\n\n{sentence}", 1)
 
@@ -56,7 +56,7 @@ def test_what_a_packed_run_cannot_do_is_said_in_a_line(nmtlab, data, tiny_corpus
     assert said.code == 2
     assert said.out == ""
     expected = f"{WITHOUT_MODEL}its vocabulary and no stored answers"
-    assert said.err == f"nmtlab: run 'whole': {expected}; ask for one of these, or train its recipe again\n"
+    assert said.err == f"nmtlab: run 'whole': {expected}; use these, or train its recipe again\n"
 
 
 def test_a_run_is_sent_as_a_file_and_unpacked_under_another_name(nmtlab, data, tmp_path):
@@ -66,7 +66,7 @@ def test_a_run_is_sent_as_a_file_and_unpacked_under_another_name(nmtlab, data, t
     assert again == (0, f"run again: finished, {WITHOUT_MODEL}its vocabulary and no stored answers\n", "")
     assert sorted(row[0] for row in rows(nmtlab("runs", "list"))) == ["again", "whole"]
     twice = nmtlab("runs", "unpack", "sent/here/whole.tar.xz")
-    assert (twice.code, twice.err) == (2, "nmtlab: run 'whole': there is one already; choose another --name\n")
+    assert (twice.code, twice.err) == (2, "nmtlab: run 'whole': already exists; choose another --name\n")
     (tmp_path / "no.tar.xz").write_text("x", encoding="utf-8")
     for file in ("no.tar.xz", "none.tar.xz"):
         refused = nmtlab("runs", "unpack", file)
@@ -81,7 +81,7 @@ def test_with_weights_a_packed_run_translates(nmtlab, data):
     text = "ein hund\nkatze sieht haus\n"
     assert nmtlab("translate", "half", "--threads", 1, stdin=text) == nmtlab("translate", "whole", stdin=text)
     assert (
-        "Packed with weights in half precision, it cannot be trained any further; new log-probabilities may differ"
+        "Packed with weights in half precision, it cannot be trained further; new log-probabilities may differ"
         in nmtlab("runs", "show", "half").out
     )
 
@@ -101,7 +101,7 @@ def test_sentences_are_packed_only_with_a_licence(nmtlab, data):
     before = sorted(data.rglob("*"))
     said = nmtlab("runs", "pack", "whole", "--sentences", 4)
     assert said.code == 2
-    assert said.err.startswith("nmtlab: corpus 'tiny': its sentences would be given to others; name the licence")
+    assert said.err.startswith("nmtlab: corpus 'tiny': no licence to redistribute its sentences; name the licence")
     assert nmtlab("runs", "pack", "whole", "--sentences", 201, "--licence", "CC0").code == 2
     assert sorted(data.rglob("*")) == before
 
@@ -127,11 +127,11 @@ def test_a_run_of_the_gallery_is_not_removed_with_a_word(nmtlab, data):
     nmtlab("runs", "remove", "whole", "--yes")
     said = nmtlab("runs", "remove", "whole", "--yes")
     folder = data / "gallery" / "whole"
-    expected = f"run 'whole': in the gallery, not among your own; remove the folder {folder} by hand"
+    expected = f"run 'whole': part of the gallery, which this command leaves alone; remove the folder {folder} by hand"
     assert (said.code, said.err) == (2, f"nmtlab: {expected}\n")
     assert "recipe.toml" in os.listdir(folder)
     again = nmtlab("runs", "pack", "whole")
-    assert again.err == f"nmtlab: {folder}: there is one already; remove it, or choose another place\n"
+    assert again.err == f"nmtlab: {folder}: already exists; remove it, or choose another path\n"
 
 
 def test_weights_that_are_too_large_are_refused(nmtlab, data):
@@ -139,5 +139,7 @@ def test_weights_that_are_too_large_are_refused(nmtlab, data):
     tensors, facts = run.weights()
     run.save_best({**tensors, "large": torch.zeros(10 << 20)}, facts)
     said = nmtlab("runs", "pack", "whole", "--weights")
-    assert said.err.startswith("nmtlab: run 'whole': its weights have 20.0 MiB in half precision, more than 4; pack")
+    assert said.err.startswith(
+        "nmtlab: run 'whole': its weights take 20.0 MiB in half precision, more than 4 MiB; pack"
+    )
     assert not (data / "gallery").exists() or os.listdir(data / "gallery") == []

@@ -15,8 +15,8 @@ def test_what_a_beam_misses_is_printed_and_written(nmtlab, data, tiny_corpus, tm
     )  # fmt: skip
     assert said.code == 0
     assert "dev: beam 2, log-prob" in said.out
-    assert "missed by the beam" in said.out
-    assert "by length of the reference" in said.out
+    assert "search errors" in said.out
+    assert "by reference length" in said.out
     found = pd.read_csv(tmp_path / "errors.csv")
     assert found["line"].tolist() == [1, 2, 3]
     assert (found["expansions"] <= 300).all()
@@ -27,7 +27,7 @@ def test_what_other_beams_miss_is_printed_too(nmtlab, data, tiny_corpus):
     asked = ["--corpus", tiny_corpus.folder, "--split", "dev", "--limit", "3", "--beam", "2", "--budget", "5000"]
     said = nmtlab("search-errors", "whole", *asked, "--beams", "1,2")
     assert said.code == 0
-    last = said.out[said.out.index("Missed by beams") :]
+    last = said.out[said.out.index("Search errors by beam") :]
     assert [line.split("│")[1].strip() for line in last.splitlines() if line.startswith("│")] == ["1", "2"]
 
 
@@ -73,16 +73,16 @@ def test_the_reward_of_a_word_is_swept_with_one_beam(nmtlab, data, tiny_corpus, 
             "search.coverage = 0.2: exact search has no bound",
         ),
         (["beam-sweep", "whole", "--beams", "1,x"], "--beams 1,x"),
-        (["beam-sweep", "whole", "--beams", "0,2"], "--beams 0,2: 0 is among them"),
-        (["beam-sweep", "whole", "--alphas", "0.5,nan"], "--alphas 0.5,nan: nan is among them; give numbers from 0"),
-        (["beam-sweep", "whole", "--gammas", "inf"], "--gammas inf: inf is among them; give numbers"),
+        (["beam-sweep", "whole", "--beams", "0,2"], "--beams 0,2: 0 is out of range"),
+        (["beam-sweep", "whole", "--alphas", "0.5,nan"], "--alphas 0.5,nan: nan is out of range; give numbers from 0"),
+        (["beam-sweep", "whole", "--gammas", "inf"], "--gammas inf: inf is out of range; give finite numbers"),
         (["beam-sweep", "whole", "--alphas", "1", "--gammas", "1"], "--alphas and --gammas: one at a time"),
         (["beam-sweep", "whole", "--beams", "1", "--gammas", "1"], "--beams and --gammas: one at a time"),
-        (["beam-sweep", "whole", "--beams", "1", "--beam", "1"], "--beams and --beam: which is it?"),
-        (["beam-sweep", "whole", "--score", "average", "--gammas", "1"], "--gammas: the score average has none"),
-        (["beam-sweep", "whole", "--lengths", "1,2"], "--lengths: run 'whole' plans none"),
-        (["length-errors", "whole"], "run 'whole': it plans no lengths"),
-        (["beam-sweep", "whole", "--set", "training.seed=2"], "training.seed=2: the run is trained already"),
+        (["beam-sweep", "whole", "--beams", "1", "--beam", "1"], "--beams and --beam: one excludes the other"),
+        (["beam-sweep", "whole", "--score", "average", "--gammas", "1"], "--gammas: the score average has no gamma"),
+        (["beam-sweep", "whole", "--lengths", "1,2"], "--lengths: run 'whole' plans no lengths"),
+        (["length-errors", "whole"], "run 'whole': it does not plan lengths"),
+        (["beam-sweep", "whole", "--set", "training.seed=2"], "training.seed=2: the run is already trained"),
     ],
 )
 def test_what_cannot_be_done_is_said_in_a_line(nmtlab, data, tiny_corpus, arguments, said):
@@ -111,5 +111,5 @@ def test_planned_lengths_are_compared_with_the_references_and_kept(nmtlab, data,
     found = pd.read_csv(tmp_path / "lengths.csv")
     assert found["line"].tolist() == [1, 2, 3, 4, 5]
     assert f"{(found['likeliest'] - found['reference_length']).abs().mean():.2f}" in said.out
-    assert "How often right, by how sure" in said.out
+    assert "Calibration: accuracy by predicted probability" in said.out
     assert list((data / "runs/planned/measures").glob("lengths.planned_lengths-*.parquet"))

@@ -1,4 +1,4 @@
-"""`nmtlab translate` beyond a beam: begun translations, samples, groups, ensembles."""
+"""`nmtlab translate` beyond a beam: prefixes, samples, groups, ensembles."""
 
 import shutil
 
@@ -62,17 +62,17 @@ def test_an_ensemble_translates_with_all_its_runs(nmtlab, data, learned, mean):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--samples", "2", "--groups", "2"], "--samples and --groups: one way of searching excludes the other"),
-        (["--samples", "2", "--temperature", "0"], "--temperature 0: not from 0.001 to 1000"),
-        (["--samples", "2", "--temperature", "nan"], "--temperature nan: not from 0.001 to 1000"),
-        (["--samples", "2", "--temperature", "1e-300"], "--temperature 1e-300: not from 0.001 to 1000"),
-        (["--samples", "2", "--top-p", "1.5"], "--top-p 1.5: not above 0 and up to 1"),
+        (["--samples", "2", "--groups", "2"], "--samples and --groups: one excludes the other"),
+        (["--samples", "2", "--temperature", "0"], "--temperature 0: not between 0.001 and 1000"),
+        (["--samples", "2", "--temperature", "nan"], "--temperature nan: not between 0.001 and 1000"),
+        (["--samples", "2", "--temperature", "1e-300"], "--temperature 1e-300: not between 0.001 and 1000"),
+        (["--samples", "2", "--top-p", "1.5"], "--top-p 1.5: not above 0 and at most 1"),
         (["--with", "nobody"], "nobody"),
         (["--top-k", "3"], "--top-k: belongs to --samples; add --samples, or leave it out"),
         (["--seed", "3"], "--seed: belongs to --samples"),
         (["--strength", "1"], "--strength: belongs to --groups"),
         (["--mean", "geometric"], "--mean: belongs to --with"),
-        (["--samples", "2", "--n-best", "2"], "--n-best and --samples: that says how many there are"),
+        (["--samples", "2", "--n-best", "2"], "--n-best and --samples: the latter is the number of translations"),
     ],
 )
 def test_what_cannot_be_done_is_said_in_a_line(nmtlab, options, said):
@@ -86,7 +86,7 @@ def test_another_number_of_beginnings_than_of_lines_is_refused(nmtlab, tmp_path)
     (tmp_path / "begun").write_text("a\n", encoding="utf-8")
     said = nmtlab("translate", "whole", "--prefix", tmp_path / "begun", stdin=TEXT)
     assert said.code == 2
-    assert "1 lines, but the text has 3; give a line for each" in said.err
+    assert "1 lines, but the text has 3; give one line per line" in said.err
 
 
 def test_runs_with_other_vocabularies_are_no_ensemble(nmtlab, data):
@@ -96,4 +96,4 @@ def test_runs_with_other_vocabularies_are_no_ensemble(nmtlab, data):
     shutil.copytree(gallery / "small-tr-en.tied.s1", data / "gallery/small-tr-en.tied.s1")
     said = nmtlab("translate", "whole", "--with", "small-tr-en.tied.s1", stdin=TEXT)
     assert said.code == 2
-    assert "not the same vocabularies" in said.err
+    assert "different vocabularies" in said.err

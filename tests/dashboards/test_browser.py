@@ -30,11 +30,11 @@ from nmtlab.systems import open_system
 from nmtlab.translation import Translator
 
 TIED, FIXNORM, LEX, ARTHUR = (f"small-tr-en.{name}.s1" for name in ("tied", "fixnorm", "fixnorm-lex", "arthur"))
-NORMS, LOGITS = "Length of word vectors", "What makes a word win"
-ATTENTION, TOKENS = "Attention: where each system looks", "How sure the system is"
-SENTENCES, TRANSLATIONS, WORDS = "Sentences: pick one", "Translations: pick one", "Words of the source"
+NORMS, LOGITS = "Norm of output embeddings", "What makes a word win"
+ATTENTION, TOKENS = "Attention of each system", "How sure the system is"
+SENTENCES, TRANSLATIONS, WORDS = "Sentences: select one", "Translations: select one", "Source words"
 CLAIMS, JOBS = "Claims of the thesis", "Trainings started here"
-TREE, ENDED = "What the beam keeps and drops", "Translations that the beam has ended"
+TREE, ENDED = "Beam search tree", "Finished hypotheses of the beam"
 TABLE = "Test BLEU of all models"
 DEPTH, DEV, GRADIENTS = "Learned g", "Dev ", "Global gradient norm"
 
@@ -102,19 +102,19 @@ def test_a_table_is_drawn_beside_what_was_published_and_leads_to_sentences(show,
     page = show("tables", "?table=table-3.6.small&line=tu-en · fixnorm")
     lines = summary(read_cells(RESULTS / "table-3.6.small.csv"), find_table("table-3.6"))
     own = lines[(lines["row"] == "tu-en") & (lines["column"] != "tied")]
-    sure = own[own["verdict"] != "undecided"]["difference"].tolist()
+    sure = own[own["verdict"] != "inconclusive"]["difference"].tolist()
     eventually(lambda: near(sure) in page.values(TABLE, "x", name="measured, 95 %"), True)
     assert page.picked("Means over the seeds") == ["tu-en · fixnorm"]
     assert page.picked("Runs: select one") == [FIXNORM]
     packed = sentences([], texts(open_run(FIXNORM, served.workspace), served.workspace)[0])
     assert page.column("Examples from dev", "source") == packed["source"].tolist()[:200]
     page.press("values")
-    values = lines[(lines["row"] == "tu-en") & (lines["verdict"] != "undecided")]["mean"].tolist()
+    values = lines[(lines["row"] == "tu-en") & (lines["verdict"] != "inconclusive")]["mean"].tolist()
     eventually(lambda: near(values) in page.values(TABLE, "x", name="measured, 95 %"), True)
-    page.choose("Table", "table-3.8, small: The length r of word vectors")
+    page.choose("Table", "table-3.8, small: The norm r of word vectors")
     first = read_cells(RESULTS / "table-3.8.small.csv")["run"].iloc[0]
     eventually(lambda: page.picked("Runs: select one"), [first])
-    assert f"{first} is not here" in page.notes
+    assert f"Run {first} is not in this workspace" in page.notes
     page.choose("Measure", "dev BLEU")
     eventually(lambda: "measure=dev+BLEU" in page.query, True)
 
@@ -125,7 +125,7 @@ def test_g_is_drawn_against_depth_and_a_new_run_is_listed_without_a_reload(show,
     expected = [own["g"].tolist() for _, own in values.groupby(["panel", "run", "group"], sort=False)]
     eventually(lambda: page.values(DEPTH, mode="markers"), near(expected))
     assert page.keys("Runs") == ["hostile"]
-    assert "4 more runs have nothing to say" in page.notes
+    assert "4 other runs cannot be shown on this page" in page.notes
     shutil.copytree(runs["hostile"].folder, served.workspace.runs / "later")
     eventually(lambda: sorted(page.keys("Runs")), ["hostile", "later"])
     page.pick("Runs", "later")
@@ -161,9 +161,9 @@ def test_training_is_drawn_by_score_and_by_time(show, runs):
     (training,) = made["training"].unique()
     there = urlencode({"runs": f"hostile,{TIED}", "score": "perplexity", "over": "minutes", "training": training})
     eventually(lambda: page.query, f"?{there}")
-    alive = made.assign(alive=made["verdict"] == "alive")
-    learned = alive.groupby(["placement", "init", "layers", "rate"])["alive"].mean()
-    drawn = page.values("Which Transformers learn at all", "z")[:2]
+    verdicts = made.assign(converged=made["verdict"] == "converged")
+    learned = verdicts.groupby(["placement", "init", "layers", "rate"])["converged"].mean()
+    drawn = page.values("Which Transformers converge", "z")[:2]
     assert drawn == [near(learned["post", init].unstack().values.tolist()) for init in ("xavier", "small")]
 
 
@@ -180,7 +180,7 @@ def test_norms_answer_to_runs_words_points_and_lengths(show, runs, systems, pack
     eventually(lambda: page.column(f"Nearest words to book in {TIED}", "word"), nearest["word"].tolist())
     assert page.column("Nearest words", "cos") == cells(nearest["cos"].round(3))
     page.type("Word", "no such word at all")
-    eventually(lambda: "not a type of the en vocabulary" in page.message, True)
+    eventually(lambda: "not in the en vocabulary" in page.message, True)
     first = lengths[TIED].iloc[0]
     page.click_point(NORMS, float(first["rank"]), float(first["used_norm"]))
     eventually(lambda: page.column("Nearest words", "word"), neighbours(systems[TIED], first["word"])["word"].tolist())
@@ -203,11 +203,11 @@ def _logits_answer(page: Shown, system: Translator, packed: pd.DataFrame) -> Non
     position.select_option(index=2)
     frame = asked(4, 2)
     eventually(logits, near([frame["logit"].tolist()]))
-    page.page.get_by_text("all vectors at length r").click()
+    page.page.get_by_text("all vectors at norm r").click()
     eventually(logits, near([with_radius(frame, 5.0)["logit"].tolist()]))
     page.slide("r", "ArrowRight", 7)
     eventually(logits, near([with_radius(frame, 5.7)["logit"].tolist()]))
-    page.page.get_by_text("all vectors at length r").click()
+    page.page.get_by_text("all vectors at norm r").click()
     page.type("Sentence", "Tom öldü .")
     said = system.translate(["Tom öldü ."])[0].text
     eventually(logits, near([decompose(system, "Tom öldü .", said, 2, top=12)["logit"].tolist()]))
@@ -306,7 +306,7 @@ def test_a_search_is_drawn_step_by_step_and_ranked_anew(show, systems):
     best = tree[tree["best"]]
 
     def ends() -> list[int]:
-        return [xs[-2] for xs in page.values(TREE, "x", name="what is returned")]  # before the last gap
+        return [xs[-2] for xs in page.values(TREE, "x", name="the translation returned")]  # before the last gap
 
     eventually(ends, [int(best["step"].max())])
     ended = ended_hypotheses(tree)
@@ -316,7 +316,7 @@ def test_a_search_is_drawn_step_by_step_and_ranked_anew(show, systems):
     page.choose("Rank by", "word reward")
     reward = SearchSettings(score="word-reward", gamma=0.5)
     eventually(lambda: page.column(ENDED, "text"), ranked(ended, reward)["text"].tolist())
-    page.press("Search to the end")
+    page.press("Exact search")
     found = best_of_all(systems[TIED], "Tom öldü .", search).iloc[0]
     eventually(lambda: f"(log p {found['log_prob']:.3f}" in page.notes, True)
 
@@ -347,7 +347,7 @@ def test_text_is_translated_as_it_is_asked_for(show, systems):
     eventually(shown, expected(5, 3))
     page.slide("Beam", "ArrowLeft", 3)
     eventually(shown, expected(2, 2))
-    page.slide("Best", "ArrowLeft", 2)
+    page.slide("n-best", "ArrowLeft", 2)
     eventually(shown, expected(2, 1))
     page.pick(TRANSLATIONS, f"{LEX}/2/1")
     text = systems[LEX].translate(lines)[1].text

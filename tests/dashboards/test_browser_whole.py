@@ -18,8 +18,8 @@ from nmtlab.systems import open_system
 from nmtlab.text.corpus import ParallelCorpus
 
 TIED, LEX = "small-tr-en.tied.s1", "small-tr-en.fixnorm-lex.s1"
-ATTENTION, LOGITS, NORMS, DEV = "Attention", "What makes a word win", "Length of word vectors", "Dev "
-SENTENCES, JOBS, TRANSLATIONS = "Sentences: pick one", "Trainings started here", "Translations: pick one"
+ATTENTION, LOGITS, NORMS, DEV = "Attention", "What makes a word win", "Norm of output embeddings", "Dev "
+SENTENCES, JOBS, TRANSLATIONS = "Sentences: select one", "Trainings started here", "Translations: select one"
 LOG = ".nmtlab-log"
 
 
@@ -100,7 +100,7 @@ def test_an_address_opens_the_page_as_it_was(show):
 
 def test_an_address_that_asks_for_a_run_that_is_not_here_says_so(show, served):
     page = show("dynamics", "?runs=nobody&score=perplexity")
-    eventually(lambda: page.message, "The address asks for what is not here: runs = nobody. The rest is as it asks.")
+    eventually(lambda: page.message, "The address requests unavailable values: runs = nobody. The rest was applied.")
     curve = dev_curve(open_run(page.picked("Runs")[0], served.workspace))
     eventually(lambda: page.values(DEV), near([curve["perplexity"].tolist()]))
 
@@ -138,7 +138,7 @@ def test_hostile_text_is_shown_as_text(show, served):
     system = open_system(open_run("hostile", served.workspace))
     shown = [source[:2000] + ("…" if len(source) > 2000 else "") for source, _ in HOSTILE]
     assert page.column(SENTENCES, "source")[: len(HOSTILE)] == shown
-    assert f"Not whole, and left out: {BROKEN};" in page.notes
+    assert f"Omitted as incomplete or damaged: {BROKEN};" in page.notes
     directions = page.table(SENTENCES).locator("td").evaluate_all("(all) => all.map((cell) => cell.dir)")
     assert set(directions) == {"auto"}
     for line, (source, target) in enumerate(HOSTILE, start=1):
@@ -174,8 +174,8 @@ def test_wrong_rare_words_are_found_and_led_to(show, served):
     expected = rare_choices(run, corpus, "test")
     wrong = expected[~expected["right"]].sort_values(["line", "position"], ignore_index=True)
     assert len(wrong) > 2
-    page.press("Find wrong rare words")
-    found = "rare words that went wrong"
+    page.press("Find mispredicted rare words")
+    found = "mispredicted rare words; largest effect"
     eventually(lambda: page.column(found, "right word"), [word[:2000] + "…" * (word == LONG) for word in wrong["gold"]])
     assert page.column(found, "preferred") == wrong["preferred"].tolist()
     page.pick(found, "2")
@@ -204,26 +204,26 @@ def test_a_training_is_started_watched_stopped_and_gone_on_with(show, served):
     eventually(lambda: page.picked(JOBS), ["started"])
     job = Job.open(workspace.data / "jobs/started")
     eventually(lambda: len(page.traces(DEV)), 1)
-    eventually(lambda: "started: is training." in page.notes, True)
+    eventually(lambda: "started: training." in page.notes, True)
     first = len(page.values(DEV)[0])
     eventually(lambda: len(page.values(DEV)[0]) > first, True)
     page.press("Start training")
-    eventually(lambda: "run 'started': there is one already" in page.message, True)
+    eventually(lambda: "run 'started' already exists" in page.message, True)
     first = len(page.values(DEV)[0])
     eventually(lambda: len(page.values(DEV)[0]) > first, True)
-    assert "run 'started': there is one already" in page.message  # though the page was drawn anew by itself
-    page.press("Stop it")
+    assert "run 'started' already exists" in page.message  # though the page was drawn anew by itself
+    page.press("Stop")
     eventually(lambda: page.message, "")
     eventually(lambda: job.alive, False)
-    eventually(lambda: page.page.get_by_role("button", name="Go on with it").is_enabled(), True)
-    assert "is training" not in page.notes
+    eventually(lambda: page.page.get_by_role("button", name="Resume").is_enabled(), True)
+    assert "started: training" not in page.notes
     eventually(lambda: page.page.locator(LOG).inner_text(), job.tail(12))
     steps = dev_curve(open_run("started", workspace))["step"].tolist()
-    page.press("Go on with it")
-    eventually(lambda: "started: is training." in page.notes, True)
+    page.press("Resume")
+    eventually(lambda: "started: training." in page.notes, True)
     eventually(lambda: len(page.values(DEV)[0]) > len(steps), True)
     assert page.values(DEV, "x")[0][: len(steps)] == steps
-    page.press("Stop it")
+    page.press("Stop")
     eventually(lambda: Job.open(workspace.data / "jobs/started").alive, False)
     assert open_run("started", workspace).status == "stopped"
     shutil.rmtree(workspace.runs / "started")

@@ -54,7 +54,7 @@ def test_runs_are_listed_newest_first_with_their_facts(runs, trained):
 
 
 def test_what_cannot_be_opened_is_named_as_text(runs):
-    assert "&lt;b&gt;broken; &#x27;nmtlab runs show&#x27; says" in note(RunChooser(runs))
+    assert "&lt;b&gt;broken; see &#x27;nmtlab runs show NAME&#x27;." in note(RunChooser(runs))
 
 
 def test_a_run_of_which_only_what_a_page_asks_for_is_damaged_is_named_and_the_others_are_listed(runs):
@@ -63,7 +63,7 @@ def test_a_run_of_which_only_what_a_page_asks_for_is_damaged_is_named_and_the_ot
     chooser = RunChooser(runs, accepts=lambda run: bool(len(run.g_values()) + 1))
     assert chooser.table.frame["run"].tolist() == ["b"]
     assert "a, c; " in note(chooser) or "&lt;b&gt;broken, a, c; " in note(chooser)
-    assert "nothing to say" not in note(chooser)
+    assert "cannot be shown" not in note(chooser)
 
 
 def test_a_chosen_run_that_has_learned_from_dev_or_test_says_so(runs):
@@ -71,12 +71,12 @@ def test_a_chosen_run_that_has_learned_from_dev_or_test_says_so(runs):
     facts = json.loads(path.read_text(encoding="utf-8")) | {"overlap": {"test": 3}}
     path.write_text(json.dumps(facts), encoding="utf-8")
     said = RunChooser(runs)._lacking.value
-    assert said == "b: 3 pairs of test are in its training text too: its scores on them are too high."
+    assert said == "b: 3 pairs of test also occur in its training text: its scores on them are too high."
 
 
 def test_runs_that_do_not_fit_are_counted(runs):
-    assert "2 more runs have nothing to say" in note(RunChooser(runs, accepts=lambda run: run.name == "a"))
-    assert "1 more run has nothing to say" in note(RunChooser(runs, accepts=lambda run: run.name != "a"))
+    assert "2 other runs cannot be shown on this page." in note(RunChooser(runs, accepts=lambda run: run.name == "a"))
+    assert "1 other run cannot be shown on this page." in note(RunChooser(runs, accepts=lambda run: run.name != "a"))
 
 
 def test_runs_that_are_asked_for_are_chosen_first_where_they_are_there(runs):
@@ -174,7 +174,7 @@ def test_the_first_sentence_of_the_first_text_is_picked(chooser, tiny_corpus):
     assert chooser.text.options == ("tiny test", "tiny dev")
     assert (chooser.source, chooser.reference, chooser.line) == (source, reference, 1)
     assert (chooser.chosen_text.split, chooser.chosen_text.packed) == ("test", False)
-    assert chooser.told == f"Line 1 of tiny test: {source}"
+    assert chooser.shown_source == f"Line 1 of tiny test: {source}"
 
 
 def test_another_row_is_another_sentence(chooser, tiny_corpus):
@@ -194,7 +194,7 @@ def test_a_typed_sentence_takes_the_place_of_the_picked_one_until_the_box_is_emp
     chooser.typed.value = "  hund singt "
     settle(chooser)
     assert (chooser.source, chooser.reference, chooser.line) == ("hund singt", None, None)
-    assert chooser.told == "Typed sentence: hund singt"
+    assert chooser.shown_source == "Typed sentence: hund singt"
     assert chooser.table.chosen == []
     assert chooser.empty.layout.display == ""
     chooser.empty.click()
@@ -225,7 +225,7 @@ def test_a_picked_sentence_can_be_edited(chooser):
     before = chooser.source
     chooser._edit()
     settle(chooser)
-    assert (chooser.typed.value, chooser.told) == (before, f"Typed sentence: {before}")
+    assert (chooser.typed.value, chooser.shown_source) == (before, f"Typed sentence: {before}")
 
 
 def test_a_typed_sentence_is_not_endless(chooser):
@@ -252,7 +252,7 @@ def test_a_run_without_its_corpus_has_an_example_that_is_neither_picked_nor_type
     chooser = SentenceChooser(trained[1])
     follow(chooser, [trained[0]])
     assert chooser.source.startswith("Drei Kinder")
-    assert chooser.told.startswith("Example sentence")
+    assert chooser.shown_source.startswith("Example sentence")
     assert (chooser.typed.value, chooser.line, chooser.reference) == ("", None, None)
     chooser.typed.value = "hund"
     assert chooser.source == "hund"
@@ -260,13 +260,13 @@ def test_a_run_without_its_corpus_has_an_example_that_is_neither_picked_nor_type
 
 def test_texts_are_those_of_the_first_runs_languages_and_an_example_never_crosses_to_others():
     gallery = Workspace(Path(__file__).parents[2] / "data")
-    german, turkish, controlled = (
+    german, turkish, artificial = (
         Run(gallery.gallery / name) for name in ("multi30k-de-en.small", "small-tr-en.tied.s1", "small-qaa-en.tied.s1")
     )
     chooser = SentenceChooser(gallery)
     follow(chooser, [german])
     assert chooser.source.startswith("Drei Kinder")
-    follow(chooser, [turkish, controlled])
+    follow(chooser, [turkish, artificial])
     assert chooser.text.options == ("small-tr-en.tied.s1 (packed dev)",)
     assert (chooser.source, chooser.line) == ("2013 asla unutmayacağım bir yıl.", 1)
     follow(chooser, [german, turkish])

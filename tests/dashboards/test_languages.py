@@ -14,14 +14,14 @@ from nmtlab.runs.run import Run
 from nmtlab.workspace import Workspace
 
 TURKISH, FIXNORM, GERMAN = "small-tr-en.tied.s1", "small-tr-en.fixnorm.s1", "multi30k-de-en.small"
-CONTROLLED = "small-qaa-en.tied.s1"
-FIRST_TURKISH, FIRST_CONTROLLED = "2013 asla unutmayacağım bir yıl.", "Om kuk rullarunar kosh mumimarim ."
+ARTIFICIAL = "small-qaa-en.tied.s1"
+FIRST_TURKISH, FIRST_ARTIFICIAL = "2013 asla unutmayacağım bir yıl.", "Om kuk rullarunar kosh mumimarim ."
 
 
 @pytest.fixture(scope="module")
 def workspace(tmp_path_factory) -> Workspace:
     """Systems of three pairs of languages; the German one has no text."""
-    return workspace_of(tmp_path_factory.mktemp("languages") / "data", (TURKISH, FIXNORM, GERMAN, CONTROLLED))
+    return workspace_of(tmp_path_factory.mktemp("languages") / "data", (TURKISH, FIXNORM, GERMAN, ARTIFICIAL))
 
 
 def drawn(page: AttentionPage) -> list[str]:
@@ -39,7 +39,7 @@ def test_attention_gives_a_run_without_a_text_an_example_and_leaves_out_other_pa
     page._opened(f"?runs={GERMAN}")
     assert page._message.value == ""
     assert drawn(page) == [GERMAN]
-    assert page.hint.value.startswith("Example sentence, since no text of these runs is here: Drei Kinder")
+    assert page.hint.value.startswith("Example sentence, since no text of these runs is available: Drei Kinder")
     assert "sentence=" not in page._browser.query
     page.runs.table.choose([TURKISH, GERMAN, FIXNORM])
     assert drawn(page) == [TURKISH, FIXNORM]
@@ -70,16 +70,16 @@ def test_both_tables_of_a_shift_count_it_to_the_left(workspace):
 def test_search_draws_an_example_of_the_runs_language_alone(workspace):
     page = SearchPage(workspace)
     assert page.sentences.source.startswith("Drei Kinder")
-    page.runs.table.choose([CONTROLLED, GERMAN])
-    assert page.sentences.source == FIRST_CONTROLLED
-    assert page.each.frame["run"].tolist() == [CONTROLLED]
+    page.runs.table.choose([ARTIFICIAL, GERMAN])
+    assert page.sentences.source == FIRST_ARTIFICIAL
+    assert page.each.frame["run"].tolist() == [ARTIFICIAL]
     assert f"1 of 2 shown: {GERMAN} translates de-en." in page.hint.value
 
 
 def test_norms_offers_the_texts_of_the_chosen_systems_languages(workspace):
     page = NormsPage(workspace)
-    page.runs.table.choose([TURKISH, CONTROLLED, GERMAN])
-    for name, first in ((TURKISH, FIRST_TURKISH), (CONTROLLED, FIRST_CONTROLLED), (GERMAN, "Drei Kinder")):
+    page.runs.table.choose([TURKISH, ARTIFICIAL, GERMAN])
+    for name, first in ((TURKISH, FIRST_TURKISH), (ARTIFICIAL, FIRST_ARTIFICIAL), (GERMAN, "Drei Kinder")):
         page.system.value = name
         assert page._message.value == ""
         assert page.sentences.source.startswith(first)
@@ -132,10 +132,10 @@ def test_translate_gives_each_system_an_example_of_its_language_while_nothing_is
 def test_translate_gives_typed_lines_to_systems_of_their_language_alone_and_says_so(workspace):
     page = TranslatePage(workspace)
     page.typed.value = "Tom öldü ."
-    page.runs.table.choose([TURKISH, GERMAN, FIXNORM, CONTROLLED])
+    page.runs.table.choose([TURKISH, GERMAN, FIXNORM, ARTIFICIAL])
     assert {run for run, _ in translated(page)} == {TURKISH, FIXNORM}
     assert page.hint.value.startswith(
-        f"2 of 4 shown: {GERMAN} translates de-en; {CONTROLLED} translates qaa-en. Details of {TURKISH} for: Tom öldü ."
+        f"2 of 4 shown: {GERMAN} translates de-en; {ARTIFICIAL} translates qaa-en. Details of {TURKISH} for: Tom öldü ."
     )
     page.found.choose([f"{FIXNORM}/1/1"])
     weights = attention_of(

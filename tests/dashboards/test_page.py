@@ -177,7 +177,7 @@ def test_what_an_address_asks_for_in_vain_is_named_as_text_and_the_rest_is_done(
     recorded = Recorded()
     recorded.page._opened("?one=%3Cscript%3E&two=1000&token=secret&other=1")
     assert recorded.told == (
-        "The address asks for what is not here: one = &lt;script&gt;, two = 1000. The rest is as it asks."
+        "The address requests unavailable values: one = &lt;script&gt;, two = 1000. The rest was applied."
     )
     assert recorded.page._browser.query == "one=1&two=100"
 

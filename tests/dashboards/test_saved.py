@@ -110,7 +110,7 @@ def test_of_a_table_to_pick_several_from_the_picked_rows_are_kept():
 
 def test_a_long_table_says_how_much_is_missing():
     page = read(table("one", pd.DataFrame({"x": range(1250)})))
-    assert "and 1,050 rows more" in page.text
+    assert "and 1,050 more rows" in page.text
     assert sum(tag == "tr" for tag, _ in page.tags) == 201
 
 

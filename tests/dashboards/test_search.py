@@ -12,7 +12,7 @@ from nmtlab.analysis.access.measure import measure, measure_by_sentence
 from nmtlab.analysis.search.beams import stored_sweeps, sweep, varied
 from nmtlab.analysis.search.lengths import length_calibration, length_errors, length_plan, planned_lengths
 from nmtlab.analysis.search.search_errors import search_errors
-from nmtlab.analysis.search.search_tree import LOG_PROB, ended_hypotheses, first_rank_of_nothing, search_tree
+from nmtlab.analysis.search.search_tree import LOG_PROB, ended_hypotheses, first_empty_rank, search_tree
 from nmtlab.dashboards.search import SearchPage
 from nmtlab.dashboards.systems import system_of
 from nmtlab.recipe import SearchSettings
@@ -72,7 +72,7 @@ def test_exact_search_says_what_is_best_of_all(page, here):
     source = torch.tensor([system.pipeline.source_ids(page.sentences.source)])
     best = exact_search(system.model, system.model.encode(source), SearchSettings(score="log-prob"), budget=20_000)
     if best.complete:
-        assert page.found.value.startswith("The best of all: ")
+        assert page.found.value.startswith("Global best: ")
         assert f"log p {best.best.log_prob:.3f}" in page.found.value
     page.step.value, page.alpha.value = 1, 1.0
     assert page.found.value != ""
@@ -86,7 +86,7 @@ def test_exact_search_goes_on_where_its_budget_ended(page, monkeypatch):
     done = []
     for _ in range(3):
         page.exact.click()
-        assert page.found.value.startswith("The best so far; press again to go on: ")
+        assert page.found.value.startswith("Best so far; press again to continue: ")
         done.append(int(re.search(r"(\d+) expansions", page.found.value)[1]))
     assert done == [2, 4, 6]
 
@@ -98,13 +98,13 @@ def test_a_run_that_plans_lengths_has_a_tree_beside_the_others(page, here):
     (bars,) = page.lengths.figure.data
     assert sum(bars.y) == pytest.approx(1.0, abs=1e-5)
     assert {part.layout.display for part in (page.lengths, page.chart, page.counted, page.exact)} == {""}
-    assert "ordinary: the empty translation enters beams of" in page.hint.value
+    assert "ordinary: the empty translation enters beams of size" in page.hint.value
     page.runs.table.choose(["planned"])
     assert page.chart.layout.display == page.exact.layout.display == "none"
     assert {part.layout.display for part in (page.lengths, page.counted, page.ended)} == {""}
     system = open_system(Run(here.runs / "planned"))
     plan = length_plan(system, page.sentences.source)
-    assert page.hint.value.endswith(f"with a probability of {plan['probability'].iloc[0]:.2g}.")
+    assert page.hint.value.endswith(f"with probability {plan['probability'].iloc[0]:.2g}.")
     search = SearchSettings(score="log-prob", beam_size=page.beam.value, length_candidates=2)
     tree = search_tree(system, page.sentences.source, search, page.sentences.reference)
     assert page.step.max == tree["step"].max()
@@ -121,8 +121,8 @@ def test_where_nothing_is_planned_there_is_no_tree_but_its_probability(here, tin
     page = SearchPage(here)
     page.runs.table.choose(["nothing"])
     assert page._message.value == ""
-    assert page.hint.value.endswith("nothing plans the empty translation with a probability of 1.")
-    assert page.each.frame["translation"].tolist() == ["(nothing)"]
+    assert page.hint.value.endswith("nothing plans the empty translation with probability 1.")
+    assert page.each.frame["translation"].tolist() == ["(empty)"]
     assert {part.layout.display for part in (page.counted, page.ended, page.step)} == {"none"}
 
 
@@ -130,7 +130,7 @@ def test_what_was_measured_of_whole_texts_is_drawn(here, tiny_corpus):
     run = Run(here.runs / "ordinary")
     page = SearchPage(here)
     page.runs.table.choose(["ordinary"])
-    assert "No sweep of these runs yet" in page.about_curves.value
+    assert "No beam sweep of these runs yet" in page.about_curves.value
     sweep(run, tiny_corpus, varied(LOG_PROB, "beam_size", [1, 2]), "dev", 4)
     measure_by_sentence(run, search_errors, corpus=tiny_corpus, split="dev", budget=100, limit=3)
     again = SearchPage(here)
@@ -150,7 +150,7 @@ def test_planned_lengths_of_whole_texts_are_shown_where_they_were_measured(here,
     found = measure(run, planned_lengths, corpus=tiny_corpus, split="dev", limit=6)
     again = SearchPage(here)
     again.runs.table.choose(["planned"])
-    assert again.planned.frame["off by (tokens)"].tolist() == [round(length_errors(found)["error"], 3)]
+    assert again.planned.frame["absolute error (tokens)"].tolist() == [round(length_errors(found)["error"], 3)]
     assert list(again.calibration.figure.data[1].y) == list(length_calibration(found)["right"])
     again.runs.table.choose(["ordinary"])
     assert again.planned.layout.display == again.calibration.layout.display == "none"
@@ -167,7 +167,7 @@ def test_a_run_without_weights_shows_what_was_measured_of_it(tmp_path):
     assert page.rates.frame["run"].tolist() == ["small-gl-en.prenorm.s1"] * 2
     hidden = (page.chart, page.ended, page.exact, page.each, page.lengths)
     assert [part.layout.display for part in hidden] == ["none"] * 5
-    assert page.hint.value == "A tree needs a run that has its weights here: pick one."
+    assert page.hint.value == "No search tree: select a run with weights."
     page.runs.table.choose(["small-gl-en.prenorm.s1", "small-gl-en.prenorm-fixnorm-scalenorm.s1"])
     assert page.each.frame["run"].tolist() == ["small-gl-en.prenorm-fixnorm-scalenorm.s1"]
     assert [part.layout.display for part in hidden] == ["", "", "", "", "none"]
@@ -196,13 +196,13 @@ def test_a_run_without_its_text_has_an_example(tmp_path):
 def test_the_note_on_the_empty_translation_holds_at_every_beam(here):
     page = SearchPage(here)
     page.runs.table.choose(["ordinary"])
-    rank = first_rank_of_nothing(open_system(Run(here.runs / "ordinary")), page.sentences.source)
+    rank = first_empty_rank(open_system(Run(here.runs / "ordinary")), page.sentences.source)
     assert 1 < rank < page.beam.max
     for beam in (1, rank - 1, rank, rank + 1, page.beam.max):
         page.beam.value = beam
         _, tree = page._trees[page.chart]
         nothing = ended_hypotheses(tree).query("length == 1")
-        assert f"the empty translation enters beams of {rank} or more at step 1" in page.hint.value
+        assert f"the empty translation enters beams of size {rank} or more at step 1" in page.hint.value
         assert len(nothing) == (beam >= rank)
         for one in nothing.itertuples():
             kept = one.dropped_at is pd.NA
@@ -225,7 +225,7 @@ def test_curves_are_of_one_text_at_a_time():
         assert all(name.endswith(f", {text}") for name in drawn)
         swept = {name.partition(", ")[0] for name in drawn}
         without = [name for name in names if name not in swept]
-        assert (f"No sweep of {text} for {', '.join(without)}." in page.about_curves.value) == bool(without)
+        assert (f"No beam sweep of {text} for {', '.join(without)}." in page.about_curves.value) == bool(without)
         lines |= drawn
     assert lines == set(stored_sweeps(page.runs.chosen)["name"])
     assert f"curves={texts[-1].replace(' ', '+')}" in page._browser.query

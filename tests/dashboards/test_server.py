@@ -82,7 +82,7 @@ def test_plotly_comes_from_here(served):
 def test_a_page_that_is_not_there_is_404_and_leads_back(served):
     status, content = answer(served, "/voila/render/none.ipynb")
     assert status == 404
-    assert b"There is no such page" in content
+    assert b"Page not found" in content
     assert b"http://" not in content
     assert b"https://" not in content
 
@@ -123,7 +123,7 @@ def test_no_way_leads_out_of_the_folder(served, path):
 def test_what_is_no_page_is_404_in_words(served, path):
     status, content = answer(served, path)
     assert status == 404
-    assert b"There is no such page" in content
+    assert b"Page not found" in content
 
 
 def test_no_kernel_can_be_started_by_hand(served):

@@ -51,7 +51,7 @@ def test_a_picked_line_has_its_trainings_and_the_one_that_is_here_its_sentences(
     assert page.trainings.table.frame["here"].to_dict() == {
         "small-qaa-en.fixnorm.s1": True, "small-qaa-en.fixnorm.s2": False, "small-qaa-en.fixnorm.s3": False,
     }  # fmt: skip
-    assert page.trainings._lines.title == "Examples from dev (test sentences are not kept)"
+    assert page.trainings._lines.title == "Examples from dev (test sentences are not stored)"
     sentences = page.trainings._lines.frame
     assert list(sentences.columns[:4]) == ["line", "source", "reference", BOTH[0]]  # the baseline of the same seed
     assert BOTH[1] in sentences.columns
@@ -62,7 +62,7 @@ def test_a_picked_line_has_its_trainings_and_the_one_that_is_here_its_sentences(
 def test_a_training_that_is_not_here_says_so_and_has_no_sentences(page):
     page.lines.choose(["qaa-en · fixnorm"])
     page.trainings.table.choose(["small-qaa-en.fixnorm.s2"])
-    assert "small-qaa-en.fixnorm.s2 is not here" in page.trainings._hint.value
+    assert "Run small-qaa-en.fixnorm.s2 is not in this workspace" in page.trainings._hint.value
     assert page.trainings._lines.layout.display == "none"
 
 

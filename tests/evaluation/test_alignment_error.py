@@ -48,10 +48,10 @@ def test_an_aligner_that_links_nothing_has_error_1_and_no_precision():
 
 
 def test_different_numbers_of_sentences_are_refused_with_all_counts():
-    with pytest.raises(CorpusError, match=r"of 2 sentences but gold ones of 1 \(sure\) and 1 \(possible\); give one"):
+    with pytest.raises(CorpusError, match=r"of 2 sentences, but gold links of 1 \(sure\) and 1 \(possible\); give one"):
         alignment_error([set(), set()], [{(0, 0)}])
 
 
 def test_a_gold_alignment_without_sure_links_is_refused():
-    with pytest.raises(CorpusError, match="not one sure link; give the sure links"):
+    with pytest.raises(CorpusError, match="no sure link; give the sure links"):
         alignment_error([{(0, 0)}], [set()], [{(0, 0)}])

@@ -21,5 +21,5 @@ def test_a_diverged_model_has_no_perplexity():
 
 
 def test_no_tokens_are_refused():
-    with pytest.raises(CorpusError, match="over 0 tokens: not defined; score at least one sentence"):
+    with pytest.raises(CorpusError, match="over 0 tokens: undefined; score at least one sentence"):
         perplexity(1.0, 0)

@@ -34,7 +34,7 @@ def test_buckets_are_named_by_the_counts_they_hold():
 
 @pytest.mark.parametrize("edges", [(), (1, 2), (0, 2, 2), (0, 5, 3)])
 def test_buckets_that_do_not_rise_from_zero_are_refused(edges):
-    with pytest.raises(NmtlabError, match="rising numbers that begin with 0"):
+    with pytest.raises(NmtlabError, match="give increasing numbers from 0"):
         bucket_names(edges)
 
 
@@ -73,7 +73,7 @@ def test_buckets_agree_with_crossing_words_out_one_by_one(pairs, counts):
 
 
 def test_translations_without_references_are_refused():
-    with pytest.raises(CorpusError, match="2 translations but 1 references; give one reference a translation"):
+    with pytest.raises(CorpusError, match="2 translations but 1 references; give one reference per translation"):
         accuracy_by_frequency([["a"], ["b"]], [["a"]], {})
 
 

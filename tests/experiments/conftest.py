@@ -1,4 +1,4 @@
-"""A little table that was really run."""
+"""A small table, actually run."""
 
 from typing import NamedTuple
 
@@ -11,25 +11,25 @@ from nmtlab.workspace import Workspace
 
 
 class Grid(NamedTuple):
-    """A table, the workspace it was run in, and what was told while it was."""
+    """A table, the workspace it was run in, and the events of the run."""
 
     table: Table
     workspace: Workspace
-    told: list
+    events: list
 
 
 @pytest.fixture
 def space(tmp_path, tiny_corpus) -> Workspace:
-    """A workspace of its own that finds the corpus `tiny`."""
+    """An empty workspace that finds the corpus `tiny`."""
     return Workspace(tmp_path / "data", (tiny_corpus.folder.parent,))
 
 
 @pytest.fixture(scope="session")
 def grid(tmp_path_factory, tiny_corpus, tiny_recipe) -> Grid:
-    """Two systems with two seeds each that have learned something, finished; nothing is written to it."""
+    """Two finished systems with two seeds each that have learned something; read-only."""
     folder = tmp_path_factory.mktemp("grid")
     table = little_table(folder, tiny_recipe.with_changes(LEARNED))
     workspace = Workspace(folder / "data", (tiny_corpus.folder.parent,))
-    told = []
-    assert run_grid(cells_of(table, "tiny"), workspace, on_event=told.append) == []
-    return Grid(table, workspace, told)
+    events = []
+    assert run_grid(cells_of(table, "tiny"), workspace, on_event=events.append) == []
+    return Grid(table, workspace, events)

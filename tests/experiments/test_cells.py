@@ -1,4 +1,4 @@
-"""A cell is complete in itself, and its name says what it is."""
+"""A cell is self-contained, and its name describes it."""
 
 import dataclasses
 
@@ -28,7 +28,7 @@ def test_a_change_that_changes_nothing_is_not_in_the_name(tmp_path, tiny_recipe)
     systems = {"tied": {}, "same": {"model.dropout": tiny_recipe.model.dropout}, "other": {"model.dropout": 0.5}}
     table = little_table(tmp_path, tiny_recipe, systems, seeds=(1,))
     assert names(table) == ["tiny.little.s1", "tiny.little.s1", "tiny.little.dropout-0.5.s1"]
-    # what the scale changes for all of them is not either
+    # nor is what the scale changes for all of them
     table = dataclasses.replace(table, changes={"tiny": {"model.dropout": 0.5}})
     same = f"tiny.little.dropout-{tiny_recipe.model.dropout:g}.s1"
     assert names(table) == ["tiny.little.s1", same, "tiny.little.s1"]
@@ -72,11 +72,11 @@ def test_a_run_of_another_recipe_or_other_text_is_not_taken_for_the_cell(grid, m
     corpus = cell.corpus.open(grid.workspace)
     assert made_run(cell, corpus, grid.workspace).name == cell.run
     other = dataclasses.replace(cell, recipe=cell.recipe.with_changes({"model.dropout": 0.9}))
-    with pytest.raises(RunError, match=rf"{cell.run}.* its model\.dropout is .* wanted is 0\.9; rename it, or remove"):
+    with pytest.raises(RunError, match=rf"{cell.run}.* its model\.dropout is .* instead of 0\.9; rename it, or remove"):
         made_run(other, corpus, grid.workspace)
     elsewhere = make_corpus()
     (elsewhere / "train.en").write_text((elsewhere / "train.en").read_text().replace("dog", "hound"))
-    with pytest.raises(RunError, match=rf"{cell.run}.* of other text; rename it, or remove it with 'nmtlab runs"):
+    with pytest.raises(RunError, match=rf"{cell.run}.* on other text; rename it, or remove it with 'nmtlab runs"):
         made_run(cell, ParallelCorpus.open(elsewhere), grid.workspace)
 
 

@@ -1,4 +1,4 @@
-"""Claims of the seeds judged by tables of numbers: worked out by hand, and those of the checkout computed again."""
+"""Claims judged by tables of numbers: against values worked out by hand, and a second computation in pandas."""
 
 import dataclasses
 import math
@@ -57,11 +57,11 @@ def judged(folder: Path, claim: Claim, lines: list[dict]) -> pd.DataFrame:
     ("values", "effect", "margin", "said"),
     [
         # differences 1.0, 1.2, 1.1, whose deviation is 0.1
-        ([11.0, 13.2, 15.1], 1.1, T[3] * 0.1 / math.sqrt(3), "confirmed"),
-        ([9.0, 10.8, 12.9], -1.1, T[3] * 0.1 / math.sqrt(3), "refuted"),
+        ([11.0, 13.2, 15.1], 1.1, T[3] * 0.1 / math.sqrt(3), "reproduced here"),
+        ([9.0, 10.8, 12.9], -1.1, T[3] * 0.1 / math.sqrt(3), "contradicted here"),
         # differences 1, -1, 3, whose deviation is 2
-        ([11.0, 11.0, 17.0], 1.0, T[3] * 2 / math.sqrt(3), "undecided"),
-        ([10.0, 12.0, 14.0], 0.0, 0.0, "undecided"),
+        ([11.0, 11.0, 17.0], 1.0, T[3] * 2 / math.sqrt(3), "inconclusive"),
+        ([10.0, 12.0, 14.0], 0.0, 0.0, "inconclusive"),
     ],
 )
 def test_a_claim_is_judged_by_its_differences_seed_by_seed(tmp_path, values, effect, margin, said):
@@ -75,8 +75,8 @@ def test_a_claim_that_a_number_is_lower_is_judged_the_other_way_round(tmp_path):
     lines = cells("tied", [20.0, 20.1, 20.2]) + cells("Moses", [10.0], seeded=False)
     lines += cells("tied", [20.0, 20.1, 20.2], "hu-en") + cells("Moses", [30.0], "hu-en", seeded=False)
     found = judged(tmp_path, MOSES, lines)
-    assert found["verdict"].to_dict() == {"tu-en": "confirmed", "hu-en": "refuted"}
-    # What has no seeds is compared with every seed of the other: differences -10, -10.1, -10.2.
+    assert found["verdict"].to_dict() == {"tu-en": "reproduced here", "hu-en": "contradicted here"}
+    # A system without seeds is compared with every seed of the other: differences -10, -10.1, -10.2.
     assert found["seeds"].tolist() == [3, 3]
     assert found.loc["tu-en", "effect"] == pytest.approx(-10.1)
     assert found.loc["tu-en", "margin"] == pytest.approx(T[3] * 0.1 / math.sqrt(3))
@@ -88,19 +88,19 @@ def test_two_seeds_decide_nothing_however_close_they_are(tmp_path):
     found = judged(tmp_path, BETTER, cells("tied", [10.0, 12.0]) + cells("fixnorm", [18.0, 20.1])).loc["tu-en"]
     assert found["margin"] == pytest.approx(T[2] * 0.1 / math.sqrt(2) / math.sqrt(2))
     assert found["margin"] < found["effect"] == pytest.approx(8.05)
-    assert (found["seeds"], found["verdict"]) == (2, "undecided")
+    assert (found["seeds"], found["verdict"]) == (2, "inconclusive")
 
 
 def test_one_seed_has_an_effect_without_a_margin(tmp_path):
     found = judged(tmp_path, BETTER, cells("tied", [10.0]) + cells("fixnorm", [18.0])).loc["tu-en"]
-    assert (found["seeds"], found["effect"], found["verdict"]) == (1, 8.0, "undecided")
+    assert (found["seeds"], found["effect"], found["verdict"]) == (1, 8.0, "inconclusive")
     assert math.isnan(found["margin"])
 
 
 def test_a_cell_without_a_value_leaves_the_claim_undecided_though_three_seeds_are_left(tmp_path):
     lines = cells("tied", [10.0, 12.0, 14.0, 16.0]) + cells("fixnorm", [18.0, None, 22.0, 24.0])
     found = judged(tmp_path, BETTER, lines).loc["tu-en"]
-    assert (found["seeds"], found["effect"], found["margin"], found["verdict"]) == (3, 8.0, 0.0, "undecided")
+    assert (found["seeds"], found["effect"], found["margin"], found["verdict"]) == (3, 8.0, 0.0, "inconclusive")
     assert "tu-en.fixnorm.s2" not in found["runs"]
     assert len(found["runs"]) == 7
 
@@ -112,15 +112,15 @@ def test_seeds_are_compared_with_their_own_whatever_the_order_of_the_cells(tmp_p
 
 def test_below_a_usable_score_nothing_is_decided(tmp_path):
     lines = cells("tied", [1.0, 1.0, 1.1]) + cells("fixnorm", [3.0, 3.0, 3.1])
-    assert judged(tmp_path, BETTER, lines).loc["tu-en", "verdict"] == "undecided"
+    assert judged(tmp_path, BETTER, lines).loc["tu-en", "verdict"] == "inconclusive"
     lines += cells("untied", [6.0, 6.0, 6.1])  # one that is usable is enough for the row
-    assert judged(tmp_path, BETTER, lines).loc["tu-en", "verdict"] == "confirmed"
+    assert judged(tmp_path, BETTER, lines).loc["tu-en", "verdict"] == "reproduced here"
 
 
 def test_a_system_can_be_compared_with_a_number(tmp_path):
     lines = cells("tied", [0.3, 0.5, 0.4], metric="left shift") + cells("tied", [9.0, 9.0, 9.0])
     found = judged(tmp_path, LEFT, lines).loc["tu-en"]
-    assert (found["seeds"], found["metric"], found["verdict"]) == (3, "left shift", "confirmed")
+    assert (found["seeds"], found["metric"], found["verdict"]) == (3, "left shift", "reproduced here")
     assert found["effect"] == pytest.approx(0.4)
     assert found["margin"] == pytest.approx(T[3] * 0.1 / math.sqrt(3))
     assert len(found["runs"]) == 3
@@ -131,7 +131,7 @@ def test_sizes_are_compared_without_their_signs(tmp_path):
     lines += cells("fixnorm", [-2.0, 2.1, -2.2], metric="left shift")
     found = judged(tmp_path, LESS, lines).loc["tu-en"]
     assert found["effect"] == pytest.approx(1.0)
-    assert found["verdict"] == "refuted"
+    assert found["verdict"] == "contradicted here"
 
 
 def test_pairs_of_which_it_is_not_claimed_or_with_nothing_to_compare_are_left_out(tmp_path):
@@ -146,17 +146,17 @@ def test_pairs_of_which_it_is_not_claimed_or_with_nothing_to_compare_are_left_ou
 def test_what_is_as_good_may_be_a_little_worse(tmp_path):
     as_good = dataclasses.replace(BETTER, tolerance=0.5)
     for values, said in (
-        ([9.8, 11.9, 13.7], "confirmed"),  # -0.2 ± 0.25
-        ([10.0, 12.0, 14.0], "confirmed"),
-        ([9.4, 11.5, 13.3], "undecided"),  # -0.6 ± 0.25
-        ([9.0, 11.1, 12.9], "refuted"),  # -1.0 ± 0.25
+        ([9.8, 11.9, 13.7], "reproduced here"),  # -0.2 ± 0.25
+        ([10.0, 12.0, 14.0], "reproduced here"),
+        ([9.4, 11.5, 13.3], "inconclusive"),  # -0.6 ± 0.25
+        ([9.0, 11.1, 12.9], "contradicted here"),  # -1.0 ± 0.25
     ):
         found = judged(tmp_path, as_good, cells("tied", [10.0, 12.0, 14.0]) + cells("fixnorm", values)).loc["tu-en"]
         assert found["verdict"] == said
         assert found["effect"] == pytest.approx(sum(values) / 3 - 12)
     lower = dataclasses.replace(as_good, expects="lower")
     lines = cells("tied", [10.0, 12.0, 14.0]) + cells("fixnorm", [10.2, 12.1, 14.3])
-    assert judged(tmp_path, lower, lines).loc["tu-en", "verdict"] == "confirmed"
+    assert judged(tmp_path, lower, lines).loc["tu-en", "verdict"] == "reproduced here"
 
 
 def test_the_bootstrap_stands_beside_the_interval_where_there_is_one(tmp_path):
@@ -166,7 +166,7 @@ def test_the_bootstrap_stands_beside_the_interval_where_there_is_one(tmp_path):
     drawn = "".join(f"tu-en,test BLEU,fixnorm,tied,{seed},{p}\n" for seed, p in ((1, 0.004), (2, 0.03), (3, 0.001)))
     (tmp_path / BETTER.bootstrap).write_text(f"row,metric,system,than,seed,p\n{drawn}")
     found = judged(tmp_path, BETTER, lines).loc["tu-en"]
-    assert (found["p"], found["significant"], found["verdict"]) == (0.004, 2, "confirmed")
+    assert (found["p"], found["significant"], found["verdict"]) == (0.004, 2, "reproduced here")
 
 
 def test_the_cells_bootstrap_counts_where_a_claim_is_against_the_baseline(tmp_path):
@@ -202,7 +202,7 @@ def test_a_claim_is_summed_up_in_words(tmp_path):
         "fixnorm is better.",
         "somewhere, 1",
         "fixnorm − tied, expected above 0",
-        "confirmed: tu-en, qaa-en; refuted: hu-en; undecided: ha-en",
+        "reproduced here: tu-en, qaa-en; contradicted here: hu-en; inconclusive: ha-en",
     ]
 
 
@@ -235,7 +235,7 @@ def test_a_damaged_table_is_named_with_what_to_do(tmp_path, text):
     said = str(error.value)
     assert len(said.splitlines()) == 1
     assert "table-3.6.small.csv: not a table of results (" in said
-    assert said.endswith("; remove it, or write it anew with 'nmtlab reproduce --save'")
+    assert said.endswith("; remove it, or write it again with 'nmtlab reproduce --save'")
 
 
 # The claims that are declared
@@ -267,11 +267,11 @@ def test_no_claim_is_declared_twice():
     ids=lambda c: c.text,
 )
 def test_a_claim_about_a_printed_table_holds_of_the_printed_numbers(claim):
-    """On average over the pairs, as the claims are made of most pairs and not of all."""
+    """On average over the pairs, as the claims are about most pairs, not all."""
     printed = pd.read_csv(RESULTS.parent / f"published/{claim.table.name}.csv")
     own = printed[(printed["metric"] == claim.measure.name) & ~printed["row"].isin([row.name for row in claim.but])]
     values = own.pivot(index="row", columns="column", values="value")[[claim.system, claim.than]].astype(str)
-    values = values.replace("fails?", "0", regex=True).astype(float).dropna()  # what fails translates nothing
+    values = values.replace("fails?", "0", regex=True).astype(float).dropna()  # a failed training translates nothing
     difference = (values[claim.system] - values[claim.than]).mean()
     assert difference > -claim.tolerance if claim.expects == "higher" else difference < claim.tolerance
 
@@ -289,7 +289,7 @@ def test_what_is_said_of_the_measured_tables_is_what_pandas_finds_in_them():
         grid = table.assign(seed=table["seed"].fillna(-1)).pivot(index="seed", columns="column", values="value")
         if claim.absolute:
             grid = grid.abs()
-        if -1 in grid.index:  # what has no seeds stands for each
+        if -1 in grid.index:  # a system without seeds is paired with every seed
             grid = grid.drop(index=-1).assign(**grid.loc[-1].dropna())
         other = grid[claim.than] if isinstance(claim.than, str) else claim.than
         differences = (grid[claim.system] - other).dropna()
@@ -301,7 +301,7 @@ def test_what_is_said_of_the_measured_tables_is_what_pandas_finds_in_them():
         effect = line.effect + (claim.tolerance if claim.expects == "higher" else -claim.tolerance)
         low, high = (effect - margin, effect + margin) if whole else (-1, 1)
         holds, fails = (low > 0, high < 0) if claim.expects == "higher" else (high < 0, low > 0)
-        assert line.verdict == ("confirmed" if holds else "refuted" if fails else "undecided")
+        assert line.verdict == ("reproduced here" if holds else "contradicted here" if fails else "inconclusive")
         if whole:
             assert line.margin == pytest.approx(margin, rel=1e-6)
         used = table[table["column"].isin([claim.system, claim.than]) & table["value"].notna()]
@@ -343,7 +343,7 @@ def test_a_claim_may_be_about_a_number_and_leave_out_rows(tmp_path):
         ("table", "table-9", "line 2: table is 'table-9'; choose one of 'table-3.4'"),
         ("metric", "BLUE", "line 2: metric is 'BLUE'; choose one of 'test BLEU'"),
         ("column", "fixed", "line 2: column is 'fixed'; choose one of"),
-        ("than", "fixed", "line 2: than is 'fixed'; give a column of the table, or a number"),
+        ("than", "fixed", "line 2: than is 'fixed'; give a column of the table or a number"),
         ("expected", "up", "line 2: expected is 'up'; choose one of 'higher', 'lower'"),
         ("scale", "huge", "line 2: scale is 'huge'"),
         ("except", "xx-yy", "line 2: except is 'xx-yy'"),

@@ -1,4 +1,4 @@
-"""The paired bootstrap behind claims, of runs that were really trained."""
+"""The paired bootstrap behind claims, on trained runs."""
 
 import pytest
 
@@ -36,5 +36,5 @@ def test_they_are_read_as_they_were_written(grid, claim, tmp_path):
     assert ps_of(claim, read_comparisons(tmp_path / claim.bootstrap)) == {"ha-en": found["p"].tolist()}
     assert ps_of(claim, read_comparisons(tmp_path / "none.csv")) == {}
     (tmp_path / "bad.csv").write_text("p\nmuch\n")
-    with pytest.raises(NmtlabError, match=r"bad\.csv: not a table of bootstraps"):
+    with pytest.raises(NmtlabError, match=r"bad\.csv: not a table of bootstrap results"):
         read_comparisons(tmp_path / "bad.csv")

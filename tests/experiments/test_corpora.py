@@ -1,4 +1,4 @@
-"""The text of an experiment is made once under its name, and what is there is what was asked for."""
+"""The text of an experiment is made once under its name, and checked against its declaration afterwards."""
 
 import json
 from dataclasses import replace
@@ -7,18 +7,18 @@ from pathlib import Path
 import pytest
 
 from nmtlab.errors import CorpusError
-from nmtlab.experiments.tables.corpora import Brought, Grown, Joined
-from nmtlab.text.files import write_lines
-from nmtlab.text.seedlings import SeedlingSettings
+from nmtlab.experiments.tables.corpora import ConcatenatedCorpus, ExternalCorpus, SyntheticCorpus
+from nmtlab.text.artificial import ArtificialSettings
+from nmtlab.text.lines import write_lines
 from nmtlab.workspace import Workspace
 
-GROWN = Grown("little-qaa-en", "qaa", SeedlingSettings(vocabulary=100, names=2), train=20, dev=4, test=3)
-JOINED = Joined("little-uz-en", "uz", "en", ("news", "tales"), train=5, dev=1, test=0)
+GROWN = SyntheticCorpus("little-qaa-en", "qaa", ArtificialSettings(vocabulary=100, names=2), train=20, dev=4, test=3)
+JOINED = ConcatenatedCorpus("little-uz-en", "uz", "en", ("news", "tales"), train=5, dev=1, test=0)
 
 
 @pytest.fixture
 def workspace(tmp_path) -> Workspace:
-    """A workspace with two corpora kept elsewhere."""
+    """A workspace with two corpora stored elsewhere."""
     for name in ("news", "tales"):
         folder = tmp_path / "elsewhere" / name
         folder.mkdir(parents=True)
@@ -51,10 +51,10 @@ def test_the_numbers_of_pairs_are_those_declared(workspace):
 @pytest.mark.parametrize(
     ("other", "said"),
     [
-        (replace(JOINED, train=6), "made with train = 5, wanted is 6"),
+        (replace(JOINED, train=6), "made with train = 5 instead of 6"),
         (
             replace(JOINED, parts=("tales", "news")),
-            r"made with parts = \['news', 'tales'\], wanted is \['tales', 'news'\]",
+            r"made with parts = \['news', 'tales'\] instead of \['tales', 'news'\]",
         ),
     ],
 )
@@ -67,8 +67,8 @@ def test_a_joined_corpus_made_otherwise_is_not_taken_for_it(workspace, other, sa
 
 def test_a_language_grown_otherwise_is_not_taken_for_it(workspace):
     GROWN.open(workspace)
-    with pytest.raises(CorpusError, match=r"little-qaa-en.*made with ambiguity = 0\.0, wanted is 0\.5; rename"):
-        replace(GROWN, settings=SeedlingSettings(vocabulary=100, names=2, ambiguity=0.5)).open(workspace)
+    with pytest.raises(CorpusError, match=r"little-qaa-en.*made with ambiguity = 0\.0 instead of 0\.5; rename"):
+        replace(GROWN, settings=ArtificialSettings(vocabulary=100, names=2, ambiguity=0.5)).open(workspace)
 
 
 def test_a_folder_that_no_experiment_made_is_left_alone(workspace):
@@ -82,14 +82,14 @@ def test_a_folder_that_no_experiment_made_is_left_alone(workspace):
 
 def test_a_part_that_is_missing_is_named_and_the_remedy_with_it(workspace):
     corpus = replace(JOINED, parts=("news", "letters"))
-    with pytest.raises(CorpusError, match=r"'little-uz-en': its part 'letters' is not here; .*NMTLAB_CORPORA"):
+    with pytest.raises(CorpusError, match=r"'little-uz-en': its part 'letters' was not found; .*NMTLAB_CORPORA"):
         corpus.open(workspace)
     assert not (workspace.data / "corpora").exists()
 
 
 def test_a_corpus_to_be_brought_is_found_or_asked_for(workspace):
-    assert Brought("news", "uz", "en").open(workspace).folder == workspace.more_corpora[0] / "news"
+    assert ExternalCorpus("news", "uz", "en").open(workspace).folder == workspace.more_corpora[0] / "news"
     with pytest.raises(
-        CorpusError, match=r"'kftt-en-ja': not here.*; import it .*'nmtlab corpus import', from en to ja"
+        CorpusError, match=r"'kftt-en-ja': not found.*; import it .*'nmtlab corpus import', from en to ja"
     ):
-        Brought("kftt-en-ja", "en", "ja").open(workspace)
+        ExternalCorpus("kftt-en-ja", "en", "ja").open(workspace)

@@ -1,4 +1,4 @@
-"""The tables of the seeds: declared whole, and with the values that were printed."""
+"""The published tables: declared completely, and with the printed values."""
 
 import re
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 
 from nmtlab.errors import NmtlabError
 from nmtlab.experiments import SCALES, TABLES, Setup, cells_of, find_table, published
-from nmtlab.experiments.tables.corpora import Joined
+from nmtlab.experiments.tables.corpora import ConcatenatedCorpus
 from nmtlab.recipe import find_recipe
 
 SHARED = Path(__file__).parents[2].parent / "shared"
@@ -18,7 +18,7 @@ PUBLISHED = pd.concat([published(name) for name in PRINTED])
 
 
 def printed_numbers(line: str) -> list[float]:
-    """Return the numbers in a line of the thesis but those in its first word and in parentheses, in order."""
+    """Return the numbers in a line of the thesis in order, except those in its first word and in parentheses."""
     without = re.sub(r"\([^)]*\)|^\S+", "", line)
     return [float(number) for number in re.findall(r"-?\d+\.?\d*", without)]
 
@@ -77,11 +77,11 @@ def test_cells_of_the_same_name_are_the_same_training_in_every_table():
         assert len(names) == len(set(names))
 
 
-def test_the_small_scale_has_three_real_pairs_into_english_or_more_and_two_controlled_languages():
+def test_the_small_scale_has_three_real_pairs_into_english_or_more_and_two_artificial_languages():
     setups = [row.at["small"] for row in find_table("table-3.6").rows]
     corpora = [setup.corpus for setup in setups if isinstance(setup, Setup)]
-    assert sum(isinstance(corpus, Joined) and corpus.target == "en" for corpus in corpora) >= 3
-    assert [corpus.source for corpus in corpora if not isinstance(corpus, Joined)] == ["qaa", "qad"]
+    assert sum(isinstance(corpus, ConcatenatedCorpus) and corpus.target == "en" for corpus in corpora) >= 3
+    assert [corpus.source for corpus in corpora if not isinstance(corpus, ConcatenatedCorpus)] == ["qaa", "qad"]
     assert all(corpus.dev <= 300 for corpus in corpora)
 
 
@@ -183,7 +183,7 @@ def test_published_differences_are_those_to_tied_but_for_one_that_the_thesis_pri
 
 
 def test_only_the_differences_that_the_thesis_calls_insignificant_have_a_dagger():
-    own = PUBLISHED[PUBLISHED["table"] != "table-3.13"]  # where a mark is of a significant one
+    own = PUBLISHED[PUBLISHED["table"] != "table-3.13"]  # which marks significant differences instead
     marked = [(line.row, line.column) for line in own.itertuples() if line.mark]
     assert marked == [("hu-en", "Arthur")] + [("en-ja (BTEC)", name) for name in ("fixnorm", "fixnorm+lex", "Arthur")]
     assert set(own["mark"]) == {"", "†"}
@@ -224,7 +224,7 @@ def test_the_published_values_are_those_of_the_thesis():
 
 
 def _in_lines(name: str, end: str) -> list[pd.DataFrame]:
-    """Return the values of each line of a table, whose columns were printed as lines up to an end of their names."""
+    """Return the values of each printed line of a table; a line is the columns with the same name up to a suffix."""
     values = published(name)
     return [group for _, group in values.groupby(values["column"].str.replace(end, "", regex=True), sort=False)]
 
@@ -240,5 +240,5 @@ def test_without_the_folder_there_is_nothing_published(tmp_path):
 
 
 def test_an_unknown_table_is_named_and_the_known_ones_listed():
-    with pytest.raises(NmtlabError, match=r"table 'table-9': not known; choose one of table-3\.4, table-3\.6"):
+    with pytest.raises(NmtlabError, match=r"table 'table-9': unknown; choose one of table-3\.4, table-3\.6"):
         find_table("table-9")

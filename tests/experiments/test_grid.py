@@ -1,4 +1,4 @@
-"""A grid of real trainings: skipped where made, gone on with where interrupted, the same in any number of processes."""
+"""A grid of real trainings: skipped where made, resumed where interrupted, the same in any number of processes."""
 
 import dataclasses
 import multiprocessing
@@ -10,8 +10,8 @@ from nmtlab.errors import CorpusError, RunError
 from nmtlab.experiments import Row, Setup, cells_of, in_processes, results, run_grid
 from nmtlab.experiments.running import cells as cells_module
 from nmtlab.experiments.running.engines import _start
-from nmtlab.experiments.running.events import Counted, Left, NoText, Told
-from nmtlab.experiments.tables.corpora import Brought
+from nmtlab.experiments.running.events import CellEnded, CellEvent, GridPlanned, NoText
+from nmtlab.experiments.tables.corpora import ExternalCorpus
 from nmtlab.runs.run import Run
 from nmtlab.training.events import Progress
 from nmtlab.workspace import Workspace
@@ -34,21 +34,23 @@ def test_every_cell_is_an_ordinary_run_and_what_happens_is_told(grid):
         run = Run(grid.workspace.run_folder(cell.run))
         assert run.status == "finished"
         assert run.recipe == cell.recipe
-    counted = next(event for event in grid.told if isinstance(event, Counted))
+    counted = next(event for event in grid.events if isinstance(event, GridPlanned))
     assert (counted.pending, counted.made) == (tuple(cells), ())
-    assert [event for event in grid.told if isinstance(event, Left)] == [Left(cell, "finished") for cell in cells]
-    assert {event.cell.run for event in grid.told if isinstance(event, Told)} == {cell.run for cell in cells}
+    assert [event for event in grid.events if isinstance(event, CellEnded)] == [
+        CellEnded(cell, "finished") for cell in cells
+    ]
+    assert {event.cell.run for event in grid.events if isinstance(event, CellEvent)} == {cell.run for cell in cells}
 
 
 def test_what_is_finished_is_not_touched_again(grid):
     before = written(grid.workspace)
-    told = []
-    assert run_grid(cells_of(grid.table, "tiny"), grid.workspace, on_event=told.append) == []
-    (counted,) = [event for event in told if isinstance(event, Counted)]
+    events = []
+    assert run_grid(cells_of(grid.table, "tiny"), grid.workspace, on_event=events.append) == []
+    (counted,) = [event for event in events if isinstance(event, GridPlanned)]
     assert counted.pending == ()
     assert [cell.run for cell, _ in counted.made] == [cell.run for cell in cells_of(grid.table, "tiny")]
     assert all(seconds > 0 for _, seconds in counted.made)
-    assert not [event for event in told if isinstance(event, Left)]
+    assert not [event for event in events if isinstance(event, CellEnded)]
     assert written(grid.workspace) == before
 
 
@@ -57,7 +59,9 @@ def test_a_stopped_grid_goes_on_where_it_stopped(tiny_recipe, space, tmp_path):
     asked = iter(range(1000))
     left = []
     run_grid(cells_of(table, "tiny"), space, on_event=left.append, should_stop=lambda: next(asked) >= 30)
-    assert [(event.cell.column, event.status) for event in left if isinstance(event, Left)] == [("tied", "stopped")]
+    assert [(event.cell.column, event.status) for event in left if isinstance(event, CellEnded)] == [
+        ("tied", "stopped")
+    ]
     assert [path.name for path in space.runs.iterdir()] == ["tiny.little.s1"]
     run_grid(cells_of(table, "tiny"), space)
     assert set(results(table, "tiny", space)["status"]) == {"finished"}
@@ -70,9 +74,9 @@ def test_a_cell_that_diverges_is_a_result_and_is_not_run_again(tiny_recipe, spac
     assert found["status"].to_dict() == {"tied": "finished", "fixnorm": "diverged"}
     assert not Run(space.run_folder(found["run"]["fixnorm"])).has_weights("best")
     assert found["value"]["fixnorm"] == 0  # BLEU of what translates nothing
-    told = []
-    run_grid(cells_of(table, "tiny"), space, on_event=told.append)
-    assert [len(event.pending) for event in told if isinstance(event, Counted)] == [0]
+    events = []
+    run_grid(cells_of(table, "tiny"), space, on_event=events.append)
+    assert [len(event.pending) for event in events if isinstance(event, GridPlanned)] == [0]
 
 
 def test_a_cell_with_a_problem_does_not_keep_the_others_from_being_made(tiny_recipe, space, tmp_path):
@@ -98,7 +102,7 @@ def test_a_cell_with_a_problem_that_nobody_thought_of_does_not_either(tiny_recip
     monkeypatch.setattr(cells_module, "train", break_down)
     (problem,) = run_grid(cells_of(table, "tiny")[::-1], space)
     assert problem.problem == f"run {problem.cell.run!r}: MemoryError: no room"
-    assert "break_down" in capfd.readouterr().err  # the whole story, for who mends it
+    assert "break_down" in capfd.readouterr().err  # the traceback, to fix it by
     assert results(table, "tiny", space)["status"].tolist() == ["finished", "not run"]
 
 
@@ -106,8 +110,8 @@ def test_processes_come_to_the_same_results_and_a_killed_one_is_gone_on_with_as_
     first, _ = cells = cells_of(grid.table, "tiny")[:2]
 
     def watch(event) -> None:
-        told = isinstance(event, Told) and event.cell == first and isinstance(event.event, Progress)
-        if told and event.event.step >= 40:  # the first checkpoint is at 30: what came after it must be done again
+        training = isinstance(event, CellEvent) and event.cell == first and isinstance(event.event, Progress)
+        if training and event.event.step >= 40:  # the first checkpoint is at 30: what came after it must be done again
             for process in multiprocessing.active_children():
                 if process.name == first.run:
                     process.kill()
@@ -119,9 +123,9 @@ def test_processes_come_to_the_same_results_and_a_killed_one_is_gone_on_with_as_
     assert f"run {first.run!r}: its process ended with code -9; run the grid again" in problems[0].problem
     assert Run(space.run_folder(first.run)).status == "interrupted"
 
-    told = []
-    assert run_grid(cells, space, on_event=told.append) == []
-    assert [event.pending for event in told if isinstance(event, Counted)] == [(first,)]
+    events = []
+    assert run_grid(cells, space, on_event=events.append) == []
+    assert [event.pending for event in events if isinstance(event, GridPlanned)] == [(first,)]
     for cell in cells:
         ours, theirs = (Run(workspace.run_folder(cell.run)) for workspace in (grid.workspace, space))
         assert losses(ours) == losses(theirs)
@@ -134,7 +138,7 @@ def test_a_process_whose_grid_is_gone_saves_its_training_and_ends(grid, space, t
     recipe = tiny_recipe.with_changes({"training.max_evaluations": 5000, "training.patience": 5000})
     (cell, _) = cells_of(little_table(tmp_path, recipe, seeds=(1,)), "tiny")
     worker = _start(cell, space)
-    while not isinstance(getattr(worker.hear(), "event", None), Progress):
+    while not isinstance(getattr(worker.receive(), "event", None), Progress):
         pass
     worker.connection.close()  # as the end of the process that listens does
     worker.process.join(60)
@@ -155,13 +159,13 @@ def test_a_run_of_another_recipe_stops_the_grid_before_anything_is_trained(grid,
 
 def test_rows_whose_text_cannot_be_had_are_left_out_and_that_is_told(tiny_recipe, space, tmp_path):
     table = little_table(tmp_path, tiny_recipe, {"tied": {}}, seeds=(1,))
-    absent = Row("ta-en", {"tiny": Setup(Brought("large", "ta", "en"))})
+    absent = Row("ta-en", {"tiny": Setup(ExternalCorpus("large", "ta", "en"))})
     table = dataclasses.replace(table, rows=(absent, *table.rows))
-    told = []
-    assert run_grid(cells_of(table, "tiny"), space, on_event=told.append) == []
-    (left_out,) = [event for event in told if isinstance(event, NoText)]
+    events = []
+    assert run_grid(cells_of(table, "tiny"), space, on_event=events.append) == []
+    (left_out,) = [event for event in events if isinstance(event, NoText)]
     assert left_out.row == "ta-en"
-    assert left_out.problem.startswith("corpus 'large': not here")
+    assert left_out.problem.startswith("corpus 'large': not found")
     assert results(table, "tiny", space)["row"].tolist() == ["ha-en"]
-    with pytest.raises(CorpusError, match="corpus 'large': not here"):
+    with pytest.raises(CorpusError, match="corpus 'large': not found"):
         run_grid(cells_of(dataclasses.replace(table, rows=(absent,)), "tiny"), space)

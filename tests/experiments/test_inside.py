@@ -1,4 +1,4 @@
-"""Numbers of what goes on inside of a Transformer: learned g, and the gradient on its way down."""
+"""Numbers from inside a Transformer: learned g, and the gradient on its way down."""
 
 import math
 
@@ -9,7 +9,7 @@ import pytest
 from nmtlab.analysis.dynamics.depth import g_trends
 from nmtlab.analysis.dynamics.signals import signals
 from nmtlab.experiments.measures.quality import (
-    ALIVE,
+    CONVERGED,
     G_SLOPES,
     GRADIENT_COMPONENT,
     GRADIENT_LEFT,
@@ -47,12 +47,14 @@ def test_the_size_and_the_noise_of_the_gradient_are_those_of_its_log(run, tiny_c
     assert GRADIENT_NOISE.value(run, tiny_corpus) == pytest.approx(np.quantile(late, 0.99))
 
 
-@pytest.mark.parametrize(("verdict", "value"), [("alive", 1), ("plateaued", 0), ("diverged", 0), ("too early", None)])
-def test_alive_is_what_convergence_says(run, tiny_corpus, monkeypatch, verdict, value):
+@pytest.mark.parametrize(
+    ("verdict", "value"), [("converged", 1), ("plateaued", 0), ("diverged", 0), ("too early", None)]
+)
+def test_converged_is_what_convergence_says(run, tiny_corpus, monkeypatch, verdict, value):
     monkeypatch.setattr(
         "nmtlab.experiments.measures.quality.convergence", lambda runs: pd.DataFrame({"verdict": [verdict]})
     )
-    found = ALIVE.value(run, tiny_corpus)
+    found = CONVERGED.value(run, tiny_corpus)
     assert math.isnan(found) if value is None else found == value
 
 

@@ -1,11 +1,11 @@
-"""A grid on a Ray cluster of two workers: the same runs as here, also where a worker is killed."""
+"""A grid on a Ray cluster of two workers: the same runs as locally, even if a worker is killed."""
 
 import psutil
 import pytest
 
 from nmtlab.errors import NmtlabError
 from nmtlab.experiments import cells_of, on_ray, results, run_grid
-from nmtlab.experiments.running.events import Counted, Left, Told
+from nmtlab.experiments.running.events import CellEnded, CellEvent, GridPlanned
 from nmtlab.runs.run import Run
 from nmtlab.training.events import Progress
 from nmtlab.workspace import Workspace
@@ -23,11 +23,11 @@ def working() -> list[psutil.Process]:
 def test_ray_gives_the_same_table_and_goes_on_with_a_cell_whose_worker_was_killed(grid, space):
     pytest.importorskip("ray")
     first, second = cells_of(grid.table, "tiny")[:2]
-    told, killed = [], []
+    events, killed = [], []
 
     def watch(event) -> None:
-        told.append(event)
-        at_work = isinstance(event, Told) and event.cell == first and isinstance(event.event, Progress)
+        events.append(event)
+        at_work = isinstance(event, CellEvent) and event.cell == first and isinstance(event.event, Progress)
         if at_work and event.event.step >= 40 and not killed:  # its first checkpoint is at 30
             killed.extend(working())
             for process in killed:
@@ -35,7 +35,7 @@ def test_ray_gives_the_same_table_and_goes_on_with_a_cell_whose_worker_was_kille
 
     assert run_grid([first, second], space, on_ray(2), watch) == []
     assert killed
-    assert {(event.cell.run, event.status) for event in told if isinstance(event, Left)} == {
+    assert {(event.cell.run, event.status) for event in events if isinstance(event, CellEnded)} == {
         (first.run, "finished"), (second.run, "finished"),
     }  # fmt: skip
     for cell in (first, second):
@@ -49,15 +49,15 @@ def test_ray_gives_the_same_table_and_goes_on_with_a_cell_whose_worker_was_kille
 def test_a_stopped_grid_on_ray_is_gone_on_with(grid, space):
     pytest.importorskip("ray")
     cells = cells_of(grid.table, "tiny")[:3]
-    told = []
-    run_grid(cells, space, on_ray(1), told.append, lambda: any(isinstance(event, Told) for event in told))
-    assert {(event.status, event.problem) for event in told if isinstance(event, Left)} == {("stopped", "")}
+    events = []
+    run_grid(cells, space, on_ray(1), events.append, lambda: any(isinstance(event, CellEvent) for event in events))
+    assert {(event.status, event.problem) for event in events if isinstance(event, CellEnded)} == {("stopped", "")}
     again = []
     run_grid(cells[:2], space, on_ray(1), again.append)
-    (counted,) = [event for event in again if isinstance(event, Counted)]
+    (counted,) = [event for event in again if isinstance(event, GridPlanned)]
     assert counted.pending == tuple(cells[:2])
-    own = [event.cell for event in again if isinstance(event, Told | Left)]
-    assert own == sorted(own, key=cells.index)  # one core: one at a time, though a task that waits lends its own
+    own = [event.cell for event in again if isinstance(event, CellEvent | CellEnded)]
+    assert own == sorted(own, key=cells.index)  # one core: one at a time, though a waiting task lends its core
     assert losses(Run(space.run_folder(cells[0].run))) == losses(Run(grid.workspace.run_folder(cells[0].run)))
 
 

@@ -1,4 +1,4 @@
-"""What is measured, beside what was published."""
+"""Measured values beside published ones."""
 
 import dataclasses
 import json
@@ -105,7 +105,7 @@ def test_train_perplexity_is_that_of_the_last_pass(grid, tmp_path):
         {"kind": "end", "step": 25, "status": "finished", "seconds": 1.0},
     ]
     (tmp_path / "run/metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-    corpus = ParallelCorpus(tmp_path, "de", "en")  # is not looked at
+    corpus = ParallelCorpus(tmp_path, "de", "en")  # is not read
     assert TRAIN_PERPLEXITY.value(Run(tmp_path / "run"), corpus) == pytest.approx(8 ** (2 / 3) * 2 ** (1 / 3))
 
 
@@ -139,7 +139,7 @@ def test_a_plan_counts_what_is_left_and_writes_nothing(grid, space):
 def test_a_plan_says_whose_text_cannot_be_had(grid, tmp_path):
     found = estimate_grid(cells_of(grid.table, "tiny"), Workspace(tmp_path))
     assert found["minutes"].isna().all()
-    assert all("corpus 'tiny': not here" in problem for problem in found["problem"])
+    assert all("corpus 'tiny': not found" in problem for problem in found["problem"])
 
 
 def test_a_grid_that_was_interrupted_is_planned_whole_again(grid, space):

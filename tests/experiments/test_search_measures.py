@@ -1,4 +1,4 @@
-"""Outcomes of searching in another way than a run's recipe says."""
+"""Results of other search settings than those of a run's recipe."""
 
 import math
 from dataclasses import replace
@@ -7,12 +7,12 @@ import pytest
 
 from nmtlab.analysis.access.measure import measure_by_sentence
 from nmtlab.analysis.search.beams import decoded, outcome, sweep, varied
-from nmtlab.analysis.search.lengths import length_errors, planned_lengths, told_lengths
+from nmtlab.analysis.search.lengths import length_errors, oracle_lengths, planned_lengths
 from nmtlab.analysis.search.reference_losses import losses_by_rest, losses_by_seen, reference_losses
 from nmtlab.analysis.search.search_errors import error_rates, search_errors
 from nmtlab.evaluation import bleu_metric, default_tokenizer, paired_bootstrap
 from nmtlab.experiments import cells_of
-from nmtlab.experiments.measures.search import LengthLoss, Missed, PlannedLength, RestLoss, Searched, ToldLength
+from nmtlab.experiments.measures.search import LengthLoss, Missed, OracleLength, PlannedLength, RestLoss, Searched
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
 from nmtlab.training.setup import train
@@ -75,15 +75,15 @@ def test_a_run_that_plans_lengths_is_searched_by_its_own_score(tiny_corpus, tiny
     assert Searched("BLEU", REWARD, gammas=(0.0, 1.0), lengths=1).value(run, tiny_corpus) == alone
     errors = length_errors(planned_lengths(run, tiny_corpus))
     assert PlannedLength("off", "error").value(run, tiny_corpus) == errors["error"]
-    texts = told_lengths(run, tiny_corpus, "test", 3)["text"].tolist()
+    texts = oracle_lengths(run, tiny_corpus, "test", 3)["text"].tolist()
     score = bleu_metric(default_tokenizer(tiny_corpus.target)).corpus_score(texts, tiny_corpus.references("test")).score
-    assert ToldLength("told", 3).value(run, tiny_corpus) == score
+    assert OracleLength("oracle", 3).value(run, tiny_corpus) == score
 
 
 def test_an_ordinary_run_has_no_length_model_and_a_loss_of_its_references(pair):
     (run, _), corpus = pair
     assert math.isnan(PlannedLength("off", "error").value(run, corpus))
-    assert math.isnan(ToldLength("told", 3).value(run, corpus))
+    assert math.isnan(OracleLength("oracle", 3).value(run, corpus))
     losses = losses_by_seen(reference_losses(run, corpus))
     assert LengthLoss("seen", "seen").value(run, corpus) == losses["seen"]
     rise = LengthLoss("rise", "rise").value(run, corpus)

@@ -1,4 +1,4 @@
-"""Tables that were measured, read again."""
+"""Stored tables, read back."""
 
 import pandas as pd
 import pytest

@@ -56,18 +56,18 @@ def test_the_interval_holds_the_mean_19_times_in_20(size):
     [
         ([1.0, 1.2, 1.1], "better"),  # 1.1 ± 0.25
         ([-1.0, -1.2, -1.1], "worse"),
-        ([1.0, -0.2, 1.1], "undecided"),  # 0.63 ± 1.80
-        ([0.0, 0.0, 0.0], "undecided"),
-        ([2.0], "undecided"),  # one seed has no interval
-        ([8.0, 8.1], "undecided"),  # 8.05 ± 0.64, of two seeds alone
-        ([-math.inf, -math.inf, -1.0], "undecided"),
-        ([], "undecided"),
+        ([1.0, -0.2, 1.1], "inconclusive"),  # 0.63 ± 1.80
+        ([0.0, 0.0, 0.0], "inconclusive"),
+        ([2.0], "inconclusive"),  # one seed has no interval
+        ([8.0, 8.1], "inconclusive"),  # 8.05 ± 0.64, of two seeds alone
+        ([-math.inf, -math.inf, -1.0], "inconclusive"),
+        ([], "inconclusive"),
     ],
 )
 def test_a_system_is_better_where_the_interval_of_its_differences_leaves_out_zero(differences, said):
     assert verdict(differences, usable=True) == said
-    assert verdict(differences, usable=False) == "undecided"
-    opposite = {"better": "worse", "worse": "better", "undecided": "undecided"}
+    assert verdict(differences, usable=False) == "inconclusive"
+    opposite = {"better": "worse", "worse": "better", "inconclusive": "inconclusive"}
     assert verdict(differences, usable=True, lower_is_better=True) == opposite[said]
 
 
@@ -106,7 +106,7 @@ def test_systems_are_compared_with_the_baseline_seed_by_seed(tmp_path, tiny_reci
 
 def test_below_a_usable_score_nothing_is_decided(tmp_path, tiny_recipe):
     lines = cells("tied", [1.0, 1.0, 1.1]) + cells("fixnorm", [3.0, 3.0, 3.1])
-    assert table_of(tmp_path, tiny_recipe, lines).loc["fixnorm", "verdict"] == "undecided"
+    assert table_of(tmp_path, tiny_recipe, lines).loc["fixnorm", "verdict"] == "inconclusive"
     lines += cells("untied", [6.0, 6.0, 6.1])  # one that is usable is enough for the row
     assert table_of(tmp_path, tiny_recipe, lines).loc["fixnorm", "verdict"] == "better"
 
@@ -125,7 +125,7 @@ def test_a_cell_that_is_missing_or_diverged_without_a_score_leaves_the_system_un
         lines = tied + cells("fixnorm", [15.0, 17.0, None], status=["finished", "finished", status])
         fixnorm = table_of(tmp_path, tiny_recipe, lines).loc["fixnorm"]
         assert (fixnorm["seeds"], fixnorm[counted], fixnorm["difference"]) == (2, 1, 5.0)
-        assert fixnorm["verdict"] == "undecided"
+        assert fixnorm["verdict"] == "inconclusive"
     scored = tied + cells("fixnorm", [5.0, 7.0, 9.2], status=["finished", "finished", "diverged"])
     fixnorm = table_of(tmp_path, tiny_recipe, scored).loc["fixnorm"]
     assert (fixnorm["diverged"], fixnorm["verdict"]) == (1, "worse")
@@ -136,7 +136,7 @@ def test_nothing_is_judged_where_the_baseline_has_no_such_number(tmp_path, tiny_
     assert table_of(tmp_path, tiny_recipe, none + cells("fixnorm", [1.0, 2.0, 3.0])).loc["fixnorm", "verdict"] == ""
     failed = cells("tied", [None, None, None], status=["diverged"] * 3)
     lines = failed + cells("fixnorm", [1.0, 2.0, 3.0])
-    assert table_of(tmp_path, tiny_recipe, lines).loc["fixnorm", "verdict"] == "undecided"
+    assert table_of(tmp_path, tiny_recipe, lines).loc["fixnorm", "verdict"] == "inconclusive"
 
 
 def test_measures_are_kept_apart_and_perplexity_is_better_when_lower(tmp_path, tiny_recipe):
@@ -160,10 +160,10 @@ def test_what_is_published_of_a_pair_that_is_not_run_stands_beside_the_rest():
     table = find_table("table-3.15")
     lines = summary(read_cells(RESULTS / "table-3.15.small.csv"), table)
     found = with_published(lines, table)
-    told = published("table-3.15")
+    expected = published("table-3.15")
     added = found[found["row"] == "en-vi"]
     assert "en-vi" not in set(lines["row"])
-    assert added["published"].tolist() == told["value"].tolist()
+    assert added["published"].tolist() == expected["value"].tolist()
     assert added["mean"].isna().all()
     assert (added[["seeds", "missing", "diverged"]] == 0).all(axis=None)
     assert list(dict.fromkeys(found["row"])) == [row.name for row in table.rows]
@@ -177,9 +177,9 @@ def test_published_differences_that_were_not_printed_are_worked_out():
     assert found["sk-en", "PostNorm + LayerNorm"] == ""
     assert found["de-en", "PreNorm + LayerNorm"] == ""
     printed = summary(read_cells(RESULTS / "table-3.6.small.csv"), find_table("table-3.6"))
-    told = printed.set_index(["row", "column"])["published_difference"]
-    assert told["tu-en", "untied"] == "-0.4"  # 12.2 - 12.6
-    assert set(told.drop("untied", level="column")) <= {"", *published("table-3.6")["difference"]}
+    differences = printed.set_index(["row", "column"])["published_difference"]
+    assert differences["tu-en", "untied"] == "-0.4"  # 12.2 - 12.6
+    assert set(differences.drop("untied", level="column")) <= {"", *published("table-3.6")["difference"]}
 
 
 def test_where_every_published_pair_is_run_nothing_is_added():

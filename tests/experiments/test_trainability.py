@@ -1,4 +1,4 @@
-"""A small map: what learns, what does not, and that each point stands for itself."""
+"""A small map: what converges, what does not, and that points are independent."""
 
 import math
 
@@ -15,8 +15,8 @@ from nmtlab.experiments.running.trainability import (
     with_outcome,
 )
 from nmtlab.recipe import find_recipe
+from nmtlab.text.artificial import ArtificialSettings, write_corpus
 from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.seedlings import SeedlingSettings, write_corpus
 from nmtlab.workspace import Workspace
 
 SIZES = {
@@ -28,26 +28,26 @@ LEARNS = Point("pre", "small", 1, 0.005, 1)
 
 @pytest.fixture(scope="module")
 def judge(tmp_path_factory):
-    """Return a function from points and updates to what became of them."""
+    """Return a function from points and updates to their outcomes."""
     folder = tmp_path_factory.mktemp("map")
-    write_corpus(folder / "corpus", ["qaa"], SeedlingSettings(vocabulary=100, names=3), train=400, dev=20, test=20)
+    write_corpus(folder / "corpus", ["qaa"], ArtificialSettings(vocabulary=100, names=3), train=400, dev=20, test=20)
     corpus, workspace = ParallelCorpus.open(folder / "corpus", "qaa", "en"), Workspace(folder / "data")
     recipe = find_recipe("transformer-small").with_changes(SIZES)
     return lambda wanted, updates: list(trainability(wanted, recipe, corpus, workspace, updates))
 
 
 def test_what_learns_is_alive_and_what_jumps_about_is_not(judge):
-    alive, dead = judge([LEARNS, Point("post", "xavier", 2, 3.0, 1)], 150)
-    assert alive.verdict == "alive"
-    assert alive.loss < alive.unigram - math.log(2)
-    assert alive.updates == 150
-    assert alive.first_gradient > 0
-    assert dead.verdict in ("dead", "diverged")
+    learns, fails = judge([LEARNS, Point("post", "xavier", 2, 3.0, 1)], 150)
+    assert learns.verdict == "converged"
+    assert learns.loss < learns.unigram - math.log(2)
+    assert learns.updates == 150
+    assert learns.first_gradient > 0
+    assert fails.verdict in ("plateaued", "diverged")
 
 
 def test_too_few_updates_leave_a_training_at_the_frequencies_of_words(judge):
     (outcome,) = judge([LEARNS], 10)
-    assert outcome.verdict == "dead"
+    assert outcome.verdict == "plateaued"
     assert outcome.loss > outcome.unigram - math.log(2)
 
 
@@ -75,23 +75,23 @@ def test_a_map_has_every_combination_once():
 
 def test_what_is_kept_is_read_again_and_not_trained_again(tmp_path):
     made = {"commit": "abc", "machine": "a processor, 2 cores"}
-    alive = Outcome(LEARNS, "alive", 50, 1.5, 4.0, 2.0)
+    learns = Outcome(LEARNS, "converged", 50, 1.5, 4.0, 2.0)
     gone = Outcome(Point("post", "xavier", 6, 1e-2, 1), "diverged", 7, math.nan, 4.0, math.inf)
     path = tmp_path / "map.csv"
-    with_outcome(with_outcome(read_map(path), alive, "so", made), gone, "so", made).to_csv(path, index=False)
+    with_outcome(with_outcome(read_map(path), learns, "so", made), gone, "so", made).to_csv(path, index=False)
     kept = read_map(path)
-    assert kept["verdict"].tolist() == ["alive", "diverged"]
+    assert kept["verdict"].tolist() == ["converged", "diverged"]
     assert kept["loss"].tolist() == pytest.approx([1.5, math.nan], nan_ok=True)
     assert kept["first_gradient"].tolist() == [2, math.inf]
     other = Point("pre", "small", 1, 0.1 + 0.2, 2)
-    assert left_to_train([alive.point, gone.point, other], "so", kept) == [other]
-    assert left_to_train([alive.point], "otherwise", kept) == [alive.point]
-    with_outcome(kept, Outcome(other, "dead", 50, 4.0, 4.0, 1.0), "so", made).to_csv(path, index=False)
+    assert left_to_train([learns.point, gone.point, other], "so", kept) == [other]
+    assert left_to_train([learns.point], "otherwise", kept) == [learns.point]
+    with_outcome(kept, Outcome(other, "plateaued", 50, 4.0, 4.0, 1.0), "so", made).to_csv(path, index=False)
     assert left_to_train([other], "so", read_map(path)) == []
 
 
 def test_a_file_that_is_no_map_is_named(tmp_path):
     path = tmp_path / "map.csv"
     path.write_text("a,b\n1,2\n")
-    with pytest.raises(NmtlabError, match=r"map\.csv: not a map of trainability"):
+    with pytest.raises(NmtlabError, match=r"map\.csv: not a trainability map"):
         read_map(path)

@@ -170,7 +170,7 @@ def test_the_best_of_the_most_probable_lengths_is_found_as_by_brute_force(seed, 
         of_length = model.length_log_probs(model.encode(source))[
             0, : len(sentence) + 1
         ]  # up to words + 1: EOS would be one more
-        tried = of_length.topk(min(lengths, len(of_length))).indices.tolist()  # whatever the other sentence has
+        tried = of_length.topk(min(lengths, len(of_length))).indices.tolist()  # independent of the other sentence
         every = [y for n in tried for y in itertools.product(range(2 + 1, TYPES), repeat=n)]
         scores = {}
         for y in every:
@@ -205,7 +205,7 @@ def test_a_sentence_is_translated_the_same_in_any_batch(dtype):
     assert [[h.tokens for h in own.hypotheses] for own in together] == [
         [h.tokens for h in own.hypotheses] for own in alone
     ]
-    # sums over many tokens: what rounding does to them grows with them
+    # rounding errors grow with the number of tokens summed
     for own, other in zip(together, alone, strict=True):
         assert [h.score for h in own.hypotheses] == pytest.approx([h.score for h in other.hypotheses], rel=1e-5, abs=0)
 
@@ -226,10 +226,12 @@ def test_the_empty_translation_can_be_forbidden():
 def test_a_search_that_needs_an_end_refuses_it(search):
     model = planned()
     memory = model.encode(torch.from_numpy(SOURCE[:1]))
-    with pytest.raises(RunError, match="no end of sentence to search for; choose a run whose plan_length is false"):
+    with pytest.raises(
+        RunError, match="generates no EOS, which this search needs; choose a run whose plan_length is false"
+    ):
         search(model, memory, SearchSettings(score="log-prob"))
 
 
 def test_it_is_in_no_ensemble():
-    with pytest.raises(RunError, match="an ensemble with a run that plans lengths"):
+    with pytest.raises(RunError, match="one of its runs plans lengths"):
         Ensemble([planned(), planned()])

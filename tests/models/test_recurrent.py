@@ -1,4 +1,4 @@
-"""The recurrent systems: against a plain reading of thesis 1.1 and 3.2, sentence by sentence and word by word."""
+"""The recurrent systems against a literal implementation of thesis 1.1 and 3.2, by sentence and word."""
 
 import math
 
@@ -50,7 +50,7 @@ everything = pytest.mark.parametrize("choices", [*SYSTEMS.values(), *VARIANTS.va
 
 
 def recurrent(dropout: float = 0.0, **choices) -> RecurrentModel:
-    """Return a float64 model with parameters far from where they start."""
+    """Return a float64 model with parameters far from their initial values."""
     settings = RnnSettings(**({"d_model": D, "radius": R, "dropout": dropout} | choices))
     torch.manual_seed(0)
     model = build_model(settings, SOURCE_TYPES, ALLOWED, joint=False, table=TABLE).double().eval()
@@ -69,7 +69,7 @@ def log_probs(model: RecurrentModel, batch: Batch) -> Tensor:
 
 
 def stepwise(model: RecurrentModel, batch: Batch) -> tuple[Tensor, Tensor]:
-    """Return log-probabilities at unpadded positions and attention (B, T, S), one token after the other."""
+    """Return log-probabilities at unpadded positions and attention (B, T, S), token by token."""
     state = model.start(model.encode(batch.source))
     found, weights = [], []
     for token in batch.target_input.split(1, dim=1):
@@ -80,7 +80,7 @@ def stepwise(model: RecurrentModel, batch: Batch) -> tuple[Tensor, Tensor]:
     return torch.cat(found, dim=1)[batch.target != PAD], torch.cat(weights, dim=1)
 
 
-# The plain reading
+# The literal implementation
 
 
 def lstm(cell, x: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
@@ -349,7 +349,7 @@ def test_the_state_goes_on_undropped_between_positions_unless_dropout_is_variati
     ("changes", "words"),
     [
         ({"model.layers": 3, "model.bidirectional": True}, "choose 4"),
-        ({"model.fixnorm": True, "model.tied": False}, "leave out tied"),
+        ({"model.fixnorm": True, "model.tied": False}, "remove tied"),
         ({"model.lexicon": "module"}, "set fixnorm"),
         ({"model.d_ff": 3}, "family transformer"),
     ],

@@ -1,4 +1,4 @@
-"""The whole Transformer: against torch's own, and what must hold for every combination of its choices."""
+"""The Transformer: against torch's, and properties of every combination of its settings."""
 
 import itertools
 import math
@@ -33,7 +33,7 @@ def settings(placement: str = "pre", norm: str = "scale", fixnorm: bool = True, 
 
 
 def transformer(*choices, joint: bool = True, seed: int = 0, **more) -> Transformer:
-    """Return a float64 model none of whose parameters stands where it starts."""
+    """Return a float64 model with every parameter moved from its initial value."""
     torch.manual_seed(seed)
     model = build_model(settings(*choices, **more), TYPES if joint else 17, ALLOWED, joint).double().eval()
     with torch.no_grad():
@@ -52,7 +52,7 @@ def log_probs(model: Transformer, batch: Batch) -> torch.Tensor:
 
 
 def stepwise(model: Transformer, batch: Batch, record: bool = False) -> torch.Tensor:
-    """Return the same, decoded one token after the other."""
+    """Return the same, decoded token by token."""
     state = model.start(model.encode(batch.source))
     columns = []
     for token in batch.target_input.T:
@@ -62,7 +62,7 @@ def stepwise(model: Transformer, batch: Batch, record: bool = False) -> torch.Te
     return torch.cat(columns, dim=1)[batch.target != PAD]
 
 
-# Against torch's own Transformer
+# Against torch's Transformer
 
 
 def copy_attention(ours, theirs) -> None:
@@ -84,7 +84,7 @@ def torch_transformer(model: Transformer, placement: str) -> torch.nn.Transforme
     decoder_layer = torch.nn.TransformerDecoderLayer(D, H, FF, **options)
     encoder = torch.nn.TransformerEncoder(encoder_layer, 2, closing(), enable_nested_tensor=False)
     decoder = torch.nn.TransformerDecoder(decoder_layer, 2, closing())
-    whole = torch.nn.Transformer(D, H, custom_encoder=encoder, custom_decoder=decoder, **options)  # draws weights anew
+    whole = torch.nn.Transformer(D, H, custom_encoder=encoder, custom_decoder=decoder, **options)  # draws new weights
     for ours, theirs in zip(model.encoder, encoder.layers, strict=True):
         copy_attention(ours.attention, theirs.self_attn)
         theirs.norm1.load_state_dict(ours.attention_residual.norm.state_dict())
@@ -177,7 +177,7 @@ def test_a_state_is_reordered_by_sentence_and_slot_and_drops_sentences(placement
         return torch.stack(rows).unflatten(0, (len(tokens), -1))
 
     first = model.step(model.start(model.encode(batch.source)), torch.full((3, 1), BOS))
-    state = first.state.select(torch.tensor([[0, 0], [1, 1], [2, 2]]))  # two slots a sentence
+    state = first.state.select(torch.tensor([[0, 0], [1, 1], [2, 2]]))  # two slots per sentence
     state = model.step(state, torch.tensor([[4, 5], [6, 7], [9, 10]])).state
     cases = [
         (torch.tensor([[1, 0], [3, 3], [5, 4]]), [0, 1, 2], [[5, 4], [7, 7], [10, 9]]),  # all of them, reordered
@@ -391,5 +391,5 @@ def test_weights_that_are_not_the_models_are_refused_by_name(spoil, message):
     model = transformer()
     weights = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
     spoil(weights)
-    with pytest.raises(RunError, match=f"weight {message}; use the run's own recipe"):
+    with pytest.raises(RunError, match=f"weight {message}; use the run's recipe"):
         load_weights(model, weights)

@@ -204,7 +204,7 @@ def test_a_view_is_a_rounded_table_to_a_test_and_a_chart_to_a_person(monkeypatch
     shown = view._repr_mimebundle_()
     assert shown["text/plain"] == repr(view)
     assert "application/vnd.plotly.v1+json" in shown
-    assert "… 5 rows more" in repr(View(pd.DataFrame({"x": range(25)}), go.Figure()))
+    assert "… 5 more rows" in repr(View(pd.DataFrame({"x": range(25)}), go.Figure()))
 
 
 def test_of_many_words_every_nth_is_drawn(norms):

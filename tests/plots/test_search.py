@@ -29,7 +29,7 @@ def lines(figure, name: str) -> list[tuple]:
 def test_every_hypothesis_is_drawn_from_the_one_that_it_continues():
     figure = tree_figure(TREE)
     gap = (None, None)
-    assert lines(figure, "what is returned") == [
+    assert lines(figure, "the translation returned") == [
         (0, 0.0),
         (1, -1.0),
         gap,
@@ -57,7 +57,7 @@ def test_every_hypothesis_is_drawn_from_the_one_that_it_continues():
 
 def test_the_first_steps_alone_can_be_drawn():
     figure = tree_figure(TREE, until=1)
-    assert [trace.name for trace in figure.data] == ["what is returned", "the empty translation"]
+    assert [trace.name for trace in figure.data] == ["the translation returned", "the empty translation"]
     assert max(x for trace in figure.data for x in trace.x if x is not None) == 1
 
 
@@ -87,10 +87,13 @@ def test_a_sweep_has_four_panels_with_a_colour_for_each_way_and_a_dash_for_each_
     assert other.data[0].line.color != other.data[1].line.color
     assert other.data[0].line.dash == other.data[1].line.dash
     assert figure.layout.annotations[0].text == "BLEU (%)"
-    assert figure.layout.title.text == "What larger beams come to"
-    assert sweep_figure(outcomes.assign(alpha=[0.2, 0.4, 0.2, 0.4]), "alpha").layout.title.text == "What alpha comes to"
+    assert figure.layout.title.text == "BLEU, length and search errors by beam size"
+    assert (
+        sweep_figure(outcomes.assign(alpha=[0.2, 0.4, 0.2, 0.4]), "alpha").layout.title.text
+        == "BLEU, length and search errors by alpha"
+    )
     measured = sweep_figure(outcomes.assign(errors=[0.5, 0.8, math.nan, math.nan]))
-    assert measured.layout.annotations[4].text == "missed: below the best of all (share)"
+    assert measured.layout.annotations[4].text == "search errors (share)"
     assert list(measured.data[8].y) == [0.8, 0.5]
     crowded = sweep_figure(outcomes.assign(beam_size=[1, 12, 16, 32]))
     assert list(crowded.layout.xaxis.ticktext) == ["1", "12", "32"]
@@ -135,6 +138,6 @@ def test_calibration_has_a_panel_a_text_and_a_line_a_system_beside_the_diagonal(
     assert list(drawn["planned", "x"].y) == [0.1, 0.2]
     assert list(drawn["planned", "x2"].y) == [0.25]
     for axis in ("x", "x2"):
-        diagonal = drawn["as often right as it is sure", axis]
+        diagonal = drawn["perfect calibration", axis]
         assert list(diagonal.x) == list(diagonal.y) == [0, pytest.approx(0.315)]
-    assert [trace.name for trace in figure.data if trace.showlegend] == ["as often right as it is sure", "planned"]
+    assert [trace.name for trace in figure.data if trace.showlegend] == ["perfect calibration", "planned"]

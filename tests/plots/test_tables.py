@@ -10,9 +10,9 @@ LINES = pd.DataFrame(
     [
         ("tu-en", "tied", 10.0, 1.0, math.nan, math.nan, "", "12.6", ""),
         ("tu-en", "fixnorm", 14.0, 2.0, 4.0, 1.5, "better", "16.4", ""),
-        ("tu-en", "Arthur", 10.5, 1.0, 0.5, 2.0, "undecided", "16.3", "†"),
+        ("tu-en", "Arthur", 10.5, 1.0, 0.5, 2.0, "inconclusive", "16.3", "†"),
         ("ha-en", "tied", math.nan, math.nan, math.nan, math.nan, "", "16.6", ""),
-        ("ha-en", "fixnorm", math.nan, math.nan, math.nan, math.nan, "undecided", "fails", ""),
+        ("ha-en", "fixnorm", math.nan, math.nan, math.nan, math.nan, "inconclusive", "fails", ""),
         ("uz-en", "tied", math.nan, math.nan, math.nan, math.nan, "", "", ""),
     ],
     columns=[
@@ -31,7 +31,7 @@ def test_values_are_drawn_beside_what_was_published_and_a_pair_without_numbers_i
     figure = table_figure(LINES, "All models")
     assert [note.text for note in figure.layout.annotations] == ["tu-en", "ha-en", "test BLEU"]
     assert traces(figure, "measured, 95 %") == {"tu-en": [("tied", 10.0), ("fixnorm", 14.0)]}
-    assert traces(figure, "measured, 95 %, undecided") == {"tu-en": [("Arthur", 10.5)]}
+    assert traces(figure, "measured, 95 %, inconclusive") == {"tu-en": [("Arthur", 10.5)]}
     assert traces(figure, "published") == {
         "tu-en": [("tied", 12.6), ("fixnorm", 16.4), ("Arthur", 16.3)],
         "ha-en": [("tied", 16.6), ("fixnorm", 0.0)],  # what failed translates nothing
@@ -59,7 +59,7 @@ def test_the_numbers_themselves_are_drawn_where_the_baseline_has_none():
 def test_each_kind_of_number_is_named_once():
     figure = table_figure(LINES, "All models")
     named = [trace.name for trace in figure.data if trace.showlegend]
-    assert sorted(named) == ["measured, 95 %", "measured, 95 %, undecided", "published"]
+    assert sorted(named) == ["measured, 95 %", "measured, 95 %, inconclusive", "published"]
 
 
 def test_names_are_drawn_letter_by_letter_and_whole():

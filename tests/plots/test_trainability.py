@@ -9,9 +9,9 @@ from nmtlab.plots import trainability_figure
 
 OUTCOMES = pd.DataFrame(
     [
-        ("post", "xavier", 6, 0.01, 1, "dead", 5.0), ("post", "xavier", 6, 0.01, 2, "diverged", math.nan),
-        ("post", "xavier", 1, 0.001, 1, "alive", 2.0), ("post", "xavier", 1, 0.001, 2, "dead", 4.0),
-        ("pre", "small", 6, 0.01, 1, "alive", 1.0),
+        ("post", "xavier", 6, 0.01, 1, "plateaued", 5.0), ("post", "xavier", 6, 0.01, 2, "diverged", math.nan),
+        ("post", "xavier", 1, 0.001, 1, "converged", 2.0), ("post", "xavier", 1, 0.001, 2, "plateaued", 4.0),
+        ("pre", "small", 6, 0.01, 1, "converged", 1.0),
     ],
     columns=["placement", "init", "layers", "rate", "seed", "verdict", "loss"],
 ).assign(unigram=5.1)  # fmt: skip
@@ -34,9 +34,9 @@ def test_a_map_has_a_heatmap_for_each_kind_with_the_share_that_learns():
 @pytest.mark.parametrize(
     ("layers", "rate", "said"),
     [
-        (0, 0, "1 alive, 1 dead; loss 3.00 nats, of the words' frequencies 5.10"),
+        (0, 0, "1 converged, 1 plateaued; loss 3.00 nats, unigram entropy 5.10"),
         (0, 1, "not trained"),
-        (1, 1, "1 dead, 1 diverged; loss 5.00 nats, of the words' frequencies 5.10"),
+        (1, 1, "1 plateaued, 1 diverged; loss 5.00 nats, unigram entropy 5.10"),
     ],
 )
 def test_a_cell_says_how_its_trainings_ended(layers, rate, said):

@@ -158,7 +158,7 @@ def test_a_described_recipe_explains_every_field_above_it():
         for name, field in section.model_fields.items():
             place = next(i for i, line in enumerate(lines) if line == f"# {field.description}")
             assert lines[place + 1].startswith(f"{name} = ")
-    assert set(tomllib.loads("\n".join(lines))) == {"schema", "about", *SECTIONS}
+    assert set(tomllib.loads("\n".join(lines))) == {"schema", "about", "more_corpora", *SECTIONS}
 
 
 # Round trips
@@ -185,6 +185,34 @@ def test_any_value_comes_back(tmp_path_factory, about, rate, gamma, joint, size)
     assert load_recipe(folder / "a.toml") == load_recipe(folder / "b.toml") == recipe
 
 
+def test_a_recipe_names_several_corpora(written, tmp_path):
+    text = '[corpus]\nname = "a"\n\n[[more_corpora]]\nname = "b"\nweight = 0.5\norigin = "web"\n'
+    recipe = load_recipe(written(text))
+    assert [(corpus.name, corpus.weight, corpus.origin) for corpus in recipe.corpora] == [
+        ("a", 1, ""),
+        ("b", 0.5, "web"),
+    ]
+    assert recipe == Recipe().with_settings(
+        ["corpus.name=a", 'more_corpora=[{name = "b", weight = 0.5, origin = "web"}]']
+    )
+    recipe.save(tmp_path / "saved.toml")
+    assert load_recipe(tmp_path / "saved.toml") == load_recipe(written(recipe.described())) == recipe
+    assert recipe.fields()["more_corpora"][0]["origin"] == "web"
+
+
+@pytest.mark.parametrize(
+    ("field", "expected"),
+    [
+        ("weight = 0", "more_corpora.weight = 0 is not allowed; input should be greater than 0"),
+        ("wieght = 1", "more_corpora.wieght: no such field; did you mean more_corpora.weight?"),
+        ('origin = "<s>"', "more_corpora.origin = '<s>' is not allowed; string should match pattern '^[a-z0-9-]*$'"),
+    ],
+)
+def test_a_bad_field_of_a_further_corpus_is_named(written, field, expected):
+    path = written(f'[[more_corpora]]\nname = "b"\n{field}\n')
+    assert problem(load_recipe, path) == f"{path}: {expected}"
+
+
 def test_a_recipe_builds_on_a_named_one(written):
     path = written('base = "postnorm"\nabout = "mine"\n[model]\ndropout = 0.25\n[corpus]\nsource = "uz"\n')
     expected = named_recipe("postnorm").with_changes({"about": "mine", "model.dropout": 0.25, "corpus.source": "uz"})
@@ -198,7 +226,7 @@ def test_without_a_base_what_is_not_said_is_the_default(written):
 
 @pytest.mark.parametrize("name", ["/etc", "../x", "a/b", ".", "..", "a\\b", "a\nb", "a\0b", "a\x85b"])
 def test_a_corpus_is_named_and_never_a_path(name, written):
-    expected = f"corpus.name: {name!r} is not the name of a folder; give a name without slashes, not a path"
+    expected = f"corpus.name: {name!r} is not a folder name; give a name without slashes, not a path"
     assert problem(Recipe().with_changes, {"corpus.name": name}) == f"recipe: {expected}"
     path = written(Recipe().described().replace('name = ""', f"name = {json.dumps(name)}"))
     assert problem(load_recipe, path) == f"{path}: {expected}"
@@ -262,10 +290,10 @@ def test_a_recipe_is_written_with_its_schema_in_which_old_names_are_mistakes(wri
     Recipe().save(tmp_path / "saved.toml")
     assert tomllib.loads((tmp_path / "saved.toml").read_text())["schema"] == SCHEMA
     message = problem(load_recipe, written(f"schema = {SCHEMA}\n[training]\nclip = 5.0\n"))
-    assert message.endswith("training.clip: no such field; it is called training.clip_norm now")
+    assert message.endswith("training.clip: no such field; it is now called training.clip_norm")
     message = problem(load_recipe, written("[training]\nclip = 5.0\nclip_norm = 1.0\n"))
-    assert message.endswith("training.clip: no such field; it is called training.clip_norm now")
-    assert problem(Recipe().with_settings, ["training.rate_scale=2"]).endswith("it is called training.lr_scale now")
+    assert message.endswith("training.clip: no such field; it is now called training.clip_norm")
+    assert problem(Recipe().with_settings, ["training.rate_scale=2"]).endswith("it is now called training.lr_scale")
 
 
 @pytest.mark.parametrize("schema", ["99", "0", "true", "'2'", "1.5", "[]"])
@@ -284,11 +312,11 @@ SETTING_ERRORS = {
     "optimiser.clip_norm=1": "recipe: optimiser.clip_norm: no such field; it belongs at training.clip_norm",
     "model.drop_out=0.1": "recipe: model.drop_out: no such field; did you mean model.dropout?",
     "modle.dropout=0.1": "recipe: modle.dropout: no such field; it belongs at model.dropout",
-    "machine.zzzzzzzzzzzzzzzzzzzz=1": "recipe: machine.zzzzzzzzzzzzzzzzzzzz: no such field; there are machine.device, "
-    "machine.threads, machine.precision, machine.compile",
-    "zzzzzzzzzz=1": "recipe: zzzzzzzzzz: no such field; there are about, corpus, text, model, training, search, "
-    "machine",
-    "zzzzzzzzzz.z=1": "recipe: zzzzzzzzzz.z: no such field; there are about, corpus, text",
+    "machine.zzzzzzzzzzzzzzzzzzzz=1": "recipe: machine.zzzzzzzzzzzzzzzzzzzz: no such field; choose one of "
+    "machine.device, machine.threads, machine.precision, machine.compile",
+    "zzzzzzzzzz=1": "recipe: zzzzzzzzzz: no such field; choose one of about, corpus, more_corpora, text, model, "
+    "transfer, training, search, machine",
+    "zzzzzzzzzz.z=1": "recipe: zzzzzzzzzz.z: no such field; choose one of about, corpus, more_corpora, text",
     "model.norm=batch": "recipe: model.norm = 'batch' is not allowed; input should be 'layer', 'scale' or 'rms'",
     "model.dropout=1.0": "recipe: model.dropout = 1.0 is not allowed; input should be less than 1",
     "model.encoder_layers=0": "recipe: model.encoder_layers = 0 is not allowed; input should be greater than or equal "
@@ -328,7 +356,7 @@ FILE_ERRORS = {
     "model = 3\n": "model = 3 is not allowed; input should be a valid dictionary",
     "[about]\nwhat = 'x'\n": "about = {'what': 'x'} is not allowed; input should be a valid string",
     "[model\n": "not TOML (",
-    "x = " + "[" * 50_000: "brackets or tables in each other, too many; a recipe needs none",
+    "x = " + "[" * 50_000: "brackets or tables nested too deeply; a recipe needs no nesting",
 }
 
 
@@ -345,7 +373,7 @@ def test_a_mistake_in_a_file_is_named_with_the_file_and_a_remedy(text, base, wri
 def test_a_line_that_is_not_toml_is_named_by_its_number(written):
     message = problem(load_recipe, written("[model]\nnorm = \n"))
     assert "line 2" in message
-    assert message.endswith("; mend that line")
+    assert message.endswith("; fix that line")
 
 
 @pytest.mark.parametrize("base", ["'no-such'", "3", "['postnorm']"])

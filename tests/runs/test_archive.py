@@ -1,4 +1,4 @@
-"""An archive from a stranger is read whole or refused in one line, and nothing of it is left behind."""
+"""An untrusted archive is read completely or refused in one line, and leaves no files behind."""
 
 import io
 import lzma
@@ -48,7 +48,7 @@ def test_a_path_that_leaves_the_folder_or_is_unusual_is_refused(name, tmp_path, 
     file = archive(tmp_path / "bad.tar.xz", (member("run/recipe.toml"), b""), (member(name), b"x"))
     message = refused(file, workspace)
     assert message == (
-        f"{file}: member {name!r} is not a path inside a folder; do not trust it; a packed run has nothing of the kind"
+        f"{file}: member {name!r} is not a path inside a folder; do not trust it: no packed run is like this"
     )
     assert sorted(os.listdir(tmp_path)) == ["bad.tar.xz"]
 
@@ -61,7 +61,7 @@ def test_a_path_that_leaves_the_folder_or_is_unusual_is_refused(name, tmp_path, 
 def test_links_and_devices_are_refused(kind, target, tmp_path, workspace):
     file = archive(tmp_path / "bad.tar.xz", (member("run/recipe.toml"), b""), (member("run/a", kind, target), b""))
     message = refused(file, workspace)
-    assert message.startswith(f"{file}: member 'run/a' is a link, a device or has holes; do not trust it")
+    assert message.startswith(f"{file}: member 'run/a' is a link, a device or a sparse file; do not trust it")
     assert sorted(os.listdir(tmp_path)) == ["bad.tar.xz"]
 
 
@@ -70,7 +70,7 @@ def test_a_member_with_holes_which_swells_when_it_is_read_is_refused(tmp_path, w
     info.pax_headers = {"GNU.sparse.major": "0", "GNU.sparse.minor": "1", "GNU.sparse.name": "run/large",
                         "GNU.sparse.size": str(1 << 40), "GNU.sparse.map": f"{(1 << 40) - 1},1"}  # fmt: skip
     file = archive(tmp_path / "bad.tar.xz", (info, b"x"))
-    assert "member 'run/large' is a link, a device or has holes" in refused(file, workspace)
+    assert "member 'run/large' is a link, a device or a sparse file" in refused(file, workspace)
 
 
 def test_an_archive_that_swells_when_it_is_read_is_refused(tmp_path, workspace):
@@ -89,7 +89,7 @@ def test_an_archive_that_asks_for_more_memory_than_any_pack_is_refused(tmp_path,
     packed[20:24] = zlib.crc32(packed[12:20]).to_bytes(4, "little")
     file = tmp_path / "bad.tar.xz"
     file.write_bytes(packed)
-    assert refused(file, workspace) == f"{file}: damaged (Memory usage limit exceeded); get it again"
+    assert refused(file, workspace) == f"{file}: damaged (Memory usage limit exceeded); get a fresh copy"
 
 
 def test_too_many_files_are_refused(tmp_path, workspace):
@@ -107,8 +107,8 @@ def test_a_member_that_is_said_to_be_larger_than_the_archive_is_refused(tmp_path
 
 def test_two_folders_or_none_are_no_packed_run(tmp_path, workspace):
     two = archive(tmp_path / "two.tar.xz", (member("a/recipe.toml"), b""), (member("b/recipe.toml"), b""))
-    assert refused(two, workspace).startswith(f"{two}: 2 folders in it, where a packed run is one; have")
-    assert refused(archive(tmp_path / "none.tar.xz"), workspace).startswith(f"{tmp_path / 'none.tar.xz'}: 0 ")
+    assert refused(two, workspace).startswith(f"{two}: contains 2 folders, expected 1; have")
+    assert refused(archive(tmp_path / "none.tar.xz"), workspace).startswith(f"{tmp_path / 'none.tar.xz'}: contains 0 ")
 
 
 def test_a_file_that_is_no_archive_is_named(tmp_path, workspace):

@@ -1,4 +1,4 @@
-"""A checkpoint is whole or an error, never silently wrong."""
+"""A checkpoint is intact or an error, never silently wrong."""
 
 import os
 
@@ -67,7 +67,7 @@ def test_a_transposed_view_is_saved_as_it_looks(tmp_path):
 
 def test_a_checkpoint_that_is_not_there_is_named(saved):
     saved.unlink()
-    assert problem(saved).endswith("there is no such checkpoint; train the run, or choose another checkpoint")
+    assert problem(saved).endswith("no such checkpoint; train the run, or choose another checkpoint")
 
 
 def test_a_checkpoint_cut_off_anywhere_is_refused(saved):
@@ -88,7 +88,7 @@ def test_no_flipped_bit_goes_unnoticed(saved):
             tensors, facts = load_tensors(saved)
         except RunError as error:
             messages.append(str(error))
-        else:  # white space in the header means nothing; all that does must be as it was
+        else:  # white space in the header is insignificant; the rest must be unchanged
             assert same(tensors), place
             assert facts == FACTS, place
     assert len(messages) > len(content) * 0.9
@@ -113,7 +113,7 @@ def test_a_full_disk_is_an_error_and_what_was_there_is_still_there(saved):
     with files_of_at_most(4096), pytest.raises(RunError) as caught:
         save_tensors(saved, larger, FACTS)
     assert str(caught.value).startswith("best.safetensors: could not be written (")
-    assert str(caught.value).endswith("with --resume; the checkpoint before it is whole")
+    assert str(caught.value).endswith("with --resume; the previous checkpoint is intact")
     assert same(load_tensors(saved)[0])
     assert os.listdir(saved.parent) == ["best.safetensors"]
     save_tensors(saved, larger, FACTS)

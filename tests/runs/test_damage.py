@@ -1,4 +1,4 @@
-"""Whatever is in a run's folder, it opens or ends in one line, and nothing outside of it is read or written."""
+"""Whatever a run's folder contains, it opens or fails in one line, and nothing outside it is read or written."""
 
 import json
 import os
@@ -29,14 +29,14 @@ DEEP = "[" * 100_000
 
 @pytest.fixture
 def copied(trained, workspace) -> Run:
-    """A copy of the trained run, to be spoiled."""
+    """A copy of the trained run, to be damaged."""
     run, _ = trained
     return Run(shutil.copytree(run.folder, workspace.runs / "copied"))
 
 
 @pytest.fixture
 def interrupted(copied) -> Run:
-    """A run whose training can go on."""
+    """A run whose training can be resumed."""
     copied.truncate_after(60)
     return copied
 
@@ -73,7 +73,7 @@ def test_a_training_whose_probes_are_damaged_is_not_resumed_and_says_which_line(
     path = interrupted.folder / log
     path.write_text(line + "\n" + path.read_text(encoding="utf-8"), encoding="utf-8")
     message = refused(train, "copied", tiny_recipe, tiny_corpus, workspace, True)
-    assert message.startswith(f"{path}, line 1: damaged; take that line out")
+    assert message.startswith(f"{path}, line 1: damaged; remove that line")
 
 
 def test_a_lock_that_is_a_folder_is_named(interrupted, tiny_corpus, tiny_recipe, workspace):
@@ -127,7 +127,7 @@ def test_a_run_with_a_link_in_it_is_not_opened_and_nothing_is_done_to_what_it_le
     path.rename(elsewhere)
     path.symlink_to(elsewhere)
     before = elsewhere.stat()
-    assert f"{path}: a link; put the file or folder itself there" in refused(Run, copied.folder)
+    assert f"{path}: a link; replace it with the file or folder itself" in refused(Run, copied.folder)
     assert elsewhere.stat() == before
 
 
@@ -156,7 +156,7 @@ def test_a_run_that_is_being_trained_is_not_removed(copied):
 
 
 def change(path: Path, facts: dict | str = "", cut: Callable = lambda tensor: tensor, without: str = "") -> None:
-    """Write a checkpoint anew with other contents, its checksum right."""
+    """Rewrite a checkpoint with other contents and a valid checksum."""
     tensors, noted = load_tensors(path)
     tensors = {name: cut(tensor) for name, tensor in tensors.items() if name != without}
     save_tensors(path, tensors, json.loads(facts) if isinstance(facts, str) and facts else {**noted, **(facts or {})})
@@ -185,7 +185,7 @@ def test_a_best_checkpoint_that_says_something_else_is_refused(facts, copied):
         ({"cut": lambda tensor: tensor.repeat(2, *[1] * (tensor.dim() - 1))}, "shape ("),
         ({"cut": lambda tensor: tensor.double()}, "float64"),
         ({"without": "exp_avg.source_embedding.weight"}, "'exp_avg.source_embedding.weight': missing"),
-        ({"facts": {"seconds": 0.5}}, "of another checkpoint"),
+        ({"facts": {"seconds": 0.5}}, "belongs to another checkpoint"),
     ],
     ids=["cut", "larger", "dtype", "missing", "other"],
 )
@@ -230,7 +230,7 @@ def test_a_table_that_would_inflate_is_not_read(copied):
     assert "larger than any answer" in refused(stored.frame)
 
 
-# Packed runs from anyone
+# Packed runs from untrusted sources
 
 
 @pytest.fixture
@@ -249,14 +249,14 @@ def test_what_no_packed_run_has_is_refused(path, packed, tmp_path, workspace):
     (packed / path).parent.mkdir(parents=True, exist_ok=True)
     (packed / path).write_bytes(b"x")
     write_archive(packed, tmp_path / "evil.tar.xz")
-    assert f"{path} in it, which no packed run has" in refused(unpack, tmp_path / "evil.tar.xz", workspace)
+    assert f"contains {path}, which no packed run has" in refused(unpack, tmp_path / "evil.tar.xz", workspace)
     assert not workspace.runs.exists()
 
 
 def test_what_is_not_packed_is_refused(packed, tmp_path, workspace):
     (packed / "packed.json").unlink()
     write_archive(packed, tmp_path / "evil.tar.xz")
-    assert "not a packed run, it has no packed.json" in refused(unpack, tmp_path / "evil.tar.xz", workspace)
+    assert "not a packed run: it has no packed.json" in refused(unpack, tmp_path / "evil.tar.xz", workspace)
 
 
 @pytest.mark.parametrize("content", [b"[]", b'{"best_step": "one"}', DEEP.encode()])
@@ -284,7 +284,7 @@ def test_every_packed_run_of_the_gallery_has_what_a_packed_run_may_have(tmp_path
         assert unpack(tmp_path / "packed.tar.xz", workspace).name == name
 
 
-# Vocabularies whose checksums are right
+# Vocabularies with valid checksums
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""A stored answer comes back as it was, or as an error that names its file."""
+"""A stored answer is read back unchanged, or as an error that names its file."""
 
 import json
 import os
@@ -134,12 +134,12 @@ def test_on_a_full_disk_the_answer_before_is_kept(stored, tmp_path):
     with files_of_at_most(100):
         message = problem(store_measure, tmp_path / "run", QUESTION, FRAME[:1])
     assert message.startswith(f"{stored.path}: could not be written (")
-    assert message.endswith("; free some space and ask again")
+    assert message.endswith("; free some space and measure again")
     pd.testing.assert_frame_equal(stored.frame(), FRAME)
     assert os.listdir(stored.path.parent) == [stored.path.name]
 
 
-# Answers that grow
+# Answers in progress
 
 
 def test_rows_come_back_sentence_by_sentence_without_the_line_that_was_cut_off(tmp_path):
@@ -168,7 +168,7 @@ def test_a_damaged_line_of_a_growing_answer_is_named(tmp_path, line):
 
     message = problem(read)
     assert message.startswith(f"{log}: damaged or truncated (")
-    assert message.endswith("); remove that file; it is then measured from the first sentence on")
+    assert message.endswith("); remove that file; measuring then starts again at the first sentence")
 
 
 def test_an_answer_is_grown_by_one_at_a_time(tmp_path):

@@ -1,4 +1,4 @@
-"""A packed run shows what it can, gives nothing away, and comes from strangers."""
+"""A packed run shows what it can, reveals no private data, and may come from untrusted sources."""
 
 import json
 import lzma
@@ -38,7 +38,7 @@ ALWAYS = {
 
 @pytest.fixture
 def run(trained, workspace) -> Run:
-    """A copy of the trained run, with an answer and with what another machine must not see."""
+    """A copy of the trained run, with an answer and with private data that must not be packed."""
     run = Run(shutil.copytree(trained[0].folder, workspace.runs / "whole"))
     store_measure(run.folder, MeasureKey("norms.some", {"size": 3}, run.best_step), pd.DataFrame({"norm": [1.5, 2.5]}))
     store_measure(run.folder, MeasureKey("norms.some", {}, run.best_step + 1), pd.DataFrame({"norm": [0.0]}))
@@ -77,7 +77,7 @@ def same_to_read(one: Run, other: Run) -> None:
     assert all(np.array_equal(norms[step][use], others[step][use]) for step in norms for use in norms[step])
 
 
-# What travels
+# What is packed
 
 
 def test_a_packed_run_has_all_but_the_model(run, tmp_path):
@@ -163,7 +163,7 @@ def test_a_packed_run_can_be_packed_again(run, tmp_path):
     once = Run(pack(run, tmp_path / "once", weights=True))
     twice = Run(pack(once, tmp_path / "twice", weights=True))
     assert files(twice.folder) == files(once.folder)
-    for name in files(once.folder) - {"checkpoints/best.safetensors"}:  # whose metadata come in any order
+    for name in files(once.folder) - {"checkpoints/best.safetensors"}:  # whose metadata order varies
         assert (twice.folder / name).read_bytes() == (once.folder / name).read_bytes()
     assert all(torch.equal(tensor, twice.weights()[0][name]) for name, tensor in once.weights()[0].items())
 
@@ -171,13 +171,13 @@ def test_a_packed_run_can_be_packed_again(run, tmp_path):
 def test_nothing_is_packed_over_something_else(run, tmp_path):
     for target in (tmp_path / "a", tmp_path / "a.tar.xz"):
         pack(run, target)
-        assert refused(pack, run, target) == f"{target}: there is one already; remove it, or choose another place"
+        assert refused(pack, run, target) == f"{target}: already exists; remove it, or choose another path"
     assert sorted(os.listdir(tmp_path)) == ["a", "a.tar.xz", "data"]
 
 
 def test_a_damaged_run_is_not_packed(run, tmp_path):
     (run.folder / "vocabulary/target.tsv").write_text("x", encoding="utf-8")
-    assert "target.tsv: is not as it was saved" in refused(pack, run, tmp_path / "packed")
+    assert "target.tsv: checksum mismatch" in refused(pack, run, tmp_path / "packed")
     assert sorted(os.listdir(tmp_path)) == ["data"]
 
 
@@ -204,8 +204,8 @@ def test_half_precision_weights_load_and_translate(run, tmp_path, tiny_corpus):
         [t.hypotheses[0].log_prob for t in open_system(run).translate(lines)], rel=0.01
     )
     assert packed.limitations == (
-        "packed with weights in half precision, it cannot be trained any further; new log-probabilities may differ by "
-        "0.01 from the answers that came with it, which are of the original weights, digest "
+        "packed with weights in half precision, it cannot be trained further; new log-probabilities may differ by "
+        "0.01 from the answers packed with it, which are from the original weights, digest "
         f"{run.weights_digest[:12]}"
     )
 
@@ -228,10 +228,10 @@ def test_a_translation_table_travels_with_the_weights_alone_and_counts_as_they_d
     assert not (pack(run, tmp_path / "without") / table.name).exists()
     assert (pack(run, tmp_path / "with", weights=True) / table.name).read_bytes() == table.read_bytes()
     table.write_bytes(bytes(4 << 20))
-    assert "its weights have 4.0 MiB in half precision" in refused(pack, run, tmp_path / "large", weights=True)
+    assert "its weights take 4.0 MiB in half precision" in refused(pack, run, tmp_path / "large", weights=True)
 
 
-@pytest.mark.parametrize(("value", "problem"), [(1e6, "too large for half precision"), (0.0, "have 4.8 MiB in half")])
+@pytest.mark.parametrize(("value", "problem"), [(1e6, "too large for half precision"), (0.0, "take 4.8 MiB in half")])
 def test_weights_that_are_too_large_are_not_packed(run, tmp_path, value, problem):
     weights, facts = run.weights()
     large = torch.zeros(2_500_000 if value == 0 else 3)
@@ -248,8 +248,8 @@ def test_without_weights_a_packed_run_says_what_it_has_instead(run, tmp_path):
     packed = Run(pack(run, tmp_path / "packed"))
     expected = (
         "run 'packed': packed without its model, it can neither translate nor answer new questions; it has its logs, "
-        f"its vocabulary and answers to norms.some of the original weights, digest {run.weights_digest[:12]}; ask for "
-        "one of these, or train its recipe again"
+        f"its vocabulary and answers to norms.some from the original weights, digest {run.weights_digest[:12]}; use "
+        "these, or train its recipe again"
     )
     for do in (packed.weights, packed.check_model, lambda: open_system(packed)):
         assert refused(do) == expected
@@ -261,7 +261,7 @@ def test_a_packed_run_is_not_trained_any_further(tiny_corpus, tiny_recipe, run, 
     packed = unpack(pack(run, tmp_path / "packed.tar.xz"), workspace, "packed")
     before = files(packed.folder)
     message = refused(train, "packed", tiny_recipe, tiny_corpus, workspace, resume=True)
-    assert message == "run 'packed': packed, it cannot be trained any further; train a new run"
+    assert message == "run 'packed': a packed run cannot be trained further; train a new run"
     assert files(packed.folder) == before
     same_to_read(packed, run)
 
@@ -304,17 +304,17 @@ def test_true_links_travel_with_the_dev_sentences_they_belong_to(run, tiny_corpu
 
 def test_sentences_are_not_given_away_by_accident(run, tiny_corpus, tmp_path):
     assert refused(dev_sentences, tiny_corpus, 5, " ", tmp_path / "small") == (
-        "corpus 'tiny': its sentences would be given to others; name the licence that allows it with --licence, or "
+        "corpus 'tiny': no licence to redistribute its sentences; name the licence that allows it with --licence, or "
         "pack the run without --sentences"
     )
     for number in (0, 201):
         assert refused(dev_sentences, tiny_corpus, number, "CC0", tmp_path / "small") == (
-            f"{number} sentences; choose 1 to 200"
+            f"{number} dev sentences cannot be packed; choose 1 to 200"
         )
     assert not (tmp_path / "small").exists()
     small = dev_sentences(tiny_corpus, 5, "CC0", tmp_path / "small")
     for corpus in (tiny_corpus, type(tiny_corpus)(small.folder, "en", "de")):
-        with pytest.raises(CorpusError, match=r"not made to be packed|other languages"):
+        with pytest.raises(CorpusError, match=r"not a corpus of packable sentences|other languages"):
             pack(run, tmp_path / "packed", sentences=corpus)
 
     def more_training_text(folder: Path) -> None:
@@ -332,7 +332,7 @@ def test_sentences_are_not_given_away_by_accident(run, tiny_corpus, tmp_path):
         spoiled = type(tiny_corpus)(Path(shutil.copytree(small.folder, tmp_path / str(number))), "de", "en")
         spoil(spoiled.folder)
         message = refused(pack, run, tmp_path / "packed", sentences=spoiled)
-        assert message == f"{spoiled.folder}: not made to be packed; make it with dev_sentences"
+        assert message == f"{spoiled.folder}: not a corpus of packable sentences; make it with dev_sentences"
     assert not (tmp_path / "packed").exists()
 
 
@@ -369,7 +369,7 @@ def test_a_damaged_compressed_log_is_named(run, tmp_path):
     log = packed.folder / "metrics.jsonl.xz"
     content = log.read_bytes()
     log.write_bytes(content[:-30])
-    assert refused(packed.metrics, "train") == f"{log}: truncated; get it again"
+    assert refused(packed.metrics, "train") == f"{log}: truncated; get a fresh copy"
     log.write_bytes(b"x" + content)
     assert refused(packed.metrics, "train").startswith(f"{log}: damaged (")
 
@@ -392,7 +392,7 @@ def test_a_log_that_swells_when_it_is_read_is_refused(tmp_path):
         ("recipe.toml", b"[model", "not TOML"),
         ("environment.json", None, "(environment.json: missing)"),
         ("packed.json", b"[", "packed.json: damaged or truncated ("),
-        ("vocabulary/target.tsv", b"x", "target.tsv: is not as it was saved"),
+        ("vocabulary/target.tsv", b"x", "target.tsv: checksum mismatch"),
         ("metrics.jsonl.xz", b"x", "(metrics.jsonl.xz: truncated)"),
     ],
 )
@@ -404,7 +404,7 @@ def test_what_is_no_whole_packed_run_is_not_left_behind(run, tmp_path, workspace
     write_archive(folder, tmp_path / "bad.tar.xz")
     shutil.rmtree(run.folder)
     message = refused(unpack, tmp_path / "bad.tar.xz", workspace)
-    assert message.startswith(f"{tmp_path / 'bad.tar.xz'}: not a whole packed run (")
+    assert message.startswith(f"{tmp_path / 'bad.tar.xz'}: incomplete or damaged packed run (")
     assert problem in message
     assert message.endswith("; have it packed again")
     assert os.listdir(workspace.runs) == []
@@ -412,7 +412,7 @@ def test_what_is_no_whole_packed_run_is_not_left_behind(run, tmp_path, workspace
 
 def test_a_run_is_not_unpacked_over_another_or_out_of_the_folder(run, tmp_path, workspace):
     file = pack(run, tmp_path / "whole.tar.xz")
-    assert refused(unpack, file, workspace) == "run 'whole': there is one already; choose another --name"
+    assert refused(unpack, file, workspace) == "run 'whole': already exists; choose another --name"
     assert refused(unpack, file, workspace, "../x").startswith("run name '../x': not allowed")
     assert os.listdir(workspace.runs) == ["whole"]
 

@@ -1,4 +1,4 @@
-"""A run's folder: written whole, read lazily, by one writer at a time."""
+"""A run's folder: written atomically, read lazily, one writer at a time."""
 
 import fcntl
 import os
@@ -32,7 +32,7 @@ OUTSIDE = ["../x", "/abs", "a/b", "", ".hidden", "..", ".", "a b", "-x", "x\n", 
 
 @pytest.fixture
 def copied(trained, workspace) -> Run:
-    """A copy of the trained run, to be spoiled."""
+    """A copy of the trained run, to be damaged."""
     run, _ = trained
     return Run(shutil.copytree(run.folder, workspace.runs / "copied"))
 
@@ -66,7 +66,7 @@ def test_training_refuses_such_a_name_before_it_does_anything(tiny_corpus, tiny_
     assert not workspace.data.exists()
 
 
-# Created whole or not at all
+# Created atomically
 
 
 def test_a_new_run_has_its_recipe_its_environment_and_its_vocabulary(tiny_corpus, tiny_recipe, workspace):
@@ -93,7 +93,7 @@ def test_on_a_full_disk_no_run_is_made_at_all(size, tiny_corpus, tiny_recipe, wo
 
 def test_a_run_is_not_made_over_another(copied, tiny_recipe):
     before = files(copied.folder)
-    with pytest.raises(RunError, match="'copied': there is one already; choose another --name, or --resume it"):
+    with pytest.raises(RunError, match="'copied': already exists; choose another --name, or --resume it"):
         Run.create(copied.folder, tiny_recipe, {}, copied.pipeline)
     assert files(copied.folder) == before
 
@@ -159,13 +159,13 @@ def test_a_damaged_checkpoint_is_named_and_the_rest_of_the_run_can_still_be_read
     content = bytearray(path.read_bytes())
     content[-9] ^= 4
     path.write_bytes(content)
-    with pytest.raises(RunError, match=rf"copied/checkpoints/{which}.safetensors: its content does not match"):
+    with pytest.raises(RunError, match=rf"copied/checkpoints/{which}.safetensors: checksum mismatch"):
         open_system(copied, which=which)
     path.write_bytes(content[:1000])
     with pytest.raises(RunError, match=rf"copied/checkpoints/{which}.safetensors: damaged or truncated"):
         open_system(copied, which=which)
     path.unlink()
-    with pytest.raises(RunError, match=rf"copied/checkpoints/{which}.safetensors: there is no such checkpoint"):
+    with pytest.raises(RunError, match=rf"copied/checkpoints/{which}.safetensors: no such checkpoint"):
         open_system(copied, which=which)
     assert copied.status == "finished"
     assert len(copied.metrics("validation")) == 3
@@ -197,7 +197,7 @@ def test_any_other_damaged_file_is_named_too(copied, file, read):
 def test_a_folder_without_a_recipe_is_no_run(workspace):
     (workspace.runs / "empty").mkdir(parents=True)
     for name in ("empty", "missing"):
-        with pytest.raises(RunError, match=f"run '{name}': not found; 'nmtlab runs list' shows what there is"):
+        with pytest.raises(RunError, match=f"run '{name}': not found; 'nmtlab runs list' lists all runs"):
             open_run(name, workspace)
 
 
@@ -352,7 +352,7 @@ def test_a_saved_translation_has_a_line_for_each_sentence(copied):
 
 
 def test_a_look_at_the_status_does_not_keep_a_training_from_resuming(copied):
-    """As a page does that polls: it holds the lock for a moment."""
+    """Like a page that polls: hold the lock for a moment."""
     looking = (copied.folder / ".lock").open()
     fcntl.flock(looking, fcntl.LOCK_SH)
     threading.Timer(0.2, looking.close).start()
@@ -360,7 +360,7 @@ def test_a_look_at_the_status_does_not_keep_a_training_from_resuming(copied):
         assert copied.status == "finished"
 
 
-# Where it was made
+# Environment
 
 
 def test_the_commit_is_that_of_nmtlab_and_not_of_a_repository_that_it_is_installed_in(tmp_path, monkeypatch):
@@ -373,7 +373,7 @@ def test_the_commit_is_that_of_nmtlab_and_not_of_a_repository_that_it_is_install
     git("init")
     git("-c", "user.name=a", "-c", "user.email=a@b", "commit", "--allow-empty", "-m", "another project")
     monkeypatch.setattr(nmtlab, "__file__", str(package / "__init__.py"))
-    assert environment("", torch.device("cpu"))["code"] == {}
+    assert environment([""], torch.device("cpu"))["code"] == {}
     git("add", "nmtlab")
     git("-c", "user.name=a", "-c", "user.email=a@b", "commit", "-m", "nmtlab")
-    assert len(environment("", torch.device("cpu"))["code"]["commit"]) == 40
+    assert len(environment([""], torch.device("cpu"))["code"]["commit"]) == 40

@@ -114,7 +114,7 @@ def test_a_sentence_is_translated_the_same_whatever_its_neighbours(settings):
 
 
 class Fixed(ScriptedModel):
-    """Probabilities given for each prefix; a prefix that is not given ends surely."""
+    """Probabilities given for each prefix; any other prefix ends with probability 1."""
 
     def __init__(self, table: dict[tuple[int, ...], dict[int, float]], types: int = 8) -> None:
         super().__init__(types)
@@ -125,7 +125,7 @@ class Fixed(ScriptedModel):
         return torch.tensor([given.get(t, 0.0) for t in self.output_ids.tolist()], dtype=self.dtype).log()
 
 
-EMPTY_IS_FAVOURITE = Fixed(
+EMPTY_IS_BEST = Fixed(
     {
         (): {EOS: 0.3, 4: 0.4, 5: 0.3},
         (4,): {6: 0.5, 7: 0.5},
@@ -137,8 +137,8 @@ EMPTY_IS_FAVOURITE = Fixed(
 def test_a_wide_beam_finds_the_empty_translation_and_a_narrow_one_does_not():
     narrow, wide = (
         beam_search(
-            EMPTY_IS_FAVOURITE,
-            EMPTY_IS_FAVOURITE.encode(source_of((4, EOS))),
+            EMPTY_IS_BEST,
+            EMPTY_IS_BEST.encode(source_of((4, EOS))),
             SearchSettings(beam_size=k, score="log-prob"),
         )[0]
         for k in (1, 3)
@@ -149,7 +149,7 @@ def test_a_wide_beam_finds_the_empty_translation_and_a_narrow_one_does_not():
 
 def test_the_empty_translation_can_be_forbidden():
     settings = SearchSettings(beam_size=3, score="log-prob", allow_empty=False)
-    (result,) = beam_search(EMPTY_IS_FAVOURITE, EMPTY_IS_FAVOURITE.encode(source_of((4, EOS))), settings, n_best=3)
+    (result,) = beam_search(EMPTY_IS_BEST, EMPTY_IS_BEST.encode(source_of((4, EOS))), settings, n_best=3)
     assert all(hypothesis.tokens for hypothesis in result.hypotheses)
 
 
@@ -179,7 +179,7 @@ def test_search_ends_as_soon_as_no_open_hypothesis_can_win():
     beam_search(quick, quick.encode(source_of((4, EOS))), SearchSettings(beam_size=2, score="log-prob"))
     assert quick.steps == 1
 
-    # With a reward for words the open one may still win, so its present score must not end the search.
+    # With a word reward the open one can still win, so its current score must not end the search.
     slow = Fixed({(): {EOS: 0.9, 4: 0.1}, **{(4,) * n: {4: 1.0} for n in range(1, 9)}})
     settings = SearchSettings(beam_size=2, score="word-reward", gamma=1.0)
     (result,) = beam_search(slow, slow.encode(source_of((4, EOS))), settings)
@@ -209,7 +209,7 @@ def test_coverage_counts_what_attention_has_left_out():
 
 
 def test_coverage_prefers_the_translation_that_attends_to_everything():
-    # Words are attended to in turn, so a translation of three steps covers a source of three.
+    # Words are attended to in order, so a translation of three steps covers a source of three.
     model = Fixed({(): {EOS: 0.6, 4: 0.4}, (4,): {5: 1.0}, (4, 5): {EOS: 1.0}})
     source = source_of((4, 5, EOS))
     without = beam_search(model, model.encode(source), SearchSettings(beam_size=3, score="log-prob"))[0]

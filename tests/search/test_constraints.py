@@ -1,4 +1,4 @@
-"""Search under what a person has decided: how a translation begins, where the model looks."""
+"""Search under constraints: how a translation begins, what the model attends to."""
 
 import math
 
@@ -81,19 +81,19 @@ def test_attention_is_imposed_on_the_steps_that_are_chosen_and_on_no_other(name)
     attention = torch.full((1, 1, 2, 1, 3), math.nan)
     attention[0, 0, 1, 0] = torch.tensor([0.0, 1.0, 0.0])
     (free,) = beam_search(model, model.encode(source), settings, record=True)
-    (bent,) = beam_search(
+    (result,) = beam_search(
         model, model.encode(source), settings, record=True, constraints=Constraints(attention=attention)
     )
-    first, second = bent.tree[:2]
+    first, second = result.tree[:2]
     np.testing.assert_allclose(first.attention, free.tree[0].attention, atol=1e-12)
     assert (second.attention == np.array([0.0, 1.0, 0.0])).all()  # in every layer, slot and head
     assert (second.log_prob != free.tree[1].log_prob).any()
-    if len(bent.tree) > 2:
-        assert not (bent.tree[2].attention == np.array([0.0, 1.0, 0.0])).all(axis=-1).any()
+    if len(result.tree) > 2:
+        assert not (result.tree[2].attention == np.array([0.0, 1.0, 0.0])).all(axis=-1).any()
 
 
 def test_coverage_is_of_the_words_that_a_model_can_look_at():
-    """An RNN never looks at EOS, a Transformer does (SPEC 3)."""
+    """An RNN never attends to EOS, a Transformer does (SPEC 3)."""
     settings = SearchSettings(score="log-prob", coverage=1.0, beam_size=2, extra_length=4)
     for name in MODELS:
         model = model_of(name)

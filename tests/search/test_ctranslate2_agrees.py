@@ -1,4 +1,4 @@
-"""CTranslate2 is an independent implementation: with the same weights it has to find the same translations."""
+"""CTranslate2 is an independent implementation: with the same weights it must find the same translations."""
 
 import random
 from pathlib import Path
@@ -90,7 +90,7 @@ def words(ids: list[int] | tuple[int, ...]) -> list[str]:
 def test_greedy_translations_are_those_of_ctranslate2(systems):
     pairs = translations(systems, beam_size=1)
     for ours, theirs in pairs:
-        cut = None if ours.finished else len(ours.tokens)  # CTranslate2's limit is another
+        cut = None if ours.finished else len(ours.tokens)  # CTranslate2 has a different limit
         assert words(ours.tokens) == theirs[:cut]
     finished = {ours.tokens for ours, _ in pairs if ours.finished}
     assert len(finished) > 20, "too few different translations to say anything"
@@ -98,7 +98,7 @@ def test_greedy_translations_are_those_of_ctranslate2(systems):
 
 
 def test_a_beam_scored_by_log_p_nearly_always_finds_what_ctranslate2_finds(systems):
-    """Not always: a finished hypothesis keeps a slot of our beam, while CTranslate2 puts it aside."""
+    """Not always: a finished hypothesis keeps a slot in our beam, but not in CTranslate2's."""
     pairs = [(ours, theirs) for ours, theirs in translations(systems, beam_size=4) if ours.finished]
     same = [ours.tokens for ours, theirs in pairs if words(ours.tokens) == theirs]
     assert len(pairs) >= 60

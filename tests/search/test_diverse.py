@@ -1,4 +1,4 @@
-"""Groups of a beam that are kept apart."""
+"""Diverse beam search."""
 
 import numpy as np
 import pytest

@@ -67,7 +67,7 @@ def test_an_ensemble_is_searched_exactly():
 @pytest.mark.parametrize("mean", ["arithmetic", "geometric"])
 def test_a_model_beside_itself_says_of_a_given_translation_what_it_says_alone(mean):
     model = model_of(RnnSettings(d_model=8), 5)
-    target = torch.tensor([[4, UNK, EOS], [UNK, EOS, PAD]])  # as where the words for UNKs are looked for
+    target = torch.tensor([[4, UNK, EOS], [UNK, EOS, PAD]])  # as for UNK replacement
     for one, both in zip(
         *(forced_decode(each, each.encode(SOURCE), target) for each in (model, Ensemble([model, model], mean))),
         strict=True,
@@ -87,5 +87,5 @@ def test_a_model_beside_itself_finds_the_translations_that_differ_which_it_finds
 
 
 def test_models_of_other_types_are_no_ensemble():
-    with pytest.raises(RunError, match="do not produce the same types; train them on one vocabulary"):
+    with pytest.raises(RunError, match="its runs produce different types; train them on one vocabulary"):
         Ensemble([model_of(TRANSFORMER, 1), model_of(TRANSFORMER, 1, types=8)])

@@ -1,4 +1,4 @@
-"""Exact search against brute forced_decode, on models whose every translation can be counted."""
+"""Exact search against brute force, on models whose translations can all be enumerated."""
 
 import math
 
@@ -127,7 +127,7 @@ def test_it_is_exact_with_models_of_the_house(architecture, score):
 
 
 def _all(types: list[int], longest: int) -> list[tuple[int, ...]]:
-    """Return every sequence of up to so many types."""
+    """Return every sequence of types up to a length."""
     found = [()]
     for y in found:
         if len(y) < longest:

@@ -1,4 +1,4 @@
-"""ForcedDecoding decoding against the parallel forward pass, against beam search, and by hand."""
+"""Forced decoding against the parallel forward pass, against beam search, and by hand."""
 
 import numpy as np
 import pytest

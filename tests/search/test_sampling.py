@@ -1,4 +1,4 @@
-"""Samples of a model whose distributions are written down."""
+"""Samples of a model with given distributions."""
 
 import math
 from collections import Counter
@@ -63,7 +63,7 @@ def test_the_first_token_is_drawn_from_the_head_that_is_asked_for(how, inside):
 
 
 def head(ranked: list[tuple[float, int]], mass: float) -> list[tuple[float, int]]:
-    """Return the fewest of the most probable whose probabilities sum up to so much."""
+    """Return the smallest set of most probable types whose probabilities reach a sum."""
     found, summed = [], 0.0
     for p, token in ranked:
         if summed >= mass:

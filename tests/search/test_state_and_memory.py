@@ -1,4 +1,4 @@
-"""What may be said belongs to the decoder's state; what a search knows of the sources, to their memory."""
+"""The decoder's state decides what may be generated; a search knows the sources only through their memory."""
 
 import numpy as np
 import pytest
@@ -39,7 +39,7 @@ def model_of(settings: TransformerSettings | RnnSettings) -> TranslationModel:
 
 @pytest.fixture
 def multilingual(monkeypatch) -> Transformer:
-    """A Transformer that may say other words in each target language, by a mask in its output table."""
+    """A Transformer that may generate different words in each target language, by a mask in its output table."""
     whole = Transformer.output_table
 
     def masked(self: Transformer, language: str | None = None) -> OutputTable:
@@ -105,7 +105,7 @@ def test_what_does_not_change_from_step_to_step_is_made_once(settings, monkeypat
 
 def test_a_language_that_a_model_does_not_know_is_an_error():
     model = model_of(TransformerSettings(**SMALL))
-    model.language_codes = ("ss", "tt")
+    model.language_codes = (["ss"], ["tt"])
     assert model.encode(SOURCE, "ss").lengths.tolist() == [3, 2]
     with pytest.raises(RunError, match="language 'uz': this model translates ss to tt; choose another run"):
         model.encode(SOURCE, "uz")
@@ -117,7 +117,7 @@ def test_a_language_that_a_model_does_not_know_is_an_error():
 
 
 class TwoSourcesModel(ScriptedModel):
-    """Reads two sources, of which the second one's length limits the translation; attends to both."""
+    """Reads and attends to two sources; the second one's length limits the translation."""
 
     def encode(self, source: tuple[Tensor, Tensor], language: str | None = None) -> "TwoMemories":
         return TwoMemories(torch.cat(source, dim=1), source[1])

@@ -1,4 +1,4 @@
-"""Every search keeps, on request, what each of its slots said and looked at: forced decoding says the same of it."""
+"""Every search records, on request, each slot's tokens and attention, which agree with forced decoding."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -68,7 +68,7 @@ def check_against_forced(model, results: list[SearchResult], own_scores: bool = 
             (forced,) = forced_decode(model, model.encode(source), torch.tensor([[*tokens, EOS]]))
             said = len(slot.tokens)
             seen = [forced.attention[:, :, :said]]
-            if model.plans_length and not slot.finished:  # whatever the words to come are, their number counts
+            if model.plans_length and not slot.finished:  # the number of remaining words counts, whatever they are
                 longer = ([[*tokens, *[4] * more, EOS]] for more in range(1, 7))
                 seen = [
                     forced_decode(model, model.encode(source), torch.tensor(target))[0].attention[:, :, :said]
@@ -105,7 +105,7 @@ def test_samples_keep_them_and_are_the_same():
         assert without.tree == []
         assert without.hypotheses[0].attention is None
         ended = max(len(h.tokens) + h.finished for h in with_tree.hypotheses)
-        assert len(with_tree.tree) == ended  # whatever the other sentence draws
+        assert len(with_tree.tree) == ended  # independent of the other sentence's samples
 
 
 def test_groups_of_a_beam_keep_them_side_by_side():

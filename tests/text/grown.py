@@ -5,7 +5,7 @@ from functools import cache
 
 import pytest
 
-from nmtlab.text.seedlings import FAMILY, SeedlingLanguage, SeedlingPair
+from nmtlab.text.artificial import FAMILY, ArtificialLanguage, ArtificialPair
 
 NOUNS = {"person", "animal", "food", "thing", "text", "place", "topic", "policy"}
 VERBS = {
@@ -17,18 +17,18 @@ NAMES = {"scientist", "politician", "writer", "artist", "city", "river", "first 
 TITLES = {"scientist title", "politician title", "writer title", "artist title", "river title"}
 CONTENT = NOUNS | VERBS | ADJECTIVES | ADVERBS | NAMES | TITLES
 
-LANGUAGES = {code: SeedlingLanguage(code) for code in FAMILY}
+LANGUAGES = {code: ArtificialLanguage(code) for code in FAMILY}
 
 
 @cache
-def pairs_of(code: str) -> list[SeedlingPair]:
+def pairs_of(code: str) -> list[ArtificialPair]:
     return list(LANGUAGES[code].pairs(10_000))
 
 
 every_language = pytest.mark.parametrize("code", FAMILY)
 
 
-def content_forms(language: SeedlingLanguage, groups: set[str] = CONTENT) -> dict[str, set[str]]:
+def content_forms(language: ArtificialLanguage, groups: set[str] = CONTENT) -> dict[str, set[str]]:
     """Each form of a target word, with its stems."""
     stems = defaultdict(set)
     for entry in language.lexicon():

@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 from nmtlab.recipe.text import TextSettings
 from nmtlab.text.batches import Batches, pad, sorted_batches
 from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.encoded import EncodedCorpus, EncodedSide
+from nmtlab.text.encoded import EncodedCorpus
+from nmtlab.text.mixture import Mixture
 from nmtlab.text.pipeline import Pipeline
+from nmtlab.text.shards import EncodedSide, Shard
 from nmtlab.text.vocabulary import EOS, PAD
 
 DATA = Path(__file__).parents[2].parent / "shared/data"
@@ -27,7 +29,7 @@ def numbered(lengths):
 
 def corpus_of(lengths):
     sources, targets = zip(*lengths, strict=True)
-    return EncodedCorpus(numbered(sources), numbered(targets), {})
+    return EncodedCorpus((Shard(numbered(sources), numbered(targets)),), {})
 
 
 def rows_of(batches):
@@ -47,14 +49,14 @@ def pairs_of(encoded):
 @given(lengths_of_pairs, st.integers(1, 200), st.integers(0, 2**32), st.integers(0, 9), st.integers(1, 50))
 def test_every_pair_is_in_one_batch_of_an_epoch(lengths, budget, seed, number, window):
     encoded = corpus_of(lengths)
-    batches = Batches(encoded, budget, seed, window).epoch(number)
+    batches = Batches(Mixture([encoded]), budget, seed, window).epoch(number)
     assert sorted(rows_of(batches)) == sorted(pairs_of(encoded))
 
 
 @settings(max_examples=150, deadline=None)
 @given(lengths_of_pairs, st.integers(1, 200), st.integers(0, 9), st.integers(1, 50))
 def test_no_batch_is_over_the_budget_unless_it_is_a_single_pair(lengths, budget, number, window):
-    for batch in Batches(corpus_of(lengths), budget, 1, window).epoch(number):
+    for batch in Batches(Mixture([corpus_of(lengths)]), budget, 1, window).epoch(number):
         padded = batch.rows * max(batch.source.shape[1], batch.target.shape[1])
         assert padded <= budget or batch.rows == 1
         assert batch.source.dtype == batch.target.dtype == np.int64
@@ -64,7 +66,7 @@ def test_no_batch_is_over_the_budget_unless_it_is_a_single_pair(lengths, budget,
 @settings(max_examples=100, deadline=None)
 @given(lengths_of_pairs, st.integers(1, 200), st.integers(1, 50))
 def test_tokens_are_counted_without_padding(lengths, budget, window):
-    batches = list(Batches(corpus_of(lengths), budget, 1, window).epoch(0))
+    batches = list(Batches(Mixture([corpus_of(lengths)]), budget, 1, window).epoch(0))
     assert sum(batch.source_tokens for batch in batches) == sum(source for source, _ in lengths)
     assert sum(batch.target_tokens for batch in batches) == sum(target for _, target in lengths)
 
@@ -72,7 +74,7 @@ def test_tokens_are_counted_without_padding(lengths, budget, window):
 @settings(max_examples=50, deadline=None)
 @given(lengths_of_pairs, st.integers(1, 200), st.integers(0, 9), st.integers(1, 50), st.integers(0, 130))
 def test_an_epoch_begun_later_is_the_tail_of_the_whole(lengths, budget, number, window, start):
-    batches = Batches(corpus_of(lengths), budget, 3, window)
+    batches = Batches(Mixture([corpus_of(lengths)]), budget, 3, window)
     whole = list(batches.epoch(number))
     tail = list(batches.epoch(number, start))
     assert len(tail) == max(0, len(whole) - start)
@@ -83,14 +85,14 @@ def test_an_epoch_begun_later_is_the_tail_of_the_whole(lengths, budget, number, 
 
 def test_each_epoch_and_each_seed_has_an_order_of_its_own():
     encoded = corpus_of([(3 + number % 5, 2 + number % 7) for number in range(200)])
-    orders = [rows_of(Batches(encoded, 60, seed, 100).epoch(number)) for seed in (1, 2) for number in (0, 1)]
+    orders = [rows_of(Batches(Mixture([encoded]), 60, seed, 100).epoch(number)) for seed in (1, 2) for number in (0, 1)]
     for place, order in enumerate(orders):
         assert order not in orders[place + 1 :]
 
 
 def test_batches_are_cut_anew_each_epoch():
     encoded = corpus_of([(5, 5)] * 100)
-    batches = Batches(encoded, 50, 1)
+    batches = Batches(Mixture([encoded]), 50, 1)
     first, second = ({frozenset(rows_of([batch])) for batch in batches.epoch(number)} for number in (0, 1))
     assert len(first) == len(second) == 10
     assert first != second
@@ -98,15 +100,15 @@ def test_batches_are_cut_anew_each_epoch():
 
 def test_batches_do_not_come_in_the_order_of_their_length():
     encoded = corpus_of([(length, length) for length in range(1, 101)])
-    widths = [batch.source.shape[1] for batch in Batches(encoded, 200, 1).epoch(0)]
+    widths = [batch.source.shape[1] for batch in Batches(Mixture([encoded]), 200, 1).epoch(0)]
     assert widths not in (sorted(widths), sorted(widths, reverse=True))
 
 
 def test_pairs_of_one_window_share_batches_and_those_of_others_do_not():
     encoded = corpus_of([(4, 4)] * 60)
-    sizes = [batch.rows for batch in Batches(encoded, 100, 1, window=10).epoch(0)]
+    sizes = [batch.rows for batch in Batches(Mixture([encoded]), 100, 1, window=10).epoch(0)]
     assert sizes == [10] * 6
-    assert [batch.rows for batch in Batches(encoded, 100, 1, window=60).epoch(0)].count(25) == 2
+    assert [batch.rows for batch in Batches(Mixture([encoded]), 100, 1, window=60).epoch(0)].count(25) == 2
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="no real corpora beside the checkout")
@@ -114,9 +116,9 @@ def test_real_batches_have_little_padding_on_both_sides(tmp_path):
     corpus = ParallelCorpus.open(DATA / "wmtnews-tr-en", "tr", "en")
     pipeline = Pipeline.learn(TextSettings(vocabulary_size=4000), corpus)
     encoded = EncodedCorpus.open(tmp_path, pipeline, corpus)
-    batches = list(Batches(encoded, 4096, 1).epoch(0))
+    batches = list(Batches(Mixture([encoded]), 4096, 1).epoch(0))
     tokens = sum(batch.source_tokens + batch.target_tokens for batch in batches)
-    assert tokens == encoded.source_lengths.sum() + encoded.target_lengths.sum()
+    assert tokens == encoded.shards[0].source.lengths.sum() + encoded.shards[0].target.lengths.sum()
     assert 1 - tokens / sum(batch.source.size + batch.target.size for batch in batches) < 0.1
     used = [batch.rows * max(batch.source.shape[1], batch.target.shape[1]) for batch in batches]
     assert np.mean(used) > 0.97 * 4096

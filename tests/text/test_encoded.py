@@ -9,7 +9,7 @@ from nmtlab.errors import CorpusError
 from nmtlab.recipe.text import TextSettings
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.encoded import EncodedCorpus
-from nmtlab.text.files import write_lines
+from nmtlab.text.lines import write_lines
 from nmtlab.text.pipeline import Pipeline, Side
 from nmtlab.text.tokenizers import Words
 from nmtlab.text.vocabulary import EOS, PAD, UNK, Vocabulary
@@ -62,9 +62,9 @@ def test_the_ids_are_those_of_the_pipeline_line_by_line(pipeline, corpus, tmp_pa
 def test_lengths_count_eos(pipeline, corpus, tmp_path):
     encoded = EncodedCorpus.open(tmp_path, pipeline, corpus)
     pairs = kept(corpus)
-    assert encoded.source_lengths.tolist() == [len(pipeline.source_ids(source)) for source, _ in pairs]
-    assert encoded.target_lengths.tolist() == [len(pipeline.target_ids(target)) for _, target in pairs]
-    assert encoded.source_lengths.dtype == encoded.target_lengths.dtype == np.int32
+    assert encoded.shards[0].source.lengths.tolist() == [len(pipeline.source_ids(source)) for source, _ in pairs]
+    assert encoded.shards[0].target.lengths.tolist() == [len(pipeline.target_ids(target)) for _, target in pairs]
+    assert encoded.shards[0].source.lengths.dtype == encoded.shards[0].target.lengths.dtype == np.int32
 
 
 def test_pairs_left_out_are_counted_by_reason(pipeline, corpus, tmp_path):
@@ -75,8 +75,8 @@ def test_pairs_left_out_are_counted_by_reason(pipeline, corpus, tmp_path):
 def test_dev_is_taken_whole(pipeline, corpus, tmp_path):
     encoded = EncodedCorpus.open(tmp_path, pipeline, corpus, split="dev")
     pairs = list(corpus.pairs("dev"))
-    assert sentences(encoded.source_side) == [pipeline.source_ids(source) for source, _ in pairs]
-    assert sentences(encoded.target_side) == [pipeline.target_ids(target) for _, target in pairs]
+    assert sentences(encoded.shards[0].source) == [pipeline.source_ids(source) for source, _ in pairs]
+    assert sentences(encoded.shards[0].target) == [pipeline.target_ids(target) for _, target in pairs]
     assert encoded.source(21).tolist() == [EOS]
     assert encoded.skipped == {}
 
@@ -89,8 +89,8 @@ def test_rare_types_of_the_copy_are_unk(pipeline, corpus, tmp_path):
     assert len(encoded) == 2 * len(pairs)
     changed = 0
     for side, lines, encode, counts in (
-        (encoded.source_side, [pair[0] for pair in pairs], doubled.source_ids, doubled.source_counts),
-        (encoded.target_side, [pair[1] for pair in pairs], doubled.target_ids, doubled.target_counts),
+        (encoded.shards[0].source, [pair[0] for pair in pairs], doubled.source_ids, doubled.source_counts),
+        (encoded.shards[0].target, [pair[1] for pair in pairs], doubled.target_ids, doubled.target_counts),
     ):
         first = [encode(line) for line in lines]
         second = [[UNK if number > UNK and counts[number] < 30 else number for number in ids] for ids in first]
@@ -112,7 +112,7 @@ def test_what_is_encoded_once_is_not_encoded_again(pipeline, corpus, tmp_path):
     assert progress[-1] == 295
     second = EncodedCorpus.open(tmp_path / "deep/cache", pipeline, corpus, on_progress=progress.append)
     assert progress.count(295) == 1
-    assert sentences(first.source_side) == sentences(second.source_side)
+    assert sentences(first.shards[0].source) == sentences(second.shards[0].source)
     assert len(list((tmp_path / "deep/cache").iterdir())) == 1
 
 
@@ -124,7 +124,7 @@ def test_other_text_another_split_or_another_pipeline_are_encoded_for_themselves
     cache = tmp_path / "cache"
     assert len(EncodedCorpus.open(cache, words, corpus)) == 295
     assert len(EncodedCorpus.open(cache, words, corpus, split="dev")) == 22
-    assert EncodedCorpus.open(cache, subwords, corpus).source_lengths.sum() > 0
+    assert EncodedCorpus.open(cache, subwords, corpus).shards[0].source.lengths.sum() > 0
     assert len(EncodedCorpus.open(cache, words, other)) == 1
     assert len(list(cache.iterdir())) == 4
 
@@ -138,7 +138,7 @@ DAMAGE = {
 
 @pytest.mark.parametrize("damage", ["missing", *DAMAGE])
 def test_a_damaged_cache_is_built_again(damage, pipeline, corpus, tmp_path):
-    whole = sentences(EncodedCorpus.open(tmp_path, pipeline, corpus).target_side)
+    whole = sentences(EncodedCorpus.open(tmp_path, pipeline, corpus).shards[0].target)
     names = [path.relative_to(tmp_path) for path in tmp_path.glob("*/*")]
     assert len(names) == 7
     for name in names:
@@ -147,7 +147,7 @@ def test_a_damaged_cache_is_built_again(damage, pipeline, corpus, tmp_path):
         path.unlink()
         if damage != "missing":
             path.write_bytes(DAMAGE[damage](content))
-        assert sentences(EncodedCorpus.open(tmp_path, pipeline, corpus).target_side) == whole
+        assert sentences(EncodedCorpus.open(tmp_path, pipeline, corpus).shards[0].target) == whole
         assert path.read_bytes() == content
     assert len(list(tmp_path.iterdir())) == 1
 
@@ -156,12 +156,12 @@ def test_the_two_directions_of_a_text_are_encoded_for_themselves(tmp_path):
     write_lines(tmp_path / "train.xx", ["ba de", "de"])
     write_lines(tmp_path / "train.yy", ["pi", "pi ra"])
     there, back = (ParallelCorpus.open(tmp_path, *languages) for languages in (("xx", "yy"), ("yy", "xx")))
-    pipeline = Pipeline.learn(WORDS, there)
+    pipeline = Pipeline.learn(TextSettings(vocabulary_size=16), there, back)
     first = EncodedCorpus.open(tmp_path / "cache", pipeline, there)
     swapped = EncodedCorpus.open(tmp_path / "cache", pipeline, back)
-    assert sentences(first.source_side) != sentences(swapped.source_side)
+    assert sentences(first.shards[0].source) != sentences(swapped.shards[0].source)
     again = EncodedCorpus.open(tmp_path / "cache", pipeline, there)
-    assert sentences(again.source_side) == sentences(first.source_side)
+    assert sentences(again.shards[0].source) == sentences(first.shards[0].source)
 
 
 @pytest.mark.parametrize("size", [0, 300])
@@ -181,7 +181,7 @@ def test_two_who_build_the_same_at_once_both_get_it(pipeline, corpus, tmp_path):
             others[0] = EncodedCorpus.open(tmp_path, pipeline, corpus)
 
     mine = EncodedCorpus.open(tmp_path, pipeline, corpus, on_progress=meanwhile)
-    assert sentences(mine.source_side) == sentences(others[0].source_side)
+    assert sentences(mine.shards[0].source) == sentences(others[0].shards[0].source)
     assert len(list(tmp_path.iterdir())) == 1
 
 
@@ -197,9 +197,7 @@ def test_an_interrupted_build_leaves_nothing_behind(pipeline, corpus, tmp_path):
 def test_text_with_no_usable_pair_is_refused(pipeline, tmp_path):
     write_lines(tmp_path / "train.xx", ["", "ba"])
     write_lines(tmp_path / "train.yy", ["pi", " "])
-    with pytest.raises(
-        CorpusError, match=r"no pair of train can be used; give it text, or raise text\.max_words"
-    ) as caught:
+    with pytest.raises(CorpusError, match=r"train has no usable pair; add text, or raise text\.max_words") as caught:
         EncodedCorpus.open(tmp_path / "cache", pipeline, ParallelCorpus.open(tmp_path, "xx", "yy"))
     assert str(tmp_path) in str(caught.value)
 
@@ -213,13 +211,13 @@ def test_ids_are_as_small_as_the_vocabulary_allows(types, dtype, tmp_path):
     write_lines(tmp_path / "train.yy", ["pi"])
     corpus = ParallelCorpus.open(tmp_path, "xx", "yy")
     encoded = EncodedCorpus.open(tmp_path / "cache", Pipeline(WORDS, source, target), corpus)
-    assert encoded.source_side.ids.dtype == dtype
-    assert encoded.target_side.ids.dtype == "uint16"
+    assert encoded.shards[0].source.ids.dtype == dtype
+    assert encoded.shards[0].target.ids.dtype == "uint16"
     assert encoded.source(0).tolist() == [4, types + 3, EOS]
 
 
 def test_sentences_are_filled_up_with_padding(pipeline, corpus, tmp_path):
-    side = EncodedCorpus.open(tmp_path, pipeline, corpus).source_side
+    side = EncodedCorpus.open(tmp_path, pipeline, corpus).shards[0].source
     numbers = np.array([17, 3, 250], dtype=np.uint32)
     rows = side.padded(numbers)
     assert rows.dtype == np.int64

@@ -7,10 +7,10 @@ import pytest
 from nmtlab.errors import CorpusError
 from nmtlab.text.cleaning import Limits, normalise
 from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.files import read_lines, write_lines
-from nmtlab.text.importers.build import ImportReport, build
+from nmtlab.text.importers.corpus_builder import ImportReport, build
 from nmtlab.text.importers.text import import_text
 from nmtlab.text.importers.tsv import import_tsv
+from nmtlab.text.lines import read_lines, write_lines
 from nmtlab.text.splitting import HoldOut
 
 NO_SPLIT = HoldOut(dev=0, test=0)
@@ -122,7 +122,7 @@ def test_the_report_is_written_beside_the_corpus(tmp_path):
 
 @pytest.mark.parametrize("source", ["", "e n", "../en", "en.1"])
 def test_a_language_that_is_no_code_is_refused(source):
-    with pytest.raises(CorpusError, match="not a code; use one like uz"):
+    with pytest.raises(CorpusError, match="not a language code; use one like uz"):
         ImportReport("text", {}, source, "en")
 
 
@@ -138,16 +138,16 @@ def test_nothing_is_left_behind_when_an_import_fails(tmp_path):
 
     with pytest.raises(CorpusError, match="line 9"):
         _build(tmp_path / "small", failing())
-    with pytest.raises(CorpusError, match="none are left for training; hold out less"):
+    with pytest.raises(CorpusError, match="none is left for training; hold out less"):
         _build(tmp_path / "small", [("a", "b")], HoldOut(dev=1, test=1))
-    with pytest.raises(CorpusError, match=r"small: nothing to train on, all of 2 pairs .*, 2 blank side; give more"):
+    with pytest.raises(CorpusError, match=r"small: nothing to train on, all 2 pairs .*, 2 blank side; give more"):
         _build(tmp_path / "small", [("a", ""), ("", "b")])
     assert _nothing_left_behind(tmp_path)
 
 
 def test_a_corpus_is_never_replaced(tmp_path):
     _build(tmp_path / "small", [("a", "b")])
-    with pytest.raises(CorpusError, match="there is one already; choose another name"):
+    with pytest.raises(CorpusError, match="already exists; choose another name"):
         _build(tmp_path / "small", [("c", "d")])
     assert list(ParallelCorpus.open(tmp_path / "small").pairs("train")) == [("a", "b")]
 
@@ -202,7 +202,7 @@ def test_columns_are_chosen_by_number_or_by_the_first_line(tmp_path, columns, ex
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        (("1", "2"), "line 3: 1 columns, no column 2; choose other columns, or mend the line"),
+        (("1", "2"), "line 3: 1 columns, no column 2; choose other columns, or fix the line"),
         (("uz", "en"), "line 3: 1 columns, no column 2"),
         (("uz", "tr"), "line 1: no column 'tr'; choose from uz, en"),
         (("0", "1"), "no column '0'; columns are numbered from 1"),

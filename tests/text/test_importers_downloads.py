@@ -11,7 +11,7 @@ import pytest
 from nmtlab.errors import CorpusError
 from nmtlab.text.cleaning import Limits
 from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.importers.mtdata import THESIS, Recipe, find_recipe, import_mtdata
+from nmtlab.text.importers.mtdata import THESIS, DatasetSelection, find_selection, import_mtdata
 from nmtlab.text.importers.sacrebleu import import_sacrebleu
 from nmtlab.text.splitting import HoldOut
 
@@ -67,7 +67,9 @@ def mtdata(tmp_path, monkeypatch):
 
 
 def test_data_sets_of_mtdata_become_a_corpus(tmp_path, mtdata):
-    recipe = Recipe("vi", "en", ("Group-train-1-eng-vie",), ("Group-dev-1-eng-vie",), ("Group-test-1-eng-vie",))
+    recipe = DatasetSelection(
+        "vi", "en", ("Group-train-1-eng-vie",), ("Group-dev-1-eng-vie",), ("Group-test-1-eng-vie",)
+    )
     report = import_mtdata(tmp_path / "small", recipe, Limits(), HoldOut())
     corpus = ParallelCorpus.open(tmp_path / "small")
     assert (corpus.source, corpus.target) == ("vi", "en")
@@ -91,7 +93,7 @@ def test_data_sets_of_mtdata_become_a_corpus(tmp_path, mtdata):
 )
 def test_a_data_set_that_cannot_be_had_is_an_error_and_leaves_nothing(tmp_path, mtdata, name, message):
     with pytest.raises(CorpusError) as caught:
-        import_mtdata(tmp_path / "small", Recipe("en", "vi", (name,)), Limits(), NO_SPLIT)
+        import_mtdata(tmp_path / "small", DatasetSelection("en", "vi", (name,)), Limits(), NO_SPLIT)
     assert re.search(message, str(caught.value))
     assert "\n" not in str(caught.value)
     assert [path.name for path in tmp_path.iterdir()] == ["mtdata"]
@@ -99,8 +101,8 @@ def test_a_data_set_that_cannot_be_had_is_an_error_and_leaves_nothing(tmp_path, 
 
 def test_a_language_that_mtdata_does_not_know_is_an_error(tmp_path):
     pytest.importorskip("mtdata", reason="needs the extra 'download'")
-    with pytest.raises(CorpusError, match="languages qqx and en: mtdata does not know them"):
-        import_mtdata(tmp_path / "small", Recipe("qqx", "en", ("Group-train-1-eng-vie",)), Limits(), NO_SPLIT)
+    with pytest.raises(CorpusError, match="languages qqx and en: unknown to mtdata"):
+        import_mtdata(tmp_path / "small", DatasetSelection("qqx", "en", ("Group-train-1-eng-vie",)), Limits(), NO_SPLIT)
 
 
 def test_without_mtdata_the_extra_is_named(tmp_path, monkeypatch):
@@ -111,14 +113,14 @@ def test_without_mtdata_the_extra_is_named(tmp_path, monkeypatch):
 
 def test_something_to_train_on_must_be_named(tmp_path):
     pytest.importorskip("mtdata", reason="needs the extra 'download'")
-    with pytest.raises(CorpusError, match="no data set to train on; give the id of one, or a recipe"):
-        import_mtdata(tmp_path / "small", Recipe("en", "vi", ()), Limits(), NO_SPLIT)
+    with pytest.raises(CorpusError, match="no data set to train on; give a data set's id, or a recipe"):
+        import_mtdata(tmp_path / "small", DatasetSelection("en", "vi", ()), Limits(), NO_SPLIT)
 
 
 def test_recipes_are_found_by_name():
-    assert find_recipe("ted-gl-en").train == ("Neulab-tedtalks_train-1-eng-glg",)
-    with pytest.raises(CorpusError, match="recipe 'ted-xx': there is none; choose from ted-gl-en, ted-sk-en"):
-        find_recipe("ted-xx")
+    assert find_selection("ted-gl-en").train == ("Neulab-tedtalks_train-1-eng-glg",)
+    with pytest.raises(CorpusError, match="recipe 'ted-xx': unknown; choose from ted-gl-en, ted-sk-en"):
+        find_selection("ted-xx")
 
 
 @pytest.fixture
@@ -162,8 +164,8 @@ def test_further_references_come_along(tmp_path, sacrebleu_folder):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"test": "multi30k/2016"}, "'multi30k/2016': sacrebleu could not fetch it .*; try where there is a network"),
-        ({"dev": "wmt99"}, "'wmt99': sacrebleu has none of this name for en-de; choose from .*wmt17"),
+        ({"test": "multi30k/2016"}, "'multi30k/2016': sacrebleu could not fetch it .*; try with a network"),
+        ({"dev": "wmt99"}, "'wmt99': unknown to sacrebleu for en-de; choose from .*wmt17"),
         ({}, "no test set named; name one for dev"),
     ],
 )

@@ -5,9 +5,9 @@ import re
 import pytest
 
 from nmtlab.errors import CorpusError
+from nmtlab.text.artificial import ArtificialLanguage, write_corpus
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.links import aligned_path, check_links, format_alignment, gold_links, read_links
-from nmtlab.text.seedlings import SeedlingLanguage, write_corpus
 
 
 @pytest.fixture
@@ -32,23 +32,23 @@ def test_what_is_not_a_link_is_named_with_its_line(tmp_path, wrong):
         read_links(tmp_path / "links")
 
 
-def test_the_gold_links_of_a_controlled_language_are_those_it_was_grown_with(tmp_path):
+def test_the_gold_links_of_an_artificial_language_are_those_it_was_grown_with(tmp_path):
     write_corpus(tmp_path / "nara", ["qaa"], train=20, dev=15, test=10, start=7)
-    grown = [frozenset(pair.links) for pair in SeedlingLanguage("qaa").pairs(15, 7, "dev")]
+    grown = [frozenset(pair.links) for pair in ArtificialLanguage("qaa").pairs(15, 7, "dev")]
     assert gold_links(ParallelCorpus.open(tmp_path / "nara", "qaa", "en"), "dev") == grown
-    turned = [{(j, i) for i, j in links} for links in grown]
-    assert gold_links(ParallelCorpus.open(tmp_path / "nara", "en", "qaa"), "dev") == turned
+    swapped = [{(j, i) for i, j in links} for links in grown]
+    assert gold_links(ParallelCorpus.open(tmp_path / "nara", "en", "qaa"), "dev") == swapped
 
 
 def test_without_gold_links_the_missing_file_is_named(corpus):
     (corpus.folder / "gold/test.qaa-en.align").unlink()
-    with pytest.raises(CorpusError, match=r"no gold/test\.qaa-en\.align; .* word aligner"):
+    with pytest.raises(CorpusError, match=r"no gold/test\.qaa-en\.align; .* word-aligner"):
         gold_links(corpus, "test")
 
 
 def test_gold_links_need_a_line_for_each_pair(corpus):
     (corpus.folder / "gold/test.qaa-en.align").write_text("0-0\n", encoding="utf-8")
-    with pytest.raises(CorpusError, match=r"test\.qaa-en\.align: 1 lines, but test has 2 pairs; give it a line"):
+    with pytest.raises(CorpusError, match=r"test\.qaa-en\.align: 1 lines, but test has 2 pairs; give one line"):
         gold_links(corpus, "test")
 
 
@@ -56,7 +56,7 @@ def test_gold_links_need_a_line_for_each_pair(corpus):
 def test_a_link_to_a_word_that_is_not_there_is_named_with_its_line(corpus, outside):
     (corpus.folder / "gold/test.qaa-en.align").write_text(f"0-1\n{outside}\n", encoding="utf-8")
     with pytest.raises(
-        CorpusError, match=rf"align, line 2: link {outside}, but the pair has 1 source and 2 target words; count"
+        CorpusError, match=rf"align, line 2: link {outside}, but the pair has 1 source and 2 target words; number"
     ):
         gold_links(corpus, "test")
 
@@ -74,6 +74,6 @@ def test_links_are_written_as_they_are_read(tmp_path):
 
 def test_an_aligners_links_have_a_place_of_their_own_in_a_direction(corpus):
     assert aligned_path(corpus, "test") == corpus.folder / "aligned/test.qaa-en.align"
-    turned = ParallelCorpus.open(corpus.folder, "en", "qaa")
-    assert aligned_path(turned, "test") == corpus.folder / "aligned/test.en-qaa.align"
+    swapped = ParallelCorpus.open(corpus.folder, "en", "qaa")
+    assert aligned_path(swapped, "test") == corpus.folder / "aligned/test.en-qaa.align"
     assert not aligned_path(corpus, "test").exists()

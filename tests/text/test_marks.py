@@ -40,5 +40,5 @@ def test_a_full_disk_is_an_error_in_words(monkeypatch):
 
     marks = Marks()
     monkeypatch.setattr(marks, "_database", Full())
-    with pytest.raises(CorpusError, match="temporary files: database or disk is full; free some space"):
+    with pytest.raises(CorpusError, match="temporary folder: database or disk is full; free some space"):
         marks.add(b"x")

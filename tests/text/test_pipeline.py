@@ -9,9 +9,9 @@ import pytest
 from nmtlab.errors import CorpusError, RecipeError, RunError
 from nmtlab.recipe.text import TextSettings
 from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.files import write_lines
-from nmtlab.text.learning import sample, usable_pairs
+from nmtlab.text.lines import write_lines
 from nmtlab.text.pipeline import Pipeline
+from nmtlab.text.segmentation import sample, usable_pairs
 from nmtlab.text.vocabulary import BOS, EOS, PAD, UNK
 
 DATA = Path(__file__).parents[2].parent / "shared/data"
@@ -248,20 +248,20 @@ def test_a_corpus_with_no_usable_pair_is_refused(name, tmp_path):
     write_lines(tmp_path / "train.tr", ["a b", "a b c"])
     write_lines(tmp_path / "train.en", ["", "x"])
     settings = SETTINGS[name].model_copy(update={"max_words": 2})
-    with pytest.raises(CorpusError, match=r"no pair of train can be used \(1 .*, 1 too long\); .*text\.max_words"):
+    with pytest.raises(CorpusError, match=r"train has no usable pair \(1 .*, 1 too long\); .*text\.max_words"):
         Pipeline.learn(settings, ParallelCorpus.open(tmp_path, "tr", "en"))
 
 
 def test_a_vocabulary_that_fits_no_subwords_is_refused(corpus):
-    with pytest.raises(RecipeError, match=r"^text\.vocabulary_size = 8000: .*; set it to \d+ at most"):
+    with pytest.raises(RecipeError, match=r"^text\.vocabulary_size = 8000: .*; set it to at most \d+"):
         Pipeline.learn(TextSettings(), corpus)
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"vocabulary_size": 4}, r"^text\.vocabulary_size = 4: no place for words .*; set it to 5 at least, or to 0"),
-        ({"min_frequency": 10_000}, r"^text\.min_frequency = 10000: no word .*; set it to \d+ at most"),
+        ({"vocabulary_size": 4}, r"^text\.vocabulary_size = 4: no room for words .*; set it to at least 5, or to 0"),
+        ({"min_frequency": 10_000}, r"^text\.min_frequency = 10000: no word .*; set it to at most \d+"),
     ],
 )
 def test_settings_that_leave_no_word_are_refused(change, message, corpus):

@@ -88,7 +88,7 @@ def test_pairs_with_one_sentence_stay_together_and_no_more_than_asked_are_taken(
 
 @pytest.mark.parametrize("hold_out", [HoldOut(dev=60, test=60), HoldOut(dev=0.7, test=0.7), HoldOut(dev=500, test=0)])
 def test_holding_everything_out_is_an_error(hold_out):
-    with pytest.raises(CorpusError, match=r"100 pairs: with dev .* and test .* none are left .*; hold out less"):
+    with pytest.raises(CorpusError, match=r"100 pairs: with dev .* and test .* none is left .*; hold out less"):
         divide(NUMBERS[:100], hold_out)
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from nmtlab.errors import CorpusError
 from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.files import write_lines
+from nmtlab.text.lines import write_lines
 from nmtlab.text.statistics import statistics
 
 SHARED = Path(__file__).parents[2].parent / "shared/data"

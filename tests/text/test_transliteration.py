@@ -5,7 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nmtlab.errors import CorpusError
-from nmtlab.text.transliteration import UYGHUR_LATIN, Transliteration
+from nmtlab.recipe.text import TextSettings
+from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.encoded import EncodedCorpus
+from nmtlab.text.lines import write_lines
+from nmtlab.text.pipeline import Pipeline
+from nmtlab.text.transliteration import UYGHUR_LATIN, Transliteration, romanised, transliterated
+from nmtlab.text.vocabulary import UNK
 
 SHARED = Path(__file__).parents[2].parent / "shared/data"
 LETTERS = st.characters(codec="utf-8")
@@ -75,7 +81,7 @@ def test_a_file_gives_the_same_as_a_dictionary(tmp_path):
         ("а\ta\tb\n", "line 1: not two columns", "write: letter, TAB, replacement"),
         ("а\ta\n\nбв\tb\n", "line 3: 'бв' has 2 characters", "one character before the TAB"),
         ("\ta\n", "line 1: '' has 0 characters", "one character before the TAB"),
-        ("а\ta\nб\tb\nа\to\n", "line 3: 'а' is there already", "each letter one line"),
+        ("а\ta\nб\tb\nа\to\n", "line 3: 'а' is repeated", "each letter one line"),
     ],
 )
 def test_a_bad_line_is_named_with_a_remedy(tmp_path, text, problem, remedy):
@@ -95,3 +101,65 @@ def test_a_missing_file_is_named(tmp_path):
 def test_a_key_of_two_letters_is_refused():
     with pytest.raises(CorpusError, match="'ab' has 2 characters; give one character"):
         Transliteration({"ab": "c"})
+
+
+# In a pipeline
+
+
+@pytest.fixture(scope="module")
+def turkic(tmp_path_factory):
+    """Uyghur in Arabic letters, and Turkish in Latin ones, with shared stems."""
+    uyghur = ["قار ياغدى", "ئات قارا", "بىر ئات كەلدى"] * 6
+    turkish = ["kar yağdı", "at kara", "bir at geldi"] * 6
+    english = ["snow fell", "the horse is black", "a horse came"] * 6
+    corpora = []
+    for code, lines in (("ug", uyghur), ("tr", turkish)):
+        folder = tmp_path_factory.mktemp(code)
+        write_lines(folder / f"train.{code}", lines)
+        write_lines(folder / "train.en", english)
+        corpora.append(ParallelCorpus.open(folder, code, "en"))
+    return corpora
+
+
+@pytest.mark.parametrize("joint", [True, False])
+@pytest.mark.parametrize("name", ["uyghur-latin", "uroman"])
+def test_a_source_is_segmented_in_latin_letters_and_shown_as_it_is_written(turkic, tmp_path, name, joint):
+    settings = TextSettings(vocabulary_size=45, transliteration=name, joint=joint)
+    pipeline = Pipeline.learn(settings, *turkic)
+    pipeline.save(tmp_path)
+    for one in (pipeline, Pipeline.load(tmp_path)):
+        words, places = one.source_words("ئات قارا")
+        assert words == ["ئات", "قارا"]
+        assert len(places) == len(one.source_pieces("ئات قارا")) == len(one.source_ids("ئات قارا")) - 1
+        assert "".join(one.source_pieces("ئات قارا")).replace("▁", " ").split()[1] == "qara"
+        assert UNK not in one.source_ids("ئات قارا")
+        assert one.source_words("at kara")[0] == ["at", "kara"]
+        assert one.target_text(one.target_ids("a horse came")) == "a horse came"
+    plain = Pipeline.learn(settings.model_copy(update={"transliteration": "none", "vocabulary_size": 60}), *turkic)
+    shared = [set(one.source_ids("ئات")) & set(one.source_ids("at")) - {2} for one in (pipeline, plain)]
+    assert shared[0] if name == "uyghur-latin" else shared[0] >= shared[1]
+    assert not shared[1]
+
+
+def test_uroman_leaves_latin_words_alone_and_glues_what_it_spaces():
+    assert romanised("Yağdı,") == "Yağdı,"
+    assert romanised("қазақ") == "kazak"
+    assert " " not in romanised("日本語")
+    assert transliterated("қазақ تىل ...", romanised).split()[2] == "..."
+
+
+def test_pairs_of_too_many_subwords_are_left_out_and_counted(turkic, tmp_path):
+    settings = TextSettings(vocabulary_size=45, transliteration="uyghur-latin", max_subwords=8)
+    pipeline = Pipeline.learn(settings, *turkic)
+    encoded = EncodedCorpus.open(tmp_path, pipeline, turkic[0])
+    lengths = [
+        max(len(pipeline.source_ids(source)), len(pipeline.target_ids(target))) - 1
+        for source, target in turkic[0].pairs("train")
+    ]
+    assert 0 < len(encoded) == sum(length <= 8 for length in lengths) < 18
+    assert encoded.skipped == {"too many subwords": 18 - len(encoded)}
+
+
+def test_transliteration_is_for_subwords():
+    with pytest.raises(ValueError, match="transliteration needs subwords"):
+        TextSettings(segmentation="word", transliteration="uroman")

@@ -1,4 +1,4 @@
-"""Several batches an update: the gradient is that of all their tokens, and nothing depends on how they were cut."""
+"""Several batches per update: the gradient is that of all their tokens, however they were split."""
 
 import os
 import subprocess
@@ -12,6 +12,7 @@ from nmtlab.models.interface import on_device
 from nmtlab.runs.run import Run
 from nmtlab.text.batches import Batches
 from nmtlab.text.encoded import EncodedCorpus
+from nmtlab.text.mixture import Mixture
 from nmtlab.training.objective import training_objective
 from nmtlab.training.prepare import model_for
 from nmtlab.training.setup import train
@@ -34,7 +35,7 @@ def test_the_first_gradient_is_that_of_the_tokens_of_all_its_batches(tiny_corpus
     encoded = EncodedCorpus.open(workspace.cache, run.pipeline, tiny_corpus)
     torch.manual_seed(recipe.training.seed)
     model = model_for(recipe, run.pipeline)
-    stream = Batches(encoded, recipe.training.batch_tokens, recipe.training.seed).epoch(0)
+    stream = Batches(Mixture([encoded]), recipe.training.batch_tokens, recipe.training.seed).epoch(0)
     batches = [on_device(next(stream)) for _ in range(3)]
     total = sum(training_objective(model, recipe.training.label_smoothing)(batch).total for batch in batches)
     (total / (sum(batch.target_tokens for batch in batches) if reduction == "mean" else 1)).backward()
@@ -45,7 +46,9 @@ def test_the_first_gradient_is_that_of_the_tokens_of_all_its_batches(tiny_corpus
 def test_an_epoch_ends_with_an_update_of_the_batches_that_are_left(tiny_corpus, tiny_recipe, workspace):
     recipe = tiny_recipe.with_changes({**CHANGES, "training.validate_every": 0, "training.max_evaluations": 2})
     run = train("passes", recipe, tiny_corpus, workspace)
-    batches = Batches(EncodedCorpus.open(workspace.cache, run.pipeline, tiny_corpus), 200, recipe.training.seed)
+    batches = Batches(
+        Mixture([EncodedCorpus.open(workspace.cache, run.pipeline, tiny_corpus)]), 200, recipe.training.seed
+    )
     counts = [batches.count(epoch) for epoch in (0, 1)]
     assert any(count % 3 for count in counts)
     assert run.metrics("validation")["step"].tolist() == list(np.cumsum([-(-count // 3) for count in counts]))

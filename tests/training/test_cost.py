@@ -1,4 +1,4 @@
-"""What a training would cost, without training."""
+"""Estimates of a training's cost."""
 
 import pytest
 

@@ -1,10 +1,11 @@
-"""Batches come pass after pass, and from any place again."""
+"""Batches come epoch after epoch, and can be resumed from any position."""
 
 import numpy as np
 import pytest
 
 from nmtlab.text.batches import Batches
 from nmtlab.text.encoded import EncodedCorpus
+from nmtlab.text.mixture import Mixture
 from nmtlab.text.pipeline import Pipeline
 from nmtlab.training.data import BatchStream
 
@@ -12,7 +13,7 @@ from nmtlab.training.data import BatchStream
 @pytest.fixture
 def batches(tiny_corpus, tiny_recipe, workspace) -> Batches:
     pipeline = Pipeline.learn(tiny_recipe.text, tiny_corpus)
-    return Batches(EncodedCorpus.open(workspace.cache, pipeline, tiny_corpus), 200, seed=1)
+    return Batches(Mixture([EncodedCorpus.open(workspace.cache, pipeline, tiny_corpus)]), 200, seed=1)
 
 
 def same(ours, theirs) -> bool:

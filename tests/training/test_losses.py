@@ -1,4 +1,4 @@
-"""The loss and its hand-written gradient, against torch's own."""
+"""The loss and its hand-written gradient, against torch's."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ from nmtlab.training.losses import cross_entropy
 from nmtlab.training.objective import Objective, training_objective
 
 ROWS = losses._CHUNK // 1000
-"""Rows of 1000 columns in a chunk."""
+"""Rows of 1000 columns per chunk."""
 
 
 def drawn(tokens: int, columns: int, dtype: torch.dtype = torch.float64) -> tuple[torch.Tensor, torch.Tensor]:

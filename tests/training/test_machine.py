@@ -32,7 +32,7 @@ def test_training_in_bfloat16_stays_near_float32_and_keeps_its_weights_in_float3
 
 
 def test_compiling_is_told_before_the_first_update(tiny_corpus, tiny_recipe, workspace, monkeypatch):
-    """What is compiled is left as it is: to compile takes minutes."""
+    """Compilation is replaced by a no-op: it takes minutes."""
     monkeypatch.setattr(torch, "compile", lambda module, dynamic: module)
     events = []
     changes = {"machine.compile": True, "training.max_evaluations": 1}

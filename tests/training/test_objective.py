@@ -82,7 +82,7 @@ def test_a_pair_counts_in_loss_and_gradient_as_often_as_its_weight_says(model):
 
 
 class Size:
-    """A regulariser, as a term that no model knows of: half the squared length of the bias."""
+    """A regulariser, as a term that no model defines: half the squared norm of the bias."""
 
     def __init__(self, bias: Tensor) -> None:
         self.bias = bias

@@ -1,11 +1,13 @@
 """Two processes train as one does on the same global batch."""
 
 import os
+import shutil
 import subprocess
 import sys
 from datetime import timedelta
 
 import numpy as np
+import pytest
 import torch
 import torch.distributed as distributed
 
@@ -15,11 +17,22 @@ from nmtlab.training.parallel import Group
 from nmtlab.training.setup import train
 
 TOLERANCE = 2e-5
-"""Relative; sums in float32 are taken in another order."""
+"""Relative tolerance; float32 sums are taken in a different order."""
 
 
-def test_two_processes_give_the_losses_of_one(tiny_corpus, tiny_recipe, workspace):
-    recipe = tiny_recipe.with_changes({"model.dropout": 0.0, "training.max_evaluations": 2})
+SEVERAL = {
+    "text.segmentation": "bpe",
+    "text.vocabulary_size": 60,
+    "training.accumulate": 2,
+    "more_corpora": [{"name": "tiny", "source": "en", "target": "de", "weight": 0.5, "origin": "back"}],
+}
+
+
+@pytest.mark.parametrize("changes", [{}, SEVERAL], ids=["one corpus", "several directions"])
+def test_two_processes_give_the_losses_of_one(changes, tiny_corpus, tiny_recipe, workspace):
+    (workspace.data / "corpora").mkdir(parents=True)
+    shutil.copytree(tiny_corpus.folder, workspace.data / "corpora/tiny")
+    recipe = tiny_recipe.with_changes({"model.dropout": 0.0, "training.max_evaluations": 2, **changes})
     one = train("one", recipe, tiny_corpus, workspace)
     recipe.save(workspace.data / "recipe.toml")
     words = [
@@ -58,7 +71,7 @@ def test_variables_that_a_cluster_has_left_do_not_make_a_group(monkeypatch):
 
 
 def test_on_gpus_each_process_takes_its_own_and_none_gives_up_on_the_first_one(monkeypatch):
-    """There is no GPU here: what torch is asked for is looked at instead."""
+    """Without a GPU, the test checks the calls to torch instead."""
     asked = {}
     for name, value in (("RANK", "1"), ("WORLD_SIZE", "2"), ("MASTER_ADDR", "127.0.0.1"), ("MASTER_PORT", "1")):
         monkeypatch.setenv(name, value)
@@ -72,5 +85,5 @@ def test_on_gpus_each_process_takes_its_own_and_none_gives_up_on_the_first_one(m
     monkeypatch.setattr(distributed, "get_world_size", lambda: 2)
     assert Group.init(torch.device("cuda", 1)).rank == 1
     assert (asked["backend"], asked["device"], asked["device_id"]) == ("nccl", torch.device("cuda", 1), asked["device"])
-    assert asked["control"]["backend"] == "gloo"  # what is no tensor, and long waits, stay away from the GPU
+    assert asked["control"]["backend"] == "gloo"  # objects and long waits are kept off the GPU
     assert min(asked["timeout"], asked["control"]["timeout"]) >= timedelta(days=1)

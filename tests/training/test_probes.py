@@ -1,4 +1,4 @@
-"""What is measured while training."""
+"""Measurements during training."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""A training text may be large: it is read a fixed small number of times, and by one process alone."""
+"""A training text may be large: it is read a small fixed number of times, by one process only."""
 
 from collections import Counter
 
@@ -11,7 +11,7 @@ from nmtlab.training.setup import train
 
 @pytest.fixture
 def reads(monkeypatch) -> Counter[str]:
-    """How often each file of a corpus is opened."""
+    """Count how often each file of a corpus is opened."""
     opened: Counter[str] = Counter()
     read_lines = corpus_module.read_lines
     monkeypatch.setattr(corpus_module, "read_lines", lambda path: opened.update([path.name]) or read_lines(path))

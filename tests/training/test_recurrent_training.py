@@ -9,6 +9,7 @@ from nmtlab.recipe import named_recipe
 from nmtlab.systems import open_system
 from nmtlab.text.batches import Batches
 from nmtlab.text.encoded import EncodedCorpus
+from nmtlab.text.mixture import Mixture
 from nmtlab.text.pipeline import Pipeline
 from nmtlab.training.objective import training_objective
 from nmtlab.training.prepare import model_for
@@ -53,7 +54,7 @@ def test_arthurs_table_is_learned_from_the_training_pairs_and_kept_with_the_run(
 
 def test_a_stopped_training_with_adadelta_resumes_with_the_same_losses(tiny_corpus, recipe, workspace):
     whole = train("whole", recipe, tiny_corpus, workspace)
-    for stop in (7, 10, 13):  # within a pass, at its end, within the next
+    for stop in (7, 10, 13):  # within an epoch, at its end, within the next
         asked = []
         train(
             f"stopped{stop}",
@@ -77,7 +78,9 @@ def test_a_summed_loss_has_the_gradient_of_all_tokens(tiny_corpus, recipe, works
         )
         run = train(loss, changed, tiny_corpus, workspace)
         norms[loss] = run.gradient_norms()["norm"].iloc[0]
-    batches = Batches(EncodedCorpus.open(workspace.cache, run.pipeline, tiny_corpus), 4096, seed=1, max_sentences=32)
+    batches = Batches(
+        Mixture([EncodedCorpus.open(workspace.cache, run.pipeline, tiny_corpus)]), 4096, seed=1, max_sentences=32
+    )
     tokens = next(batches.epoch(0)).target_tokens
     assert norms["sum"] == pytest.approx(norms["mean"] * tokens, rel=1e-4)
 
@@ -89,7 +92,7 @@ def test_the_first_update_is_adadeltas_worked_by_hand(tiny_corpus, recipe, works
     torch.manual_seed(one.training.seed)
     model = model_for(one, run.pipeline)
     encoded = EncodedCorpus.open(workspace.cache, run.pipeline, tiny_corpus)
-    (batch,) = Batches(encoded, 10**6, seed=1).epoch(0)
+    (batch,) = Batches(Mixture([encoded]), 10**6, seed=1).epoch(0)
     loss = training_objective(model, 0.0)(on_device(batch)).total
     loss.backward()
     norm = torch.cat([p.grad.flatten() for p in model.parameters()]).norm()
@@ -104,7 +107,7 @@ def test_the_first_update_is_adadeltas_worked_by_hand(tiny_corpus, recipe, works
 def test_no_batch_has_more_sentences_than_allowed(tiny_corpus, recipe, workspace):
     pipeline = Pipeline.learn(recipe.text, tiny_corpus)
     encoded = EncodedCorpus.open(workspace.cache, pipeline, tiny_corpus)
-    batches = Batches(encoded, 100, seed=1, max_sentences=7)
+    batches = Batches(Mixture([encoded]), 100, seed=1, max_sentences=7)
     rows = [batch.rows for batch in batches.epoch(0)]
     assert max(rows) == 7
     assert sum(rows) == 300

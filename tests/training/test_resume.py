@@ -1,4 +1,4 @@
-"""A training that is killed and resumed goes on as if nothing had happened."""
+"""A training that is killed and resumed continues exactly as if uninterrupted."""
 
 import os
 import signal
@@ -55,7 +55,7 @@ def test_a_killed_training_resumes_with_the_same_losses(trained, tiny_corpus, ti
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline and process.poll() is None:
         steps = [line["step"] for line in read_log(log)]
-        if max(steps, default=0) >= 30:  # the first checkpoint is at 20: what came after it must be done again
+        if max(steps, default=0) >= 30:  # the first checkpoint is at 20: later updates must be repeated
             break
         time.sleep(0.002)
     process.send_signal(signal.SIGKILL)

@@ -16,7 +16,7 @@ def schedule(kind: str = "inverse-sqrt", warmup_updates: int = 8000, **more) -> 
 
 
 def after(made: Schedule, scores: list[float], every: int = 10, start: int = 0) -> list[float]:
-    """Evaluate every so many updates after `start`; return the factor after each."""
+    """Evaluate at regular intervals after `start`; return the factor after each evaluation."""
     factors, stopping = [], EarlyStopping(made.settings)
     for number, bleu in enumerate(scores, start=1):
         stopping.evaluated(bleu)

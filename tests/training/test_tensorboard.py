@@ -48,7 +48,7 @@ def test_no_folder_is_made_before_there_is_something_to_write(tmp_path):
     write = event_writer(tmp_path / "run" / "tensorboard")
     for event in EVENTS[:2]:
         write(event)
-    assert list(tmp_path.iterdir()) == []  # the run's folder must not be there before the run
+    assert list(tmp_path.iterdir()) == []  # the run's folder must not exist before the run
 
 
 def test_without_tensorboard_the_message_says_how_to_get_it(tmp_path, monkeypatch):

@@ -44,7 +44,7 @@ def test_operations_of_a_transformer_are_those_that_torch_counts(tiny_recipe, pl
 @pytest.mark.parametrize("tied", [True, False])
 def test_operations_of_a_recurrent_model_are_those_that_torch_counts(tied, attention):
     torch.manual_seed(1)
-    # torch counts the sums of a cell that it has not fused
+    # torch counts the operations only of an unfused cell
     settings = RnnSettings(d_model=16, layers=2, tied=tied, attention=attention, layer_norm=True)
     model = build_model(settings, TYPES, np.ones(TYPES, dtype=bool), joint=False)
     lines, source, target, d = 6, 17, 9, settings.d_model

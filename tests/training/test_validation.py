@@ -8,7 +8,7 @@ import torch
 from learned import learned_run
 
 from nmtlab.systems import open_system
-from nmtlab.text.checked import checked_corpus
+from nmtlab.text.inspection import check_texts
 from nmtlab.text.pipeline import Pipeline
 from nmtlab.text.vocabulary import BOS
 from nmtlab.training.validation import dev_bleu, text_perplexity
@@ -57,7 +57,7 @@ def test_tokens_that_may_not_be_produced_are_counted_and_scored_as_unk(system):
 
 
 def test_dev_bleu_is_sacrebleu_of_what_the_system_translates(system, run, tiny_corpus):
-    dev, _ = checked_corpus(tiny_corpus)
+    dev, _ = check_texts([tiny_corpus])
     greedy = open_system(run, run.recipe.search.model_copy(update={"beam_size": 1}))
     texts = [translation.text for translation in greedy.translate(dev.source)]
     expected = sacrebleu.corpus_bleu(texts, dev.references).score
@@ -67,7 +67,7 @@ def test_dev_bleu_is_sacrebleu_of_what_the_system_translates(system, run, tiny_c
 
 
 def test_validation_leaves_the_model_in_the_mode_it_was_in(system, run, tiny_corpus):
-    dev, _ = checked_corpus(tiny_corpus)
+    dev, _ = check_texts([tiny_corpus])
     for training in (True, False):
         system.model.train(training)
         dev_bleu(system.model, system.pipeline, dev, run.recipe)

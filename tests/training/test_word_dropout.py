@@ -27,6 +27,13 @@ def test_a_share_of_the_input_words_becomes_unk_and_nothing_else_does():
         assert gone.sum() == gone[:, words].sum()  # BOS, EOS and padding stay
 
 
+def test_tags_stay():
+    dropped = word_dropout(batch(), 0.9, source_reserved=7, target_reserved=4)
+    assert (dropped.source[:, :2] == torch.tensor([5, 6])).all()
+    assert (dropped.source[:, 2:4] == UNK).any()
+    assert (dropped.target_input[:, 1] == UNK).any()
+
+
 def test_the_words_to_be_predicted_and_the_stored_batch_are_left_alone():
     torch.manual_seed(0)
     stored, fresh = batch(), batch()

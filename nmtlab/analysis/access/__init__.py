@@ -1,1 +1,1 @@
-"""Asking a run a question: opening it, checking it, its texts, translations and scores, and answers that are kept."""
+"""Access to a run: its model, its texts, translations and scores, checks, and stored answers."""

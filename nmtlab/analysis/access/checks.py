@@ -1,4 +1,4 @@
-"""What an analysis asks of a run before it begins."""
+"""Checks on a run before an analysis starts."""
 
 from nmtlab.errors import CorpusError, RunError
 from nmtlab.runs.run import Run
@@ -6,30 +6,33 @@ from nmtlab.text.corpus import ParallelCorpus
 
 
 def check_languages(run: Run, corpus: ParallelCorpus) -> None:
-    """Raise `CorpusError` if a corpus is not of the languages that a run translates from and into."""
+    """Raise `CorpusError` if a corpus is not in the languages that a run translates between."""
     trained = (run.recipe.corpus.source, run.recipe.corpus.target)
     if (corpus.source, corpus.target) != trained:
         raise CorpusError(
             f"corpus {corpus.name!r} is {corpus.source} to {corpus.target}, run {run.name!r} translates "
             f"{trained[0]} to {trained[1]}",
-            "choose a corpus of these languages, or give --source and --target",
+            "choose a corpus in the run's languages, or give --source and --target",
         )
 
 
 def overlap(run: Run, corpus: ParallelCorpus, split: str) -> str:
-    """Return what is to be said beside a run's score on a text that it has partly learned from; empty of any other."""
+    """Return the warning for a run's score on a text that overlaps its training text; empty for any other text."""
     if not run.environment.get("overlap", {}).get(split) or run.environment["corpus_checksum"] != corpus.checksum():
         return ""
     return f"run {run.name!r}: {run.overlap}"
 
 
 def plans_length(run: Run) -> bool:
-    """Return whether a run plans lengths: then it is searched by p(length) · p, whatever score is asked for."""
+    """Return whether a run plans lengths: its search scores by p(length) · p, whatever score is requested."""
     model = run.recipe.model
     return model.family == "transformer" and model.plan_length
 
 
 def check_has_end(run: Run) -> None:
-    """Raise `RunError` if a run plans lengths: its translations have no end that could be searched for."""
+    """Raise `RunError` if a run plans lengths: it generates no EOS that could be searched for."""
     if plans_length(run):
-        raise RunError(f"run {run.name!r}: it plans lengths and has no end to search for", "choose one that does not")
+        raise RunError(
+            f"run {run.name!r}: it plans lengths and generates no EOS to search for",
+            "choose a run that does not plan lengths",
+        )

@@ -1,14 +1,14 @@
-"""Ask a run a question once: its answer is kept with the run and read from there the next time.
+"""Run an analysis on a run once: the answer is stored with the run and read back the next time.
 
-A question is an analysis, which is a function of a module that takes a run and returns a table, in its version; those
-of its arguments that differ from their defaults; the weights of the run's best checkpoint; and the text that is asked
-about. Arguments may be corpora, ways of searching, numbers, strings, and lists or tuples of these. What does not change
-an answer is no part of its question: settings of the machine, `search.batch_tokens` and arguments named `on_...`. Where
-there is an argument `split`, corpora count by the text of that split alone: an analysis that reads other parts of a
-corpus too has no such argument.
+A question consists of an analysis (a module-level function that takes a run and returns a table) and its version; the
+arguments that differ from their defaults; the weights of the run's best checkpoint; and the text being analysed.
+Arguments may be corpora, search settings, numbers, strings, and lists or tuples of these. Whatever does not affect an
+answer is not part of its question: machine settings, `search.batch_tokens` and arguments named `on_...`. If an analysis
+has an argument `split`, only that split of a corpus counts: an analysis that reads other parts of a corpus must not
+have such an argument.
 
-An argument or a setting of search that is added later leaves stored answers where they are, as its default has to mean
-what was done before. A corrected formula gets a new version, and so does an analysis whose default changes.
+Arguments and search settings that are added later leave stored answers valid: their defaults must mean what was done
+before. A corrected formula gets a new version, and so does an analysis whose default changes.
 """
 
 import hashlib
@@ -36,7 +36,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def versioned(version: int) -> Callable[[F], F]:
-    """Mark a function as an analysis whose stored answers are of a version, from 1; others are asked anew."""
+    """Mark a function as an analysis of a version, from 1; stored answers of other versions are not used."""
 
     def mark(analysis: F) -> F:
         analysis.version = version  # type: ignore[attr-defined]
@@ -46,17 +46,18 @@ def versioned(version: int) -> Callable[[F], F]:
 
 
 def measure(run: Run, analysis: Analysis, **arguments: Any) -> pd.DataFrame:
-    """Return `analysis(run, **arguments)`, from what is kept with the run if it has been asked before.
+    """Return `analysis(run, **arguments)`, read from the answers stored with the run if it was computed before.
 
-    An answer that cannot be stored, as on a disk that may only be read, is returned all the same.
+    An answer that cannot be stored, for example on a read-only disk, is still returned.
 
     Args:
-        run: trained, or packed with the answer.
-        analysis: a function of a module, marked as `versioned`, for example `beams.outcome`.
+        run: a trained run, or one packed with the answer.
+        analysis: a module-level function, marked as `versioned`, for example `beams.outcome`.
         arguments: of the analysis.
 
     Raises:
-        NmtlabError: as the analysis; of a run that was packed without its model and without the answer, what it has.
+        NmtlabError: as raised by the analysis; for a run packed with neither its model nor the answer, it names what
+            the run has.
         RunError: the stored answer is damaged.
     """
     question = _question(run, analysis, arguments)
@@ -67,17 +68,17 @@ def measure(run: Run, analysis: Analysis, **arguments: Any) -> pd.DataFrame:
 def measure_by_sentence(
     run: Run, analysis: SentenceAnalysis, on_progress: Callable[[int], None] = lambda sentences: None, **arguments: Any
 ) -> pd.DataFrame:
-    """Return the rows of `analysis(run, start, **arguments)` like `measure`, going on where an earlier call was ended.
+    """Return the rows of `analysis(run, start, **arguments)` like `measure`, resuming an earlier call that was cut off.
 
     Args:
-        run: trained, or packed with the answer.
+        run: a trained run, or one packed with the answer.
         analysis: a generator function that yields the rows, with plain values, of sentence `start`, of `start` + 1 and
-            so on to the last one; a sentence may have no row.
-        on_progress: told how many more sentences are done.
-        arguments: of the analysis, but `start`.
+            so on to the last sentence; a sentence may have no rows.
+        on_progress: called with the number of sentences just done.
+        arguments: of the analysis, except `start`.
 
     Raises:
-        RunError: as `measure`; or another process is measuring the same.
+        RunError: as for `measure`; or another process is computing the same answer.
     """
     question = _question(run, analysis, {"start": 0, **arguments})
     if stored := _stored(run, analysis, question):
@@ -98,9 +99,9 @@ def measure_by_sentence(
 
 
 def answers(run: Run, analysis: Callable[..., Any]) -> list[Measure]:
-    """Return the run's stored answers of one analysis, whatever the arguments; its text need not be at hand.
+    """Return the run's stored answers of one analysis, for any arguments; the corpora need not be available.
 
-    Their questions have all arguments, those with their default included.
+    Their questions list all arguments, including those left at their defaults.
     """
     defaults = _plain_defaults(analysis)
     return [
@@ -114,7 +115,7 @@ def _of_this_version(run: Run, analysis: Callable[..., Any]) -> list[Measure]:
 
 
 def _stored(run: Run, analysis: Callable[..., Any], question: MeasureKey) -> Measure | None:
-    """Return the stored answer of a question, of the original weights if there are several."""
+    """Return the stored answer to a question; of several, the one for the original weights."""
     defaults = _plain_defaults(analysis)
     found = _of_this_version(run, analysis)
     asked = question.arguments
@@ -122,7 +123,7 @@ def _stored(run: Run, analysis: Callable[..., Any], question: MeasureKey) -> Mea
 
 
 def _kept(run: Run, question: MeasureKey, frame: pd.DataFrame) -> pd.DataFrame:
-    """Store an answer and return it; where it cannot be stored, return it as it would be."""
+    """Store an answer and return it; if it cannot be stored, return it as it would be read back."""
     with suppress(RunError):
         return store_measure(run.notes_folder, question, frame).frame()
     return as_stored(frame)
@@ -144,14 +145,14 @@ def _question(run: Run, analysis: Callable[..., Any], arguments: dict[str, Any])
 
 
 def _name(analysis: Callable[..., Any]) -> str:
-    """Return what an analysis is known by: function and module, in whatever room that is."""
+    """Return the name that an analysis is stored under: module and function, without the package."""
     if "<" in analysis.__qualname__ or not hasattr(analysis, "version"):
-        raise TypeError(f"{analysis.__qualname__}: give a function of a module that is marked as `versioned`")
+        raise TypeError(f"{analysis.__qualname__}: give a module-level function that is marked as `versioned`")
     return f"{analysis.__module__.rpartition('.')[2]}.{analysis.__qualname__}"
 
 
 def _plain_arguments(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments that change an answer, as JSON."""
+    """Return the arguments that affect an answer, as JSON."""
     return {
         name: _plain(value, name, given.get("split"))
         for name, value in given.items()
@@ -166,12 +167,12 @@ def _plain_defaults(analysis: Callable[..., Any]) -> dict[str, Any]:
 
 
 def _differing(arguments: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments that have no default or another value; version 0.1 stored them all."""
+    """Return the arguments that have no default or differ from it; version 0.1 stored them all."""
     return {name: value for name, value in arguments.items() if name not in defaults or value != defaults[name]}
 
 
 def _complete(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return arguments with every setting of a way of searching."""
+    """Return arguments with every search setting filled in."""
     return {
         name: SearchSettings(**value).model_dump(mode="json") if name == "search" and value is not None else value
         for name, value in arguments.items()

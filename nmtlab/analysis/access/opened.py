@@ -1,7 +1,7 @@
-"""A run's model, opened to be asked about single words.
+"""A run's model, loaded for queries about single words.
 
-Every analysis that takes a `system` takes a run, or a translator that `open_system` has returned, so that a person who
-asks many questions waits for the weights only once.
+Every analysis that takes a `system` accepts a run or a translator returned by `open_system`; with a translator, the
+weights are loaded only once for many queries.
 """
 
 from collections.abc import Sequence
@@ -23,19 +23,19 @@ RunOrSystem = Run | Translator
 
 
 def opened(system: RunOrSystem) -> Translator:
-    """Return a run's best checkpoint as a translator, or the translator that was given.
+    """Return a run's best checkpoint as a translator; a translator is returned unchanged.
 
     Raises:
-        RunError: a phrase-based run, which has no word vectors, or one without weights.
+        RunError: the run is phrase-based, so that it has no word vectors, or has no weights.
     """
     return open_model(system) if isinstance(system, Run) else system
 
 
 def type_of(side: Side, word: str) -> int:
-    """Return the id of a word: of the type that is all of it, of a piece as written, or of `</s>` and `<unk>`.
+    """Return the id of a type: a whole word, a piece as written, `</s>` or `<unk>`.
 
     Raises:
-        NmtlabError: there is no such type.
+        NmtlabError: the vocabulary has no such type.
     """
     if word in (SPECIALS[EOS], SPECIALS[UNK]):
         return SPECIALS.index(word)
@@ -44,23 +44,23 @@ def type_of(side: Side, word: str) -> int:
         if number != UNK:
             return number
     pieces = side.tokenizer.split(word)
-    remedy = f"ask for one of its pieces: {' '.join(pieces)}" if len(pieces) > 1 else "ask for one that training kept"
-    raise NmtlabError(f"word {word!r}: not a type of the {side.language} vocabulary", remedy)
+    remedy = f"choose one of its pieces: {' '.join(pieces)}" if len(pieces) > 1 else "choose a word of the vocabulary"
+    raise NmtlabError(f"word {word!r}: not in the {side.language} vocabulary", remedy)
 
 
 def scored_ids(model: TranslationModel, target: list[int]) -> list[int]:
-    """Return the ids of a target that a model says: EOS, the last, is not said where lengths are planned."""
+    """Return the ids of a target that a model scores: all of them, but without the final EOS if it plans lengths."""
     return target[:-1] if model.plans_length else target
 
 
 def forced_states(model: TranslationModel, source: Sequence[Sequence[int]], target: Sequence[Sequence[int]]) -> Tensor:
-    """Return the decoder's states under given targets, (tokens, E), the tokens of all sentences one behind the other.
+    """Return the decoder states under forced targets, (tokens, E), concatenated over sentences.
 
     Args:
         model: in evaluation mode.
-        source: ids of each sentence, EOS the last.
-        target: ids of each sentence as from `scored_ids`; the state of a token has read those before it and, where
-            lengths are planned, knows how many there are.
+        source: ids of each sentence, ending in EOS.
+        target: ids of each sentence as from `scored_ids`; the state of a token depends on the tokens before it and, if
+            the model plans lengths, on their total number.
     """
     with torch.inference_mode():
         return model(on_device(batch_of(pad(source), pad(target)), model.device))

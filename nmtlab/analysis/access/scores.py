@@ -27,13 +27,13 @@ def score_texts(hypotheses: Sequence[str], references: Sequence[Sequence[str]], 
     """Return the scores of detokenized translations.
 
     Args:
-        hypotheses: one a sentence.
+        hypotheses: one per sentence.
         references: one or more sets.
         language: of both.
 
     Returns:
-        `bleu` and `chrf` by sacrebleu with `bleu_signature` and `chrf_signature`; `tokenized_bleu`, multi-bleu's of
-        the Moses-tokenized text; `sentences`.
+        `bleu` and `chrf` by sacrebleu with `bleu_signature` and `chrf_signature`; `tokenized_bleu`, as multi-bleu
+        computes it, of the Moses-tokenized text; `sentences`, their number.
     """
     with_signature = bleu(hypotheses, references, default_tokenizer(language))
     characters = chrf(hypotheses, references)
@@ -51,7 +51,7 @@ def score_texts(hypotheses: Sequence[str], references: Sequence[Sequence[str]], 
 def run_perplexity(
     run: Run, corpus: ParallelCorpus, split: str, machine: MachineSettings | None = None
 ) -> tuple[float, int]:
-    """Return the perplexity of a run's best checkpoint on a split, and how many reference tokens it may not produce."""
+    """Return the perplexity of a run's best checkpoint on a split, and how many reference tokens it cannot produce."""
     translator = open_model(run, machine=machine)
     source, target = corpus.lines(split, corpus.source), corpus.lines(split, corpus.target)
     return text_perplexity(translator.model, run.pipeline, list(source), list(target))
@@ -60,13 +60,13 @@ def run_perplexity(
 def compare_texts(
     systems: Mapping[str, Sequence[str]], references: Sequence[Sequence[str]], language: str, samples: int = 1000
 ) -> pd.DataFrame:
-    """Compare systems with the first of them by paired bootstrap resampling.
+    """Compare each system with the first one by paired bootstrap resampling.
 
     Args:
         systems: name -> detokenized translations.
         references: one or more sets.
         language: of the translations.
-        samples: how many test sets are drawn.
+        samples: number of bootstrap samples.
 
     Returns:
         A row for each system and metric: `metric` (BLEU, chrF, tokenized BLEU), `system`, `score`, `mean` and

@@ -1,4 +1,4 @@
-"""Which sentences can systems be looked at with, and what have they made of them?"""
+"""Which sentences are available for inspection, and how have systems translated them?"""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.workspace import Workspace
 
 MOST = 1000
-"""Most sentences of a text that are shown."""
+"""Maximum number of sentences of a text that are shown."""
 
 
 class Text(NamedTuple):
@@ -33,31 +33,31 @@ class Text(NamedTuple):
 
 
 def texts(run: Run, workspace: Workspace) -> list[Text]:
-    """Return the texts of a run's own corpus that are here: its test and dev text, or what was packed with it."""
+    """Return the available texts of a run's corpus: test, dev, and the text packed with the run."""
     found = []
     languages = run.recipe.corpus
     try:
         corpus = ParallelCorpus.open(workspace.corpus_folder(languages.name), languages.source, languages.target)
         found += [Text(corpus, split, False) for split in ("test", "dev") if split in corpus.splits]
     except NmtlabError:
-        pass  # it was trained elsewhere
+        pass  # trained elsewhere, on a corpus that is not here
     if packed := run.sentences:
         found.append(Text(packed, "dev", True))
     return found
 
 
 def sentences(runs: Sequence[Run], text: Text, most: int = MOST) -> pd.DataFrame:
-    """Return the sentences of a text beside what systems have made of them, where that is stored.
+    """Return the sentences of a text beside the stored translations of several systems.
 
     Args:
-        runs: of the text's languages.
+        runs: in the text's languages.
         text: dev or test.
-        most: how many sentences, the first.
+        most: maximum number of sentences, from the first.
 
     Returns:
-        A row for each, its index the `line` from 1: `source`; `reference`; and for each run that has translated the
-        text, by the name of the run, its translation, and as `NAME chrF` its score. Of two such runs or more there is
-        `gain`, the last one's chrF less the first one's.
+        A row for each sentence, indexed by `line`, from 1: `source`; `reference`; and for each run with a stored
+        translation of the text, a column named after the run, and its sentence score in a column `NAME chrF`. With two
+        such runs or more, `gain` is the last one's chrF minus the first one's.
     """
     pairs = list(text.corpus.pairs(text.split))[:most]
     table = pd.DataFrame(pairs, columns=["source", "reference"])
@@ -78,4 +78,4 @@ def sentences(runs: Sequence[Run], text: Text, most: int = MOST) -> pd.DataFrame
 def _chrf(hypotheses: pd.Series, references: pd.Series) -> list[float]:
     chrf = CHRF()
     both = zip(hypotheses, references, strict=True)
-    return [round(chrf.sentence_score(ours, [theirs]).score, 1) for ours, theirs in both]
+    return [round(chrf.sentence_score(hypothesis, [reference]).score, 1) for hypothesis, reference in both]

@@ -1,4 +1,4 @@
-"""A run's translations of a text, made once and kept with the run."""
+"""A run's translations of a text, computed once and stored with the run."""
 
 import hashlib
 import json
@@ -14,7 +14,7 @@ from nmtlab.recipe.migrate import SCHEMA, migrate_section
 from nmtlab.runs.run import Run
 from nmtlab.systems import open_system
 from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.files import read_lines
+from nmtlab.text.lines import read_lines
 
 
 def translations(
@@ -28,16 +28,16 @@ def translations(
 ) -> list[str]:
     """Return a run's translations of a split of a corpus, by its best checkpoint.
 
-    They are read from the run's folder where the same text was translated with the same weights and settings.
+    They are read from the run's folder if the same text was translated before with the same weights and settings.
 
     Args:
         run: a trained run.
         corpus: the text; its languages must be the run's.
         split: train, dev or test.
-        search: how to search; the recipe's own settings if not given.
+        search: search settings; the recipe's if not given.
         machine: where to compute; torch's choice if not given.
-        on_progress: told how many more lines are done.
-        on_unkept: told why the translations could not be kept.
+        on_progress: called with the number of lines just done.
+        on_unkept: called with the error if the translations could not be stored.
 
     Raises:
         CorpusError: no such split, or other languages.
@@ -64,7 +64,7 @@ def translations(
 def stored_translations(
     run: Run, corpus: ParallelCorpus, split: str, search: SearchSettings | None = None
 ) -> list[str] | None:
-    """Return a run's translations of a split if they have been made; arguments as of `translations`.
+    """Return a run's stored translations of a split, None if there are none; arguments as for `translations`.
 
     Raises:
         CorpusError: no such split.
@@ -80,7 +80,7 @@ def _facts(source: list[str], split: str, search: SearchSettings) -> dict[str, A
 
 
 def _stored(run: Run, facts: dict[str, Any]) -> Path | None:
-    """Return the translations of the same text by the same weights and settings, if they are kept with the run."""
+    """Return the file of the translations of the same text by the same weights and settings, if it is stored."""
     for made, path in run.translations():
         search = SearchSettings(**migrate_section("search", made["search"], made.get("schema", 1))).decisive()
         if {"split": made["split"], "text": made["text"], "search": search} == facts:

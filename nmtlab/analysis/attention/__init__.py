@@ -1,1 +1,1 @@
-"""Where a system looks, and what it says when it is made to look elsewhere."""
+"""What a system attends to, and what it generates when its attention is moved."""

@@ -1,7 +1,7 @@
-"""Where do systems look, and does their attention point at the word that is being translated? (thesis 3.2.6.3)
+"""What do systems attend to, and does their attention point at the word being translated? (thesis 3.2.6.3)
 
-Shifts are to the left, as the thesis speaks of them: attention that is one word to the *left* of the aligned source
-word, in the source's written order, is shifted by 1, and attention one word to its right by -1.
+Shifts are counted to the left, as in the thesis: attention one word to the *left* of the aligned source word, in the
+written order of the source, has shift 1, and attention one word to its right has shift -1.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -33,20 +33,20 @@ _COLUMNS = {
 def attention(
     runs: Sequence[Run], source: str, target: str | None = None, machine: MachineSettings | None = None
 ) -> pd.DataFrame:
-    """Return the attention of systems in one sentence, to be shown side by side (thesis Figure 3.3).
+    """Return the attention of several systems in one sentence, for display side by side (thesis Figure 3.3).
 
     Args:
         runs: trained neural systems.
         source: a sentence.
-        target: its translation, the same for all; each system's own if not given.
-        machine: where to compute; the recipes' own settings if not given.
+        target: a translation to force in all systems; if not given, each system translates the sentence.
+        machine: where to compute; the recipes' settings if not given.
 
     Returns:
         A row for each pair of tokens in each head: `run`; `layer` and `head`, from 1; `target_position` and
         `source_position`, from 0; `target_piece` and `source_piece` as written (`<unk>` where a system has generated
-        it), `</s>` the last of both; `target_unknown` and `source_unknown`, whether the system reads an UNK there;
-        `target_count` and `source_count`, how often training has the token; `weight`. The weights of a target position
-        in a head add up to 1.
+        it), both ending in `</s>`; `target_unknown` and `source_unknown`, whether the token is UNK to the system;
+        `target_count` and `source_count`, the token's count in the training text; `weight`. The weights of a target
+        position in a head add up to 1.
 
     Raises:
         CorpusError: the source sentence is blank.
@@ -65,25 +65,25 @@ def attention_shift(
     machine: MachineSettings | None = None,
     on_progress: Callable[[int], None] = lambda pairs: None,
 ) -> pd.DataFrame:
-    """Compare where attention is highest with where the aligned words are, while references are forced.
+    """Compare the peaks of attention with the positions of the aligned words, under forced references.
 
-    Words and their attention are those of `word_pairs` and `forced_attention`. Of several words that a target word is
-    linked to, the one nearest to the attention's peak counts; of two equally near, the left one.
+    Words and their attention are those of `word_pairs` and `forced_attention`. If a target word is linked to several
+    words, the one nearest to the attention peak counts; of two equally near, the left one.
 
     Args:
         run: a trained neural system.
-        corpus: of the run's languages.
+        corpus: in the run's languages.
         split: train, dev or test.
-        links: of the words of each pair of the split, as from `gold_links` or a word aligner.
-        limit: take only so many pairs, the first; all if not given.
-        machine: where to compute; the recipe's own settings if not given.
-        on_progress: told how many more pairs are done.
+        links: word links of each pair of the split, as from `gold_links` or a word aligner.
+        limit: number of pairs to use, from the first; all if not given.
+        machine: where to compute; the recipe's settings if not given.
+        on_progress: called with the number of pairs just done.
 
     Returns:
         A row for each target word: `run`; `line`, from 1; `target_position` and `target_word`; `unknown`, whether the
-        system cannot say it; `source_position`, `source_word` and `weight` of the attention's peak; `linked_position`,
-        of the aligned source word, and `shift`, how far left of it the peak is, in words, negative to the right: both
-        missing for a word without link. Positions count from 0.
+        system cannot generate it; `source_position`, `source_word` and `weight` of the attention peak;
+        `linked_position`, of the aligned source word, and `shift`, how many words to its left the peak is, negative to
+        the right: both missing for a word without links. Positions count from 0.
 
     Raises:
         CorpusError: no such split, other languages, or links that do not belong to it.
@@ -110,11 +110,11 @@ def peak_shifts(name: str, pairs: Sequence[WordPair], weights: Sequence[np.ndarr
 
 
 def with_frequency(shifts: pd.DataFrame, counts: Mapping[str, int]) -> pd.DataFrame:
-    """Return rows of `attention_shift` with how often training has seen each target word.
+    """Return rows of `attention_shift` with the training count of each target word.
 
     Args:
         shifts: rows of `attention_shift`.
-        counts: as from `word_pairs.target_word_counts`; words that are not there have 0.
+        counts: as from `word_pairs.target_word_counts`; words that are not in it have 0.
 
     Returns:
         The same rows with `training_count`, and `frequency`, its bucket as in `evaluation.rare_words`.
@@ -126,11 +126,11 @@ def with_frequency(shifts: pd.DataFrame, counts: Mapping[str, int]) -> pd.DataFr
 
 
 def shift_summary(shifts: pd.DataFrame, by: Sequence[str] = ("run", "unknown")) -> pd.DataFrame:
-    """Return how far attention is from the aligned words, on the whole.
+    """Summarise how far attention is from the aligned words.
 
     Args:
         shifts: rows of `attention_shift`, of one run or several.
-        by: columns to keep apart, `frequency` among them after `with_frequency`.
+        by: columns to group by; `frequency` is available after `with_frequency`.
 
     Returns:
         A row for each group of linked words: the columns of `by`; `words`, their number; `mean` and `median` shift to
@@ -159,10 +159,10 @@ def shift_distribution(shifts: pd.DataFrame, by: Sequence[str] = ("run", "unknow
 
     Args:
         shifts: rows of `attention_shift`, of one run or several.
-        by: columns to keep apart.
+        by: columns to group by.
 
     Returns:
-        A row for each group and shift that occurs: the columns of `by`, `shift`, `words`, and `share`, of the group's
+        A row for each group and shift that occurs: the columns of `by`, `shift`, `words`, and `share` of the group's
         words (0 to 1).
     """
     groups = shifts.dropna(subset="shift").groupby([*by, "shift"], observed=True)
@@ -171,28 +171,28 @@ def shift_distribution(shifts: pd.DataFrame, by: Sequence[str] = ("run", "unknow
 
 
 def attention_error(shifts: pd.DataFrame, links: Sequence[Collection[Link]]) -> pd.DataFrame:
-    """Return the alignment error of attention's peaks, one link for each target word.
+    """Return the alignment error rate of the attention peaks, one link for each target word.
 
     Args:
         shifts: rows of `attention_shift`, of one run or several.
-        links: of each pair of the split, as given to `attention_shift`, all taken as sure.
+        links: of each pair of the split, as given to `attention_shift`; all count as sure links.
 
     Returns:
         A row for each run: `run`, `error_rate`, `precision`, `recall`, each from 0 to 1.
 
     Raises:
-        CorpusError: there is not one link in the lines of `shifts`.
+        CorpusError: the lines of `shifts` have no links.
     """
     return pd.DataFrame([{"run": name, **_error(rows, links)} for name, rows in shifts.groupby("run", sort=False)])
 
 
 def attention_of(name: str, system: Translator, source: str, target: str | None = None) -> pd.DataFrame:
-    """Return the rows of `attention` of one system that is open already.
+    """Return the rows of `attention` of one loaded system.
 
     Args:
         name: for the column `run`.
         system: a neural one.
-        source, target: as of `attention`.
+        source, target: as for `attention`.
 
     Raises:
         CorpusError: the source sentence is blank.
@@ -251,5 +251,5 @@ def _peaks(pair: WordPair, weights: np.ndarray) -> Iterator[dict[str, Any]]:
 
 def _error(rows: pd.DataFrame, links: Sequence[Collection[Link]]) -> dict[str, float]:
     lines = rows.groupby("line")
-    peaks = [set(zip(own["source_position"], own["target_position"], strict=True)) for _, own in lines]
+    peaks = [set(zip(words["source_position"], words["target_position"], strict=True)) for _, words in lines]
     return vars(alignment_error(peaks, [set(links[line - 1]) for line in lines.groups]))

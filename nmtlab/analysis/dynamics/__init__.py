@@ -1,1 +1,1 @@
-"""What happens while a system is trained: losses, gradients, g, and whether it converges."""
+"""What happens during training: losses, gradients, g, and convergence."""

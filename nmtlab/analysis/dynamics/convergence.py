@@ -1,4 +1,4 @@
-"""Did a training converge, and when could one tell? (thesis 3.3.3.2 and 3.3.3.4, Tables 3.12 and 3.15)"""
+"""Did training converge, and from which update on? (thesis 3.3.3.2 and 3.3.3.4, Tables 3.12 and 3.15)"""
 
 from collections.abc import Sequence
 from itertools import chain
@@ -9,34 +9,35 @@ import pandas as pd
 from nmtlab.analysis.dynamics.curves import dev_curve
 from nmtlab.runs.run import Run
 
-Verdict = Literal["alive", "plateaued", "diverged", "too early"]
+Verdict = Literal["converged", "plateaued", "diverged", "too early"]
 
 FLOOR = 5.0
-"""Dev BLEU, in percent, below which there are a few words in the right place, and differences mean nothing."""
+"""Dev BLEU, in percent, below which hardly any words are right and differences are meaningless."""
 
 PATIENCE = 4
-"""Evaluations in which nothing happens before a training is called dead."""
+"""Evaluations without progress after which training has plateaued."""
 
 GAIN = 0.02
-"""Share by which the perplexity has to fall in these for a training to be learning still."""
+"""Share by which the perplexity must fall over these evaluations to count as progress."""
 
 
 def convergence(
     runs: Sequence[Run], floor: float = FLOOR, patience: int = PATIENCE, gain: float = GAIN
 ) -> pd.DataFrame:
-    """Judge by their logs whether trainings converged.
+    """Judge from their logs whether runs converged.
 
     Args:
         runs: neural ones, finished or not.
-        floor: dev BLEU that a living training reaches, above 0.
-        patience: evaluations that are looked at, the last ones, at least 1.
-        gain: share of the best perplexity before them by which theirs has to be lower, 0 to 1.
+        floor: dev BLEU that a converged run reaches, above 0.
+        patience: number of evaluations considered, the last ones, at least 1.
+        gain: share by which they must lower the best perplexity before them to count as progress, 0 to 1.
 
     Returns:
-        A row for each run: `run`; `verdict`; `step`, since when it holds; `best_bleu`; `bleu` and `perplexity` of the
-        last evaluation; `updates` in all. The verdicts are `diverged`, when the loss was not finite; `alive`, since the
-        first evaluation at the floor, if any of the last ones is there; `plateaued`, since the best perplexity before
-        the last ones, if none of them reaches the floor or lowers the perplexity; `too early`, if they still do.
+        A row for each run: `run`; `verdict`; `step`, the update from which it holds; `best_bleu`; `bleu` and
+        `perplexity` of the last evaluation; `updates` in all. Verdicts: `diverged`, when the loss was not finite;
+        `converged`, since the first evaluation at or above the floor, if any of the last ones reaches it; `plateaued`,
+        since the best perplexity before the last ones, if none of them reaches the floor or lowers the perplexity;
+        `too early`, if they still lower it.
     """
     return pd.DataFrame([_row(run, floor, patience, gain) for run in runs], columns=_COLUMNS)
 
@@ -56,10 +57,10 @@ def _row(run: Run, floor: float, patience: int, gain: float) -> dict[str, Any]:
 
 
 def _judged(curve: pd.DataFrame, floor: float, patience: int, gain: float) -> tuple[Verdict, int | None]:
-    """Return the verdict on a training whose loss stayed finite, and since when it holds."""
+    """Return the verdict on a run whose loss stayed finite, and the update from which it holds."""
     before, last = curve.iloc[:-patience], curve.iloc[-patience:]
     if (last["bleu"] >= floor).any():
-        return "alive", int(curve.loc[curve["bleu"] >= floor, "step"].iloc[0])
+        return "converged", int(curve.loc[curve["bleu"] >= floor, "step"].iloc[0])
     if before.empty or last["perplexity"].min() < (1 - gain) * before["perplexity"].min():
         return "too early", None if curve.empty else int(curve["step"].iloc[-1])
     return "plateaued", int(before.loc[before["perplexity"].idxmin(), "step"])

@@ -1,4 +1,4 @@
-"""How did a training go: scores on the development text, and the gradient at every update? (thesis Figures 3.4, 3.5)"""
+"""How did training go: scores on the development text, and the gradient at every update? (thesis Figures 3.4, 3.5)"""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -13,21 +13,21 @@ from nmtlab.runs.run import Run
 from nmtlab.training.prepare import model_for
 
 WINDOW = 101
-"""Updates that a gradient norm is compared with, itself in their middle."""
+"""Updates in the window that a gradient norm is compared with, centred on its own update."""
 
 SPIKE = 3.0
-"""A gradient norm of so many times the median around it is a spike."""
+"""A gradient norm of more than so many times the median around it is a spike."""
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
-"""From what is usual to what is rare."""
+"""From usual to rare gradient norms."""
 
 
 def dev_curve(run: Run) -> pd.DataFrame:
-    """Return a run's evaluations on dev, without a row if there was none.
+    """Return a run's evaluations on dev, an empty table if there are none.
 
     Returns:
         A row for each: `run`; `step`, the updates before it; `minutes` of training; `bleu` and `perplexity`; `best`,
-        whether this is the checkpoint that is kept.
+        whether this is the best checkpoint.
     """
     logged = run.metrics("validation").reindex(columns=["step", "seconds", "bleu", "perplexity"])
     curve = logged.assign(run=run.name, minutes=logged["seconds"] / 60, best=logged["step"] == run.best_step)
@@ -35,11 +35,11 @@ def dev_curve(run: Run) -> pd.DataFrame:
 
 
 def loss_curve(run: Run) -> pd.DataFrame:
-    """Return a run's training loss and what each term of its objective adds to it, a target token.
+    """Return a run's training loss and the terms that add up to it, per target token.
 
     Returns:
-        A row for each logged update and term: `run`; `step`; `term`, "loss" for their sum, which is the only one of a
-        run of version 0.1; `value`.
+        A row for each logged update and term: `run`; `step`; `term`, "loss" for their sum (all that a run of version
+        0.1 has); `value`.
     """
     rows = [
         (run.name, int(step), term, value)
@@ -59,12 +59,12 @@ def gradient_curve(run: Run, window: int = WINDOW, spike: float = SPIKE) -> pd.D
     """Return the global norm of the gradient before clipping, at every update.
 
     Args:
-        run: neural; of any other there is no row.
-        window: updates whose median is taken, at least 1; fewer at both ends.
-        spike: how many times that median a spike is, above 1.
+        run: a neural one; others have no rows.
+        window: number of updates whose median is taken, at least 1; fewer at both ends.
+        spike: a norm of more than so many times that median is a spike, above 1.
 
     Returns:
-        A row for each update: `run`, `step`, `norm`; `median` of the window around it; `spike`, whether it is one: a
+        A row for each update: `run`, `step`, `norm`; `median` of the window around it; `spike`, whether it is one; a
         norm that is not finite always is.
     """
     logged = run.gradient_norms()
@@ -75,20 +75,20 @@ def gradient_curve(run: Run, window: int = WINDOW, spike: float = SPIKE) -> pd.D
 
 
 def spike_counts(curve: pd.DataFrame, parts: int = 4) -> pd.DataFrame:
-    """Count spikes in equal parts of each training.
+    """Count the spikes in equal parts of each run.
 
     Args:
         curve: rows of `gradient_curve`, of one run or several.
-        parts: of how many updates each run is cut into, at least 1.
+        parts: number of parts that the updates of each run are divided into, at least 1.
 
     Returns:
         A row for each run and part: `run`; `part`, from 1; `first_step`, `last_step`; `updates`; `median`, of the norm;
         `spikes`, and `per_thousand` updates.
     """
     rows = []
-    for name, own in curve.groupby("run", sort=False):
-        cut = pd.Series(range(len(own)), index=own.index) * parts // len(own) + 1
-        for part, some in own.groupby(cut):
+    for name, updates in curve.groupby("run", sort=False):
+        part_of = pd.Series(range(len(updates)), index=updates.index) * parts // len(updates) + 1
+        for part, some in updates.groupby(part_of):
             first, last, spikes = some["step"].iloc[0], some["step"].iloc[-1], int(some["spike"].sum())
             rate = 1000 * spikes / len(some)
             rows.append((name, part, first, last, len(some), some["norm"].median(), spikes, rate))
@@ -97,14 +97,14 @@ def spike_counts(curve: pd.DataFrame, parts: int = 4) -> pd.DataFrame:
 
 
 def gradient_quantiles(run: Run, first: int = 1, quantiles: Sequence[float] = QUANTILES) -> pd.DataFrame:
-    """Return how large the gradient was, so that systems with different numbers of parameters can be compared.
+    """Return quantiles of the gradient's size that are comparable across systems of different sizes.
 
-    LayerNorm has more parameters than ScaleNorm, and a norm grows with their number (thesis 3.3.4.1); the root of the
-    mean square of a component does not.
+    LayerNorm has more parameters than ScaleNorm, and the gradient norm grows with their number (thesis 3.3.4.1); the
+    root mean square of its components does not.
 
     Args:
-        run: neural; of any other there is no row.
-        first: update from which on norms count, to leave out the warm-up.
+        run: a neural one; others have no rows.
+        first: update from which norms count, to exclude the warm-up.
         quantiles: each from 0 to 1.
 
     Returns:
@@ -115,7 +115,7 @@ def gradient_quantiles(run: Run, first: int = 1, quantiles: Sequence[float] = QU
     norms = logged.loc[logged["step"] >= first, "norm"].fillna(math.inf)
     if norms.empty:
         return pd.DataFrame(columns=["run", "parameters", "quantile", "norm", "component"])
-    found = norms.quantile(list(quantiles), interpolation="lower")  # between a number and infinity there is nothing
+    found = norms.quantile(list(quantiles), interpolation="lower")  # no interpolation between a number and infinity
     parameters = _parameters(run)
     return pd.DataFrame(
         {
@@ -129,11 +129,11 @@ def gradient_quantiles(run: Run, first: int = 1, quantiles: Sequence[float] = QU
 
 
 def _parameters(run: Run) -> int:
-    """Return how many parameters are trained."""
+    """Return the number of trained parameters."""
     return _counted(run.folder, run.recipe)
 
 
-@lru_cache(maxsize=128)  # to build a deep model takes a tenth of a second, and pages ask again and again
+@lru_cache(maxsize=128)  # building a deep model takes a tenth of a second, and pages call this repeatedly
 def _counted(folder: Path, recipe: Recipe) -> int:
     run = Run(folder)
     with torch.device("meta"):

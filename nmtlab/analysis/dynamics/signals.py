@@ -1,4 +1,4 @@
-"""How large are activations and gradients before each normalisation? Why PostNorm fails with depth (thesis 3.3.2.1)."""
+"""How large are activations and gradients before each normalisation? Why deep PostNorm fails (thesis 3.3.2.1)."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -27,43 +27,43 @@ _COLUMNS = ["run", "update", "side", "kind", "depth", "place", "activation", "gr
 
 @versioned(1)
 def signals(run: Run, corpus: ParallelCorpus, split: str = "dev", update: int = 0, sentences: int = 64) -> pd.DataFrame:
-    """Return the size of what comes into each normalisation, forwards and backwards, without dropout.
+    """Return the norms of the inputs of each normalisation and of their gradients, without dropout.
 
     Args:
-        run: a Transformer's.
-        corpus: of the run's languages.
+        run: of a Transformer.
+        corpus: in the run's languages.
         split: train, dev or test.
-        update: of the best checkpoint or the last, or 0 for the weights that the training began with.
-        sentences: of the split that are looked at, the first, at least 1.
+        update: of the best or the last checkpoint, or 0 for the initial weights.
+        sentences: number of sentences to use, from the first of the split, at least 1.
 
     Returns:
-        A row for each normalisation, in the order of the data: `run`, `update`; `side`, encoder or decoder; `kind`:
-        attention, cross-attention, feed-forward or final; `depth`, the layer from 1; `place`, from 1 on a side;
-        `activation`, the mean length of the vectors that come in; `gradient`, the mean length of the loss's gradient by
-        them, along the residual path as well, the loss being summed over the target's tokens.
+        A row for each normalisation, in forward order: `run`, `update`; `side`, encoder or decoder; `kind`: attention,
+        cross-attention, feed-forward or final; `depth`, the layer from 1; `place`, its number on its side, from 1;
+        `activation`, the mean norm of the input vectors; `gradient`, the mean norm of the loss's gradient with respect
+        to them, including the residual path, the loss being summed over target tokens.
 
     Raises:
         CorpusError: no such split, or other languages.
-        RunError: the run is no Transformer's; the weights of that update are not here.
+        RunError: the run is not a Transformer, or the weights of that update are not stored.
     """
     check_languages(run, corpus)
     model = _model(run, update)
     pairs = _pairs(run, list(islice(corpus.pairs(split), sentences)))
     inside = {"encoder": pairs.source != PAD, "decoder": pairs.target != PAD}
     rows, places = [], {"encoder": 0, "decoder": 0}
-    with _listening(model) as heard:
+    with _recorded_inputs(model) as inputs:
         training_objective(model, run.recipe.training.label_smoothing)(pairs).total.backward()
     for sublayer in model.sublayers():
-        came_in = heard[sublayer.name]
+        vectors = inputs[sublayer.name]
         places[sublayer.side] += 1
-        activation, gradient = (_mean_length(x, inside[sublayer.side]) for x in (came_in, came_in.grad))
+        activation, gradient = (_mean_norm(x, inside[sublayer.side]) for x in (vectors, vectors.grad))
         place = (sublayer.side, sublayer.kind, sublayer.depth, places[sublayer.side])
         rows.append((run.name, update, *place, activation, gradient))
     return pd.DataFrame(rows, columns=_COLUMNS)
 
 
 def stored_signals(runs: Sequence[Run]) -> pd.DataFrame:
-    """Return the rows of `signals` that are kept with some runs, of one text for each update, the earliest first."""
+    """Return the rows of `signals` stored with some runs, of one text per update, the earliest update first."""
     found = [answer.frame() for run in runs for answer in measured_updates(run).values()]
     if not found:
         return pd.DataFrame(columns=_COLUMNS)
@@ -71,13 +71,13 @@ def stored_signals(runs: Sequence[Run]) -> pd.DataFrame:
 
 
 def measured_updates(run: Run) -> dict[int, Measure]:
-    """Return the answers that are kept with a run by update, one where several texts were looked at."""
+    """Return the answers stored with a run by update; of several texts, one."""
     return {answer.question.arguments["update"]: answer for answer in answers(run, signals)}
 
 
 def _model(run: Run, update: int) -> TranslationModel:
     if run.recipe.model.family != "transformer":
-        raise RunError(f"run {run.name!r}: not a Transformer, which alone has these norms", "choose one that is")
+        raise RunError(f"run {run.name!r}: not a Transformer", "choose a run whose model.family is transformer")
     torch.manual_seed(run.recipe.training.seed)
     model = model_for(run.recipe, run.pipeline)
     if update:
@@ -92,7 +92,7 @@ def _weights(run: Run, update: int) -> Mapping[str, Tensor]:
     if update == run.last_step and run.has_weights("last"):
         return run.weights("last")[0]
     raise RunError(
-        f"run {run.name!r}: the weights of update {update} are not here", f"ask for update 0 or {run.best_step}"
+        f"run {run.name!r}: the weights of update {update} are not stored", f"choose update 0 or {run.best_step}"
     )
 
 
@@ -103,32 +103,32 @@ def _pairs(run: Run, lines: list[tuple[str, str]]) -> Batch:
 
 
 @contextmanager
-def _listening(model: TranslationModel) -> Iterator[dict[str, Tensor]]:
-    """Keep what comes into each normalisation within the block, and its gradient, by the norm's name."""
-    heard: dict[str, Tensor] = {}
+def _recorded_inputs(model: TranslationModel) -> Iterator[dict[str, Tensor]]:
+    """Record the input of each normalisation within the block, with its gradient, by the norm's name."""
+    recorded: dict[str, Tensor] = {}
 
-    def listen(name: str) -> Callable[[object, tuple[Tensor, ...]], None]:
-        def keep(_: object, inputs: tuple[Tensor, ...]) -> None:
+    def recorder(name: str) -> Callable[[object, tuple[Tensor, ...]], None]:
+        def record(_: object, inputs: tuple[Tensor, ...]) -> None:
             inputs[0].retain_grad()
-            heard[name] = inputs[0]
+            recorded[name] = inputs[0]
 
-        return keep
+        return record
 
     names = [sublayer.name for sublayer in model.sublayers()]
-    hooks = [model.get_submodule(name).register_forward_pre_hook(listen(name)) for name in names]
+    hooks = [model.get_submodule(name).register_forward_pre_hook(recorder(name)) for name in names]
     try:
-        yield heard
+        yield recorded
     finally:
         for hook in hooks:
             hook.remove()
 
 
-def _mean_length(vectors: Tensor, inside: Tensor) -> float:
-    """Return the mean length of vectors, those of padding left out.
+def _mean_norm(vectors: Tensor, inside: Tensor) -> float:
+    """Return the mean norm of vectors, excluding padding.
 
     Args:
         vectors: (B, L, D), or (tokens, D) without padding.
         inside: (B, L) bool.
     """
-    own = vectors[inside] if vectors.dim() == 3 else vectors
-    return own.detach().norm(dim=-1).mean().item()
+    unpadded = vectors[inside] if vectors.dim() == 3 else vectors
+    return unpadded.detach().norm(dim=-1).mean().item()

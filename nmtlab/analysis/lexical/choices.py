@@ -1,14 +1,14 @@
-"""Which term makes a system prefer another word to the right rare one? (thesis 3.2.1, 3.2.3)
+"""Which term of the logit makes a system prefer another word to the right rare one? (thesis 3.2.1, 3.2.3)
 
-At every rare word of a reference the system is told the reference's words so far, and the word p that it then prefers
-is compared with the reference's g. The difference of their logits is a sum of effects: of each term that is an inner
-product |W_e| |h| cos, the same h for both words,
+At every rare word of a reference the reference's prefix is forced, and the word p that the system then prefers is
+compared with the reference word g. The difference of their logits is a sum of effects. A term that is an inner product
+|W_e| |h| cos, with the same h for both words, has two,
 
     TERM_norm = |h| (|W_p| - |W_g|) (cos_p + cos_g) / 2
     TERM_cos  = |h| (|W_p| + |W_g|) / 2 (cos_p - cos_g)
 
-which add up to its difference exactly; of any other term (bias, table), its difference. The term of largest effect
-decides alone if p would not be ahead without it: if its effect is at least the whole margin.
+which add up to its difference exactly; any other term (bias, table) has one, its difference. The largest effect decides
+alone if p would not be ahead without it, that is, if it is at least the whole margin.
 """
 
 from collections.abc import Callable, Iterator
@@ -46,10 +46,10 @@ def rare_choices(
         system: a run, or a translator.
         corpus: in the system's languages.
         split: train, dev or test.
-        below: a word (of a subword system: a piece) is rare if training has it fewer times than this; words that the
-            system cannot produce are left out.
-        limit: take only so many sentences, the first, at least 1; all if not given.
-        on_progress: told how many more sentences are done.
+        below: a word (in a subword system, a piece) is rare if its training count is below this; words that the system
+            cannot produce are left out.
+        limit: number of sentences to use, from the first, at least 1; all if not given.
+        on_progress: called with the number of sentences just done.
 
     Returns:
         A row for each rare word: `line` from 1 and `position` of the token from 0; `gold` and `preferred`, with
@@ -78,11 +78,11 @@ def choices_in_batches(
     limit: int | None = None,
     batch_tokens: int = _BATCH_TOKENS,
 ) -> Iterator[tuple[list[int], pd.DataFrame]]:
-    """Yield batches of sentences, their places from 0, and the rows of `rare_choices` of each.
+    """Yield batches: the indices of the sentences, from 0, and their rows of `rare_choices`.
 
     Args:
-        system, corpus, split, below, limit: as of `rare_choices`.
-        batch_tokens: padded tokens of the longer side in a batch.
+        system, corpus, split, below, limit: as for `rare_choices`.
+        batch_tokens: padded tokens in a batch, on the longer side.
     """
     translator = opened(system)
     model, pipeline = translator.model, translator.pipeline
@@ -107,28 +107,28 @@ def deciding_terms(choices: pd.DataFrame) -> pd.DataFrame:
     """Return how often each effect was the largest behind a wrong choice.
 
     Args:
-        choices: of `rare_choices`.
+        choices: rows of `rare_choices`.
 
     Returns:
-        A row for each effect, the most frequent first: `effect`; `largest`, the wrong choices it had the largest part
-        in; `share` of the wrong choices; `alone`, how many of those it decided alone; `mean`, its mean effect over all
+        A row for each effect, the most frequent first: `effect`; `largest`, the number of wrong choices in which it was
+        the largest; `share`, of all wrong choices; `alone`, the number that it decided alone; `mean`, its mean over all
         wrong choices (positive: it favours the wrong word).
     """
     wrong = choices[~choices["right"]]
     effects = [name.removesuffix("_effect") for name in choices.columns if name.endswith("_effect")]
     rows = []
     for effect in effects:
-        own = wrong[wrong["largest"] == effect]
-        share = len(own) / len(wrong) if len(wrong) else float("nan")
+        led = wrong[wrong["largest"] == effect]
+        share = len(led) / len(wrong) if len(wrong) else float("nan")
         mean = wrong[f"{effect}_effect"].mean()
-        row = {"effect": effect, "largest": len(own), "share": share, "alone": int(own["alone"].sum()), "mean": mean}
+        row = {"effect": effect, "largest": len(led), "share": share, "alone": int(led["alone"].sum()), "mean": mean}
         rows.append(row)
     return pd.DataFrame(rows).sort_values("largest", ascending=False, kind="stable", ignore_index=True)
 
 
 @torch.inference_mode()
 def _compared(model: TranslationModel, states: Tensor, tokens: pd.DataFrame, side: Side) -> pd.DataFrame:
-    """Compare the preferred word with the right one, a row for each of states, (n, E), and tokens."""
+    """Compare the preferred word with the right one: a row for each of the states, (n, E), and tokens."""
     logits = model.output(states)
     gold = model.output_index(torch.tensor(tokens["gold"].to_numpy(), device=logits.device))
     both = torch.stack((gold, logits.argmax(-1)), dim=1)  # (n, 2)
@@ -158,7 +158,7 @@ def _compared(model: TranslationModel, states: Tensor, tokens: pd.DataFrame, sid
 
 
 def _effects(terms: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Return what each term adds to the margin of the preferred word, (n,), of terms (n, 2), the right word first."""
+    """Return each term's effects on the margin of the preferred word, (n,), from terms (n, 2), the right word first."""
     products = [name.removesuffix("_cos") for name in terms if name.endswith("_cos")]
     effects = {}
     for name in products:
@@ -175,5 +175,5 @@ def _check_languages(pipeline: Pipeline, corpus: ParallelCorpus) -> None:
         raise CorpusError(
             f"corpus {corpus.name!r} is {corpus.source} to {corpus.target}, the system translates "
             f"{' to '.join(languages)}",
-            "choose a corpus of these languages",
+            "choose a corpus in the system's languages",
         )

@@ -1,4 +1,4 @@
-"""The truth about controlled languages that stands beside their text (see `nmtlab.text.seedlings.write_corpus`)."""
+"""Gold data of artificial languages, stored beside their text (see `nmtlab.text.artificial.write_corpus`)."""
 
 import csv
 from pathlib import Path
@@ -13,7 +13,7 @@ def gold_forms(corpus: ParallelCorpus) -> pd.DataFrame:
     """Return the pairs of linked words of the training text: `source`, `target`, `count`, `probability`.
 
     Raises:
-        CorpusError: the corpus has none in this direction.
+        CorpusError: the corpus has no gold data in this direction.
     """
     return _gold(corpus, "forms")
 
@@ -22,13 +22,13 @@ def gold_names(corpus: ParallelCorpus) -> pd.DataFrame:
     """Return the proper names: `source` and `target`, uninflected, `class`, `rank` and `share` in it, counts by split.
 
     Raises:
-        CorpusError: the corpus has none in this direction.
+        CorpusError: the corpus has no gold data in this direction.
     """
     return _gold(corpus, "names")
 
 
 def has_gold(corpus: ParallelCorpus) -> bool:
-    """Return whether the truth about a corpus is known in this direction."""
+    """Return whether a corpus has gold data in this direction."""
     return _path(corpus, "forms").is_file()
 
 
@@ -37,7 +37,7 @@ def _gold(corpus: ParallelCorpus, kind: str) -> pd.DataFrame:
     if not path.is_file():
         raise CorpusError(
             f"corpus {corpus.name!r}: no gold/{path.name}",
-            "choose a corpus of controlled languages into en, made by 'nmtlab corpus make'",
+            "choose a corpus of artificial languages into en, made by 'nmtlab corpus make'",
         )
     return pd.read_csv(path, sep="\t", quoting=csv.QUOTE_NONE, na_filter=False)
 

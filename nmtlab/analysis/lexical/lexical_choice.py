@@ -1,4 +1,4 @@
-"""How well does a system choose its words, and what chooses them? Thesis 3.2.6 in one table of numbers."""
+"""How well does a system choose its words, and what decides the choice? Thesis 3.2.6 in one table of numbers."""
 
 from collections.abc import Iterator
 
@@ -17,34 +17,34 @@ from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus
 
 RARE = 10
-"""A word is rare if training has it fewer times than this."""
+"""A word is rare if its training count is below this."""
 
 Quantity = tuple[str, float, int]
 
 
 @versioned(1)
 def lexical_choice(run: Run, corpus: ParallelCorpus, part: str = "test") -> pd.DataFrame:
-    """Return what there is to say of a run's choice of words, a number a question.
+    """Return the measures of a run's lexical choice, one number each.
 
     Links between words are those of `reference_links`.
 
     Args:
-        run: any; a phrase-based one is asked about its translations alone.
+        run: any; for a phrase-based one, only its translations are measured.
         corpus: in its languages, with its training text.
-        part: the split that is asked about, dev or test.
+        part: the split that is analysed, dev or test.
 
     Returns:
-        A row for each `quantity` that the run has: its `value`, and `count`, of how many things. They are
+        A row for each `quantity` that applies to the run: its `value`, and `count`, the number of items measured:
 
-        - `rare recall`, `frequent recall`: share of the reference's words that are translated, of those that training
-          has 1 to 9 times and of those it has 10 times or more (3.2.6.2);
-        - `norm-frequency`: rank correlation of ‖W_e‖, as it is used, with frequency (Figure 3.2);
-        - `norm decides`: share of the wrong choices at rare words in which ‖W_e‖ had the largest part (3.2.1);
-        - `left shift`: how far left of the linked word attention's peak is, in words, mean (Figure 3.3);
-        - `alignment error`: AER of attention's peaks, 0 to 1;
-        - `right copies`: share of the words it cannot say for which it would copy the linked word (3.2.6.3);
+        - `rare recall`, `frequent recall`: share of the reference words that are translated, among those with training
+          counts of 1 to 9 and of 10 or more (3.2.6.2);
+        - `norm-frequency`: rank correlation of ‖W_e‖, as used in the logit, with frequency (Figure 3.2);
+        - `norm decides`: share of the wrong choices at rare words in which ‖W_e‖ had the largest effect (3.2.1);
+        - `left shift`: how many words to the left of the linked word the attention peak is, mean (Figure 3.3);
+        - `alignment error`: AER of the attention peaks, 0 to 1;
+        - `right copies`: share of the words that it cannot generate for which it would copy the linked word (3.2.6.3);
         - `lexicon precision`: share of source types whose first translation in the lexical module is right
-          (Table 3.9), of a controlled language.
+          (Table 3.9), for artificial languages.
 
     Raises:
         CorpusError: no such split, no training text, or other languages.

@@ -1,8 +1,7 @@
-"""What has a lexical module learned of single words, and is it right? (thesis 3.2.6.5, Table 3.9)
+"""What has a lexical module learned about single words, and is it right? (thesis 3.2.6.5, Table 3.9)
 
-Translations of words stand in one form, whether a system's or an aligner's: a row for each
-source type and rank, with `source`, `count` (in the training text's source side), `rank` from 1, `target`, and
-`probability`.
+Word translations have the same form whether they come from a system or an aligner: a row for each source type and rank,
+with `source`, `count` (in the training text's source side), `rank` from 1, `target`, and `probability`.
 """
 
 from collections.abc import Sequence
@@ -19,7 +18,6 @@ from nmtlab.evaluation.rare_words import EDGES, bucket_names, bucket_of
 from nmtlab.search.top import stable_topk
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.pipeline import Pipeline
-from nmtlab.text.vocabulary import SPECIALS
 
 _CHUNK = 256  # source types looked up at a time
 
@@ -29,14 +27,14 @@ def system_translations(system: RunOrSystem, words: Sequence[str] | None = None,
 
     Args:
         system: a run, or a translator.
-        words: source words; all that training has seen, the most frequent first, if not given.
-        k: translations of each, at most; those of probability 0 are left out.
+        words: source words; if not given, all words of the training text, the most frequent first.
+        k: maximum number of translations per word; those of probability 0 are left out.
 
     Returns:
-        As above.
+        Word translations in the form above.
 
     Raises:
-        NmtlabError: the system has no lexicon, or no such word.
+        NmtlabError: the system has no lexicon, or the vocabulary has no such word.
         RunError: a phrase-based run, or one without weights.
     """
     translator = opened(system)
@@ -59,15 +57,15 @@ def system_translations(system: RunOrSystem, words: Sequence[str] | None = None,
 def table_translations(
     pipeline: Pipeline, table: LexicalTable, words: Sequence[str] | None = None, k: int = 5
 ) -> pd.DataFrame:
-    """Return the best translations in an aligner's table, in the same form; equally probable ones by id.
+    """Return the best translations in an aligner's table, in the same form; ties are ordered by id.
 
     Args:
-        pipeline: whose ids the table is of.
+        pipeline: whose ids the table uses.
         table: p(target | source).
-        words, k: as of `system_translations`.
+        words, k: as for `system_translations`.
 
     Raises:
-        NmtlabError: no such word.
+        NmtlabError: the vocabulary has no such word.
     """
     rows = []
     for number in _source_types(pipeline, words):
@@ -79,12 +77,12 @@ def table_translations(
 
 
 def gold_translations(corpus: ParallelCorpus, pipeline: Pipeline) -> pd.DataFrame:
-    """Return the true translations of a controlled language's words, as types of a pipeline: `source`, `target`.
+    """Return the gold translations of an artificial language's words, as types of a pipeline: `source`, `target`.
 
-    True is every pair of words that is linked somewhere in the training text.
+    Every pair of words that is linked somewhere in the training text counts.
 
     Raises:
-        CorpusError: the corpus has no such gold.
+        CorpusError: the corpus has no gold data in this direction.
     """
     gold = gold_forms(corpus)
     sides = {"source": pipeline.source, "target": pipeline.target}
@@ -92,19 +90,19 @@ def gold_translations(corpus: ParallelCorpus, pipeline: Pipeline) -> pd.DataFram
 
 
 def precision(translations: pd.DataFrame, gold: pd.DataFrame, edges: Sequence[int] = EDGES) -> pd.DataFrame:
-    """Return how many source types have a right translation, by their training frequency.
+    """Return the precision of word translations by the training frequency of the source types.
 
-    Precision at 1 is the share of types whose best translation is right, precision at k the share that have a right one
-    among all those given. Types without a gold translation do not count.
+    Precision at 1 is the share of types whose best translation is right; precision at k is the share with a right
+    translation among all those given. Types without a gold translation do not count.
 
     Args:
-        translations: as above.
-        gold: true pairs, `source` and `target`.
-        edges: where buckets of frequency begin.
+        translations: in the form above.
+        gold: gold pairs, `source` and `target`.
+        edges: lower edges of the frequency buckets.
 
     Returns:
         A row for each bucket and one, `all`, for all types: `frequency`; `types`; `tokens`, their occurrences in
-        training; `precision_at_1` and `precision_at_k`, of types; `weighted_at_1` and `weighted_at_k`, of tokens.
+        training; `precision_at_1` and `precision_at_k`, over types; `weighted_at_1` and `weighted_at_k`, over tokens.
     """
     pairs = set(zip(gold["source"], gold["target"], strict=True))
     judged = translations[translations["source"].isin(set(gold["source"]))]
@@ -123,19 +121,19 @@ def agreement(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
     """Compare two sets of translations, such as a lexical module's and an aligner's.
 
     Returns:
-        A row for each source type that both have: `source`; `count`; `first` and `second`, the best translation of
-        each; `agree`, whether they are the same; `shared`, the share of translations in common (of the one that has
-        fewer), 0 to 1.
+        A row for each source type in both sets: `source`; `count`; `first` and `second`, the best translation in each;
+        `agree`, whether they are the same; `shared`, the share of translations in common (of the set with fewer), 0 to
+        1.
     """
-    others = dict(list(second.groupby("source")["target"]))
+    second_targets = dict(list(second.groupby("source")["target"]))
     rows = []
-    for source, own in first.groupby("source", sort=False):
-        if source not in others:
+    for source, group in first.groupby("source", sort=False):
+        if source not in second_targets:
             continue
-        mine, theirs = own["target"].tolist(), others[source].tolist()
-        shared = len(set(mine) & set(theirs)) / min(len(mine), len(theirs))
-        count = own["count"].iloc[0]
-        rows.append((source, count, mine[0], theirs[0], mine[0] == theirs[0], shared))
+        one, two = group["target"].tolist(), second_targets[source].tolist()
+        shared = len(set(one) & set(two)) / min(len(one), len(two))
+        count = group["count"].iloc[0]
+        rows.append((source, count, one[0], two[0], one[0] == two[0], shared))
     return pd.DataFrame(rows, columns=["source", "count", "first", "second", "agree", "shared"])
 
 
@@ -144,7 +142,8 @@ def _source_types(pipeline: Pipeline, words: Sequence[str] | None) -> list[int]:
         return [type_of(pipeline.source, word) for word in words]
     counts = pipeline.source_counts
     order = np.argsort(-counts, kind="stable")
-    return [number for number in order.tolist() if number >= len(SPECIALS) and counts[number]]
+    first = pipeline.source.vocabulary.reserved
+    return [number for number in order.tolist() if number >= first and counts[number]]
 
 
 def _translations(pipeline: Pipeline, rows: Sequence[tuple[int, Sequence[int], Sequence[float]]]) -> pd.DataFrame:

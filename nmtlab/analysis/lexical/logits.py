@@ -1,8 +1,8 @@
-"""Why does a system prefer this word? Its logit taken apart (thesis 3.2.1, 3.2.3, 3.2.6.2).
+"""Why does a system prefer this word? The terms of its logit (thesis 3.2.1, 3.2.3, 3.2.6.2).
 
-A logit is a sum of terms: the inner product of a word's vector with the state, `|W_e| |h| cos`, one more of the lexical
-module where there is one, biases, and a translation table where there is one. In the tables here a term that is an
-inner product has three columns, TERM_norm, TERM_h_norm and TERM_cos; any other has one, by its name:
+A logit is a sum of terms: the inner product of a word's vector with the state, `|W_e| |h| cos`, that of the lexical
+module if any, biases, and a translation table if any. In the tables here a term that is an inner product has three
+columns, TERM_norm, TERM_h_norm and TERM_cos; any other has one, by its name:
 
     |W_e|  word_norm      |W^l_e|  lexicon_norm      b_e    bias
     |h~|   word_h_norm    |h^l|    lexicon_h_norm    b^l_e  lexicon_bias
@@ -26,23 +26,23 @@ _FACTS = ("id", "word", "count", "rank", "wanted", "logit", "probability")
 def decompose(
     system: RunOrSystem, source: str, target: str, position: int, top: int = 5, also: Sequence[str] = ()
 ) -> pd.DataFrame:
-    """Return the terms of the logits of a position's best candidates (the tables of thesis 3.2.3 and 3.2.6.2).
+    """Return the terms of the logits of the best candidates at a position (the tables of thesis 3.2.3 and 3.2.6.2).
 
     Args:
         system: a run, or a translator.
         source: the source sentence.
-        target: a translation, or its beginning: the words before the position are what the system is told it has said.
-        position: of the token that is asked about, from 0; the number of the target's tokens asks what comes next.
-        top: how many of the best candidates.
-        also: words to be among the rows whatever their rank.
+        target: a translation, or its beginning; its tokens before the position are forced.
+        position: of the token to explain, from 0; the number of target tokens means the token that comes next.
+        top: number of best candidates.
+        also: words to include whatever their rank.
 
     Returns:
-        A row for each of the `top` candidates, the target's own word and those of `also`, best first: `id`; `word`;
-        `count` in the training text's target side; `rank` among all words, from 1; `wanted`, whether it is the
-        target's word; the terms (see above), which add up to `logit`; `probability`.
+        A row for each of the `top` candidates, the target word and the words of `also`, best first: `id`; `word`;
+        `count` in the training text's target side; `rank` among all words, from 1; `wanted`, whether it is the target
+        word; the terms (see above), which add up to `logit`; `probability`.
 
     Raises:
-        NmtlabError: no such position; a word of `also` that the system has not, or may not produce.
+        NmtlabError: no such position, or a word of `also` that is not in the vocabulary or cannot be produced.
         RunError: a phrase-based run, or one without weights.
     """
     translator = opened(system)
@@ -56,15 +56,15 @@ def decompose(
     for word, number in zip(also, asked, strict=True):
         if not pipeline.target_allowed[number]:
             raise NmtlabError(
-                f"word {word!r}: the system may not produce it", "ask for one of the training's target side"
+                f"word {word!r}: the system cannot produce it", "choose a word of the training text's target side"
             )
     with torch.inference_mode():
         read = ids if model.plans_length else ids[: position + 1]
         state = forced_states(model, [pipeline.source_ids(source)], [read])[position : position + 1]  # (1, E)
         logits = model.output(state)[0]
-        wanted, *others = model.output_index(torch.tensor([ids[position], *asked], device=logits.device)).tolist()
+        wanted, *added = model.output_index(torch.tensor([ids[position], *asked], device=logits.device)).tolist()
         best = stable_topk(logits, min(top, len(logits)))[1].tolist()
-        columns = torch.tensor(list(dict.fromkeys([*best, wanted, *others])), device=logits.device)
+        columns = torch.tensor(list(dict.fromkeys([*best, wanted, *added])), device=logits.device)
         terms = logit_terms(model, state, columns.unsqueeze(0))
         types = model.output_ids[columns].tolist()
         frame = pd.DataFrame(
@@ -83,7 +83,7 @@ def decompose(
 
 
 def term_values(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the value of each term of a `decompose` table: its rows add up to the logits.
+    """Return the value of each term of a `decompose` table; each row adds up to its logit.
 
     Returns:
         A column for each term, by its name (`word`, `lexicon`, `bias`, ...), on the index of `frame`.
@@ -91,37 +91,37 @@ def term_values(frame: pd.DataFrame) -> pd.DataFrame:
     products = _products(frame)
     parts = {f"{name}_{part}" for name in products for part in ("norm", "h_norm", "cos")}
     values = {name: frame[f"{name}_norm"] * frame[f"{name}_h_norm"] * frame[f"{name}_cos"] for name in products}
-    others = {name: frame[name] for name in frame.columns if name not in parts and name not in _FACTS}
-    return pd.DataFrame(values | others, index=frame.index)
+    scalars = {name: frame[name] for name in frame.columns if name not in parts and name not in _FACTS}
+    return pd.DataFrame(values | scalars, index=frame.index)
 
 
 def with_radius(frame: pd.DataFrame, radius: float) -> pd.DataFrame:
-    """Return a `decompose` table as it were with all vectors of its inner products at another length (thesis 3.2.3).
+    """Return a `decompose` table with the norm of all vectors in its inner products set to r (thesis 3.2.3).
 
-    Words that are not in the table may be better still: ask `decompose` for more of them.
+    Words that are not in the table may rank even higher: ask `decompose` for more of them.
 
     Args:
-        frame: of `decompose`.
-        radius: the length r, above 0; an inner product becomes r² cos.
+        frame: rows of `decompose`.
+        radius: the norm r, above 0; an inner product becomes r² cos.
 
     Returns:
-        The same columns with the new `logit` and `rank`, which is among these rows alone, best first; without
+        The same columns with the new `logit` and `rank`, the latter among these rows only, best first; without
         `probability`, which depends on all other words.
 
     Raises:
         NmtlabError: a radius that is not above 0.
     """
     if not radius > 0:
-        raise NmtlabError(f"radius {radius}: no length", "choose a number above 0")
-    lengths = {f"{name}_{part}": float(radius) for name in _products(frame) for part in ("norm", "h_norm")}
-    changed = frame.drop(columns="probability").assign(**lengths)
+        raise NmtlabError(f"radius {radius}: not a norm", "choose a number above 0")
+    norms = {f"{name}_{part}": float(radius) for name in _products(frame) for part in ("norm", "h_norm")}
+    changed = frame.drop(columns="probability").assign(**norms)
     changed["logit"] = term_values(changed).sum(axis=1)
     changed["rank"] = changed["logit"].rank(method="min", ascending=False).astype(int)
     return changed.sort_values("rank", kind="stable", ignore_index=True)
 
 
 def logit_terms(model: TranslationModel, states: Tensor, columns: Tensor) -> dict[str, Tensor]:
-    """Return the terms of some logits in the form above, each (n, k) float64.
+    """Return the terms of the logits of some columns, named as above, each (n, k) float64.
 
     Args:
         model: in evaluation mode.
@@ -134,8 +134,8 @@ def logit_terms(model: TranslationModel, states: Tensor, columns: Tensor) -> dic
         vectors, rows = vectors.double().unsqueeze(-1), rows[columns].double()  # (n, E, 1), (n, k, E)
         norm, h_norm = rows.norm(dim=-1), vectors.norm(dim=-2).expand(columns.shape)
         product = (rows @ vectors).squeeze(-1)
-        lengths = norm * h_norm
-        cos = (product / lengths).masked_fill(lengths == 0, 0.0)
+        scale = norm * h_norm
+        cos = (product / scale).masked_fill(scale == 0, 0.0)
         found |= {f"{name}_norm": norm, f"{name}_h_norm": h_norm, f"{name}_cos": cos}
     for name, values in model.explain(states).items():
         if name not in products:

@@ -1,4 +1,4 @@
-"""Which words has a system put beside which? Its output vectors by their angle."""
+"""Which words are close to each other in a system's output embeddings, by cosine?"""
 
 import pandas as pd
 import torch
@@ -8,19 +8,19 @@ from nmtlab.search.top import stable_topk
 
 
 def neighbours(system: RunOrSystem, word: str, k: int = 10) -> pd.DataFrame:
-    """Return the words whose output vectors point most nearly where a word's own does.
+    """Return the words whose output vectors are closest in direction to a word's.
 
     Args:
         system: a run, or a translator.
         word: of the target side.
-        k: how many.
+        k: number of neighbours.
 
     Returns:
-        A row for each, nearest first: `word`; `cos`, -1 to 1; `count` in the training text's target side; `norm`, the
-        stored length of its vector.
+        A row for each, nearest first: `word`; `cos`, -1 to 1; `count` in the training text's target side; `norm` of its
+        vector as stored.
 
     Raises:
-        NmtlabError: there is no such word.
+        NmtlabError: the vocabulary has no such word.
         RunError: a phrase-based run, or one without weights.
     """
     translator = opened(system)
@@ -28,10 +28,10 @@ def neighbours(system: RunOrSystem, word: str, k: int = 10) -> pd.DataFrame:
     asked = type_of(pipeline.target, word)
     with torch.inference_mode():
         vectors = model.embeddings()["output"][model.output_ids].double()
-        lengths = vectors.norm(dim=1)
-        own = vectors[model.output_index(torch.tensor([asked], device=vectors.device))[0]]
-        cosines = (vectors @ own) / (lengths * own.norm()).clamp_min(1e-12)
-        cosines[model.output_ids == asked] = -2  # itself
+        norms = vectors.norm(dim=1)
+        of_word = vectors[model.output_index(torch.tensor([asked], device=vectors.device))[0]]
+        cosines = (vectors @ of_word) / (norms * of_word.norm()).clamp_min(1e-12)
+        cosines[model.output_ids == asked] = -2  # the word itself
         values, columns = stable_topk(cosines, min(k, len(cosines) - 1))
         types = model.output_ids[columns].tolist()
     return pd.DataFrame(
@@ -39,6 +39,6 @@ def neighbours(system: RunOrSystem, word: str, k: int = 10) -> pd.DataFrame:
             "word": pipeline.target.vocabulary.tokens(types),
             "cos": values.tolist(),
             "count": pipeline.target_counts[types],
-            "norm": lengths[columns].tolist(),
+            "norm": norms[columns].tolist(),
         }
     )

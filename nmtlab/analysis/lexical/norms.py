@@ -1,4 +1,4 @@
-"""How long are word vectors, and how large output biases, by the words' frequency? (thesis Figure 3.2)"""
+"""How do the norms of word vectors and the output biases vary with word frequency? (thesis Figure 3.2)"""
 
 import numpy as np
 import pandas as pd
@@ -19,20 +19,20 @@ _CONSTANT = 1e-5  # relative spread below which values differ by rounding alone
 
 @versioned(1)
 def word_norms(system: RunOrSystem) -> pd.DataFrame:
-    """Return the length of every output word's vector, and its bias, the most frequent word first.
+    """Return the norm of every output word's vector, and its bias, the most frequent word first.
 
-    Of a run without weights (packed) there are the lengths logged at its best evaluation, else at its last, and what
-    the recipe says of their use.
+    For a run without weights (packed), the norms are those logged at its best evaluation, else at its last, and
+    `used_norm` follows from the recipe.
 
     Returns:
-        A row for each type that may be produced, but the special ones. `id`; `word`; `count` in the training text's
-        target side; `rank` from 1 by falling count, equally frequent ones by id; `norm`, the length of the output row
-        as stored; `used_norm`, its length in the inner product (with fixnorm the same for all words); `bias` b_e, with
-        a lexical module b_e + b^l_e, of which training determines the sum alone. Without weights the bias is missing,
-        and a Transformer's `used_norm` under fixnorm.
+        A row for each type that can be produced, except special ones: `id`; `word`; `count` in the training text's
+        target side; `rank` from 1 by falling count, ties by id; `norm`, of the output row as stored; `used_norm`, its
+        norm in the inner product (with fixnorm the same for all words); `bias` b_e, with a lexical module b_e + b^l_e,
+        because training determines only their sum. Without weights, the bias is missing, and so is the `used_norm` of a
+        Transformer with fixnorm.
 
     Raises:
-        RunError: a phrase-based run, or one with neither weights nor logged lengths.
+        RunError: a phrase-based run, or one with neither weights nor logged norms.
     """
     if isinstance(system, Run) and not system.has_weights("best"):
         check_has_model(system)
@@ -53,14 +53,14 @@ def word_norms(system: RunOrSystem) -> pd.DataFrame:
 
 
 def norm_bins(words: pd.DataFrame, size: int = 256) -> pd.DataFrame:
-    """Return median and range of lengths and biases in bins of words of similar frequency (thesis Figure 3.2).
+    """Return median and range of norms and biases in bins of words of similar frequency (thesis Figure 3.2).
 
     Args:
-        words: of `word_norms`.
-        size: words in a bin; the last bin may have fewer.
+        words: rows of `word_norms`.
+        size: words per bin; the last bin may have fewer.
 
     Returns:
-        A row for each quantity that is there (`norm`, `used_norm`, `bias`) and bin: `quantity`; `first_rank` and
+        A row for each available quantity (`norm`, `used_norm`, `bias`) and bin: `quantity`; `first_rank` and
         `last_rank` of its words; `words`; `median`, `lowest` and `highest` of the quantity; `median_count`.
     """
     bins = (words["rank"] - 1) // size
@@ -82,14 +82,14 @@ def norm_bins(words: pd.DataFrame, size: int = 256) -> pd.DataFrame:
 
 
 def norm_correlations(words: pd.DataFrame) -> pd.DataFrame:
-    """Return how lengths and biases go with frequency.
+    """Return the rank correlations of norms and biases with frequency.
 
     Args:
-        words: of `word_norms`.
+        words: rows of `word_norms`.
 
     Returns:
-        A row for each quantity that is there: `quantity`; `words`; `spearman`, its rank correlation with the count,
-        -1 to 1, missing where the quantity is the same for all words.
+        A row for each available quantity: `quantity`; `words`; `spearman`, its rank correlation with the count, -1 to
+        1, missing if the quantity is the same for all words.
     """
     rows = [
         {"quantity": quantity, "words": len(words), "spearman": spearman(words["count"], words[quantity])}
@@ -99,7 +99,7 @@ def norm_correlations(words: pd.DataFrame) -> pd.DataFrame:
 
 
 def spearman(x: pd.Series, y: pd.Series) -> float:
-    """Return Spearman's rank correlation, equal values at their mean rank; NaN where one does not vary."""
+    """Return Spearman's rank correlation, with ties at their mean rank; NaN if either side does not vary."""
     if any(values.max() - values.min() <= _CONSTANT * values.abs().max() for values in (x, y)):
         return float("nan")
     return x.rank().corr(y.rank())
@@ -109,7 +109,7 @@ def _logged(run: Run) -> dict[str, np.ndarray]:
     logged = run.embedding_norms()
     if not logged:
         raise RunError(
-            f"run {run.name!r}: neither weights nor logged lengths of word vectors", "train it up to an evaluation"
+            f"run {run.name!r}: neither weights nor logged norms of word vectors", "train it up to an evaluation"
         )
     step = run.best_step if run.best_step in logged else max(logged)
     norm = logged[step]["output"].astype(np.float64)
@@ -118,7 +118,7 @@ def _logged(run: Run) -> dict[str, np.ndarray]:
         return {"norm": norm, "used_norm": norm}
     if model.family == "rnn":
         return {"norm": norm, "used_norm": np.full_like(norm, model.radius)}
-    return {"norm": norm}  # a Transformer's fixed length is a weight, g
+    return {"norm": norm}  # a Transformer's fixed norm is a weight, g
 
 
 def _ranked(pipeline: Pipeline, values: dict[str, np.ndarray]) -> pd.DataFrame:

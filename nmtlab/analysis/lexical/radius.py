@@ -1,4 +1,4 @@
-"""What does the length r of word vectors do to training and translation? (thesis 3.2.6.4, Table 3.8)"""
+"""How does the norm r of word vectors affect training and translation? (thesis 3.2.6.4, Table 3.8)"""
 
 from collections.abc import Sequence
 
@@ -15,13 +15,13 @@ def radius_table(runs: Sequence[Run]) -> pd.DataFrame:
 
     Returns:
         A row for each run, by system and r: `system` (`fixnorm`, `fixnorm+lex`, `fixnorm+table`, or `fixnorm, h free`
-        where the state has no fixed length); `radius`; `train_perplexity`, without label smoothing and under dropout,
-        the geometric mean of what was logged after the last but one evaluation, each line weighted by its updates: with
-        an evaluation an epoch, that of the last epoch; `dev_bleu`, the best; `evaluations`; `run`. What was not yet
-        logged is missing.
+        if the norm of the state is not fixed); `radius`; `train_perplexity`, without label smoothing, with dropout, the
+        geometric mean of the values logged after the last evaluation but one, weighted by updates: with one evaluation
+        per epoch, that of the last epoch; `dev_bleu`, the best; `evaluations`; `run`. Values not yet logged are
+        missing.
 
     Raises:
-        RunError: a run whose vectors have no fixed length.
+        RunError: a run whose word vectors have no fixed norm.
     """
     rows = [_row(run) for run in runs]
     columns = ["system", "radius", "train_perplexity", "dev_bleu", "evaluations", "run"]
@@ -31,7 +31,10 @@ def radius_table(runs: Sequence[Run]) -> pd.DataFrame:
 def _row(run: Run) -> dict[str, object]:
     model = run.recipe.model
     if not (isinstance(model, RnnSettings) and model.fixnorm):
-        raise RunError(f"run {run.name!r}: its word vectors have no length r", "choose runs with model.fixnorm = true")
+        raise RunError(
+            f"run {run.name!r}: its word vectors have no fixed norm r",
+            "choose recurrent runs with model.fixnorm = true",
+        )
     validations = run.metrics("validation")
     return {
         "system": _system(model),
@@ -50,10 +53,10 @@ def _system(model: RnnSettings) -> str:
 
 
 def last_perplexity(run: Run) -> float:
-    """Return the perplexity of the training text per token, dropout on, since the last evaluation but one.
+    """Return the training perplexity per token, with dropout, since the last evaluation but one.
 
-    In the recurrent recipes that is the last pass over the text. It is the mean of what was logged, by updates;
-    NaN where nothing was.
+    In the recurrent recipes these are the updates of the last epoch. It is the geometric mean of the logged values,
+    weighted by updates; NaN if nothing was logged.
     """
     train, validations = run.metrics("train"), run.metrics("validation")
     if not len(train):

@@ -1,8 +1,8 @@
-"""Are rare words translated, and rare names, or do more frequent ones stand in their place? (thesis 3.2.1, 3.2.6.2)
+"""Are rare words and rare names translated, or replaced by more frequent ones? (thesis 3.2.1, 3.2.6.2)
 
-Words are Moses' in every system, so that systems with other segmentations compare. Training frequencies are counted in
-the target side of the corpus' training text, whatever the split that is translated; of several references the first
-counts.
+Words are Moses tokens for every system, so that systems with different segmentations can be compared. Training
+frequencies are counted in the target side of the corpus' training text, for any split that is translated; of several
+references the first is used.
 """
 
 from collections import Counter
@@ -27,17 +27,17 @@ from nmtlab.text.tokenizers import Words
 
 OUTCOMES = ("right", "confused", "unknown", "missing")
 
-_PRIVATE = "\ue000"  # a character of private use, which Moses takes for a word
+_PRIVATE = "\ue000"  # a private-use character, which Moses treats as a word
 
 
 def word_accuracy(run: Run, corpus: ParallelCorpus, part: str = "test", edges: Sequence[int] = EDGES) -> pd.DataFrame:
-    """Return how well a run translates words by how often training has seen them.
+    """Return how well a run translates words, by their training frequency.
 
     Args:
-        run: any, a phrase-based one too.
+        run: any, including a phrase-based one.
         corpus: in its languages, with its training text.
         part: the split that is translated, dev or test.
-        edges: where buckets of frequency begin.
+        edges: lower edges of the frequency buckets.
 
     Returns:
         A row for each bucket: `frequency`; `words` of the reference and `produced` words of the translation;
@@ -56,20 +56,20 @@ def word_accuracy(run: Run, corpus: ParallelCorpus, part: str = "test", edges: S
 def name_translations(
     run: Run, corpus: ParallelCorpus, part: str = "test", names: pd.DataFrame | None = None
 ) -> pd.DataFrame:
-    """Return what a run has made of each proper name of a split's references.
+    """Return how a run has translated each proper name in a split's references.
 
     Args:
-        run: any, a phrase-based one too.
+        run: any, including a phrase-based one.
         corpus: in its languages, with its training text.
         part: the split that is translated, dev or test.
-        names: `target`, a word; `class`, the names it could be taken for; `source`, its uninflected source form, which
-            may be left out; the gold names of a controlled language if not given.
+        names: `target`, a word; `class`, a group of names that may be confused with each other; `source`, its
+            uninflected source form, optional; the gold names of an artificial language if not given.
 
     Returns:
         A row for each name in the text: `line`, from 1; `name`; `class`; `count` in training; `outcome`: right,
-        confused (with another name of its class, `produced`), unknown (an UNK, or the source's word) or missing;
-        `produced_count`, how often training has the other name; `more_frequent`, whether that is more often. Without a
-        confusion `produced` is empty, and the last two are 0 and false.
+        confused (with another name of its class, `produced`), unknown (an UNK, or the source word) or missing;
+        `produced_count`, the other name's training count; `more_frequent`, whether that is higher. Without a confusion
+        `produced` is empty, and the last two are 0 and false.
 
     Raises:
         CorpusError: no such split, other languages, or `names` is not given and the corpus has no gold names.
@@ -82,21 +82,21 @@ def name_translations(
     rows = []
     for line, words in enumerate(zip(hypotheses, references, sources, strict=True), start=1):
         for name, group, outcome, produced in name_outcomes(*words, known):
-            own, other = counts[name], counts[produced]
-            rows.append((line, name, group, own, outcome, produced, other, other > own))
+            count, produced_count = counts[name], counts[produced]
+            rows.append((line, name, group, count, outcome, produced, produced_count, produced_count > count))
     columns = ["line", "name", "class", "count", "outcome", "produced", "produced_count", "more_frequent"]
     return pd.DataFrame(rows, columns=columns)
 
 
 def name_accuracy(outcomes: pd.DataFrame, edges: Sequence[int] = EDGES) -> pd.DataFrame:
-    """Return what becomes of names by their training frequency.
+    """Return the outcomes for names by their training frequency.
 
     Args:
-        outcomes: of `name_translations`.
-        edges: where buckets of frequency begin.
+        outcomes: rows of `name_translations`.
+        edges: lower edges of the frequency buckets.
 
     Returns:
-        A row for each bucket that has names: `frequency`; `names`, their occurrences; and the shares of them, 0 to 1,
+        A row for each bucket that has names: `frequency`; `names`, their occurrences; and the shares of these, 0 to 1,
         that are `right`, `confused`, `unknown` and `missing`.
 
     Raises:
@@ -111,14 +111,14 @@ def name_accuracy(outcomes: pd.DataFrame, edges: Sequence[int] = EDGES) -> pd.Da
 
 
 def confusions(outcomes: pd.DataFrame) -> pd.DataFrame:
-    """Return which names were taken for which, the most frequent confusions first.
+    """Return which names were confused with which, the most frequent confusions first.
 
     Args:
-        outcomes: of `name_translations`.
+        outcomes: rows of `name_translations`.
 
     Returns:
-        A row for each name and other name: `class`, `name`, `produced`, `times`, `count` and `produced_count` in
-        training, `more_frequent`, whether the other one is the more frequent.
+        A row for each name and the name produced instead: `class`, `name`, `produced`, `times`, `count` and
+        `produced_count` in training, `more_frequent`, whether the name produced is more frequent.
     """
     keys = ["class", "name", "produced", "count", "produced_count", "more_frequent"]
     confused = outcomes[outcomes["outcome"] == "confused"]
@@ -128,7 +128,7 @@ def confusions(outcomes: pd.DataFrame) -> pd.DataFrame:
 
 
 def training_counts(corpus: ParallelCorpus) -> Counter[str]:
-    """Return how often the target side of a corpus' training text has each word.
+    """Return the word counts of the target side of a corpus' training text.
 
     Raises:
         CorpusError: the corpus has no training text.
@@ -138,7 +138,7 @@ def training_counts(corpus: ParallelCorpus) -> Counter[str]:
 
 
 def _words(lines: Iterable[str], language: str) -> list[list[str]]:
-    """Return the words of lines; Moses would cut an UNK into three."""
+    """Return the words of lines, each UNK as one word: Moses would split it into three."""
     words = Words(language)
     cut = (words.split(line.replace(UNKNOWN, _PRIVATE)) for line in lines)
     return [[UNKNOWN if word == _PRIVATE else word for word in line] for line in cut]

@@ -1,4 +1,4 @@
-"""Which words of a sentence pair belong together, as well as can be told."""
+"""Which words of a sentence pair belong together? Gold links, or else a word aligner's."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -6,18 +6,18 @@ from collections.abc import Iterable
 from nmtlab.alignment.aligner import WordAligner
 from nmtlab.errors import CorpusError
 from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.learning import usable_pairs
 from nmtlab.text.links import Link, aligned_path, gold_links, has_gold_links, read_links
 from nmtlab.text.pipeline import Pipeline
+from nmtlab.text.segmentation import usable_pairs
 
 _Words = tuple[list[str], list[str]]
 
 
 def kept_links(corpus: ParallelCorpus, split: str) -> tuple[list[frozenset[Link]], bool]:
-    """Return the links that are stored with a text, and whether they are true ones, not an aligner's.
+    """Return the links stored with a text, and whether they are gold links and not an aligner's.
 
     Raises:
-        CorpusError: there are none, or they do not belong to the split.
+        CorpusError: no links are stored, or they do not belong to the split.
     """
     if has_gold_links(corpus, split):
         return gold_links(corpus, split), True
@@ -31,14 +31,14 @@ def kept_links(corpus: ParallelCorpus, split: str) -> tuple[list[frozenset[Link]
 
 
 def reference_links(pipeline: Pipeline, corpus: ParallelCorpus, split: str) -> list[frozenset[Link]]:
-    """Return the links of each pair of a split, between the words that a pipeline cuts (see `word_pairs`).
+    """Return the links of each pair of a split, between the words of a pipeline (see `word_pairs`).
 
-    A controlled language has true ones, and a packed text has some beside it. Those of other text are a word aligner's
-    (eflomal, symmetrised), which learns from the training text and the split together; the same text gives the same
-    links.
+    An artificial language has gold links, and a packed text comes with its links. Any other text is aligned by a word
+    aligner (eflomal, symmetrised), trained on the training text and the split together; the same text always gives the
+    same links.
 
     Args:
-        pipeline: of the run that will be asked about them.
+        pipeline: of the run to be analysed.
         corpus: in its languages, with its training text.
         split: train, dev or test.
 
@@ -55,4 +55,4 @@ def reference_links(pipeline: Pipeline, corpus: ParallelCorpus, split: str) -> l
 
 def _words(pipeline: Pipeline, pairs: Iterable[tuple[str, str]]) -> list[_Words]:
     target = pipeline.target.tokenizer
-    return [(pipeline.source_words(ours)[0], target.words(theirs)[0]) for ours, theirs in pairs]
+    return [(pipeline.source_words(source_text)[0], target.words(target_text)[0]) for source_text, target_text in pairs]

@@ -1,4 +1,4 @@
-"""How sure is a system of each token of a translation, and what would it have said instead?"""
+"""How sure is a system of each token of a translation, and what are the alternatives?"""
 
 import pandas as pd
 import torch
@@ -9,18 +9,18 @@ from nmtlab.text.vocabulary import EOS, SPECIALS, UNK
 
 
 def token_probabilities(system: RunOrSystem, source: str, target: str, top: int = 3) -> pd.DataFrame:
-    """Return the probability of each token of a translation, given those before it, and the likeliest ones there.
+    """Return the probability of each token of a translation, given those before it, and the likeliest tokens there.
 
     Args:
         system: a run, or a translator.
         source: the source sentence.
-        target: a translation, its own or another.
-        top: how many of the likeliest tokens.
+        target: a translation, the system's or any other.
+        top: number of likeliest tokens to list.
 
     Returns:
-        A row for each token, EOS the last where the system says one: `position`, from 0; `piece`, as written;
-        `unknown`, whether the system has UNK there; `count` in the training text's target side; `probability`; `rank`
-        among all tokens, from 1; `likeliest`, the best `top` as text with their probabilities.
+        A row for each token, ending in EOS unless the system plans lengths: `position`, from 0; `piece`, as written;
+        `unknown`, whether the token is UNK to the system; `count` in the training text's target side; `probability`;
+        `rank` among all tokens, from 1; `likeliest`, the `top` likeliest tokens as text with their probabilities.
 
     Raises:
         RunError: a phrase-based run, or one without weights.
@@ -32,7 +32,7 @@ def token_probabilities(system: RunOrSystem, source: str, target: str, top: int 
         logits = model.output(forced_states(model, [pipeline.source_ids(source)], [ids])).double()
         columns = model.output_index(torch.tensor(ids, device=logits.device))
         probabilities = logits.softmax(-1)
-        own = probabilities.gather(1, columns[:, None])
+        of_target = probabilities.gather(1, columns[:, None])
         values, best = stable_topk(probabilities, min(top, logits.shape[1]))
     vocabulary = pipeline.target.vocabulary
     words = [vocabulary.tokens(row) for row in model.output_ids[best].tolist()]
@@ -42,8 +42,8 @@ def token_probabilities(system: RunOrSystem, source: str, target: str, top: int 
             "piece": [*pipeline.target.tokenizer.split(target), SPECIALS[EOS]][: len(ids)],
             "unknown": [number == UNK for number in ids],
             "count": pipeline.target_counts[ids],
-            "probability": own[:, 0].tolist(),
-            "rank": (1 + (probabilities > own).sum(1)).tolist(),
+            "probability": of_target[:, 0].tolist(),
+            "rank": (1 + (probabilities > of_target).sum(1)).tolist(),
             "likeliest": [
                 ", ".join(f"{word} {value:.2f}" for word, value in zip(row, chances, strict=True))
                 for row, chances in zip(words, values.tolist(), strict=True)

@@ -1,12 +1,12 @@
 """Is the source word that would be copied for an UNK the right one? (thesis 3.2.6.3)
 
-Two questions, since nothing says which source word an UNK *should* stand for in a system's own translation:
+There are two analyses, because it is not known which source word an UNK in a system's translation *should* stand for:
 
-- `reference_unknowns`: references are forced, and at each word that the system cannot say its attention chooses a
-  source word. The choice is right if the gold links join these two words. All systems with one vocabulary are asked
-  about the same words, so that this is the figure to compare them by.
-- `generated_unknowns`: at each UNK of a system's own translations, what is copied and what the reference has for that
-  source word. The choice is right if that is a word which the system cannot say.
+- `reference_unknowns`: references are forced, and at each word that the system cannot generate its attention chooses a
+  source word. The choice is right if the links connect these two words. All systems with the same vocabulary are tested
+  on the same words, so this is the measure to compare them by.
+- `generated_unknowns`: for each UNK in a system's translations, the source word that is copied and the reference words
+  linked to it. The choice is right if the system cannot generate one of these.
 
 Words are those of `word_pairs`; positions count from 0.
 """
@@ -40,22 +40,22 @@ def reference_unknowns(
     machine: MachineSettings | None = None,
     on_progress: Callable[[int], None] = lambda pairs: None,
 ) -> pd.DataFrame:
-    """Return what would be copied for each reference word that a system cannot say.
+    """Return what would be copied for each reference word that a system cannot generate.
 
     Args:
         run: a trained neural system.
-        corpus: of the run's languages.
+        corpus: in the run's languages.
         split: train, dev or test.
-        links: of the words of each pair of the split, as from `gold_links` or a word aligner.
-        limit: take only so many pairs, the first; all if not given.
-        machine: where to compute; the recipe's own settings if not given.
-        on_progress: told how many more pairs are done.
+        links: word links of each pair of the split, as from `gold_links` or a word aligner.
+        limit: number of pairs to use, from the first; all if not given.
+        machine: where to compute; the recipe's settings if not given.
+        on_progress: called with the number of pairs just done.
 
     Returns:
-        A row for each: `run`; `line`, from 1; `target_position` in the reference and `target_words`, the word there;
-        `source_position` and `source_word`, what attention chooses; `linked`, whether the reference's word has a
-        link; `correct`, whether it is one to the chosen word; `same`, whether both words are written alike, so that
-        copying gives what the reference has.
+        A row for each such word: `run`; `line`, from 1; `target_position` in the reference and `target_words`, the word
+        there; `source_position` and `source_word`, chosen by attention; `linked`, whether the reference word has a
+        link; `correct`, whether it is linked to the chosen word; `same`, whether both words are spelled alike, so that
+        the copy matches the reference.
 
     Raises:
         CorpusError: no such split, other languages, or links that do not belong to it.
@@ -77,16 +77,16 @@ def generated_unknowns(
     machine: MachineSettings | None = None,
     on_progress: Callable[[int], None] = lambda pairs: None,
 ) -> pd.DataFrame:
-    """Return what is copied for each UNK that a system generates, searching as its recipe says.
+    """Return what is copied for each UNK that a system generates with its recipe's search settings.
 
     Args:
         run, corpus, split, links, limit, machine, on_progress: as for `reference_unknowns`.
 
     Returns:
-        A row for each: `run`; `line`, from 1; `target_position` in the translation, in tokens; `source_position` and
-        `source_word`, what is copied; `target_words`, the reference's words linked to that, with spaces between;
-        `linked`, whether there is one; `correct`, whether the system cannot say one of them; `same`, whether one of
-        them is written as the copied word.
+        A row for each UNK: `run`; `line`, from 1; `target_position` in the translation, in tokens; `source_position`
+        and `source_word`, which is copied; `target_words`, the reference words linked to it, separated by spaces;
+        `linked`, whether there are any; `correct`, whether the system cannot generate one of them; `same`, whether one
+        of them is spelled like the copied word.
 
     Raises:
         CorpusError: no such split, other languages, or links that do not belong to it.
@@ -108,9 +108,9 @@ def unknown_summary(unknowns: pd.DataFrame) -> pd.DataFrame:
         unknowns: rows of `reference_unknowns` or of `generated_unknowns`, of one run or several.
 
     Returns:
-        A row for each run: `run`; `unknowns`, their number; `linked`, the share of those that the links say something
-        of; `accuracy`, the share of these that are `correct` (missing if there are none); `same`, the share of all
-        whose copy the reference has there. Shares are from 0 to 1.
+        A row for each run: `run`; `unknowns`, their number; `linked`, the share that have links; `accuracy`, the share
+        of the linked ones that are `correct` (missing if there are none); `same`, the share of all whose copy matches
+        the reference. Shares are from 0 to 1.
     """
     return pd.DataFrame([{"run": name, **_shares(rows)} for name, rows in unknowns.groupby("run", sort=False)])
 

@@ -1,7 +1,6 @@
-"""Sentence pairs as words, a system's attention between them, and how often training has seen them.
+"""Sentence pairs as words, a system's attention between the words, and their training counts.
 
-Words are cut as by `Pipeline.source_words`, on both sides: Moses' for word systems, else what stands between white
-space.
+Both sides are split into words as by `Pipeline.source_words`: Moses tokens for word systems, otherwise at white space.
 """
 
 from collections import Counter
@@ -16,9 +15,9 @@ from nmtlab.runs.run import Run
 from nmtlab.search.attention import pieces_of_words, word_attention
 from nmtlab.search.forced import forced_decode_all
 from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.learning import usable_pairs
 from nmtlab.text.links import Link, check_links
 from nmtlab.text.pipeline import Pipeline
+from nmtlab.text.segmentation import usable_pairs
 from nmtlab.text.vocabulary import UNK
 from nmtlab.translation import Translator
 
@@ -31,11 +30,11 @@ class WordPair:
         line: its number in the split, from 1.
         source: its source text.
         source_words, target_words: as written.
-        source_places, target_places: for each piece the place of its word.
-        source_ids, target_ids: EOS the last of each.
-        unknown: (target words,) bool, the words that the system cannot say: they have a piece that is UNK or may not
-            be produced.
-        links: of its words, (source position, target position).
+        source_places, target_places: for each piece, the index of its word.
+        source_ids, target_ids: each ending in EOS.
+        unknown: (target words,) bool, the words that the system cannot generate: they have a piece that is UNK or not
+            allowed in its output.
+        links: between its words, (source position, target position).
     """
 
     line: int
@@ -57,14 +56,14 @@ def word_pairs(
     links: Sequence[Collection[Link]],
     limit: int | None = None,
 ) -> list[WordPair]:
-    """Return the pairs of a split as the words of a run, without those that have a blank side.
+    """Return the pairs of a split as words, without pairs that have a blank side.
 
     Args:
-        run: whose pipeline cuts them.
-        corpus: of the run's languages.
+        run: whose pipeline splits the text into words.
+        corpus: in the run's languages.
         split: train, dev or test.
-        links: of the words of each pair of the split, as from `gold_links` or a word aligner.
-        limit: take only so many pairs, the first; all if not given.
+        links: word links of each pair of the split, as from `gold_links` or a word aligner.
+        limit: number of pairs to use, from the first; all if not given.
 
     Raises:
         CorpusError: no such split, other languages, or links that do not belong to it.
@@ -74,18 +73,18 @@ def word_pairs(
     if len(links) != len(pairs):
         raise CorpusError(
             f"links of {len(links):,} pairs, but {split} of corpus {corpus.name!r} has {len(pairs):,}",
-            "give a set of links for each pair, empty where there is none",
+            "give a set of links for each pair, empty for a pair without links",
         )
     numbered = enumerate(zip(pairs[:limit], links[:limit], strict=True), start=1)
     found = (
-        pair_of_words(run.pipeline, *pair, own, line, f"links of {split}, line {line}")
-        for line, (pair, own) in numbered
+        pair_of_words(run.pipeline, *pair, pair_links, line, f"links of {split}, line {line}")
+        for line, (pair, pair_links) in numbered
     )
     return [pair for pair in found if pair.source_words and pair.target_words]
 
 
 def piece_links(pair: WordPair) -> frozenset[Link]:
-    """Return the links of a pair's words between their pieces: each piece of the one with each of the other."""
+    """Return a pair's word links as piece links: each piece of a source word with each piece of its target word."""
     return frozenset(
         (s, t)
         for s, i in enumerate(pair.source_places)
@@ -97,15 +96,15 @@ def piece_links(pair: WordPair) -> frozenset[Link]:
 def forced_attention(
     system: Translator, pairs: Sequence[WordPair], on_progress: Callable[[int], None] = lambda pairs: None
 ) -> list[np.ndarray]:
-    """Return a system's attention in each pair while its target is forced, (target words, source words).
+    """Return a system's attention in each pair under its forced target, (target words, source words).
 
-    A target word's attention is the mean of its pieces'; a source word gets the sum of its pieces'. What EOS gets is
-    left out, so that rows may add up to less than 1.
+    The attention of a target word is the mean over its pieces; the weight of a source word is the sum over its pieces.
+    The weight of EOS is left out, so rows may add up to less than 1.
 
     Args:
         system: a neural one.
-        pairs: cut by the system's pipeline.
-        on_progress: told how many more pairs are done.
+        pairs: split into words by the system's pipeline.
+        on_progress: called with the number of pairs just done.
     """
     found: list[np.ndarray] = [np.empty((0, 0)) for _ in pairs]
     sources, targets = ([getattr(pair, ids) for pair in pairs] for ids in ("source_ids", "target_ids"))
@@ -118,7 +117,7 @@ def forced_attention(
 
 
 def target_word_counts(pipeline: Pipeline, corpus: ParallelCorpus) -> Counter[str]:
-    """Return how often the training text of a corpus has each target word, pairs that training leaves out excepted.
+    """Return the counts of the target words in a corpus' training text, excluding pairs that training leaves out.
 
     Raises:
         CorpusError: the corpus has no training text, or it cannot be read.
@@ -138,22 +137,22 @@ def pair_of_words(
     """Return one pair as words.
 
     Args:
-        pipeline: that cuts them.
+        pipeline: that splits the text into words.
         source, target: its text.
-        links: of its words.
+        links: between its words.
         line: its number in a split, from 1.
-        where: whose links they are, for the error.
+        where: the place to name in error messages about the links.
 
     Raises:
-        CorpusError: a link to a word that is not there.
+        CorpusError: a link to a word that does not exist.
     """
     source_words, source_places = pipeline.source_words(source)
     target_words, target_places = pipeline.target.tokenizer.words(target)
     check_links(links, len(source_words), len(target_words), where)
     target_ids = pipeline.target_ids(target)
-    sayable = pipeline.target_allowed
-    sayable[UNK] = False
-    unsayable_pieces = ~sayable[target_ids[:-1]]
+    producible = pipeline.target_allowed
+    producible[UNK] = False
+    unknown_pieces = ~producible[target_ids[:-1]]
     return WordPair(
         line=line,
         source=source,
@@ -163,6 +162,6 @@ def pair_of_words(
         target_places=target_places,
         source_ids=pipeline.source_ids(source),
         target_ids=target_ids,
-        unknown=pieces_of_words(target_places)[unsayable_pieces].any(0),
+        unknown=pieces_of_words(target_places)[unknown_pieces].any(0),
         links=frozenset(links),
     )

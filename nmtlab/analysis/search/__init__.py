@@ -1,1 +1,1 @@
-"""What search finds, what it misses, and how long translations become."""
+"""What search finds, what it misses, and how long its translations are."""

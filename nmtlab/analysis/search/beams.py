@@ -1,4 +1,4 @@
-"""What becomes of translations as the beam grows? (thesis 4.1; Koehn and Knowles 2017)"""
+"""How do translations change as the beam grows? (thesis 4.1; Koehn and Knowles 2017)"""
 
 import math
 from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ from nmtlab.systems import check_has_model, open_system
 from nmtlab.text.corpus import ParallelCorpus
 
 _ROUNDING = 1e-3
-"""Scores of the same translation differ by less, whatever batch it was in."""
+"""Scores of the same translation in different batches differ by less."""
 
 
 @versioned(1)
@@ -39,14 +39,14 @@ def decoded(
         run: neural, with weights.
         corpus: in its languages.
         split: train, dev or test.
-        search: how to search; the recipe's own settings if not given.
-        limit: so many sentences; all if not given.
-        on_progress: told how many more sentences are done.
-        machine: where to compute; the recipe's own settings if not given.
+        search: search settings; the recipe's if not given.
+        limit: number of sentences; all if not given.
+        on_progress: called with the number of sentences just done.
+        machine: where to compute; the recipe's settings if not given.
 
     Returns:
         A row for each: `line` from 1; `text`; `length`, in tokens without EOS; `log_prob`; `score`; `finished`, whether
-        it ended before the limit. What is blank stays blank, and has no probability.
+        it ended before the length limit. A blank line stays blank and has no probability.
 
     Raises:
         CorpusError: no such split, or other languages.
@@ -75,13 +75,13 @@ def outcome(
     on_progress: Callable[[int], None] = lambda sentences: None,
     machine: MachineSettings | None = None,
 ) -> pd.DataFrame:
-    """Sum up what one way of searching comes to; arguments as of `decoded`, which is asked and kept.
+    """Summarise the translations of one search setting; arguments as for `decoded`, whose answer is stored too.
 
     Returns:
-        One row: `beam_size`, `score`, `alpha`, `gamma`, `coverage`, as asked for (of a run that plans lengths the score
-        is `planned`, and the rest does not count); `split`, `sentences`; `bleu` (sacrebleu, of all references);
-        `length_ratio` to the closest reference, in words; `empty`, the share of empty translations of what is not
-        blank; `cut_off`, the share that did not end; `log_prob`, the mean.
+        One row: `beam_size`, `score`, `alpha`, `gamma`, `coverage`, as requested (for a run that plans lengths the
+        score is `planned`, and its parameters have no effect); `split`, `sentences`; `bleu` (sacrebleu, over all
+        references); `length_ratio` to the closest reference, in words; `empty`, the share of empty translations of
+        lines that are not blank; `cut_off`, the share that did not end; `log_prob`, the mean.
     """
     search = search or run.recipe.search
     asked = {"corpus": corpus, "split": split, "search": search, "limit": limit, "machine": machine}
@@ -111,12 +111,12 @@ def sweep(
     on_progress: Callable[[int], None] = lambda sentences: None,
     machine: MachineSettings | None = None,
 ) -> pd.DataFrame:
-    """Translate a text with one way of searching after the other; what was asked before is read from the run.
+    """Translate a text with several search settings in turn; stored answers are read from the run.
 
     Args:
-        run, corpus, split, limit, machine: as of `decoded`.
-        searches: ways of searching.
-        on_progress: told how many more sentences are done.
+        run, corpus, split, limit, machine: as for `decoded`.
+        searches: the search settings.
+        on_progress: called with the number of sentences just done.
 
     Returns:
         A row of `outcome` for each.
@@ -137,16 +137,16 @@ def missed_by_beams(
     on_progress: Callable[[int], None] = lambda sentences: None,
     machine: MachineSettings | None = None,
 ) -> pd.DataFrame:
-    """Return how often beams miss the best translation that exact search finds; what was asked before is not searched.
+    """Return how often beams miss the best translation that exact search finds; stored answers are not recomputed.
 
     Args:
-        run, corpus, split, search, budget, limit, machine: as of `search_errors`.
-        beams: their sizes; all else is as `search` says.
-        on_progress: told how many more sentences the beams have translated.
+        run, corpus, split, search, budget, limit, machine: as for `search_errors`.
+        beams: their sizes; all other settings are those of `search`.
+        on_progress: called with the number of sentences just translated.
 
     Returns:
-        A row for each beam: `beam_size`; `sentences`, those that were searched to the end; `errors`, the share of them
-        whose translation scores below the best.
+        A row for each beam: `beam_size`; `sentences`, those whose exact search was complete; `errors`, the share of
+        them whose translation scores below the best.
     """
     asked = {"corpus": corpus, "split": split, "limit": limit, "machine": machine}
     exact = measure_by_sentence(run, search_errors, search=search, budget=budget, **asked)
@@ -160,16 +160,16 @@ def missed_by_beams(
 
 
 def varied(search: SearchSettings, field: str, values: Sequence[float]) -> list[SearchSettings]:
-    """Return one way of searching with several values of a field: `varied(search, "beam_size", [1, 4, 100])`."""
+    """Return search settings with several values of one field: `varied(search, "beam_size", [1, 4, 100])`."""
     return [SearchSettings.model_validate({**search.model_dump(), field: value}) for value in values]
 
 
 def stored_sweeps(runs: Sequence[Run]) -> pd.DataFrame:
-    """Return what was swept of some runs and is kept with them, whatever the text: its curves over the beam's size.
+    """Return the curves over beam size that are stored with some runs, for any text.
 
     Returns:
-        Rows of `outcome`, with `run`; `text`; `way`, of searching which text; and `name`, of all: of each two beams or
-        more; `errors`, of `missed_by_beams`, where that was asked.
+        Rows of `outcome`, with `run`; `text`; `way`, the search and the text; `name`, the run and the way, each with
+        two beam sizes or more; `errors`, of `missed_by_beams`, where it was computed.
     """
     outcomes, missed = _stored(runs, outcome), _stored(runs, missed_by_beams)
     if outcomes.empty:
@@ -193,13 +193,13 @@ def _named(run: Run, answer: Measure) -> pd.DataFrame:
 
 
 def way_of(run: Run, answer: Measure) -> str:
-    """Return how an answer was searched for but for the beam's size: `length-normalised, α 0.6`."""
+    """Return how an answer was searched for, except for the beam size: `length-normalised, α 0.6`."""
     asked = answer.question.arguments.get("search")
     return described(run, SearchSettings.model_validate(asked) if asked else run.recipe.search)
 
 
 def text_of(answer: Measure) -> str:
-    """Return of what text an answer is: `the first 200 of multi30k-de-en test`."""
+    """Return the text that an answer is about: `the first 200 of multi30k-de-en test`."""
     question = answer.question
     text = f"{question.about.get('corpus', '')} {question.arguments['split']}"
     limit = question.arguments.get("limit")
@@ -207,11 +207,11 @@ def text_of(answer: Measure) -> str:
 
 
 def described(run: Run, search: SearchSettings) -> str:
-    """Return how a run is searched, but for the beam's size.
+    """Return a description of a run's search, except for the beam size.
 
     Args:
-        run: which plans lengths, or not.
-        search: settings.
+        run: whether it plans lengths decides which settings count.
+        search: the settings.
     """
     usual = SearchSettings()
     more = [

@@ -22,25 +22,25 @@ from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.translation import Translator
 
 _BATCH_TOKENS = 4096
-_REMEDY = "choose one of the recipe 'planned'"
+_REMEDY = "choose a run of the recipe 'planned'"
 
 
 def length_plan(system: RunOrSystem, source: str) -> pd.DataFrame:
-    """Return how long a system plans the translation of a sentence to be.
+    """Return the distribution over lengths that a system plans for the translation of a sentence.
 
     Args:
         system: a run or translator that plans lengths.
         source: the sentence.
 
     Returns:
-        A row for each length from 0: `length`; `probability`; `tried`, whether it is one of those that are decoded.
+        A row for each length from 0: `length`; `probability`; `tried`, whether it is one of the lengths decoded.
 
     Raises:
-        RunError: it plans no lengths, or has no weights.
+        RunError: the system does not plan lengths, or has no weights.
     """
     translator = opened(system)
     if not translator.model.plans_length:
-        raise RunError("this system plans no lengths", _REMEDY)
+        raise RunError("this system does not plan lengths", _REMEDY)
     model = translator.model
     ids = torch.tensor([translator.pipeline.source_ids(source)], device=model.device)
     with torch.inference_mode():
@@ -59,16 +59,16 @@ def planned_lengths(run: Run, corpus: ParallelCorpus, split: str = "test", limit
         run: one that plans lengths, with weights.
         corpus: in its languages.
         split: train, dev or test.
-        limit: take only so many sentences, the first; all if not given.
+        limit: number of sentences to use, from the first; all if not given.
 
     Returns:
-        A row for each: `line` from 1; `reference_length`, in tokens; `likeliest` length and its `probability`;
+        A row for each sentence: `line` from 1; `reference_length`, in tokens; `likeliest` length and its `probability`;
         `expected`, the mean; `reference_probability`, and `reference_rank` among all lengths, from 1: how many lengths
-        have to be decoded for it to be among them (missing if it is longer than can be planned).
+        must be decoded to include the reference's (missing if it is longer than can be planned).
 
     Raises:
         CorpusError: no such split, or other languages.
-        RunError: the run plans no lengths, or has no weights.
+        RunError: the run does not plan lengths, or has no weights.
     """
     translator = _planning(run, corpus)
     model, pipeline = translator.model, translator.pipeline
@@ -83,8 +83,8 @@ def planned_lengths(run: Run, corpus: ParallelCorpus, split: str = "test", limit
         share = share if share.size else np.empty((len(pairs), found.shape[1]))
         share[batch] = found
     within = reference < share.shape[1]
-    own = share[np.arange(len(pairs)), np.minimum(reference, share.shape[1] - 1)]
-    rank = 1 + (share > own[:, None]).sum(1)
+    of_reference = share[np.arange(len(pairs)), np.minimum(reference, share.shape[1] - 1)]
+    rank = 1 + (share > of_reference[:, None]).sum(1)
     return pd.DataFrame(
         {
             "line": np.arange(1, len(pairs) + 1),
@@ -92,28 +92,28 @@ def planned_lengths(run: Run, corpus: ParallelCorpus, split: str = "test", limit
             "likeliest": share.argmax(1),
             "probability": share.max(1),
             "expected": share @ np.arange(share.shape[1]),
-            "reference_probability": np.where(within, own, 0.0),
+            "reference_probability": np.where(within, of_reference, 0.0),
             "reference_rank": pd.Series(rank, dtype="Int64").where(within),
         }
     )
 
 
 @versioned(1)
-def told_lengths(
+def oracle_lengths(
     run: Run, corpus: ParallelCorpus, split: str = "test", beam_size: int = 4, limit: int | None = None
 ) -> pd.DataFrame:
-    """Translate a text as if the length of each reference were known: what better planning could come to at best.
+    """Translate a text with the length of each reference given: an upper bound for better planning.
 
     Args:
-        run, corpus, split, limit: as of `planned_lengths`.
+        run, corpus, split, limit: as for `planned_lengths`.
         beam_size: of the search.
 
     Returns:
-        A row for each: `line` from 1; `text`; `length`, in tokens; `log_prob` of the tokens. What is blank stays blank,
-        and has no probability.
+        A row for each sentence: `line` from 1; `text`; `length`, in tokens; `log_prob` of the tokens. A blank line
+        stays blank and has no probability.
 
     Raises:
-        CorpusError, RunError: as of `planned_lengths`.
+        CorpusError, RunError: as for `planned_lengths`.
     """
     translator = _planning(run, corpus)
     sources, targets = zip(*islice(corpus.pairs(split), limit), strict=True)
@@ -133,12 +133,13 @@ def told_lengths(
 
 
 def length_errors(found: pd.DataFrame, lengths: tuple[int, ...] = (1, 5, 10)) -> pd.Series:
-    """Sum up the rows of `planned_lengths`.
+    """Summarise the rows of `planned_lengths`.
 
     Returns:
-        `sentences`; `error`, the mean distance of the likeliest length from the reference's, in tokens; `bias`, the
-        same with its sign; `nll`, the mean negative log-probability of the reference's length, in nats; and for each
-        number of lengths that may be decoded, `among K`, the share of references whose length is among them.
+        `sentences`; `error`, the mean absolute difference of the likeliest length and the reference's, in tokens;
+        `bias`, the mean signed difference; `nll`, the mean negative log-probability of the reference's length, in nats;
+        and for each number K of lengths decoded, `among K`, the share of references whose length is among the likeliest
+        K.
     """
     distance = found["likeliest"] - found["reference_length"]
     among = {f"among {k}": (found["reference_rank"] <= k).fillna(False).mean() for k in lengths}
@@ -158,11 +159,11 @@ def length_calibration(found: pd.DataFrame, bins: int = 5) -> pd.DataFrame:
 
     Args:
         found: rows of `planned_lengths`.
-        bins: of as many sentences each, at most.
+        bins: maximum number of bins, of equally many sentences each.
 
     Returns:
-        A row for each bin, the least sure first: `sentences`; `probability`, the mean that the system gives; `right`,
-        the share that is, and `margin` of its 95 % interval (of a binomial share, as if normal).
+        A row for each bin, the least sure first: `sentences`; `probability`, the mean that the system assigns; `right`,
+        the share of right lengths, and `margin` of its 95 % interval (normal approximation of the binomial).
     """
     place = pd.qcut(found["probability"].rank(method="first"), min(bins, len(found)), labels=False)
     right = found["likeliest"] == found["reference_length"]
@@ -177,5 +178,5 @@ def _planning(run: Run, corpus: ParallelCorpus) -> Translator:
     check_languages(run, corpus)
     translator = opened(run)
     if not translator.model.plans_length:
-        raise RunError(f"run {run.name!r}: it plans no lengths", _REMEDY)
+        raise RunError(f"run {run.name!r}: it does not plan lengths", _REMEDY)
     return translator

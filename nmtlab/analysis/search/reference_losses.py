@@ -1,4 +1,4 @@
-"""What does a system say of given translations: of lengths never seen, of tokens near the end? (thesis 4.1)"""
+"""How well does a system predict references: those of unseen lengths, and tokens near the end? (thesis 4.1)"""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -13,25 +13,25 @@ from nmtlab.runs.run import Run
 from nmtlab.search.forced import forced_decode_all
 from nmtlab.systems import check_has_model
 from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.learning import usable_pairs
 from nmtlab.text.pipeline import Pipeline
+from nmtlab.text.segmentation import usable_pairs
 
 _BATCH_TOKENS = 4096
 
 
 @versioned(1)
 def reference_losses(run: Run, corpus: ParallelCorpus, split: str = "test") -> pd.DataFrame:
-    """Return what a run says of the references of a text, and whether their lengths were seen in training.
+    """Return the loss of a run on the references of a text, and whether their lengths were seen in training.
 
     Args:
         run: neural, with weights.
-        corpus: which it was trained on.
+        corpus: that the run was trained on.
         split: dev or test.
 
     Returns:
-        A row for each sentence with a reference: `line` from 1; `length`, of the reference in tokens; `seen`, whether a
-        translation in training is as long; `loss`, the negative log-probability of its tokens in nats, without that of
-        EOS or of the length.
+        A row for each sentence with a reference: `line` from 1; `length`, of the reference in tokens; `seen`, whether
+        the training text has a target sentence of this length; `loss`, the negative log-probability of the tokens in
+        nats, excluding EOS and the length.
 
     Raises:
         CorpusError: no such split, or other languages.
@@ -46,19 +46,19 @@ def reference_losses(run: Run, corpus: ParallelCorpus, split: str = "test") -> p
 
 @versioned(1)
 def losses_by_rest(run: Run, corpus: ParallelCorpus, split: str = "test") -> pd.DataFrame:
-    """Return how well the tokens of references are told by how many are still to come after them.
+    """Return the loss on the tokens of references by how many tokens follow them.
 
-    A system that counts down knows how many; any other has to guess whether the end is near.
+    A system that counts down knows this number; any other has to guess whether the end is near.
 
     Args:
-        run, corpus, split: as of `reference_losses`.
+        run, corpus, split: as for `reference_losses`.
 
     Returns:
         A row for each number: `rest`, from 0, the last token before EOS; `tokens`, how many there are; `loss`, their
         summed negative log-probability in nats.
 
     Raises:
-        CorpusError, RunError: as of `reference_losses`.
+        CorpusError, RunError: as for `reference_losses`.
     """
     summed, tokens = Counter(), Counter()
     for _, losses in _losses(run, corpus, split):
@@ -71,29 +71,29 @@ def losses_by_rest(run: Run, corpus: ParallelCorpus, split: str = "test") -> pd.
 
 
 def losses_by_seen(found: pd.DataFrame) -> dict[str, float]:
-    """Return the loss in nats a token of rows of `reference_losses`: `seen` and `unseen`, NaN where there is none."""
+    """Return the loss per token, in nats, of rows of `reference_losses`: `seen` and `unseen`, NaN without such rows."""
     summed = found.groupby("seen")[["loss", "length"]].sum()
     losses = (summed["loss"] / summed["length"]).to_dict()
     return {"seen": float(losses.get(True, np.nan)), "unseen": float(losses.get(False, np.nan))}
 
 
 def loss_of_rests(found: pd.DataFrame, first: int, last: int | None = None) -> float:
-    """Return the loss in nats a token of rows of `losses_by_rest`, from a first rest to a last one, or to any."""
-    own = found[found["rest"].between(first, found["rest"].max() if last is None else last)]
-    return float(own["loss"].sum() / own["tokens"].sum()) if len(own) else np.nan
+    """Return the loss per token, in nats, of rows of `losses_by_rest` with a rest from `first` to `last`, if given."""
+    chosen = found[found["rest"].between(first, found["rest"].max() if last is None else last)]
+    return float(chosen["loss"].sum() / chosen["tokens"].sum()) if len(chosen) else np.nan
 
 
 def _losses(run: Run, corpus: ParallelCorpus, split: str) -> Iterator[tuple[int, np.ndarray]]:
-    """Yield the line of each reference that is not blank, and its tokens' losses, (n,), without that of EOS."""
+    """Yield the line of each reference that is not blank, and its tokens' losses, (n,), excluding EOS."""
     check_languages(run, corpus)
     check_has_model(run)
     translator = opened(run)
     sources, targets = zip(*corpus.pairs(split), strict=True)
     source_ids = translator.pipeline.encode_source(list(sources))
     target_ids = translator.pipeline.encode_target(list(targets))
-    for place, said in forced_decode_all(translator.model, source_ids, target_ids, _BATCH_TOKENS):
+    for place, forced in forced_decode_all(translator.model, source_ids, target_ids, _BATCH_TOKENS):
         if len(target_ids[place]) > 1:
-            yield place + 1, -said.log_probs[:-1]
+            yield place + 1, -forced.log_probs[:-1]
 
 
 def _trained_lengths(run: Run, corpus: ParallelCorpus, pipeline: Pipeline) -> set[int]:

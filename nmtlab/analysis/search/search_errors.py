@@ -1,4 +1,4 @@
-"""Does a beam miss what the model holds to be best, and is that nothing at all? (thesis 4.1, Stahlberg and Byrne 2019)
+"""Does a beam miss the model's global best, and is that the empty translation? (thesis 4.1, Stahlberg and Byrne 2019)
 
 rows = measure_by_sentence(run, search_errors, corpus=corpus, limit=500)
 print(error_rates(rows))
@@ -14,7 +14,7 @@ from torch import Tensor
 
 from nmtlab.analysis.access.checks import check_has_end, check_languages
 from nmtlab.analysis.access.measure import versioned
-from nmtlab.analysis.search.search_tree import LOG_PROB, rank_of_nothing
+from nmtlab.analysis.search.search_tree import LOG_PROB, empty_rank
 from nmtlab.models.interface import TranslationModel
 from nmtlab.recipe import SearchSettings
 from nmtlab.recipe.machine import MachineSettings
@@ -39,24 +39,25 @@ def search_errors(
     machine: MachineSettings | None = None,
     start: int = 0,
 ) -> Iterator[list[Row]]:
-    """Yield, sentence by sentence, what a beam finds and what exact search does.
+    """Yield, sentence by sentence, the best translations of beam search and of exact search.
 
     Args:
         run: neural, with weights.
         corpus: in its languages.
         split: train, dev or test.
         search: beam size, score and limits.
-        budget: most hypotheses that exact search continues for a sentence.
-        limit: take only so many sentences, the first; all if not given.
-        machine: where to compute; the recipe's own settings if not given.
-        start: the first of them that is wanted, from 0.
+        budget: maximum number of hypotheses that exact search expands per sentence.
+        limit: number of sentences to use, from the first; all if not given.
+        machine: where to compute; the recipe's settings if not given.
+        start: index of the first sentence to yield, from 0.
 
     Yields:
-        A row for each sentence: `line` from 1; `source_length`, `reference_length`, in tokens without EOS, as all
-        lengths here; of the beam's best `beam_score`, `beam_log_prob`, `beam_length`; the same of the best that exact
-        search found, `exact_score`, `exact_log_prob`, `exact_length`; `empty_log_prob` of the empty translation, and
-        `empty_rank`, that of EOS among the first tokens, from 1: the smallest beam that it enters; `expansions`;
-        `complete`, whether exact search ended within its budget; `error`, whether it found a better one than the beam.
+        A row for each sentence: `line` from 1; `source_length`, `reference_length`, in tokens without EOS, like all
+        lengths here; `beam_score`, `beam_log_prob`, `beam_length` of the beam's best; `exact_score`, `exact_log_prob`,
+        `exact_length` of the best that exact search found; `empty_log_prob` of the empty translation, and `empty_rank`,
+        the rank of EOS among the first tokens, from 1: the size of the smallest beam that the empty translation enters;
+        `expansions`; `complete`, whether exact search ended within its budget; `error`, whether it found a better
+        translation than the beam.
 
     Raises:
         CorpusError: no such split, or other languages.
@@ -80,7 +81,7 @@ def _compared(model: TranslationModel, source: Tensor, search: SearchSettings, b
     memory = model.encode(source.to(model.device))
     beam = beam_search(model, memory, search)[0].hypotheses[0]
     exact = exact_search(model, memory, search, beam, budget)
-    nothing = torch.tensor([[EOS]], device=model.device)
+    empty = torch.tensor([[EOS]], device=model.device)
     best = exact.best or beam
     return {
         "beam_score": beam.score,
@@ -89,8 +90,8 @@ def _compared(model: TranslationModel, source: Tensor, search: SearchSettings, b
         "exact_score": best.score,
         "exact_log_prob": best.log_prob,
         "exact_length": len(best.tokens),
-        "empty_log_prob": forced_decode(model, memory, nothing)[0].log_prob,
-        "empty_rank": rank_of_nothing(model, memory),
+        "empty_log_prob": forced_decode(model, memory, empty)[0].log_prob,
+        "empty_rank": empty_rank(model, memory),
         "expansions": exact.expansions,
         "complete": exact.complete,
         "error": best.tokens != beam.tokens,
@@ -98,14 +99,14 @@ def _compared(model: TranslationModel, source: Tensor, search: SearchSettings, b
 
 
 def error_rates(found: pd.DataFrame) -> pd.Series:
-    """Sum up the rows of `search_errors`.
+    """Summarise the rows of `search_errors`.
 
     Returns:
-        `sentences`; `complete`, the share of which exact search ended within its budget; of these alone, `errors`, the
-        share in which the beam missed the best, `empty`, the share whose best is the empty translation, and
-        `beam_empty`, the share whose beam is; `length_ratio` and `beam_length_ratio`, of the best's and the beam's
-        length to the reference's; `empty_rank` and `expansions`, their medians over all. Where there are none of them
-        it is NaN.
+        `sentences`; `complete`, the share whose exact search ended within its budget; over these sentences only,
+        `errors`, the share in which the beam missed the best, `empty`, the share whose best is the empty translation,
+        `beam_empty`, the share whose beam result is empty, and `length_ratio` and `beam_length_ratio`, the length of
+        the best and of the beam result relative to the reference's; `empty_rank` and `expansions`, their medians over
+        all sentences. What has no sentences is NaN.
     """
     done = found[found["complete"]]
     reference = float(done["reference_length"].sum()) or math.nan
@@ -125,11 +126,11 @@ def error_rates(found: pd.DataFrame) -> pd.Series:
 
 
 def by_reference_length(found: pd.DataFrame, edges: Sequence[float] = (0, 6, 11, 16, 21, 31, math.inf)) -> pd.DataFrame:
-    """Return how the best's length and the share of empty ones go with the reference's length.
+    """Return the length of the best translation and the share of empty ones by reference length.
 
     Args:
         found: rows of `search_errors`; those whose exact search did not end are left out.
-        edges: of the bins, ascending; a bin has the lengths from its lower edge on, below its upper one.
+        edges: of the bins, ascending; a bin includes its lower edge and excludes its upper one.
 
     Returns:
         A row for each bin that has a sentence: `from`, `to`, its shortest and longest length; `sentences`;

@@ -1,4 +1,4 @@
-"""What a beam keeps and drops, step by step, and what an ended hypothesis cuts off (thesis Figure 4.1)."""
+"""What a beam keeps and drops at each step, and what a finished hypothesis prunes (thesis Figure 4.1)."""
 
 import math
 from collections.abc import Iterator
@@ -29,24 +29,24 @@ _COLUMNS = [
 def search_tree(
     system: RunOrSystem, sentence: str, search: SearchSettings | None = None, reference: str | None = None
 ) -> pd.DataFrame:
-    """Return every hypothesis that a search of one sentence held, kept or dropped.
+    """Return all hypotheses, kept or dropped, that a search held for one sentence.
 
-    Where lengths are planned it is a beam for each length that is tried, side by side; log-probabilities are then of
-    length and tokens together.
+    If the system plans lengths, there is a beam for each length that is tried, side by side; log-probabilities are then
+    joint ones of length and tokens.
 
     Args:
         system: a run with weights, or a translator.
         sentence: to be translated.
-        search: how to search; the system's own settings if not given.
-        reference: a translation to be looked for.
+        search: search settings; the system's if not given.
+        reference: a translation whose prefixes are marked in the tree.
 
     Returns:
-        A row for each slot that held something after each step, best first of a beam: `step` and `slot` from 1;
-        `parent`, the slot of the step before that it continues, 0 for the beginning; `piece` that was added, `</s>` at
-        its end and empty where an ended one keeps its slot; `text` of the pieces so far; `log_prob`, `score`; `length`
-        in tokens, the end included, whether it is said or planned; `ended`; `dropped`, whether no slot of the next step
-        continues it though the search went on; `best`, whether it leads to what was returned; `reference`, whether the
-        reference begins so.
+        A row for each occupied slot after each step, best first within a beam: `step` and `slot` from 1; `parent`, the
+        slot of the previous step that it continues, 0 at the root; `piece` that was added, `</s>` at the end, empty
+        where a finished hypothesis keeps its slot; `text` of the pieces so far; `log_prob`, `score`; `length` in
+        tokens, including the end, whether generated or planned; `ended`; `dropped`, whether no slot of the next step
+        continues it although the search continued; `best`, whether it leads to the hypothesis returned; `reference`,
+        whether it is a prefix of the reference.
 
     Raises:
         RunError: a phrase-based run, or one without weights.
@@ -83,18 +83,18 @@ def _rows(result: SearchResult, pipeline: Pipeline, reference: list[int] | None)
 
 
 def _with_ends(found: pd.DataFrame, result: SearchResult, plans: bool) -> pd.DataFrame:
-    """Add which hypotheses were dropped, and which lead to the best."""
+    """Add columns for the hypotheses that were dropped and for those that lead to the best."""
     best = result.hypotheses[0]
     final = (*best.tokens, EOS) if best.finished and not plans else best.tokens
     continued = set(zip(found["step"] - 1, found["parent"], strict=True))
     last = found["step"].max()
-    going_on = [place in continued for place in zip(found["step"], found["slot"], strict=True)]
-    dropped = [not on and step < last for on, step in zip(going_on, found["step"], strict=True)]
+    kept = [place in continued for place in zip(found["step"], found["slot"], strict=True)]
+    dropped = [not is_kept and step < last for is_kept, step in zip(kept, found["step"], strict=True)]
     return found.assign(dropped=dropped, best=_leads_to(final, best.finished, found))
 
 
 def _leads_to(final: tuple[int, ...], ended: bool, found: pd.DataFrame) -> list[bool]:
-    """Return which rows lead to the last step's that is `final`: none to a planned nothing, which has no step."""
+    """Return which rows lead to the row `final` of the last step: none if length 0 was planned, which takes no step."""
     parents = {(row.step, row.slot): row.parent for row in found.itertuples()}
     wanted = (found["step"].max(), final, ended)
     places = [(row.step, row.slot) for row in found.itertuples() if (row.step, row.tokens, row.ended) == wanted][:1]
@@ -104,17 +104,17 @@ def _leads_to(final: tuple[int, ...], ended: bool, found: pd.DataFrame) -> list[
 
 
 def ended_hypotheses(tree: pd.DataFrame) -> pd.DataFrame:
-    """Return the translations that a search has ended, kept to the last or not, once each.
+    """Return the distinct finished translations of a search, whether or not they were kept to the end.
 
     Args:
         tree: rows of `search_tree`.
 
     Returns:
-        `text`, `log_prob`, `length`, `step` in which it ended, `dropped_at`, the step after which it had lost its slot
-        (missing if it never did), in the order of their ending.
+        `text`, `log_prob`, `length`, `step` in which it ended, `dropped_at`, the step after which it lost its slot
+        (missing if it never did), in the order in which they ended.
     """
     ended = tree[tree["ended"]]
-    # the same text in other pieces is another translation, of another probability
+    # the same text in another segmentation is a different translation, with a different probability
     grouped = ended.groupby(["text", "length", "log_prob"], sort=False)["step"]
     found = grouped.agg(step="min", last="max").reset_index()
     found["dropped_at"] = found["last"].where(found["last"] < tree["step"].max()).astype("Int64")
@@ -122,11 +122,11 @@ def ended_hypotheses(tree: pd.DataFrame) -> pd.DataFrame:
 
 
 def ranked(hypotheses: pd.DataFrame, search: SearchSettings) -> pd.DataFrame:
-    """Rank translations anew by another score, without searching again.
+    """Rerank translations by another score, without searching again.
 
     Args:
         hypotheses: rows with `log_prob` and `length`, as of `ended_hypotheses`.
-        search: the score and its numbers; coverage counts as none.
+        search: the score and its parameters; the coverage penalty is ignored.
 
     Returns:
         The rows, best first, with `score`.
@@ -145,16 +145,16 @@ def best_of_all(
     Args:
         system: a run with weights, or a translator.
         sentence: to be translated.
-        search: score and limits; the beam size is that of the beam whose result is the first bound.
-        budget: most hypotheses that are continued.
+        search: score and limits; the beam size is that of the beam search that gives the first bound.
+        budget: maximum number of hypotheses that are expanded.
 
     Returns:
-        One row: `text`, empty for the empty translation; `log_prob`, `score`; `length` in tokens, EOS included;
-        `expansions`; `complete`, whether it is surely the best.
+        One row: `text`, empty for the empty translation; `log_prob`, `score`; `length` in tokens, including EOS;
+        `expansions`; `complete`, whether it is proved to be the best.
 
     Raises:
         RecipeError: the score has a coverage penalty.
-        RunError: as of `search_tree`, or a run that plans lengths.
+        RunError: as for `search_tree`, or a run that plans lengths.
     """
     return next(best_so_far(system, sentence, search, portion=budget))
 
@@ -162,11 +162,11 @@ def best_of_all(
 def best_so_far(
     system: RunOrSystem, sentence: str, search: SearchSettings = LOG_PROB, portion: int = 250
 ) -> Iterator[pd.DataFrame]:
-    """Yield `best_of_all` as it is after each portion of the search, until it is complete.
+    """Yield the row of `best_of_all` after each portion of the search, until it is complete.
 
     Args:
-        system, sentence, search: as of `best_of_all`.
-        portion: how many hypotheses are continued between two answers.
+        system, sentence, search: as for `best_of_all`.
+        portion: number of hypotheses expanded between two rows.
     """
     translator = opened(system)
     memory = _memory(translator, sentence)
@@ -186,19 +186,19 @@ def best_so_far(
         yield pd.DataFrame([facts])
 
 
-def first_rank_of_nothing(system: RunOrSystem, sentence: str) -> int:
-    """Return the rank of the empty translation in the first step: the smallest beam that it enters.
+def first_empty_rank(system: RunOrSystem, sentence: str) -> int:
+    """Return the rank of EOS in the first step: the size of the smallest beam that the empty translation enters.
 
     Raises:
-        RunError: as of `search_tree`, or a run that plans lengths.
+        RunError: as for `search_tree`, or a run that plans lengths.
     """
     translator = opened(system)
-    return rank_of_nothing(translator.model, _memory(translator, sentence))
+    return empty_rank(translator.model, _memory(translator, sentence))
 
 
 @torch.inference_mode()
-def rank_of_nothing(model: Searchable, memory: Memory) -> int:
-    """Return the rank of EOS among the first tokens, from 1; arguments as of `exact_search`."""
+def empty_rank(model: Searchable, memory: Memory) -> int:
+    """Return the rank of EOS among the first tokens, from 1; arguments as for `exact_search`."""
     state = model.start(memory)
     log_probs = model.step(state, torch.tensor([[BOS]], device=model.device)).log_probs[0, 0]
     return int((log_probs > log_probs[state.output_ids == EOS]).sum()) + 1

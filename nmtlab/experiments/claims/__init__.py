@@ -1,1 +1,1 @@
-"""What the seeds claim of their tables, and how the claims fared here."""
+"""What the thesis and the survey claim about their tables, and whether the claims hold here."""

@@ -1,4 +1,4 @@
-"""What the seeds claim: of which number in which table. They are data, `data/published/claims.csv`, a line a claim."""
+"""Claims of the thesis and the survey about numbers in tables, one per line of `data/published/claims.csv`."""
 
 import csv
 from collections.abc import Iterable, Mapping
@@ -9,7 +9,7 @@ from typing import Literal
 
 from nmtlab.errors import NmtlabError
 from nmtlab.experiments.measures.quality import (
-    ALIVE,
+    CONVERGED,
     DEV_BLEU,
     G_SLOPES,
     GRADIENT_LEFT,
@@ -27,7 +27,7 @@ from nmtlab.experiments.measures.quality import (
     TRAIN_PERPLEXITY,
     Measure,
 )
-from nmtlab.experiments.measures.search import EMPTY_FAVOURITES, LENGTH_OF_BEST
+from nmtlab.experiments.measures.search import EMPTY_GLOBAL_BEST, GLOBAL_BEST_LENGTH
 from nmtlab.experiments.results.published import CHECKOUT
 from nmtlab.experiments.tables.declaration import SCALES, Row, Scale, Table
 from nmtlab.experiments.tables.length_planning import BY_LENGTH, BY_LOG_PROB, BY_REWARD, LIKELIEST_ALONE, RISE
@@ -39,34 +39,34 @@ COLUMNS = (
 )  # fmt: skip
 
 _SHOWN_BY: Mapping[str, tuple[Measure, ...]] = {
-    "dynamics": (DEV_BLEU, TRAIN_PERPLEXITY, ALIVE, GRADIENT_NORM, GRADIENT_NOISE, *GRADIENT_LEFT),
+    "dynamics": (DEV_BLEU, TRAIN_PERPLEXITY, CONVERGED, GRADIENT_NORM, GRADIENT_NOISE, *GRADIENT_LEFT),
     "translate": (TEST_BLEU, TOKENIZED_TEST_BLEU),
     "norms": (NORM_FREQUENCY, RARE_RECALL),
     "attention": (LEFT_SHIFT, RIGHT_COPIES),
     "lexicon": (LEXICON_PRECISION,),
     "depth": (*G_SLOPES, LATE_G, OUTPUT_G),
-    "search": (EMPTY_FAVOURITES, LENGTH_OF_BEST, *BY_LOG_PROB, *BY_LENGTH, *BY_REWARD, *LIKELIEST_ALONE, RISE),
+    "search": (EMPTY_GLOBAL_BEST, GLOBAL_BEST_LENGTH, *BY_LOG_PROB, *BY_LENGTH, *BY_REWARD, *LIKELIEST_ALONE, RISE),
 }
-"""The page of the dashboards, by name, on which one sees in single runs what a measure is about."""
+"""The dashboard pages, by name, and the measures that each illustrates on single runs."""
 
 
 @dataclass(frozen=True)
 class Claim:
-    """That a number of a system is higher, or lower, than that of another, or than a given number.
+    """A claim that a number of a system is higher or lower than that of another system, or than a constant.
 
     Args:
-        text: the claim, in a sentence.
+        text: the claim, as a sentence.
         source: where it is made.
         table: where it was measured.
-        measure: the number; one of the table's.
+        measure: the number; one of the table's measures.
         system: a column of the table.
-        expects: which way the claim has it.
+        expects: the claimed direction.
         than: another column, or a number.
-        but: rows of the table of which it is not claimed.
-        absolute: compare the numbers without their signs.
-        tolerance: a difference that still counts as none, in points of the measure, where it is claimed that a system
+        but: rows of the table that the claim excludes.
+        absolute: compare absolute values.
+        tolerance: the largest difference that still counts as none, in points of the measure, for claims that a system
             is at least as good.
-        scale: of the table.
+        scale: scale of the table.
     """
 
     text: str
@@ -83,12 +83,12 @@ class Claim:
 
     @property
     def page(self) -> str:
-        """Name of the page of the dashboards that shows runs with a view to the claim."""
+        """Name of the dashboard page that shows what the claim is about."""
         return next(page for page, measures in _SHOWN_BY.items() if self.measure in measures)
 
     @property
     def direction(self) -> str:
-        """What the effect is the difference of, and on which side of 0 the claim has it."""
+        """The difference that is the effect, and the side of 0 on which the claim expects it."""
         system, than = (f"|{name}|" if self.absolute else f"{name}" for name in (self.system, self.than))
         difference = system if self.than == 0.0 else f"{system} − {than}"
         if self.expects == "higher":
@@ -97,33 +97,33 @@ class Claim:
 
     @property
     def stored(self) -> str:
-        """Table and scale, as `Stored.name` has them."""
+        """Table and scale, as in `Stored.name`."""
         return f"{self.table.name}.{self.scale}"
 
     @property
     def bootstrap(self) -> str:
-        """Name of the file in `data/results` that has p of the paired bootstrap."""
+        """Name of the file in `data/results` with p of the paired bootstrap."""
         return f"{self.stored}.bootstrap.csv"
 
     @property
     def evidence(self) -> str:
-        """Name of the file in `data/results` that has the measured cells."""
+        """Name of the file in `data/results` with the measured cells."""
         return f"{self.stored}.csv"
 
 
 @cache
 def declared_claims(path: Path = FILE) -> tuple[Claim, ...]:
-    """Return the claims of a file, none if it is not there.
+    """Return the claims in a file; empty if the file does not exist.
 
     Raises:
-        NmtlabError: a line is not a claim about a table that is declared; it is named.
+        NmtlabError: a line is not a valid claim about a declared table; the message names the line.
     """
     if not path.exists():
         return ()
     with path.open(encoding="utf-8", newline="") as file:
         lines = csv.DictReader(file)
         if tuple(lines.fieldnames or ()) != COLUMNS:
-            raise NmtlabError(f"{path}: its columns are not those of claims", f"begin with {','.join(COLUMNS)}")
+            raise NmtlabError(f"{path}: not the columns of claims", f"make line 1 {','.join(COLUMNS)}")
         return tuple(_claim(line, f"{path}, line {number}") for number, line in enumerate(lines, start=2))
 
 
@@ -168,4 +168,4 @@ def _number(text: str, field: str, where: str) -> float:
     try:
         return float(text)
     except ValueError as error:
-        raise NmtlabError(f"{where}: {field} is {text!r}", "give a column of the table, or a number") from error
+        raise NmtlabError(f"{where}: {field} is {text!r}", "give a column of the table or a number") from error

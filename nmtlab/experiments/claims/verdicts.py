@@ -1,4 +1,4 @@
-"""Were the claims of the seeds seen again? They are judged by the measured tables in `data/results`.
+"""Do the claims of the thesis and the survey hold here? Verdicts from the measured tables in `data/results`.
 
 found = measured_claims()
 print(overall(found), [claim.text for claim in not_measured(found)])
@@ -16,37 +16,40 @@ from nmtlab.experiments.results.comparisons import ps_of, read_comparisons
 from nmtlab.experiments.results.stored import RESULTS, read_cells
 from nmtlab.experiments.results.summary import SIGNIFICANT, interval, verdict
 
-Judgement = Literal["confirmed", "refuted", "undecided"]
+Judgement = Literal["reproduced here", "contradicted here", "inconclusive"]
 
 COLUMNS = [
     "claim", "source", "direction", "pair", "metric", "seeds", "effect", "margin", "p", "significant", "verdict",
     "runs", "evidence",
 ]  # fmt: skip
 
-_JUDGEMENT: dict[str, Judgement] = {"better": "confirmed", "worse": "refuted", "undecided": "undecided"}
+_JUDGEMENT: dict[str, Judgement] = {
+    "better": "reproduced here",
+    "worse": "contradicted here",
+    "inconclusive": "inconclusive",
+}
 
 
 def measured_claims(folder: Path = RESULTS, claims: Sequence[Claim] | None = None) -> pd.DataFrame:
-    """Judge claims by what was measured.
+    """Judge claims against the measured tables.
 
-    Every interval stands for itself: where nothing differs, one in twenty leaves out zero nevertheless. What has no
-    seeds is taken as exact.
+    Intervals are not corrected for multiple comparisons: where nothing differs, one in twenty still excludes zero.
+    Values of systems without seeds are taken as exact.
 
     Args:
-        folder: with the cells of tables, as `nmtlab reproduce --save` writes them; a table that is not there is
-            passed over.
-        claims: what is judged; all that are declared if not given.
+        folder: contains the cells of tables, as written by `nmtlab reproduce --save`; missing tables are skipped.
+        claims: claims to judge; all declared ones if not given.
 
     Returns:
-        A line for each claim and pair of which there is something to compare, in the order of declaration: `claim`,
-        `source`; `direction`, what is subtracted from what and which side of 0 is claimed; `pair`, a row of the table;
-        `metric`; `seeds`, that were compared; `effect`, the mean of the
-        differences seed by seed, and its `margin` (95 % of Student's t; NaN of one seed); `p` of the paired bootstrap,
-        that of the median seed, and `significant`, of how many seeds it is below 0.01, missing where there are no
-        sentences to draw from; `verdict`, `confirmed` or `refuted` if the interval leaves out zero, or minus the
-        claim's tolerance, else `undecided`, as also with fewer than three seeds, with a cell that is missing or
-        diverged without a value, or where no system of the pair is good enough for differences to mean something;
-        `runs`, a list of names; `evidence`, the name of the file.
+        One line per claim and pair with values to compare, in the order of declaration: `claim`, `source`;
+        `direction`, the difference that is taken and the side of 0 that is claimed; `pair`, a row of the table;
+        `metric`; `seeds`, the number of seeds compared; `effect`, the mean of the per-seed differences, and its
+        `margin` (95 %, Student's t; NaN for a single seed); `p` of the paired bootstrap for the median seed, and
+        `significant`, the number of seeds with p below 0.01, both missing if there are no sentences to resample;
+        `verdict`, `reproduced here` or `contradicted here` if the interval excludes zero (or minus the claim's
+        tolerance), else `inconclusive`; it is also `inconclusive` with fewer than three seeds, with a cell that is
+        missing or diverged without a value, and if no system of the pair is good enough for differences to be
+        meaningful; `runs`, a list of names; `evidence`, the name of the file.
 
     Raises:
         NmtlabError: a file is damaged.
@@ -65,10 +68,10 @@ def measured_claims(folder: Path = RESULTS, claims: Sequence[Claim] | None = Non
 
 
 def overall(measured: pd.DataFrame) -> pd.DataFrame:
-    """Return a line a claim of `measured_claims`: `claim`, `source`, `direction`, and `found`, what of which pairs."""
+    """Summarise `measured_claims`, a line per claim: `claim`, `source`, `direction`, and `found`: pairs by verdict."""
     lines = []
-    for (claim, source, direction), own in measured.groupby(["claim", "source", "direction"], sort=False):
-        pairs = own.groupby("verdict")["pair"].agg(", ".join)
+    for (claim, source, direction), group in measured.groupby(["claim", "source", "direction"], sort=False):
+        pairs = group.groupby("verdict")["pair"].agg(", ".join)
         found = [f"{kind}: {pairs[kind]}" for kind in _JUDGEMENT.values() if kind in pairs]
         lines.append({"claim": claim, "source": source, "direction": direction, "found": "; ".join(found)})
     return pd.DataFrame(lines, columns=["claim", "source", "direction", "found"])
@@ -86,10 +89,10 @@ def _judged(claim: Claim, cells: pd.DataFrame, drawn: pd.DataFrame) -> list[dict
     if claim.absolute:
         cells = cells.assign(value=cells["value"].abs())
     ps = ps_of(claim, drawn)
-    if claim.than == claim.table.baseline:  # that p stands with the cells too, in tables that were saved without others
-        own = cells[(cells["column"] == claim.system) & cells["p"].notna()]
-        ps = {str(row): some["p"].tolist() for row, some in own.groupby("row")} | ps
-    lines = (_line(claim, row, own) | _significance(ps.get(row, [])) for row, own in cells.groupby("row", sort=False))
+    if claim.than == claim.table.baseline:  # tables saved without a bootstrap file have this p in their cells
+        tested = cells[(cells["column"] == claim.system) & cells["p"].notna()]
+        ps = {str(row): some["p"].tolist() for row, some in tested.groupby("row")} | ps
+    lines = (_line(claim, row, some) | _significance(ps.get(row, [])) for row, some in cells.groupby("row", sort=False))
     return [line for line in lines if line["seeds"]]
 
 
@@ -122,13 +125,13 @@ def _significance(ps: Sequence[float]) -> dict[str, object]:
 
 
 def _differences(cells: pd.DataFrame, system: str, than: str | float) -> list[float]:
-    """Return system minus other of each seed that both have; what has no seeds stands for each."""
+    """Return system minus other for each seed that both have; a value without seeds is paired with every seed."""
     one = _by_seed(cells, system)
     other = _by_seed(cells, than) if isinstance(than, str) else than
     return pd.Series(one - other, dtype=float).dropna().tolist()
 
 
 def _by_seed(cells: pd.DataFrame, system: str) -> pd.Series | float:
-    """Return the values of a system by seed, the one value of a system without seeds."""
+    """Return the values of a system by seed, or the single value of a system without seeds."""
     values = cells[cells["column"] == system].set_index("seed")["value"]
     return values.iloc[0] if len(values) and values.index.isna().all() else values

@@ -1,1 +1,1 @@
-"""What is measured of a cell: a number of a run and a corpus."""
+"""The measures of a cell: each is a number of a run on a corpus."""

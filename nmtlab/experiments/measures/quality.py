@@ -1,4 +1,4 @@
-"""The numbers in the seeds' tables: how each is taken from a run."""
+"""The numbers in the published tables, and how each is measured on a run."""
 
 import math
 from collections.abc import Sequence
@@ -22,15 +22,15 @@ from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.tokenizers import Words
 
 USABLE_BLEU = FLOOR
-"""Where no system reaches this, differences mean nothing."""
+"""If no system reaches this, differences are meaningless."""
 
 
 class Measure(Protocol):
     """A number in a table.
 
-    `name` in the table; `split`, the text it is of, if any; `lower_is_better`, which way it is wanted. Where no system
-    of a row reaches `usable`, differences between them mean nothing. Of a training that diverged before it had a
-    checkpoint, and can translate nothing, it is `of_nothing`.
+    `name` is its name in the table, `split` the text it is measured on, if any, and `lower_is_better` the desired
+    direction. If no system of a row reaches `usable`, differences between them are meaningless. `of_nothing` is the
+    value for a training that diverged before its first checkpoint, and so cannot translate.
     """
 
     @property
@@ -45,20 +45,20 @@ class Measure(Protocol):
     def of_nothing(self) -> float: ...
 
     def value(self, run: Run, corpus: ParallelCorpus) -> float:
-        """Return the number of a run, from the run's folder if it has been asked for before."""
+        """Return the number for a run, cached in the run's folder."""
 
     def significance(self, runs: Sequence[Run], baseline: Run, corpus: ParallelCorpus) -> dict[str, float]:
-        """Return p of the paired bootstrap against the baseline, by name of the run; nothing where there is none."""
+        """Return p of the paired bootstrap against the baseline, by run name; empty if the bootstrap does not apply."""
 
 
 @dataclass(frozen=True)
 class Bleu:
-    """BLEU of a run's best checkpoint, decoded as its recipe says: sacrebleu's, or multi-bleu's of Moses tokens.
+    """BLEU of a run's best checkpoint with its recipe's search settings: sacrebleu, or multi-bleu on Moses tokens.
 
     Args:
         name: as in the published table.
-        split: text that is translated.
-        detokenized_into: languages into which sacrebleu's is reported; into others it is the tokenized one.
+        split: text to translate.
+        detokenized_into: target languages scored by sacrebleu on detokenized text; all others are scored on tokens.
     """
 
     name: str
@@ -69,12 +69,12 @@ class Bleu:
     of_nothing: ClassVar[float] = 0.0
 
     def value(self, run: Run, corpus: ParallelCorpus) -> float:
-        """Return the BLEU of a run, in percent."""
+        """Return the BLEU of a run, from 0 to 100."""
         hypotheses = self._scored(translations(run, corpus, self.split), corpus.target)
         return self._metric(corpus.target).corpus_score(hypotheses, self._references(corpus)).score
 
     def significance(self, runs: Sequence[Run], baseline: Run, corpus: ParallelCorpus) -> dict[str, float]:
-        """Return p of the paired bootstrap against the baseline, by name of the run."""
+        """Return p of the paired bootstrap against the baseline, by run name."""
         systems = {
             run.name: self._scored(translations(run, corpus, self.split), corpus.target) for run in (baseline, *runs)
         }
@@ -91,7 +91,7 @@ class Bleu:
         return [self._scored(lines, corpus.target) for lines in corpus.references(self.split)]
 
     def _scored(self, lines: Sequence[str], language: str) -> list[str]:
-        """Return lines as they are compared."""
+        """Return lines as the metric compares them."""
         if self._detokenized(language):
             return list(lines)
         words = Words(language)
@@ -99,7 +99,7 @@ class Bleu:
 
 
 class OfSeedsAlone:
-    """A number without sentences to draw from: the seeds alone tell how sure it is, and any system is good enough."""
+    """A number without sentences to resample: only seeds show its variance, and any system is good enough."""
 
     usable: ClassVar[float] = -math.inf
     of_nothing: ClassVar[float] = math.nan
@@ -111,9 +111,9 @@ class OfSeedsAlone:
 
 @dataclass(frozen=True)
 class TrainPerplexity(OfSeedsAlone):
-    """Perplexity of the training text in the last pass, dropout on, as it was logged while training.
+    """Perplexity of the training text in the last epoch, with dropout, as logged during training.
 
-    Strictly, of what was logged after the last evaluation but one, which in the RNN recipes is a pass.
+    Strictly, it covers the updates after the second-to-last evaluation, which are one epoch in the RNN recipes.
     """
 
     name: str = "train perplexity"
@@ -127,11 +127,11 @@ class TrainPerplexity(OfSeedsAlone):
 
 @dataclass(frozen=True)
 class Finding(OfSeedsAlone):
-    """A number of `nmtlab.analysis.lexical.lexical_choice`, of the test text; NaN of a run that has none.
+    """A quantity of `nmtlab.analysis.lexical.lexical_choice` on the test text; NaN for a run without it.
 
     Args:
-        name: of the quantity there.
-        lower_is_better: which way the thesis wants it.
+        name: name of the quantity there.
+        lower_is_better: the direction that the thesis prefers.
     """
 
     name: str
@@ -139,18 +139,18 @@ class Finding(OfSeedsAlone):
     split: ClassVar[Literal["test"]] = "test"
 
     def value(self, run: Run, corpus: ParallelCorpus) -> float:
-        """Return the number, from the run's folder if it has been asked for before."""
+        """Return the number, cached in the run's folder."""
         found = measure(run, lexical_choice, corpus=corpus)
         return dict(zip(found["quantity"], found["value"], strict=True)).get(self.name, math.nan)
 
 
 @dataclass(frozen=True)
 class GTrend(OfSeedsAlone):
-    """How the learned g of ScaleNorm goes with depth (`nmtlab.analysis.dynamics.depth.g_trends`).
+    """Trend of ScaleNorm's learned g with depth (`nmtlab.analysis.dynamics.depth.g_trends`).
 
     Args:
-        name: of the quantity there.
-        lower_is_better: which way the thesis sees it go.
+        name: name of the quantity there.
+        lower_is_better: the direction that the thesis observes.
     """
 
     name: str
@@ -164,9 +164,10 @@ class GTrend(OfSeedsAlone):
 
 @dataclass(frozen=True)
 class GradientLeft(OfSeedsAlone):
-    """What is left of a Transformer's gradient when it has come down through one side, at the end of training.
+    """How much of a Transformer's gradient remains after passing down one side, at the end of training.
 
-    In powers of ten: that before the first normalisation to that before the last (`nmtlab.analysis.dynamics.signals`).
+    It is log10 of the gradient before the first normalisation divided by that before the last
+    (`nmtlab.analysis.dynamics.signals`).
 
     Args:
         side: encoder or decoder.
@@ -179,10 +180,10 @@ class GradientLeft(OfSeedsAlone):
     @property
     def name(self) -> str:
         """Name of the number in a table."""
-        return f"left in the {self.side} (log10)"
+        return f"gradient ratio first/last norm: {self.side} (log10)"
 
     def value(self, run: Run, corpus: ParallelCorpus) -> float:
-        """Return the number, from the run's folder if it has been asked for before; -inf if nothing is left."""
+        """Return the number, cached in the run's folder; -inf if no gradient remains."""
         found = measure(run, signals, corpus=corpus, split=self.split, update=run.last_step)
         gradients = found.loc[found["side"] == self.side, "gradient"]
         return float(np.log10(gradients.iloc[0] / gradients.iloc[-1]))
@@ -190,13 +191,14 @@ class GradientLeft(OfSeedsAlone):
 
 @dataclass(frozen=True)
 class GradientNorm(OfSeedsAlone):
-    """How large the gradient is after the warm-up, and how noisy in the end (`analysis.dynamics.curves`; Figure 3.5).
+    """Size of the gradient after warm-up, or its noise at the end (`analysis.dynamics.curves`; Figure 3.5).
 
     Args:
-        name: what is measured.
-        quantity: `norm`, the median; `component`, a thousand times that by the root of the number of parameters;
-            `noise`, of the last quarter of the updates the 99th percentile of the norm by the median around it.
-        lower_is_better: which way the thesis wants it.
+        name: name of the number in a table.
+        quantity: `norm`, the median norm; `component`, 1,000 times the median norm divided by the square root of the
+            number of parameters; `noise`, the 99th percentile of the norm divided by its running median, over the
+            last quarter of the updates.
+        lower_is_better: the direction that the thesis prefers.
     """
 
     name: str
@@ -215,18 +217,18 @@ class GradientNorm(OfSeedsAlone):
 
 
 @dataclass(frozen=True)
-class Alive(OfSeedsAlone):
-    """Whether a training came alive (`analysis.dynamics.convergence`): 1 or 0, NaN where it was too early to tell."""
+class Converged(OfSeedsAlone):
+    """Whether a training converged (`analysis.dynamics.convergence`): 1 or 0, or NaN if it is too early to tell."""
 
-    name: str = "alive"
+    name: str = "converged"
     split: ClassVar[None] = None
     lower_is_better: ClassVar[bool] = False
     of_nothing: ClassVar[float] = 0.0
 
     def value(self, run: Run, corpus: ParallelCorpus) -> float:
         """Return the number."""
-        told = {"alive": 1.0, "too early": math.nan}
-        return told.get(convergence([run])["verdict"].iloc[0], 0.0)
+        values = {"converged": 1.0, "too early": math.nan}
+        return values.get(convergence([run])["verdict"].iloc[0], 0.0)
 
 
 DEV_BLEU = Bleu("dev BLEU", "dev")
@@ -239,7 +241,7 @@ TOKENIZED_TEST_BLEU = Bleu("test BLEU", "test")
 """Test BLEU as in thesis 3.3.3.1: tokenized into every language."""
 
 TRAIN_PERPLEXITY = TrainPerplexity()
-"""Train perplexity after training (Table 3.8)."""
+"""Training perplexity at the end of training (Table 3.8)."""
 
 RARE_RECALL = Finding("rare recall")
 NORM_FREQUENCY = Finding("norm-frequency", lower_is_better=True)
@@ -248,7 +250,7 @@ LEFT_SHIFT = Finding("left shift", lower_is_better=True)
 ALIGNMENT_ERROR = Finding("alignment error", lower_is_better=True)
 RIGHT_COPIES = Finding("right copies")
 LEXICON_PRECISION = Finding("lexicon precision")
-ALIVE = Alive()
+CONVERGED = Converged()
 GRADIENT_NORM = GradientNorm("gradient norm", "norm")
 GRADIENT_COMPONENT = GradientNorm("1,000 × gradient norm / √parameters", "component")
 GRADIENT_NOISE = GradientNorm("gradient norm, 99th percentile / median", "noise")

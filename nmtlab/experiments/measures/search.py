@@ -1,4 +1,4 @@
-"""Numbers in tables on search: what other ways of searching come to, what beams miss, how lengths are planned."""
+"""Numbers in the tables on search: results of other search settings, search errors of beams, planned lengths."""
 
 import math
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 from nmtlab.analysis.access.checks import plans_length
 from nmtlab.analysis.access.measure import measure, measure_by_sentence
 from nmtlab.analysis.search.beams import decoded, outcome, sweep, varied
-from nmtlab.analysis.search.lengths import length_errors, planned_lengths, told_lengths
+from nmtlab.analysis.search.lengths import length_errors, oracle_lengths, planned_lengths
 from nmtlab.analysis.search.reference_losses import loss_of_rests, losses_by_rest, losses_by_seen, reference_losses
 from nmtlab.analysis.search.search_errors import error_rates, search_errors
 from nmtlab.evaluation import bleu_metric, default_tokenizer, paired_bootstrap
@@ -20,19 +20,19 @@ from nmtlab.text.corpus import ParallelCorpus
 
 @dataclass(frozen=True)
 class Searched:
-    """An outcome of translating the test text in another way than the recipe's (`analysis.search.beams.outcome`).
+    """A result of translating the test text with other search settings (`analysis.search.beams.outcome`).
 
-    A run that plans lengths is searched by its own score, with the same beam.
+    A run that plans lengths keeps its score, p(length) times p; it only takes the beam size from `search`.
 
     Args:
-        name: what is measured, and how it is searched for.
-        search: the way of searching.
-        outcome: `bleu`; `length`, the ratio to the reference's, in words; or `empty`, the percentage of empty
+        name: name of the number in a table, with the search settings.
+        search: the search settings.
+        outcome: `bleu`; `length`, the ratio to the reference length in words; or `empty`, the percentage of empty
             translations.
-        gammas: values of the reward of a word, of which the one with the best dev BLEU is taken; empty for no tuning.
-        limit: so many sentences, the first; all if not given.
-        lengths: how many a run that plans lengths tries; as many as its recipe says if not given.
-        lower_is_better: which way it is wanted.
+        gammas: word rewards to choose from by dev BLEU; empty for no tuning.
+        limit: number of sentences, counted from the first; all if not given.
+        lengths: number of lengths that a run that plans lengths tries; that of its recipe if not given.
+        lower_is_better: the desired direction.
     """
 
     name: str
@@ -47,18 +47,18 @@ class Searched:
 
     @property
     def usable(self) -> float:
-        """Return the least value of a system whose differences mean something."""
+        """Return the lowest value at which differences between systems are meaningful."""
         return USABLE_BLEU if self.outcome == "bleu" else -math.inf
 
     def value(self, run: Run, corpus: ParallelCorpus) -> float:
-        """Return the number, from the run's folder if it has been asked for before."""
-        asked = {"corpus": corpus, "split": self.split, "search": self._tuned(run, corpus), "limit": self.limit}
-        found = measure(run, outcome, **asked).iloc[0]
+        """Return the number, cached in the run's folder."""
+        arguments = {"corpus": corpus, "split": self.split, "search": self._tuned(run, corpus), "limit": self.limit}
+        found = measure(run, outcome, **arguments).iloc[0]
         values = {"bleu": found["bleu"], "length": found["length_ratio"], "empty": 100 * found["empty"]}
         return float(values[self.outcome])
 
     def significance(self, runs: Sequence[Run], baseline: Run, corpus: ParallelCorpus) -> dict[str, float]:
-        """Return p of the paired bootstrap against the baseline, by name of the run, of BLEU alone."""
+        """Return p of the paired bootstrap against the baseline, by run name; empty unless the outcome is BLEU."""
         if self.outcome != "bleu":
             return {}
         texts = {run.name: self._texts(run, corpus) for run in (baseline, *runs)}
@@ -68,30 +68,30 @@ class Searched:
         return {comparison.system: comparison.p for comparison in comparisons if comparison.p is not None}
 
     def _texts(self, run: Run, corpus: ParallelCorpus) -> list[str]:
-        asked = {"corpus": corpus, "split": self.split, "search": self._tuned(run, corpus), "limit": self.limit}
-        return measure(run, decoded, **asked)["text"].tolist()
+        arguments = {"corpus": corpus, "split": self.split, "search": self._tuned(run, corpus), "limit": self.limit}
+        return measure(run, decoded, **arguments)["text"].tolist()
 
     def _tuned(self, run: Run, corpus: ParallelCorpus) -> SearchSettings:
-        """Return the way of searching, with the reward that is best on the dev text."""
+        """Return the search settings, with the word reward that has the best dev BLEU."""
         if plans_length(run):
             lengths = self.lengths or run.recipe.search.length_candidates
             return SearchSettings(score="log-prob", beam_size=self.search.beam_size, length_candidates=lengths)
         if not self.gammas:
             return self.search
-        ways = varied(self.search, "gamma", self.gammas)
-        return ways[int(sweep(run, corpus, ways, "dev")["bleu"].argmax())]
+        candidates = varied(self.search, "gamma", self.gammas)
+        return candidates[int(sweep(run, corpus, candidates, "dev")["bleu"].argmax())]
 
 
 @dataclass(frozen=True)
 class Missed(OfSeedsAlone):
-    """What exact search finds of the first sentences of the test text (`nmtlab.analysis.search.search_errors`).
+    """A result of exact search on the first sentences of the test text (`nmtlab.analysis.search.search_errors`).
 
     Args:
-        name: what is measured.
+        name: name of the number in a table.
         rate: one of `error_rates`.
-        percent: whether it is a share.
-        sentences: how many.
-        lower_is_better: which way it is wanted.
+        percent: whether it is a share, and given in percent.
+        sentences: number of sentences.
+        lower_is_better: the desired direction.
     """
 
     name: str
@@ -102,7 +102,7 @@ class Missed(OfSeedsAlone):
     split: ClassVar[Literal["test"]] = "test"
 
     def value(self, run: Run, corpus: ParallelCorpus) -> float:
-        """Return the number, from the run's folder if it has been asked for before."""
+        """Return the number, cached in the run's folder."""
         found = measure_by_sentence(run, search_errors, corpus=corpus, split=self.split, limit=self.sentences)
         value = float(error_rates(found)[self.rate])
         return 100 * value if self.percent else value
@@ -110,12 +110,12 @@ class Missed(OfSeedsAlone):
 
 @dataclass(frozen=True)
 class PlannedLength(OfSeedsAlone):
-    """How well the length of the test text's translations is planned (`nmtlab.analysis.search.lengths`).
+    """How well the lengths of the test translations are planned (`nmtlab.analysis.search.lengths`).
 
     Args:
-        name: what is measured.
+        name: name of the number in a table.
         quantity: one of `length_errors`.
-        lower_is_better: which way it is wanted.
+        lower_is_better: the desired direction.
     """
 
     name: str
@@ -124,19 +124,19 @@ class PlannedLength(OfSeedsAlone):
     split: ClassVar[Literal["test"]] = "test"
 
     def value(self, run: Run, corpus: ParallelCorpus) -> float:
-        """Return the number, from the run's folder if it has been asked for before; NaN of a run that plans none."""
+        """Return the number, cached in the run's folder; NaN for a run that plans no lengths."""
         if not plans_length(run):
             return math.nan
         return float(length_errors(measure(run, planned_lengths, corpus=corpus, split=self.split))[self.quantity])
 
 
 @dataclass(frozen=True)
-class ToldLength(OfSeedsAlone):
-    """BLEU of the test text if a run that plans lengths is told the references'; NaN of a run that plans none.
+class OracleLength(OfSeedsAlone):
+    """Test BLEU of a run that plans lengths, given the reference lengths; NaN for a run that plans none.
 
     Args:
-        name: what is measured.
-        beam_size: of the search.
+        name: name of the number in a table.
+        beam_size: beam size of the search.
     """
 
     name: str
@@ -145,21 +145,21 @@ class ToldLength(OfSeedsAlone):
     split: ClassVar[Literal["test"]] = "test"
 
     def value(self, run: Run, corpus: ParallelCorpus) -> float:
-        """Return the number, from the run's folder if it has been asked for before."""
+        """Return the number, cached in the run's folder."""
         if not plans_length(run):
             return math.nan
-        found = measure(run, told_lengths, corpus=corpus, split=self.split, beam_size=self.beam_size)
+        found = measure(run, oracle_lengths, corpus=corpus, split=self.split, beam_size=self.beam_size)
         metric = bleu_metric(default_tokenizer(corpus.target))
         return metric.corpus_score(found["text"].tolist(), corpus.references(self.split)).score
 
 
 @dataclass(frozen=True)
 class LengthLoss(OfSeedsAlone):
-    """The loss of the test text's references by whether such a length was seen in training, in nats a token.
+    """Loss on the test references whose lengths were, or were not, seen in training, in nats per token.
 
     Args:
-        name: what is measured.
-        quantity: `seen`; `unseen`; or `rise`, from seen to unseen.
+        name: name of the number in a table.
+        quantity: `seen`; `unseen`; or `rise`, unseen minus seen.
     """
 
     name: str
@@ -168,19 +168,19 @@ class LengthLoss(OfSeedsAlone):
     split: ClassVar[Literal["test"]] = "test"
 
     def value(self, run: Run, corpus: ParallelCorpus) -> float:
-        """Return the number, from the run's folder if it has been asked for before."""
+        """Return the number, cached in the run's folder."""
         losses = losses_by_seen(measure(run, reference_losses, corpus=corpus))
         return losses["unseen"] - losses["seen"] if self.quantity == "rise" else losses[self.quantity]
 
 
 @dataclass(frozen=True)
 class RestLoss(OfSeedsAlone):
-    """The loss of the tokens of the test text's references by how many are still to come, in nats a token.
+    """Loss on those tokens of the test references that a given number of tokens follow, in nats per token.
 
     Args:
-        name: what is measured.
-        first: fewest tokens that are to come after it.
-        last: most of them; any number if not given.
+        name: name of the number in a table.
+        first: smallest number of tokens that follow.
+        last: largest number of tokens that follow; unbounded if not given.
     """
 
     name: str
@@ -190,12 +190,12 @@ class RestLoss(OfSeedsAlone):
     split: ClassVar[Literal["test"]] = "test"
 
     def value(self, run: Run, corpus: ParallelCorpus) -> float:
-        """Return the number, from the run's folder if it has been asked for before."""
+        """Return the number, cached in the run's folder."""
         return loss_of_rests(measure(run, losses_by_rest, corpus=corpus), self.first, self.last)
 
 
-SEARCHED = Missed("% searched to the end", "complete", lower_is_better=False)
-SEARCH_ERRORS = Missed("% missed by beam 4", "errors")
-EMPTY_FAVOURITES = Missed("% whose best is empty", "empty")
-LENGTH_OF_BEST = Missed("length of the best", "length_ratio", percent=False, lower_is_better=False)
-EMPTY_RANK = Missed("beam the empty one enters", "empty_rank", percent=False, lower_is_better=False)
+SEARCHED = Missed("% searched exactly", "complete", lower_is_better=False)
+SEARCH_ERRORS = Missed("search errors of beam 4 (%)", "errors")
+EMPTY_GLOBAL_BEST = Missed("empty global best (%)", "empty")
+GLOBAL_BEST_LENGTH = Missed("length of the global best", "length_ratio", percent=False, lower_is_better=False)
+EMPTY_RANK = Missed("smallest beam with the empty one", "empty_rank", percent=False, lower_is_better=False)

@@ -1,1 +1,1 @@
-"""What was measured, beside what was published."""
+"""Measured values beside published ones."""

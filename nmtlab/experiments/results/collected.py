@@ -1,4 +1,4 @@
-"""What the cells of a table came to, measured beside published."""
+"""The measured values of a table's cells, beside the published ones."""
 
 import math
 from collections import defaultdict
@@ -25,24 +25,24 @@ COLUMNS = [
 ]  # fmt: skip
 
 NUMBERS = {"value": float, "p": float, "minutes": float, "seed": "Int64", "updates": "Int64"}
-"""Type of each column that has no text."""
+"""Type of each numeric column."""
 
 _NOT_PRINTED = {"published": "", "published_difference": "", "published_mark": ""}
 
 
 def results(table: Table, scale: Scale, workspace: Workspace) -> pd.DataFrame:
-    """Return what is there of a table's cells, finished or not, but for rows whose text cannot be had.
+    """Return the values of a table's cells, finished or not, without the rows whose text is not available.
 
     Returns:
-        A line for each cell and metric: `table`, `scale`, `row`, `column`, `metric`; `seed`, missing where nothing is
-        drawn at random; `value`, missing where there is none (a training that diverged before it had a checkpoint has
-        BLEU 0); `p` of the paired bootstrap against the baseline's run of the same seed (of a system without seeds, the
-        median over the baseline's); `status` of the run, or `not run`; `published`, `published_difference` and
-        `published_mark` as printed; `corpus`; `recipe`, with what is changed in it; `run`; `minutes` and `updates` of
-        training; `commit` of nmtlab (+: with changes); `machine`.
+        One line per cell and metric: `table`, `scale`, `row`, `column`, `metric`; `seed`, missing for a system without
+        randomness; `value`, missing if there is none (a training that diverged before its first checkpoint has
+        BLEU 0); `p` of the paired bootstrap against the baseline run of the same seed (for a system without seeds, the
+        median over the baseline's seeds); `status` of the run, or `not run`; `published`, `published_difference` and
+        `published_mark` as printed; `corpus`; `recipe`, with the changes to it; `run`; `minutes` and `updates` of
+        training; `commit` of nmtlab (+ if there were uncommitted changes); `machine`.
 
     Raises:
-        RunError: a run of a cell's name is another training.
+        RunError: a run with a cell's name is a different training.
     """
     printed = _printed(table.name)
     lines = []
@@ -63,10 +63,10 @@ def results(table: Table, scale: Scale, workspace: Workspace) -> pd.DataFrame:
 def made_rows(
     table: Table, scale: Scale, workspace: Workspace
 ) -> Iterator[tuple[list[Cell], ParallelCorpus, dict[str, Run]]]:
-    """Yield the cells of each row whose text can be had, that text, and the runs that are there by their names.
+    """Yield the cells of each row whose text is available, that text, and the existing runs by name.
 
     Raises:
-        RunError: a run of a cell's name is another training.
+        RunError: a run with a cell's name is a different training.
     """
     for _, group in groupby(cells_of(table, scale), key=lambda cell: cell.row):
         cells = list(group)
@@ -78,11 +78,11 @@ def made_rows(
 
 
 def with_kept(measured: pd.DataFrame, kept: pd.DataFrame, table: Table) -> pd.DataFrame:
-    """Return the cells of a table with those that were measured before and are not here now.
+    """Return the cells of a table, completed with earlier measurements of cells that have no run here.
 
     Args:
-        measured: of `results`.
-        kept: the same of another time or machine; cells that the table has no more are left out.
+        measured: lines of `results`.
+        kept: lines of `results` from another time or machine; cells that are no longer in the table are dropped.
         table: its declaration.
     """
     orders = {
@@ -90,18 +90,18 @@ def with_kept(measured: pd.DataFrame, kept: pd.DataFrame, table: Table) -> pd.Da
         "metric": [measure.name for measure in table.measures],
         "column": [system.name for system in table.systems],
     }
-    run = [own[own["status"] != NOT_RUN] for own in (measured, kept)]
+    run = [lines[lines["status"] != NOT_RUN] for lines in (measured, kept)]
     cells = pd.concat([*run, measured, kept], ignore_index=True)
-    cells = cells.drop_duplicates(["row", "column", "metric", "seed"])  # the first of each stays
+    cells = cells.drop_duplicates(["row", "column", "metric", "seed"])  # keeps the first of each
     for name, order in orders.items():
         cells = cells[cells[name].isin(order)]
-    places = [cells[name].map(order.index) for name, order in orders.items()]
-    ordered = pd.concat([*places, cells["seed"]], axis=1).sort_values([*orders, "seed"], kind="stable").index
+    positions = [cells[name].map(order.index) for name, order in orders.items()]
+    ordered = pd.concat([*positions, cells["seed"]], axis=1).sort_values([*orders, "seed"], kind="stable").index
     return cells.loc[ordered].reset_index(drop=True)
 
 
 def _printed(table: str) -> dict[tuple[str, str, str], dict[str, str]]:
-    """Return what was published, by row, column and metric."""
+    """Return the published values by row, column and metric."""
     return {
         (line.row, line.column, line.metric): {
             "published": line.value,
@@ -126,24 +126,24 @@ def _about(cell: Cell) -> dict[str, Any]:
 def _significance(
     measure: Measure, cells: Sequence[Cell], runs: Mapping[str, Run], baseline: str, corpus: ParallelCorpus
 ) -> dict[str, float]:
-    """Return p against the baseline by name of the run."""
+    """Return p against the baseline, by run name."""
     ps = defaultdict(list)
     for base in cells:
         if base.column != baseline or base.run not in runs:
             continue
-        others = [
+        compared = [
             runs[cell.run]
             for cell in cells
             if cell.run in runs and cell.column != baseline and (cell.seed in (base.seed, None) or base.seed is None)
         ]
-        if others:
-            for name, p in measure.significance(others, runs[base.run], corpus).items():
+        if compared:
+            for name, p in measure.significance(compared, runs[base.run], corpus).items():
                 ps[name].append(p)
     return {name: median_high(values) for name, values in ps.items()}
 
 
 def _made(run: Run | None) -> dict[str, Any]:
-    """Return how a run was made."""
+    """Return the status, cost and provenance of a run."""
     if run is None:
         return {"status": NOT_RUN}
     end = run.metrics("end")

@@ -1,4 +1,4 @@
-"""The paired bootstrap behind a claim: a system against the one that it is compared with, seed by seed."""
+"""The paired bootstrap behind a claim: a system against the one it is compared with, seed by seed."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -18,30 +18,30 @@ from nmtlab.workspace import Workspace
 COLUMNS = ["row", "metric", "system", "than", "seed", "p"]
 
 Compared = tuple[Measure, str, str]
-"""A measure, a system, and the system that it is compared with."""
+"""A measure, a system, and the system it is compared with."""
 
 
 def comparisons(
     table: Table, scale: Scale, workspace: Workspace, claims: Sequence[Claim] | None = None
 ) -> pd.DataFrame:
-    """Return p of the paired bootstrap for what is claimed of a table, where sentences can be drawn.
+    """Return p of the paired bootstrap for the claims about a table, for measures with sentences to resample.
 
     Args:
-        table: with the rows that are wanted.
-        scale: at which it was run.
-        workspace: with the runs and their text.
-        claims: those of other tables do not count; all that are declared if not given.
+        table: restricted to the wanted rows.
+        scale: the scale at which it was run.
+        workspace: contains the runs and their text.
+        claims: those about other tables are ignored; all declared ones if not given.
 
     Returns:
-        A line for each row, metric, pair of systems and seed that both have (a system without seeds stands for each):
-        `row`, `metric`, `system`, `than`, `seed`, `p`.
+        One line per row, metric, pair of systems and seed that both have (a system without seeds is paired with every
+        seed): `row`, `metric`, `system`, `than`, `seed`, `p`.
 
     Raises:
-        RunError: a run of a cell's name is another training.
+        RunError: a run with a cell's name is a different training.
     """
     claims = declared_claims() if claims is None else claims
-    own = [claim for claim in claims if claim.table.name == table.name and isinstance(claim.than, str)]
-    wanted = dict.fromkeys((claim.measure, claim.system, str(claim.than)) for claim in own)
+    relevant = [claim for claim in claims if claim.table.name == table.name and isinstance(claim.than, str)]
+    wanted = dict.fromkeys((claim.measure, claim.system, str(claim.than)) for claim in relevant)
     lines = []
     for cells, corpus, runs in made_rows(table, scale, workspace):
         made = [(cell, runs[cell.run]) for cell in cells if cell.run in runs and can_translate(runs[cell.run])]
@@ -62,7 +62,7 @@ def _drawn(
 
 
 def read_comparisons(path: Path) -> pd.DataFrame:
-    """Return what `comparisons` found, without a row if the file is not there.
+    """Return the saved lines of `comparisons`; empty if the file does not exist.
 
     Raises:
         NmtlabError: the file is damaged.
@@ -73,16 +73,16 @@ def read_comparisons(path: Path) -> pd.DataFrame:
         return pd.read_csv(path)[COLUMNS].astype({"seed": int, "p": float})
     except (ValueError, KeyError, OSError) as error:
         raise NmtlabError(
-            f"{path}: not a table of bootstraps ({error})", "write it anew with 'nmtlab reproduce --save'"
+            f"{path}: not a table of bootstrap results ({error})", "write it again with 'nmtlab reproduce --save'"
         ) from error
 
 
 def ps_of(claim: Claim, drawn: pd.DataFrame) -> dict[str, list[float]]:
-    """Return p of each seed by row of the claim's table.
+    """Return p of each seed, by row of the claim's table.
 
     Args:
-        claim: that a system is better than another.
-        drawn: rows of `comparisons`.
+        claim: a claim that compares two systems.
+        drawn: lines of `comparisons`.
     """
-    own = drawn.query("metric == @claim.measure.name and system == @claim.system and than == @claim.than")
-    return {str(row): some["p"].tolist() for row, some in own.groupby("row")}
+    relevant = drawn.query("metric == @claim.measure.name and system == @claim.system and than == @claim.than")
+    return {str(row): some["p"].tolist() for row, some in relevant.groupby("row")}

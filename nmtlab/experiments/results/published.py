@@ -1,4 +1,4 @@
-"""The values in the seeds' tables, as they were printed."""
+"""The values of the published tables, as printed."""
 
 from pathlib import Path
 
@@ -7,22 +7,22 @@ import pandas as pd
 import nmtlab
 
 CHECKOUT = Path(nmtlab.__file__).parents[1] / "data/published"
-"""They are in the checkout alone, as text that people read and mend; without it, nothing is compared with."""
+"""Only a checkout has them, as text to read and correct by hand; without it, there is nothing to compare with."""
 
 COLUMNS = ["table", "row", "column", "metric", "value", "difference", "mark", "source"]
 
 
 def published(table: str, folder: Path = CHECKOUT) -> pd.DataFrame:
-    """Return the published values of a table, none if its file is not there.
+    """Return the published values of a table; empty if its file does not exist.
 
     Args:
-        table: its name, as table-3.6.
-        folder: where the files are.
+        table: its name, such as table-3.6.
+        folder: contains the files.
 
     Returns:
         `table`; `row` (a language pair), `column` (a system) and `metric`, as in its declaration; `value` and
-        `difference` (to the baseline, where one was printed), letter by letter as printed; `mark` († for what was
-        called insignificant); `source`.
+        `difference` (to the baseline, if printed), verbatim; `mark` († for differences called insignificant);
+        `source`.
     """
     path = folder / f"{table}.csv"
     if not path.exists():

@@ -1,4 +1,4 @@
-"""Tables that were measured, as `nmtlab reproduce --save` writes them."""
+"""Measured tables, as written by `nmtlab reproduce --save`."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,17 +13,17 @@ from nmtlab.experiments.tables.declaration import SCALES, Scale, Table
 from nmtlab.experiments.tables.listing import TABLES
 
 RESULTS = Path(nmtlab.__file__).parents[1] / "data/results"
-"""What was measured, in the checkout alone; `nmtlab reproduce --save` writes there."""
+"""The measured tables; only a checkout has them, and `nmtlab reproduce --save` writes there."""
 
 
 @dataclass(frozen=True)
 class Stored:
-    """A table that was measured at a scale.
+    """A table measured at one scale.
 
     Args:
         table: its declaration.
-        scale: at which it was run.
-        path: of its cells.
+        scale: the scale at which it was run.
+        path: file of its cells.
     """
 
     table: Table
@@ -32,15 +32,15 @@ class Stored:
 
     @property
     def name(self) -> str:
-        """Return table and scale, `table-3.6.small`."""
+        """Return table and scale, such as `table-3.6.small`."""
         return self.path.stem
 
 
 def stored_tables(folders: Iterable[Path] = (RESULTS,)) -> list[Stored]:
-    """Return the tables whose cells are in some folders, in the order of the seeds.
+    """Return the tables whose cells are in some folders, in the order of `TABLES`.
 
     Args:
-        folders: with files like `table-3.6.small.csv`, or not there; the first that has a table counts.
+        folders: contain files such as `table-3.6.small.csv`, or do not exist; the first one with a table is used.
     """
     folders = list(folders)
     found = []
@@ -53,7 +53,7 @@ def stored_tables(folders: Iterable[Path] = (RESULTS,)) -> list[Stored]:
 
 
 def read_cells(path: Path) -> pd.DataFrame:
-    """Return the cells of a table, as `nmtlab.experiments.results.collected.results` gave them.
+    """Read the cells of a table, as returned by `nmtlab.experiments.results.collected.results`.
 
     Raises:
         NmtlabError: the file is damaged.
@@ -62,16 +62,16 @@ def read_cells(path: Path) -> pd.DataFrame:
         text = pd.read_csv(path, usecols=COLUMNS, dtype=str, keep_default_na=False)[COLUMNS]
         cells = text.assign(**{name: _numbers(text[name], kind) for name, kind in NUMBERS.items()})
         if cells.duplicated(["row", "column", "metric", "seed"]).any():
-            raise ValueError("a cell stands there twice")
+            raise ValueError("a cell appears twice")
         return cells
     except (ValueError, TypeError, OSError) as error:
         reason = str(error).strip().splitlines()[-1]
         raise NmtlabError(
-            f"{path}: not a table of results ({reason})", "remove it, or write it anew with 'nmtlab reproduce --save'"
+            f"{path}: not a table of results ({reason})", "remove it, or write it again with 'nmtlab reproduce --save'"
         ) from error
 
 
 def _numbers(text: pd.Series, kind: type | str) -> pd.Series:
-    """Return a column of text as numbers, with what was not there missing."""
+    """Convert a column of text to numbers; empty text becomes missing."""
     number = int if kind == "Int64" else float
     return pd.Series([number(one) if one else None for one in text], index=text.index, dtype=kind)

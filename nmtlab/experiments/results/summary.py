@@ -11,13 +11,13 @@ import pandas as pd
 from nmtlab.experiments.results.published import published
 from nmtlab.experiments.tables.declaration import Table
 
-Verdict = Literal["better", "worse", "undecided"]
+Verdict = Literal["better", "worse", "inconclusive"]
 
 SIGNIFICANT = 0.01
-"""Level of the bootstrap in thesis 3.2."""
+"""Significance level of the bootstrap in thesis 3.2."""
 
 ENOUGH_SEEDS = 3
-"""With fewer nothing is decided: the interval of two rests on a single difference."""
+"""With fewer seeds every verdict is inconclusive: an interval from two has one degree of freedom."""
 
 # The 97.5th percentile of Student's t with 1 to 30 degrees of freedom, from the printed tables.
 _T = (
@@ -27,14 +27,14 @@ _T = (
 
 
 class Interval(NamedTuple):
-    """A mean, and what has to be added on either side for a 95 % interval: NaN if it cannot be told."""
+    """A mean and the half-width of its 95 % interval, NaN if undefined."""
 
     mean: float
     margin: float
 
 
 def interval(values: Sequence[float]) -> Interval:
-    """Return mean and 95 % interval by Student's t; there is none of a single value, or with one that is infinite."""
+    """Return mean and 95 % interval by Student's t; the margin is NaN for a single value or with an infinite one."""
     if not values:
         return Interval(math.nan, math.nan)
     if len(values) < 2 or not all(map(math.isfinite, values)):
@@ -43,20 +43,20 @@ def interval(values: Sequence[float]) -> Interval:
 
 
 def verdict(differences: Sequence[float], usable: bool, lower_is_better: bool = False) -> Verdict:
-    """Judge a system by its differences to the baseline, one a seed.
+    """Judge a system by its differences to the baseline, one per seed.
 
     Args:
         differences: system minus baseline, in points of the measure.
-        usable: whether any system of the row is good enough for differences to mean something.
-        lower_is_better: of the measure.
+        usable: whether any system of the row is good enough for differences to be meaningful.
+        lower_is_better: whether lower values of the measure are better.
 
     Returns:
-        `undecided` if the 95 % interval of the mean difference covers zero, or there is none, or of fewer than
-        `ENOUGH_SEEDS`.
+        `inconclusive` if the 95 % interval of the mean difference includes zero or is undefined, or if there are fewer
+        than `ENOUGH_SEEDS` differences.
     """
     mean, margin = interval(differences)
     if not usable or len(differences) < ENOUGH_SEEDS or not abs(mean) > margin:
-        return "undecided"
+        return "inconclusive"
     return "better" if (mean < 0) == lower_is_better else "worse"
 
 
@@ -64,16 +64,16 @@ def summary(results: pd.DataFrame, table: Table) -> pd.DataFrame:
     """Summarise the cells of a table over their seeds.
 
     Args:
-        results: as `nmtlab.experiments.results.collected.results` gives them.
+        results: lines of `nmtlab.experiments.results.collected.results`.
         table: its declaration.
 
     Returns:
-        A line for each row, column and metric, in the table's order: `row`, `column`, `metric`; `seeds`, how many have
-        a value; `mean` and `margin` (95 % of Student's t); `difference` to the baseline and its `difference_margin`,
-        over the seeds that both have; `p` of the paired bootstrap, that of the median seed; `significant`, of how many
-        seeds p is below 0.01; `verdict`, empty of the baseline itself and where it has no such number; `diverged`, of
-        how many seeds training did; `missing`, how many are not finished; `published` and `published_mark` as printed,
-        and `published_difference`, worked out from these where it was not.
+        One line per row, column and metric, in the table's order: `row`, `column`, `metric`; `seeds`, how many have
+        a value; `mean` and `margin` (95 %, Student's t); `difference` to the baseline and its `difference_margin`,
+        over the seeds that both have; `p` of the paired bootstrap for the median seed; `significant`, how many seeds
+        have p below 0.01; `verdict`, empty for the baseline, and if the baseline does not have the measure;
+        `diverged`, how many seeds diverged; `missing`, how many are not finished; `published` and `published_mark` as
+        printed, and `published_difference`, computed if it was not printed.
     """
     measures = {measure.name: measure for measure in table.measures}
     lines = []
@@ -81,33 +81,32 @@ def summary(results: pd.DataFrame, table: Table) -> pd.DataFrame:
         lower = measures[metric].lower_is_better
         usable = bool((cells["value"] >= measures[metric].usable).any())
         baseline = cells[cells["column"] == table.baseline]
-        # A finished run without a value has none by nature, as an ordinary one has no length model.
+        # A finished run without a value can never have one: an ordinary system has no length model.
         answers = (baseline["value"].notna() | (baseline["status"] != "finished")).any()
-        for column, own in cells.groupby("column", sort=False):
-            line = {"row": row, "column": column, "metric": metric, "verdict": "", **_line(own)}
+        for column, of_system in cells.groupby("column", sort=False):
+            line = {"row": row, "column": column, "metric": metric, "verdict": "", **_line(of_system)}
             if answers and column != table.baseline:
-                differences = _differences(_by_seed(own), _by_seed(baseline))
+                differences = _differences(_by_seed(of_system), _by_seed(baseline))
                 line |= {"difference": interval(differences).mean, "difference_margin": interval(differences).margin}
                 # A seed that diverged without a score cannot be averaged away.
-                whole = own["value"].notna().all() and baseline["value"].notna().all()
+                whole = of_system["value"].notna().all() and baseline["value"].notna().all()
                 line["verdict"] = verdict(differences, usable and whole, lower)
             lines.append(line)
     return _published_compared(pd.DataFrame(lines, columns=_COLUMNS), table.baseline)
 
 
 def with_published(lines: pd.DataFrame, table: Table) -> pd.DataFrame:
-    """Return lines of a summary with those that are published alone, of pairs which are not run at its scale.
+    """Return a summary with added lines for published pairs that are not run at its scale.
 
     Args:
-        lines: of `summary`.
+        lines: lines of `summary`.
         table: its declaration.
 
     Returns:
-        The lines, in the table's order of pairs; those that are published alone have no seeds, none missing, and no
-        numbers of their own.
+        The lines, in the table's order of pairs; the added ones have no seeds, none missing, and no measured numbers.
     """
-    told = published(table.name)
-    alone = told[told["metric"].isin(lines["metric"]) & ~told["row"].isin(lines["row"])]
+    printed = published(table.name)
+    alone = printed[printed["metric"].isin(lines["metric"]) & ~printed["row"].isin(lines["row"])]
     names = {"value": "published", "difference": "published_difference", "mark": "published_mark"}
     added = alone[["row", "column", "metric", *names]].rename(columns=names)
     added = added.assign(seeds=0, significant=0, diverged=0, missing=0, verdict="").reindex(columns=_COLUMNS)
@@ -122,7 +121,7 @@ def with_published(lines: pd.DataFrame, table: Table) -> pd.DataFrame:
 
 
 def rounded(table: pd.DataFrame, decimals: int = 2, digits: int = 3) -> pd.DataFrame:
-    """Return a table for reading: numbers to some decimals, small ones to at least so many significant digits."""
+    """Round a table for display: floats to `decimals`, small ones to at least `digits` significant digits."""
     return table.assign(**{
         name: [_rounded(value, decimals, digits) for value in column]
         for name, column in table.select_dtypes("float").items()
@@ -136,14 +135,14 @@ def _rounded(value: float, decimals: int, digits: int) -> float:
 
 
 def _published_compared(lines: pd.DataFrame, baseline: str) -> pd.DataFrame:
-    """Work out the published differences that were not printed, where both values are numbers."""
+    """Compute the published differences that were not printed, if both values are numbers."""
     printed = lines[lines["column"] == baseline].set_index(["row", "metric"])["published"]
     differences = []
     for line in lines.itertuples():
         base = printed.get((line.row, line.metric), "")
         known = line.column != baseline and _is_number(line.published) and _is_number(base)
-        worked_out = f"{Decimal(line.published) - Decimal(base):+}" if known else ""
-        differences.append(line.published_difference or worked_out)
+        computed = f"{Decimal(line.published) - Decimal(base):+}" if known else ""
+        differences.append(line.published_difference or computed)
     return lines.assign(published_difference=differences)
 
 
@@ -174,14 +173,14 @@ def _line(cells: pd.DataFrame) -> dict[str, object]:
 
 
 def _by_seed(cells: pd.DataFrame) -> Mapping[int | None, float]:
-    """Return the values by seed, by None of a system without seeds."""
+    """Return the values by seed; the key is None for a system without seeds."""
     known = cells[cells["value"].notna()]
     seeds = (None if pd.isna(seed) else int(seed) for seed in known["seed"])
     return dict(zip(seeds, known["value"], strict=True))
 
 
 def _differences(system: Mapping[int | None, float], baseline: Mapping[int | None, float]) -> list[float]:
-    """Return system minus baseline of each seed that both have; what has no seeds stands for each."""
+    """Return system minus baseline for each seed that both have; a value without seeds is paired with every seed."""
     seeds = [seed for seed in (baseline if None in system else system) if seed is not None]
     pairs = [(system.get(seed, system.get(None)), baseline.get(seed, baseline.get(None))) for seed in seeds]
     return [one - other for one, other in pairs if one is not None and other is not None]

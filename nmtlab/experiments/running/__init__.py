@@ -1,1 +1,1 @@
-"""Cells made into runs, here or on a cluster, and what that will cost."""
+"""Cells made into runs, locally or on a cluster, and estimates of their cost."""

@@ -1,15 +1,15 @@
-"""One cell of a table: an ordinary run, and all that is needed to make it."""
+"""One cell of a table: an ordinary run, and everything needed to make it."""
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from nmtlab.analysis.access.translations import translations
 from nmtlab.errors import RunError
 from nmtlab.experiments.tables.corpora import Corpus
-from nmtlab.experiments.tables.declaration import Changes, Row, Scale, Setup, System, Table
-from nmtlab.recipe import Recipe, find_recipe
+from nmtlab.experiments.tables.declaration import Changes, Parent, Row, Scale, Setup, System, Table
+from nmtlab.recipe import Recipe, TransferSettings, find_recipe
 from nmtlab.runs.run import Run
 from nmtlab.systems import train
 from nmtlab.text.corpus import ParallelCorpus
@@ -17,25 +17,26 @@ from nmtlab.training.events import OnEvent, Preparing, ignore
 from nmtlab.workspace import Workspace
 
 ENDED = ("finished", "diverged")
-"""States of a run that is not trained any further."""
+"""Statuses of a run that is not trained any further."""
 
 NOT_RUN = "not run"
-"""In place of a state, where there is no run."""
+"""Status of a cell without a run."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A training of a grid, complete in itself: it can be made in any process, on any machine.
+    """A training of a grid, self-contained: any process on any machine can make it.
 
     Args:
-        run: name of the run, `CORPUS.LABEL.sSEED`; cells of several tables that are the same training have the same.
-        recipe: complete.
-        label: name of the recipe and what the table changes in it, `fixnorm.radius-3`.
-        corpus: what is learned from.
-        splits: what is translated afterwards.
-        row: in the table.
+        run: name of the run, `CORPUS.LABEL.sSEED`; cells of different tables that are the same training share it.
+        recipe: the complete recipe.
+        label: name of the recipe and the table's changes to it, such as `fixnorm.radius-3`.
+        corpus: corpus to train on.
+        splits: splits to translate after training.
+        row: name of the row in the table.
         column: name of the system.
-        seed: None where nothing is drawn at random.
+        seed: seed of the training, None for a system without randomness.
+        parent: the training that this one starts from, if any.
     """
 
     run: str
@@ -46,6 +47,13 @@ class Cell:
     row: str
     column: str
     seed: int | None
+    parent: "Cell | None" = None
+
+
+def with_parents(cells: Sequence[Cell]) -> list[Cell]:
+    """Return the parents of cells, each once, and then the cells."""
+    parents = {cell.parent.run: cell.parent for cell in cells if cell.parent}
+    return [*parents.values(), *cells]
 
 
 def cells_of(table: Table, scale: Scale) -> list[Cell]:
@@ -55,7 +63,7 @@ def cells_of(table: Table, scale: Scale) -> list[Cell]:
         for row in table.rows
         if isinstance(setup := row.at[scale], Setup)
         for system in table.systems
-        if (row.name, system.name) not in table.left_out
+        if (row.name, system.name) not in table.left_out and (not system.parent or system.parent in setup.parents)
         for cell in _cells(table, scale, row, setup, system)
     ]
 
@@ -66,18 +74,18 @@ def run_cell(
     on_event: OnEvent = ignore,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> Run:
-    """Make a cell's run: train it, or go on with it where it was interrupted, and translate with it.
+    """Make a cell's run: train it, or resume it if it was interrupted, and translate with it.
 
-    A loss that became non-finite is a result as well: the run then ends as `diverged`.
+    A non-finite loss is a result too: the run then ends as `diverged`.
 
     Args:
-        cell: what to make.
-        workspace: where corpora, runs and caches are.
-        on_event: told how far things are.
-        should_stop: asked often; what is not finished then is gone on with the next time.
+        cell: the cell to make.
+        workspace: contains corpora, runs and caches.
+        on_event: called with progress events.
+        should_stop: polled often; a training stopped by it is resumed by the next call.
 
     Raises:
-        NmtlabError: something a person can mend; a run of the cell's name is another training.
+        NmtlabError: a problem that the user can fix; or a run with the cell's name is a different training.
     """
     corpus = cell.corpus.open(workspace)
     run = made_run(cell, corpus, workspace)
@@ -91,59 +99,59 @@ def run_cell(
 
 
 def made_run(cell: Cell, corpus: ParallelCorpus, workspace: Workspace) -> Run | None:
-    """Return the run of a cell's name, finished or not, if there is one.
+    """Return the run with a cell's name, finished or not, or None.
 
     Raises:
-        RunError: it is another training: of another recipe or other text.
+        RunError: it is a different training: another recipe or other text.
     """
     folder = workspace.run_folder(cell.run)
     if not folder.exists():
         return None
     run = Run(folder)
     if different := _difference(_settings(run.recipe), _settings(cell.recipe)):
-        raise RunError(f"run {cell.run!r}: there is one already, but {different}", _REMEDY)
+        raise RunError(f"run {cell.run!r}: already exists, but {different}", _REMEDY)
     if run.environment.get("corpus_checksum") != corpus.checksum():
-        raise RunError(f"run {cell.run!r}: there is one already, but of other text", _REMEDY)
+        raise RunError(f"run {cell.run!r}: already exists, but was trained on other text", _REMEDY)
     return run
 
 
 def is_made(cell: Cell, run: Run | None) -> bool:
-    """Return whether nothing is left to do for a cell whose run, if there is one, is `run`."""
+    """Return whether a cell is complete, given its run, if any."""
     if run is None or run.status not in ENDED:
         return False
     return not can_translate(run) or all(any(run.folder.glob(f"translations/{s}-*.txt")) for s in cell.splits)
 
 
 def can_translate(run: Run) -> bool:
-    """Return whether a run that has ended has something to translate with; one that diverged early has not."""
+    """Return whether a run that has ended can translate; one that diverged before its first checkpoint cannot."""
     return run.status == "finished" or (run.status == "diverged" and run.has_weights("best"))
 
 
 def run_seconds(run: Run) -> float:
-    """Return how long a run that has ended was trained, all parts together."""
+    """Return the training time of a run that has ended, over all its parts, in seconds."""
     return float(run.metrics("end")["seconds"].iloc[-1])
 
 
-_REMEDY = "rename it, or remove it with 'nmtlab runs remove', to have it made anew"
+_REMEDY = "rename it, or remove it with 'nmtlab runs remove', to train it again"
 
 
 def _cells(table: Table, scale: Scale, row: Row, setup: Setup, system: System) -> Iterator[Cell]:
     named = find_recipe(system.recipe)
     common = {**table.changes.get(scale, {}), **setup.changes}
     if not named.model.neural:
-        common = {}  # it has neither width nor epochs, and the full vocabulary
-    own = {**system.changes, **system.at.get(scale, {})}
-    special = {**own, **table.exceptions.get((row.name, system.name), {})}
-    corpus = {"corpus.name": setup.corpus.name, "corpus.source": setup.corpus.source}
-    corpus |= {"corpus.target": setup.corpus.target}
-    # One thread each: the same results whether one cell is made at a time or several.
-    recipe = named.with_changes({**common, **special, **corpus, "machine.threads": 1})
+        common = {}  # a phrase-based system has no width and no epochs, and uses the full vocabulary
+    of_system = {**system.changes, **system.at.get(scale, {})}
+    special = {**of_system, **table.exceptions.get((row.name, system.name), {})}
+    # One thread each, so that results do not depend on how many cells are made at once.
+    recipe = named.with_changes({**common, **special, **_named(setup.corpus), "machine.threads": 1})
     label = Path(system.recipe).stem + _label(special, named.with_changes(common))
+    label += f".{system.parent}-parent" if system.parent else ""
     splits = tuple(measure.split for measure in table.measures if measure.split)
     for seed in table.seeds[scale] if system.seeded else (None,):
-        yield Cell(
+        seeds = {} if seed is None else {"training.seed": seed}
+        cell = Cell(
             run=f"{setup.corpus.name}.{label}" + ("" if seed is None else f".s{seed}"),
-            recipe=recipe if seed is None else recipe.with_changes({"training.seed": seed}),
+            recipe=recipe.with_changes(seeds),
             label=label,
             corpus=setup.corpus,
             splits=splits,
@@ -151,10 +159,39 @@ def _cells(table: Table, scale: Scale, row: Row, setup: Setup, system: System) -
             column=system.name,
             seed=seed,
         )
+        yield _with_parent(cell, setup.parents[system.parent], system.recipe) if system.parent else cell
+
+
+def _with_parent(child: Cell, declared: Parent, recipe_name: str) -> Cell:
+    """Return a cell that starts from a parent; the parent's recipe is the child's without transfer."""
+    kept = {"transfer": child.recipe.transfer.model_copy(update={"parent": ""})}
+    alone = child.recipe.model_copy(update={"transfer": TransferSettings()})
+    also = () if declared.also is None else ({**_corpus(declared.also), "vocabulary_only": True},)
+    changes = {**declared.changes, **_named(declared.corpus), "more_corpora": also}
+    label = Path(recipe_name).stem + _label(declared.changes, alone)
+    shared = "" if declared.also is None else f".with-{declared.also.name}"
+    parent = replace(
+        child,
+        run=f"{declared.corpus.name}.{label}{shared}" + ("" if child.seed is None else f".s{child.seed}"),
+        recipe=alone.with_changes(changes),
+        label=label,
+        corpus=declared.corpus,
+        splits=(),
+    )
+    recipe = child.recipe.model_copy(update=kept).with_changes({"transfer.parent": parent.run})
+    return replace(child, recipe=recipe, parent=parent)
+
+
+def _corpus(corpus: Corpus) -> dict[str, str]:
+    return {"name": corpus.name, "source": corpus.source, "target": corpus.target}
+
+
+def _named(corpus: Corpus) -> dict[str, str]:
+    return {f"corpus.{field}": value for field, value in _corpus(corpus).items()}
 
 
 def _label(special: Changes, recipe: Recipe) -> str:
-    """Return what of the special changes is one in this recipe, as a part of a name: `.radius-3`."""
+    """Return the special changes that take effect in this recipe, as part of a name: `.radius-3`."""
     settings = _settings(recipe)
     changed = [(field, value) for field, value in special.items() if settings.get(field) != value]
     return "".join(f".{field.rpartition('.')[2]}-{_text(value)}" for field, value in changed)
@@ -165,13 +202,13 @@ def _text(value: Any) -> str:
 
 
 def _settings(recipe: Recipe) -> dict[str, Any]:
-    """Return what decides a training, by field: not where it is computed, nor what is said of it."""
-    sections = recipe.model_dump(exclude={"about", "machine"})
-    return {f"{section}.{name}": value for section, fields in sections.items() for name, value in fields.items()}
+    """Return the fields that determine a training: all but the description and the machine settings."""
+    fields = recipe.fields()
+    return {name: value for name, value in fields.items() if name != "about" and not name.startswith("machine.")}
 
 
 def _difference(there: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
     for field in sorted(there.keys() | wanted.keys()):
         if there.get(field) != wanted.get(field):
-            return f"its {field} is {there.get(field)!r}, wanted is {wanted.get(field)!r}"
+            return f"its {field} is {there.get(field)!r} instead of {wanted.get(field)!r}"
     return ""

@@ -1,8 +1,7 @@
-"""Where the cells of a grid are made: one by one in this process, or several at once in processes of their own.
+"""Engines that make the cells of a grid: one by one in this process, or several at once in separate processes.
 
-An engine is a function of cells, workspace, `on_event` and `should_stop`. It calls `run_cell` for each cell, wherever
-it likes, hands on what that tells, and says when a cell is left. A cell with a problem does not keep the others from
-being made.
+An engine is a function of cells, workspace, `on_event` and `should_stop`. It calls `run_cell` for each cell, in any
+process, forwards the events, and reports the end of each cell. A cell with a problem does not stop the others.
 """
 
 import multiprocessing
@@ -17,13 +16,13 @@ from typing import NamedTuple
 
 from nmtlab.errors import NmtlabError
 from nmtlab.experiments.running.cells import Cell, run_cell
-from nmtlab.experiments.running.events import GridEvent, Left, OnGridEvent, Told
+from nmtlab.experiments.running.events import CellEnded, CellEvent, GridEvent, OnGridEvent
 from nmtlab.workspace import Workspace
 
 Engine = Callable[[Sequence[Cell], Workspace, OnGridEvent, Callable[[], bool]], None]
 
-_LOOK_EVERY = 0.2
-"""Seconds between looks at whether everything is to stop."""
+_POLL_SECONDS = 0.2
+"""Seconds between polls of `should_stop`."""
 
 
 def one_by_one(
@@ -37,9 +36,9 @@ def one_by_one(
 
 
 def in_processes(workers: int) -> Engine:
-    """Return an engine that makes up to `workers` cells at once, each in a process of its own.
+    """Return an engine that makes up to `workers` cells at once, each in a separate process.
 
-    The processes save their trainings and end when they are told to, and when this process is killed.
+    The processes save their trainings and exit on a stop request, and when this process is killed.
     """
 
     def engine(
@@ -55,48 +54,48 @@ def in_processes(workers: int) -> Engine:
             while waiting and len(working) < workers:
                 worker = _start(waiting.pop(0), workspace)
                 working[worker.connection] = worker
-            for connection in wait(list(working), _LOOK_EVERY):
-                event = working[connection].hear()
+            for connection in wait(list(working), _POLL_SECONDS):
+                event = working[connection].receive()
                 on_event(event)
-                if isinstance(event, Left):
+                if isinstance(event, CellEnded):
                     working.pop(connection).process.join()
 
     return engine
 
 
 class _Worker(NamedTuple):
-    """A process that makes a cell, and the line to it."""
+    """A process that makes a cell, and the connection to it."""
 
     cell: Cell
     process: SpawnProcess
     connection: Connection
 
     def stop(self) -> None:
-        with suppress(OSError):  # it may just have ended
+        with suppress(OSError):  # the process may just have ended
             self.connection.send("stop")
 
-    def hear(self) -> GridEvent:
+    def receive(self) -> GridEvent:
         try:
             return self.connection.recv()
         except (EOFError, OSError):
             self.process.join()
             how = f"its process ended with code {self.process.exitcode}"
-            return Left(self.cell, "failed", f"run {self.cell.run!r}: {how}; run the grid again to go on with it")
+            return CellEnded(self.cell, "failed", f"run {self.cell.run!r}: {how}; run the grid again to resume it")
 
 
 def _start(cell: Cell, workspace: Workspace) -> _Worker:
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=_work, name=cell.run, args=(cell, workspace, theirs), daemon=True)
-    with _deaf():
+    with _interrupts_ignored():
         process.start()
     theirs.close()
     return _Worker(cell, process, ours)
 
 
 @contextmanager
-def _deaf() -> Iterator[None]:
-    """Let processes that are started within not hear Ctrl-C, which a terminal sends to all: they are told to stop."""
+def _interrupts_ignored() -> Iterator[None]:
+    """Let processes started within ignore Ctrl-C, which a terminal sends to all: they stop on request instead."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -110,21 +109,21 @@ def _deaf() -> Iterator[None]:
 def _work(cell: Cell, workspace: Workspace, connection: Connection) -> None:
     """Make a cell; the body of a process."""
 
-    def tell(event: GridEvent) -> None:
-        with suppress(OSError):  # nobody is listening any more
+    def send(event: GridEvent) -> None:
+        with suppress(OSError):  # the parent process may be gone
             connection.send(event)
 
-    # Something to read is the word to stop, or the end of who would say it.
-    tell(made(cell, workspace, tell, connection.poll))
+    # The connection becomes readable on a stop request, and when the parent process ends.
+    send(made(cell, workspace, send, connection.poll))
 
 
-def made(cell: Cell, workspace: Workspace, on_event: OnGridEvent, should_stop: Callable[[], bool]) -> Left:
-    """Make a cell, and return how it was left."""
+def made(cell: Cell, workspace: Workspace, on_event: OnGridEvent, should_stop: Callable[[], bool]) -> CellEnded:
+    """Make a cell, and return how it ended."""
     try:
-        run = run_cell(cell, workspace, lambda event: on_event(Told(cell, event)), should_stop)
+        run = run_cell(cell, workspace, lambda event: on_event(CellEvent(cell, event)), should_stop)
     except NmtlabError as error:
-        return Left(cell, "failed", str(error))
-    except Exception as error:  # the other cells are not to be lost with it
+        return CellEnded(cell, "failed", str(error))
+    except Exception as error:  # one failed cell must not take the others with it
         traceback.print_exc()
-        return Left(cell, "failed", f"run {cell.run!r}: {type(error).__name__}: {error}")
-    return Left(cell, run.status)
+        return CellEnded(cell, "failed", f"run {cell.run!r}: {type(error).__name__}: {error}")
+    return CellEnded(cell, run.status)

@@ -1,4 +1,4 @@
-"""What a grid will take: minutes and disk."""
+"""What a grid will take: time and disk space."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,48 +9,48 @@ from tempfile import TemporaryDirectory
 import pandas as pd
 
 from nmtlab.errors import CorpusError
-from nmtlab.experiments.running.cells import ENDED, NOT_RUN, Cell, is_made, made_run, run_seconds
+from nmtlab.experiments.running.cells import ENDED, NOT_RUN, Cell, is_made, made_run, run_seconds, with_parents
 from nmtlab.experiments.tables.corpora import Corpus
 from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.training.cost import estimate_cost
 from nmtlab.workspace import Workspace
 
-# A phrase-based system takes about two minutes on 5,000 pairs, most of them for its tuning.
+# A phrase-based system takes about two minutes on 5,000 pairs, mostly for tuning.
 _PHRASE_MINUTES_A_PAIR = 2 / 5000
 _PHRASE_MIB = 50.0
 
 COLUMNS = ["run", "row", "column", "seed", "status", "minutes", "disk_mib", "problem"]
 
 Known = Sequence[tuple[Cell, float]]
-"""Cells, and how long they took, or are expected to take, in seconds."""
+"""Cells, and the seconds that they took or are expected to take."""
 
 
 def expected_seconds(cell: Cell, known: Known) -> float | None:
-    """Return the mean of the known cells that are most like a cell; None if nothing is known.
+    """Return the mean time of the known cells most similar to a cell, or None if no cell is known.
 
-    Most alike is the same system on the same text, then the same family of models on the same text, then the same
+    Most similar is the same system on the same text, then the same model family on the same text, then the same
     family, then any.
     """
 
-    def likeness(other: Cell) -> int:
+    def similarity(other: Cell) -> int:
         family = other.recipe.model.family == cell.recipe.model.family
         text = other.corpus == cell.corpus
         return 3 if text and other.label == cell.label else 2 if text and family else 1 if family else 0
 
-    most = max((likeness(other) for other, _ in known), default=0)
-    alike = [seconds for other, seconds in known if likeness(other) == most]
-    return fmean(alike) if alike else None
+    most = max((similarity(other) for other, _ in known), default=0)
+    similar = [seconds for other, seconds in known if similarity(other) == most]
+    return fmean(similar) if similar else None
 
 
 def seconds_left(waiting: Iterable[Cell], running: Mapping[str, float], known: Known, workers: int) -> float | None:
-    """Return how long a grid will still take; None if nothing is known of a cell that waits.
+    """Return the seconds that a grid will still take, or None if the time of a waiting cell is unknown.
 
     Args:
-        waiting: cells not begun.
-        running: seconds that each begun one still takes.
-        known: cells that are finished, or that know how long they will take in all.
-        workers: cells made at once.
+        waiting: cells not yet started.
+        running: remaining seconds of each running cell, by run name.
+        known: cells that are finished, or whose total time is estimated.
+        workers: number of cells made at once.
     """
     expected = [expected_seconds(cell, known) for cell in waiting]
     if None in expected:
@@ -59,17 +59,17 @@ def seconds_left(waiting: Iterable[Cell], running: Mapping[str, float], known: K
 
 
 def estimate_grid(cells: Sequence[Cell], workspace: Workspace) -> pd.DataFrame:
-    """Return what is left to be done, without doing it.
+    """Estimate the remaining work of a grid, without doing any of it.
 
     Returns:
-        A line for each cell: `run`, `row`, `column`, `seed`; `status` of its run, or `not run`; `minutes` that are
-        left, known from finished cells of the same system on the same text, or else a rough estimate; `disk_mib` that
-        it will take; both are 0 of a cell that is made, and missing where the text cannot be had, for which `problem`
-        says why.
+        One line per cell: `run`, `row`, `column`, `seed`; `status` of its run, or `not run`; remaining `minutes`, taken
+        from finished cells of the same system on the same text, or else a rough estimate; `disk_mib` that it will
+        take. Both are 0 for a complete cell, and missing if the text is not available; `problem` then gives the reason.
 
     Raises:
-        RunError: a run of a cell's name is another training.
+        RunError: a run with a cell's name is a different training.
     """
+    cells = with_parents(cells)
     with TemporaryDirectory() as folder:
         corpora = {corpus: _opened(corpus, workspace, Path(folder)) for corpus in {cell.corpus for cell in cells}}
         runs = {cell.run: _run(cell, corpora[cell.corpus], workspace) for cell in cells}
@@ -92,10 +92,10 @@ def _run(cell: Cell, corpus: ParallelCorpus | str, workspace: Workspace) -> Run 
 
 
 def _opened(corpus: Corpus, workspace: Workspace, spare: Path) -> ParallelCorpus | str:
-    """Return a corpus, in a spare folder if it is not there yet, or why it cannot be had."""
-    own = workspace.data / "corpora"
-    if not (own / corpus.name).exists():
-        workspace = Workspace(spare, (own, *workspace.more_corpora))
+    """Return a corpus, made in a spare folder if it does not exist yet, or why it is not available."""
+    corpora = workspace.data / "corpora"
+    if not (corpora / corpus.name).exists():
+        workspace = Workspace(spare, (corpora, *workspace.more_corpora))
     try:
         return corpus.open(workspace)
     except CorpusError as error:
@@ -103,7 +103,7 @@ def _opened(corpus: Corpus, workspace: Workspace, spare: Path) -> ParallelCorpus
 
 
 def _guess(cell: Cell, corpus: ParallelCorpus | str, known: Known) -> tuple[float, float]:
-    """Return the minutes and MiB that a cell takes from its beginning."""
+    """Return the minutes and MiB that a cell takes from the start."""
     if isinstance(corpus, str):
         return math.nan, math.nan
     same = [seconds for other, seconds in known if (other.corpus, other.label) == (cell.corpus, cell.label)]

@@ -1,4 +1,4 @@
-"""What a grid tells whoever watches it."""
+"""The events that a grid reports."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from nmtlab.training.events import Event
 
 @dataclass(frozen=True)
 class Opening:
-    """The text of a row is looked for, and made if it is not there."""
+    """The text of a row is being opened, or made if it does not exist."""
 
     row: str
     corpus: str
@@ -17,40 +17,40 @@ class Opening:
 
 @dataclass(frozen=True)
 class NoText:
-    """The text of a row cannot be had; its cells are left out."""
+    """The text of a row is not available; its cells are left out."""
 
     row: str
     problem: str
 
 
 @dataclass(frozen=True)
-class Counted:
-    """Before the first training: what is to be made, and what is there already, with the seconds that it took."""
+class GridPlanned:
+    """Before the first training: the cells to make, and the complete ones with the seconds that they took."""
 
     pending: tuple[Cell, ...]
     made: tuple[tuple[Cell, float], ...]
 
 
 @dataclass(frozen=True)
-class Told:
-    """What a cell's training tells."""
+class CellEvent:
+    """A progress event of a cell's training."""
 
     cell: Cell
     event: Event
 
 
 @dataclass(frozen=True)
-class Left:
-    """A cell is no longer worked on; its run is finished, stopped, has diverged, or there is a problem."""
+class CellEnded:
+    """Work on a cell has ended: its run finished, stopped or diverged, or there is a problem."""
 
     cell: Cell
     status: str
     problem: str = ""
 
 
-GridEvent = Opening | NoText | Counted | Told | Left
+GridEvent = Opening | NoText | GridPlanned | CellEvent | CellEnded
 OnGridEvent = Callable[[GridEvent], None]
 
 
 def ignore(event: GridEvent) -> None:
-    """Watch nothing."""
+    """Ignore an event."""

@@ -1,4 +1,4 @@
-"""Which Transformers learn at all? Many trainings of some hundred updates, in one process.
+"""Which Transformers converge? Many trainings of a few hundred updates, in one process.
 
 The thesis has single points of this map: Tables 3.12 (initial weights and warm-up) and 3.15 (depth without warm-up).
 """
@@ -18,14 +18,15 @@ from nmtlab.experiments.results.stored import RESULTS
 from nmtlab.recipe import Recipe
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.encoded import EncodedCorpus
+from nmtlab.text.mixture import Mixture
 from nmtlab.text.pipeline import Pipeline
 from nmtlab.training.trial import short_training
 from nmtlab.workspace import Workspace
 
-Verdict = Literal["alive", "dead", "diverged"]
+Verdict = Literal["converged", "plateaued", "diverged"]
 
 MARGIN = math.log(2)
-"""In nats a token: a training is alive that is half as perplexed as one that knows how frequent words are."""
+"""In nats per token: a training has converged if its perplexity is below half that of the unigram distribution."""
 
 
 @dataclass(frozen=True)
@@ -35,9 +36,9 @@ class Point:
     Args:
         placement: of the normalisation, `pre` or `post`.
         init: of the attention's weights, `small` or `xavier`.
-        layers: of encoder and decoder each, from 1.
-        rate: learning rate, above 0, the same from the first update on.
-        seed: of weights, dropout and order of the data.
+        layers: number of layers of encoder and decoder each, at least 1.
+        rate: learning rate, above 0, constant from the first update.
+        seed: seed of weights, dropout and data order.
     """
 
     placement: Literal["pre", "post"]
@@ -49,16 +50,16 @@ class Point:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a training.
+    """The outcome of a training.
 
     Args:
-        point: what was trained.
-        verdict: `diverged` if the loss or a gradient was not finite, `alive` if the loss is at least `MARGIN` below
-            the unigrams', else `dead`.
-        updates: that were made.
-        loss: mean negative log-likelihood, in nats a token, of the last tenth of the updates; NaN if it diverged.
-        unigram: that of the tokens' frequencies in training, which a dead model learns.
-        first_gradient: norm of the gradient of the first update.
+        point: the training.
+        verdict: `diverged` if the loss or a gradient was not finite, `converged` if the loss is more than `MARGIN`
+            below that of the unigram distribution, else `plateaued`.
+        updates: number of updates made.
+        loss: mean negative log-likelihood over the last tenth of the updates, in nats per token; NaN if it diverged.
+        unigram: loss of the unigram distribution of the training tokens, the best that a model can do without context.
+        first_gradient: gradient norm at the first update.
     """
 
     point: Point
@@ -70,44 +71,45 @@ class Outcome:
 
 
 def points(layers: Sequence[int], rates: Sequence[float], seeds: Sequence[int]) -> list[Point]:
-    """Return a whole map: both placements, both kinds of initial weights, with each depth, rate and seed."""
+    """Return a full map: both placements and both initialisations, with each depth, rate and seed."""
     grid = product(("post", "pre"), ("xavier", "small"), layers, rates, seeds)
-    return [Point(*place) for place in grid]
+    return [Point(*values) for values in grid]
 
 
 def trainability(
     wanted: Iterable[Point], recipe: Recipe, corpus: ParallelCorpus, workspace: Workspace, updates: int
 ) -> Iterator[Outcome]:
-    """Train the points of a map one after the other, and yield what became of each.
+    """Train the points of a map one after the other, and yield the outcome of each.
 
-    Vocabulary and ids are made once. No run is written: the outcome is all that is kept of a point.
+    Vocabulary and token ids are made once. No run is written; only the outcome of a point is kept.
 
     Args:
-        wanted: points.
-        recipe: of a Transformer: text, width, kind of norm, batches, dropout, loss and clipping.
-        corpus: what is learned from.
-        workspace: where its ids are kept.
-        updates: of each training, at least 10.
+        wanted: points to train.
+        recipe: recipe of a Transformer, for its text, width, kind of norm, batches, dropout, loss and clipping.
+        corpus: corpus to train on.
+        workspace: caches the token ids.
+        updates: number of updates of each training, at least 10.
 
     Raises:
-        CorpusError: the corpus has no text to train on.
+        CorpusError: the corpus has no training text.
     """
     pipeline = Pipeline.learn(recipe.text, corpus)
-    encoded = EncodedCorpus.open(workspace.cache, pipeline, corpus)
-    unigram = _entropy(encoded.target_side.ids)
+    mixture = Mixture([EncodedCorpus.open(workspace.cache, pipeline, corpus)])
+    unigram = _target_entropy(mixture, pipeline.target_size)
     for point in wanted:
-        yield _outcome(point, recipe, pipeline, encoded, unigram, updates)
+        yield _outcome(point, recipe, pipeline, mixture, unigram, updates)
 
 
-def _entropy(tokens: np.ndarray) -> float:
-    """Return the entropy of tokens, in nats."""
-    _, counts = np.unique(tokens, return_counts=True)
-    shares = counts / counts.sum()
+def _target_entropy(mixture: Mixture, types: int) -> float:
+    """Return the entropy of the target tokens, in nats."""
+    shards = (shard for text in mixture.texts for shard in text.shards)
+    counts = sum(np.bincount(shard.target.ids, minlength=types) for shard in shards)
+    shares = counts[counts > 0] / counts.sum()
     return float(-(shares * np.log(shares)).sum())
 
 
 def _outcome(
-    point: Point, recipe: Recipe, pipeline: Pipeline, encoded: EncodedCorpus, unigram: float, updates: int
+    point: Point, recipe: Recipe, pipeline: Pipeline, mixture: Mixture, unigram: float, updates: int
 ) -> Outcome:
     changes = {
         "model.placement": point.placement,
@@ -116,11 +118,11 @@ def _outcome(
         "model.decoder_layers": point.layers,
         "training.seed": point.seed,
     }
-    trial = short_training(recipe.with_changes(changes), pipeline, encoded, point.rate, updates)
+    trial = short_training(recipe.with_changes(changes), pipeline, mixture, point.rate, updates)
     if trial.diverged:
         return Outcome(point, "diverged", len(trial.losses), math.nan, unigram, trial.first_gradient)
     last = float(np.mean(trial.losses[-max(1, updates // 10) :]))
-    verdict = "alive" if last < unigram - MARGIN else "dead"
+    verdict = "converged" if last < unigram - MARGIN else "plateaued"
     return Outcome(point, verdict, updates, last, unigram, trial.first_gradient)
 
 
@@ -133,52 +135,52 @@ COLUMNS = [
 
 
 def map_path(workspace: Workspace) -> Path:
-    """Return the file of the maps that are looked at: the workspace's, or the checkout's if it has none."""
-    own = workspace.data / "results" / MAP
-    return own if own.exists() else RESULTS / MAP
+    """Return the file of the maps to show: the workspace's, or the checkout's if the workspace has none."""
+    path = workspace.data / "results" / MAP
+    return path if path.exists() else RESULTS / MAP
 
 
 def read_map(path: Path) -> pd.DataFrame:
-    """Return the points that are kept in a file, none if it is not there.
+    """Return the points in a file; empty if the file does not exist.
 
     Returns:
-        A row for each: `training`, what all points of a map have in common; the fields of `Point` and `Outcome`;
-        `commit` of nmtlab and kind of `machine`.
+        One row per point: `training`, the settings that all points of a map share; the fields of `Point` and
+        `Outcome`; `commit` of nmtlab and kind of `machine`.
 
     Raises:
-        NmtlabError: the file is no map.
+        NmtlabError: the file is not a map.
     """
     if not path.exists():
         return pd.DataFrame(columns=COLUMNS)
     try:
         missing = {"loss": [""], "first_gradient": [""]}
-        # Python's own float: a rate that is read again is the same number to its last bit
+        # Python's float restores a rate to its last bit
         found = pd.read_csv(path, keep_default_na=False, na_values=missing, converters={"rate": float})
         return found[COLUMNS]
     except (ValueError, KeyError, OSError) as error:
-        raise NmtlabError(f"{path}: not a map of trainability: {error}", "rename it, or name another file") from error
+        raise NmtlabError(f"{path}: not a trainability map: {error}", "rename it, or choose another file") from error
 
 
 def left_to_train(wanted: Iterable[Point], training: str, kept: pd.DataFrame) -> list[Point]:
-    """Return the points that are not kept yet.
+    """Return the points that are not in a map yet.
 
     Args:
-        wanted: points.
-        training: what they have in common, as in the map.
+        wanted: points to train.
+        training: the settings that they share, as in the map.
         kept: rows of `read_map`.
     """
-    own = kept[kept["training"] == training]
-    there = {Point(*place) for place in own[[one.name for one in fields(Point)]].itertuples(index=False, name=None)}
-    return [point for point in wanted if point not in there]
+    same = kept[kept["training"] == training]
+    done = {Point(*values) for values in same[[one.name for one in fields(Point)]].itertuples(index=False, name=None)}
+    return [point for point in wanted if point not in done]
 
 
 def with_outcome(kept: pd.DataFrame, outcome: Outcome, training: str, provenance: Mapping[str, str]) -> pd.DataFrame:
-    """Return the rows of a map with one more.
+    """Return the rows of a map with one added.
 
     Args:
         kept: rows of `read_map`.
-        outcome: of the new point.
-        training: what the points have in common.
+        outcome: outcome of the new point.
+        training: the settings that the points share.
         provenance: its `commit` and `machine`.
     """
     facts = {one.name: getattr(outcome, one.name) for one in fields(Outcome) if one.name != "point"}

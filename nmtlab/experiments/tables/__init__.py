@@ -1,1 +1,1 @@
-"""The seeds' tables, declared as data: rows, systems, corpora and what is measured."""
+"""The published tables, declared as data: rows, systems, corpora and measures."""

@@ -1,4 +1,4 @@
-"""The text of an experiment, as data: prepared once under its name, and found again afterwards."""
+"""The text of an experiment, as data: prepared once under its name, and reused afterwards."""
 
 import json
 from collections.abc import Mapping
@@ -7,24 +7,25 @@ from pathlib import Path
 from typing import Any
 
 from nmtlab.errors import CorpusError
+from nmtlab.text.artificial import ArtificialSettings, write_corpus
+from nmtlab.text.artificial.corpus import ENGLISH
+from nmtlab.text.concatenation import join
 from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.importers.build import REPORT
-from nmtlab.text.joining import join
-from nmtlab.text.seedlings import SeedlingSettings, write_corpus
-from nmtlab.text.seedlings.corpus import ENGLISH
+from nmtlab.text.importers.corpus_builder import REPORT
 from nmtlab.workspace import Workspace
 
 
 @dataclass(frozen=True)
-class Joined:
-    """A corpus joined from several of the same languages (see `nmtlab.text.joining.join`).
+class ConcatenatedCorpus:
+    """A corpus joined from several in the same languages (see `nmtlab.text.concatenation.join`).
 
     Args:
-        name: under which it is kept.
-        source: code of the language translated from.
-        target: code of the language translated into.
-        parts: names of corpora of the workspace.
-        train: most pairs (0: all), as are `dev` and `test`.
+        name: its name in the workspace.
+        source: code of the source language.
+        target: code of the target language.
+        parts: names of corpora in the workspace.
+        train: largest number of training pairs (0: all); likewise `dev` and `test`.
+        among: names of corpora in other source languages; only target sentences that all of them have are kept.
     """
 
     name: str
@@ -34,73 +35,76 @@ class Joined:
     train: int = 0
     dev: int = 300
     test: int = 500
+    among: tuple[str, ...] = ()
 
     def open(self, workspace: Workspace) -> ParallelCorpus:
-        """Return the corpus, made first if it is not there.
+        """Return the corpus, making it first if it does not exist.
 
         Raises:
-            CorpusError: a part is missing, or there is another corpus of that name.
+            CorpusError: a part is missing, or a different corpus has that name.
         """
         folder = _folder(self.name, workspace)
         sizes = {"train": self.train, "dev": self.dev, "test": self.test}
         if not folder.exists():
-            join(folder, [self._part(part, workspace) for part in self.parts], sizes)
+            parts = [self._part(part, workspace, self.source) for part in self.parts]
+            join(folder, parts, sizes, [self._part(part, workspace) for part in self.among])
+        wanted = {"parts": self.parts, **sizes, **({"among": self.among} if self.among else {})}
         made = _read(folder / REPORT)
-        _check_same(folder, made | made.get("origin", {}) | made.get("options", {}), {"parts": self.parts, **sizes})
+        _check_same(folder, made | made.get("origin", {}) | made.get("options", {}), wanted)
         return ParallelCorpus.open(folder, self.source, self.target)
 
-    def _part(self, name: str, workspace: Workspace) -> ParallelCorpus:
+    def _part(self, name: str, workspace: Workspace, source: str = "") -> ParallelCorpus:
         try:
             folder = workspace.corpus_folder(name)
         except CorpusError as error:
             raise CorpusError(
-                f"corpus {self.name!r}: its part {name!r} is not here",
-                "name the folder that part is in with NMTLAB_CORPORA, or import it under that name",
+                f"corpus {self.name!r}: its part {name!r} was not found",
+                "add the folder that contains it to NMTLAB_CORPORA, or import it under that name",
             ) from error
-        return ParallelCorpus.open(folder, self.source, self.target)
+        return ParallelCorpus.open(folder, source, self.target)
 
 
 @dataclass(frozen=True)
-class Grown:
-    """A controlled language (see `nmtlab.text.seedlings`), translated into its English.
+class SyntheticCorpus:
+    """An artificial language (see `nmtlab.text.artificial`), translated into its English.
 
     Args:
-        name: under which it is kept.
-        source: code of the language.
-        settings: what it is grown from.
-        train: number of pairs, as are `dev` and `test`.
+        name: its name in the workspace.
+        source: code of the artificial language.
+        settings: settings of the language.
+        train: number of training pairs; likewise `dev` and `test`.
     """
 
     name: str
     source: str
-    settings: SeedlingSettings = field(default_factory=SeedlingSettings)
+    settings: ArtificialSettings = field(default_factory=ArtificialSettings)
     train: int = 8000
     dev: int = 300
     test: int = 500
     target: str = field(default=ENGLISH, init=False)
 
     def open(self, workspace: Workspace) -> ParallelCorpus:
-        """Return the corpus, made first if it is not there.
+        """Return the corpus, making it first if it does not exist.
 
         Raises:
-            CorpusError: there is another corpus of that name.
+            CorpusError: a different corpus has that name.
         """
         folder = _folder(self.name, workspace)
         sizes = {"train": self.train, "dev": self.dev, "test": self.test}
         if not folder.exists():
             write_corpus(folder, [self.source], self.settings, **sizes)
-        _check_same(folder, _read(folder / "seedlings.json"), {**asdict(self.settings), **sizes})
+        _check_same(folder, _read(folder / "artificial.json"), {**asdict(self.settings), **sizes})
         return ParallelCorpus.open(folder, self.source, self.target)
 
 
 @dataclass(frozen=True)
-class Brought:
-    """A corpus that whoever runs the experiment has to bring, ready with train, dev and test.
+class ExternalCorpus:
+    """A corpus that the user has to provide, with train, dev and test.
 
     Args:
-        name: under which it is looked for.
-        source: code of the language translated from.
-        target: code of the language translated into.
+        name: its name in the workspace.
+        source: code of the source language.
+        target: code of the target language.
     """
 
     name: str
@@ -111,19 +115,19 @@ class Brought:
         """Return the corpus.
 
         Raises:
-            CorpusError: it is not there.
+            CorpusError: it was not found.
         """
         try:
             folder = workspace.corpus_folder(self.name)
         except CorpusError as error:
             raise CorpusError(
-                f"corpus {self.name!r}: not here, and this experiment cannot make it",
+                f"corpus {self.name!r}: not found, and this experiment cannot make it",
                 f"import it under that name with 'nmtlab corpus import', from {self.source} to {self.target}",
             ) from error
         return ParallelCorpus.open(folder, self.source, self.target)
 
 
-Corpus = Joined | Grown | Brought
+Corpus = ConcatenatedCorpus | SyntheticCorpus | ExternalCorpus
 """The text of an experiment."""
 
 
@@ -136,8 +140,8 @@ def _read(path: Path) -> dict[str, Any]:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise CorpusError(
-            f"corpus {path.parent.name!r}: its {path.name} is missing or damaged, so it is not known what is in it",
-            f"rename or remove {path.parent}: it is then made anew",
+            f"corpus {path.parent.name!r}: its {path.name} is missing or damaged, so its content is unknown",
+            f"rename or remove {path.parent} to have it made again",
         ) from error
 
 
@@ -145,6 +149,6 @@ def _check_same(folder: Path, made: Mapping[str, Any], wanted: Mapping[str, Any]
     for name, value in json.loads(json.dumps(wanted)).items():
         if made.get(name) != value:
             raise CorpusError(
-                f"corpus {folder.name!r}: made with {name} = {made.get(name)!r}, wanted is {value!r}",
-                f"rename or remove {folder}, and the runs on it, to have both made anew",
+                f"corpus {folder.name!r}: made with {name} = {made.get(name)!r} instead of {value!r}",
+                f"rename or remove {folder}, and the runs on it, to have both made again",
             )

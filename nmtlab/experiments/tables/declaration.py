@@ -1,4 +1,4 @@
-"""What a table of the seeds is made of: rows and columns as changes of recipes, corpora, seeds, measures."""
+"""The declaration of a table: rows and columns as changes of recipes, corpora, seeds, measures."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -9,15 +9,15 @@ from nmtlab.experiments.measures.quality import Measure
 from nmtlab.experiments.tables.corpora import Corpus
 
 Scale = Literal["tiny", "small", "thesis"]
-"""How large: for tests, minutes in all; for 2 CPU cores, minutes a cell; the thesis' sizes, on corpora brought."""
+"""tiny: for tests, minutes in all; small: minutes a cell on 2 CPU cores; thesis: its sizes, on corpora you provide."""
 
 SCALES: tuple[Scale, ...] = get_args(Scale)
 
 Changes = Mapping[str, Any]
-"""Fields of a recipe that are changed: `{"model.radius": 3.0}`."""
+"""Changes to fields of a recipe: `{"model.radius": 3.0}`."""
 
 SEEDS: Mapping[Scale, tuple[int, ...]] = {"tiny": (1, 2), "small": (1, 2, 3), "thesis": (1,)}
-"""Three seeds where they can be had; the thesis has one run of each system."""
+"""Three seeds where affordable; the thesis has one run of each system."""
 
 
 @dataclass(frozen=True)
@@ -27,9 +27,10 @@ class System:
     Args:
         name: as in the published table.
         recipe: name of a recipe, or path of a TOML file.
-        changes: what differs from it.
-        seeded: whether anything is drawn at random; if not, one training stands for every seed.
-        at: scale -> what differs there alone.
+        changes: changes to the recipe.
+        seeded: whether training is random; if not, one training stands for every seed.
+        at: scale -> further changes at that scale only.
+        parent: the row's parent that it starts from; empty for none. Parent and child have the same seed.
     """
 
     name: str
@@ -37,6 +38,22 @@ class System:
     changes: Changes = field(default_factory=dict)
     seeded: bool = True
     at: Mapping[Scale, Changes] = field(default_factory=dict)
+    parent: str = ""
+
+
+@dataclass(frozen=True)
+class Parent:
+    """The text of a parent.
+
+    Args:
+        corpus: corpus that the parent is trained on.
+        also: the largest text of its children, from which its subwords are learned too; None for none.
+        changes: changes to the child's recipe.
+    """
+
+    corpus: Corpus
+    also: Corpus | None = None
+    changes: Changes = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -44,55 +61,57 @@ class Setup:
     """A row at one scale.
 
     Args:
-        corpus: what is learned from.
-        changes: what this row changes in the recipe of every system.
+        corpus: corpus to train on.
+        changes: this row's changes to the recipe of every system.
+        parents: the texts of parents, by the name that systems have for them.
     """
 
     corpus: Corpus
     changes: Changes = field(default_factory=dict)
+    parents: Mapping[str, Parent] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Row:
-    """A row of a table: mostly a language pair.
+    """A row of a table, usually a language pair.
 
     Args:
         name: as in the published table.
-        at: scale -> what is run there, or in words why nothing is.
+        at: scale -> the setup to run, or the reason why the row is not run.
     """
 
     name: str
     at: Mapping[Scale, Setup | str]
 
 
-NOT_TINY = "the tiny scale has a controlled language only"
-NOT_PUBLISHED = "not among the pairs of the thesis"
+NOT_TINY = "the tiny scale has only an artificial language"
+NOT_PUBLISHED = "not among the thesis' pairs"
 
 
 def language_pair(name: str, thesis: Setup | str, small: Corpus | str, tiny: Corpus | str = NOT_TINY) -> Row:
-    """Return a row that is run as the table has it on its text of each scale, or the reason why it is not run there."""
-    own: dict[Scale, Corpus | str] = {"small": small, "tiny": tiny}
-    texts = {scale: text if isinstance(text, str) else Setup(text) for scale, text in own.items()}
+    """Return a row with the table's settings on the text of each scale, or with the reason why it is not run there."""
+    given: dict[Scale, Corpus | str] = {"small": small, "tiny": tiny}
+    texts = {scale: text if isinstance(text, str) else Setup(text) for scale, text in given.items()}
     return Row(name, {"thesis": thesis, **texts})
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table of the seeds as a grid of runs. Rows are pairs and columns systems, whichever way it was printed.
+    """A table as a grid of runs. Rows are pairs and columns are systems, even if it was printed the other way round.
 
     Args:
-        name: as in `data/published`, if it is there.
+        name: its name, as in `data/published` if published.
         title: what it shows.
-        rows: in the order of printing.
+        rows: the rows, in printed order.
         systems: the columns.
-        measures: what is reported of each cell.
+        measures: the numbers reported for each cell.
         baseline: name of the system that the others are compared with; empty for none.
-        changes: scale -> what is changed in the recipe of every cell.
-        exceptions: (row, system) -> what is changed there alone.
+        changes: scale -> changes to the recipe of every cell.
+        exceptions: (row, system) -> changes to that cell only.
         left_out: (row, system) -> why that cell is not run at any scale.
         seeds: scale -> seeds of each cell.
-        published: whether it was printed anywhere.
-        marks: what the marks beside the published numbers say.
+        published: whether the table was published.
+        marks: meaning of the marks beside the published numbers.
     """
 
     name: str
@@ -112,7 +131,7 @@ class Table:
         """Return the table with some of its rows.
 
         Raises:
-            NmtlabError: there is no row of a name.
+            NmtlabError: the table has no row with one of the names.
         """
         known = {row.name: row for row in self.rows}
         for name in names:

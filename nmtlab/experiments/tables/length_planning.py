@@ -1,24 +1,24 @@
-"""Planning the length of a translation, against length normalisation and word reward (thesis 4.1; never measured)."""
+"""Length planning against length normalisation and word reward (proposed in thesis 4.1, not measured there)."""
 
-from nmtlab.experiments.measures.search import LengthLoss, PlannedLength, RestLoss, Searched, ToldLength
+from nmtlab.experiments.measures.search import LengthLoss, OracleLength, PlannedLength, RestLoss, Searched
 from nmtlab.experiments.tables.declaration import System, Table
 from nmtlab.experiments.tables.normalisation import DE_EN, GL_EN, QAA_EN, SIZES
 from nmtlab.recipe import SearchSettings
 
 GAMMAS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
-"""Rewards of a word that are tried on dev."""
+"""Word rewards to try on dev."""
 
 ORDINARY = System("ordinary", "prenorm-fixnorm-scalenorm")
 PLANNED = System("planned", "planned")
-PLANNED_BESIDE = System("planned beside", "planned", {"model.length_gradient": False})
+PLANNED_DETACHED = System("planned (detached length model)", "planned", {"model.length_gradient": False})
 
 
 FEW = 200
-"""Sentences that are translated with the widest beam, which takes long."""
+"""Number of sentences to translate with the widest beam, which is slow."""
 
 
 def _by(score: str, beam: int, outcome: str = "bleu", lengths: int | None = None, **more: object) -> Searched:
-    """Return what comes of a score and a beam, `BLEU by log-prob, beam 4`."""
+    """Return the measure of a score and a beam, such as `BLEU by log-prob, beam 4`."""
     named = {"bleu": "BLEU", "length": "length", "empty": "% empty"}[outcome]
     limit, some = (FEW, f" ({FEW} sentences)") if beam == BEAMS[-1] else (None, "")
     search = SearchSettings(score=score, beam_size=beam)
@@ -37,9 +37,9 @@ WHOLE_TEXT = (*BY_LOG_PROB[:3], *BY_LENGTH, *BY_REWARD)
 LENGTHS = tuple(_by("log-prob", beam, "length") for beam in BEAMS)
 EMPTY = tuple(_by("log-prob", beam, "empty") for beam in BEAMS)
 LENGTH_MODEL = (
-    PlannedLength("length model, tokens off", "error"),
-    PlannedLength("length model, right one among 5", "among 5", lower_is_better=False),
-    ToldLength("BLEU if told the length, beam 4", 4),
+    PlannedLength("length-model MAE (tokens)", "error"),
+    PlannedLength("reference length in top 5 (%)", "among 5", lower_is_better=False),
+    OracleLength("BLEU with oracle length, beam 4", 4),
 )
 NEAR_THE_END = (
     RestLoss("loss of the last token", 0, 0),
@@ -50,9 +50,9 @@ NEAR_THE_END = (
 # The ordinary runs are those of Table 3.13.
 LENGTH_PLANNING = Table(
     name="length-planning",
-    title="Planning the length, against length normalisation and word reward",
+    title="Length planning against length normalisation and word reward",
     rows=(DE_EN, GL_EN, QAA_EN),
-    systems=(ORDINARY, PLANNED, PLANNED_BESIDE),
+    systems=(ORDINARY, PLANNED, PLANNED_DETACHED),
     measures=(
         *BY_LOG_PROB,
         *BY_LENGTH,
@@ -72,10 +72,10 @@ LENGTH_PLANNING = Table(
 _SHORT = {"text.max_words": 12}
 RISE = LengthLoss("rise of the loss", "rise")
 
-# The thesis hopes that positions which count down carry over to lengths that training does not have.
+# The thesis hopes that positions that count down generalise to lengths unseen in training.
 UNSEEN_LENGTHS = Table(
     name="unseen-lengths",
-    title="Trained on sentences of up to 12 words: the loss of longer ones",
+    title="Trained on sentences of up to 12 words: loss on longer ones",
     rows=(DE_EN, GL_EN, QAA_EN),
     systems=(System(ORDINARY.name, ORDINARY.recipe, _SHORT), System(PLANNED.name, PLANNED.recipe, _SHORT)),
     measures=(LengthLoss("loss, lengths seen", "seen"), LengthLoss("loss, lengths unseen", "unseen"), RISE),

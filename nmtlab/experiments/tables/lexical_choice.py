@@ -1,7 +1,7 @@
-"""Tables 3.4, 3.6, 3.8 and 3.10, and why they come out so: improving lexical choice (thesis 3.2).
+"""Tables 3.4, 3.6, 3.8 and 3.10, and the reasons for their results: improving lexical choice (thesis 3.2).
 
-What is to be had of the thesis' languages at the small scale is other, smaller text than the thesis': it is the
-differences between systems, not their scores, that can be compared with the published ones.
+At the small scale, the text in the thesis' languages is other and smaller than that of the thesis: compare differences
+between systems with the published ones, not scores.
 """
 
 from dataclasses import replace
@@ -18,7 +18,7 @@ from nmtlab.experiments.measures.quality import (
     TEST_BLEU,
     TRAIN_PERPLEXITY,
 )
-from nmtlab.experiments.tables.corpora import Brought, Grown, Joined
+from nmtlab.experiments.tables.corpora import ConcatenatedCorpus, ExternalCorpus, SyntheticCorpus
 from nmtlab.experiments.tables.declaration import (
     NOT_PUBLISHED,
     Changes,
@@ -29,27 +29,30 @@ from nmtlab.experiments.tables.declaration import (
     Table,
     language_pair,
 )
-from nmtlab.text.seedlings import SeedlingSettings
+from nmtlab.text.artificial import ArtificialSettings
 
-# The text of the small scale: short sentences of one kind, since with news among them 10,000 pairs teach too little.
-# Of Hausa there is news alone.
-SMALL_HA = Joined("small-ha-en", "ha", "en", ("lafand-ha-en", "wmtnews-ha-en", "tico19-ha-en"), train=8000)
-SMALL_TR = Joined("small-tr-en", "tr", "en", ("tatoeba-tr-en",), train=10000)
-SMALL_UZ = Joined("small-uz-en", "uz", "en", ("software-uz-en", "libreoffice-uz-en"))
-SMALL_HU = Joined("small-hu-en", "hu", "en", ("tatoeba-hu-en",), train=10000)
-SMALL_JA = Joined("small-en-ja", "en", "ja", ("tanaka-en-ja",), train=10000)
-SMALL_QAA = Grown("small-qaa-en", "qaa", SeedlingSettings(vocabulary=2000, names=100, ambiguity=0.1), train=8000)
-# Its verb stands in the middle, as in English: what becomes of Moses without long moves?
-SMALL_QAD = Grown("small-qad-en", "qad", SeedlingSettings(vocabulary=2000, names=100, ambiguity=0.1), train=8000)
-TINY_QAA = Grown("tiny-qaa-en", "qaa", SeedlingSettings(vocabulary=100, names=3), train=500, dev=30, test=30)
+# The text of the small scale: short sentences of one domain, as 10,000 pairs that include news are too few to learn
+# from. For Hausa there is only news.
+SMALL_HA = ConcatenatedCorpus("small-ha-en", "ha", "en", ("lafand-ha-en", "wmtnews-ha-en", "tico19-ha-en"), train=8000)
+SMALL_TR = ConcatenatedCorpus("small-tr-en", "tr", "en", ("tatoeba-tr-en",), train=10000)
+SMALL_UZ = ConcatenatedCorpus("small-uz-en", "uz", "en", ("software-uz-en", "libreoffice-uz-en"))
+SMALL_HU = ConcatenatedCorpus("small-hu-en", "hu", "en", ("tatoeba-hu-en",), train=10000)
+SMALL_JA = ConcatenatedCorpus("small-en-ja", "en", "ja", ("tanaka-en-ja",), train=10000)
+_SMALL = ArtificialSettings(vocabulary=2000, names=100, ambiguity=0.1)
+SMALL_QAA = SyntheticCorpus("small-qaa-en", "qaa", _SMALL, train=8000)
+# Its verb is in the middle, as in English: how does Moses fare without long-distance reordering?
+SMALL_QAD = SyntheticCorpus("small-qad-en", "qad", _SMALL, train=8000)
+TINY_QAA = SyntheticCorpus(
+    "tiny-qaa-en", "qaa", ArtificialSettings(vocabulary=100, names=3), train=500, dev=30, test=30
+)
 
-_NO_TEXT = "no text of its kind that may be had freely"
-_MIXED = "what there is is little and of many kinds: no score would mean anything"
+_NO_TEXT = "no comparable text is freely available"
+_MIXED = "the available text is small and mixed: scores would be meaningless"
 
 
 def _thesis(name: str, source: str, target: str, layers: int, width: int) -> Setup:
-    """Return a pair of the thesis with its size of Table 3.5."""
-    return Setup(Brought(name, source, target), {"model.layers": layers, "model.d_model": width})
+    """Return a pair of the thesis with its size from Table 3.5."""
+    return Setup(ExternalCorpus(name, source, target), {"model.layers": layers, "model.d_model": width})
 
 
 TA_EN = language_pair("ta-en", _thesis("lorelei-ta-en", "ta", "en", 1, 512), _MIXED)
@@ -65,14 +68,14 @@ EN_JA_TANAKA = language_pair("en-ja (Tanaka)", NOT_PUBLISHED, SMALL_JA)
 QAA_EN = language_pair("qaa-en", NOT_PUBLISHED, SMALL_QAA, TINY_QAA)
 QAD_EN = language_pair("qad-en", NOT_PUBLISHED, SMALL_QAD)
 
-# The thesis gives no width for en-de: that of its other pairs of some size is taken.
+# The thesis gives no width for en-de; this is that of its other larger pairs.
 _EN_DE = Setup(
-    Brought("wmt14-en-de", "en", "de"), {"model.layers": 4, "model.d_model": 512, "model.bidirectional": True}
+    ExternalCorpus("wmt14-en-de", "en", "de"), {"model.layers": 4, "model.d_model": 512, "model.bidirectional": True}
 )
 EN_DE_2014 = language_pair("en-de (newstest2014)", _EN_DE, "too large")
 EN_DE_2015 = language_pair(
     "en-de (newstest2015)",
-    "the run of newstest2014 on another test set: nmtlab evaluate RUN --corpus newstest2015",
+    "the same run as newstest2014, on another test set: nmtlab evaluate RUN --corpus newstest2015",
     "too large",
 )
 
@@ -87,7 +90,7 @@ ARTHUR = System("Arthur", "arthur")
 TINY: Changes = {"model.d_model": 32, "training.max_evaluations": 3, "search.beam_size": 2}
 THESIS: Changes = {"training.max_evaluations": 50, "training.patience": 50, "training.validation_beam_size": 12}
 # Narrow models on little text hardly learn to attend with the thesis' optimiser and initial weights: 'tied' on qaa-en
-# had a perplexity of 17 after 4,500 updates, with these 9 after 2,000.
+# had a perplexity of 17 after 4,500 updates; with these settings, 9 after 2,000.
 SMALL: Changes = {
     "model.init_range": 0.1, "training.optimiser": "adam", "training.learning_rate": 0.002,
     "training.loss_reduction": "mean", "training.clip_norm": 1.0, "training.max_evaluations": 24,
@@ -102,7 +105,7 @@ PIECES: dict[Scale, Changes] = {
 
 TABLE_3_4 = Table(
     name="table-3.4",
-    title="Tied target embeddings, and the attentional state at fixed length",
+    title="Tied target embeddings, and the attentional state at fixed norm",
     rows=(HA_EN, TU_EN, HU_EN, QAA_EN),
     systems=(UNTIED, TIED, FREE, FIXNORM),
     measures=(DEV_BLEU,),
@@ -122,7 +125,7 @@ TABLE_3_6 = Table(
     left_out={("en-ja (KFTT)", "Arthur"): "the thesis could not run it either: its lexical table is too large"},
 )
 
-# What thesis 3.2.6 shows on single runs, in the runs of Table 3.6.
+# What thesis 3.2.6 shows on single runs, measured on all runs of Table 3.6.
 LEXICAL_CHOICE = replace(
     TABLE_3_6,
     name="lexical-choice",
@@ -134,10 +137,10 @@ LEXICAL_CHOICE = replace(
 )  # fmt: skip
 
 
-# The thesis' program drops units of the source embeddings before the lexical module reads them; its text does not say.
+# The thesis' code applies dropout to the source embeddings before the lexical module; its text does not mention it.
 LEXICON_DROPOUT = Table(
     name="lexicon-dropout",
-    title="Source embeddings whole, or dropped out, in the lexical module",
+    title="The lexical module with and without dropout of its source embeddings",
     rows=(TU_EN, QAA_EN),
     systems=(
         FIXNORM_LEX,
@@ -156,7 +159,7 @@ def _with_radius(system: System, radius: float) -> System:
 
 TABLE_3_8 = Table(
     name="table-3.8",
-    title="The length r of word vectors",
+    title="The norm r of word vectors",
     rows=(TU_EN, QAA_EN),
     systems=(
         *(_with_radius(FIXNORM, radius) for radius in (3.0, 5.0, 7.0)),
@@ -168,7 +171,7 @@ TABLE_3_8 = Table(
 
 
 def _in_pieces(row: Row, vocabulary: int) -> Row:
-    """Return a row whose systems have so many subwords on each side at the thesis' scale."""
+    """Return a row with this number of subwords on each side at the thesis scale."""
     setup = row.at["thesis"]
     if isinstance(setup, str):
         return row

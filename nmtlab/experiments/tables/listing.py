@@ -1,8 +1,8 @@
-"""The tables of the seeds that can be run, and those that say why they come out so."""
+"""The published tables that can be run, and further tables that explain their results."""
 
 from nmtlab.errors import NmtlabError
 from nmtlab.experiments.tables.declaration import Table
-from nmtlab.experiments.tables.empty_translations import AMBIGUITY, FAVOURITES
+from nmtlab.experiments.tables.empty_translations import AMBIGUITY, GLOBAL_BEST
 from nmtlab.experiments.tables.length_planning import LENGTH_PLANNING, UNSEEN_LENGTHS
 from nmtlab.experiments.tables.lexical_choice import (
     LEXICAL_CHOICE,
@@ -22,21 +22,22 @@ from nmtlab.experiments.tables.normalisation import (
     TABLE_3_15,
     TABLE_3_17,
 )
+from nmtlab.experiments.tables.transfer import RELATED_PARENTS
 
 TABLES: tuple[Table, ...] = (
     TABLE_3_4, TABLE_3_6, TABLE_3_8, TABLE_3_10, LEXICAL_CHOICE, LEXICON_DROPOUT,
     TABLE_3_12, TABLE_3_13, TABLE_3_14, TABLE_3_15, TABLE_3_17, FIGURE_3_5, FIGURE_3_7, GRADIENTS,
-    FAVOURITES, AMBIGUITY, LENGTH_PLANNING, UNSEEN_LENGTHS,
+    GLOBAL_BEST, AMBIGUITY, LENGTH_PLANNING, UNSEEN_LENGTHS, RELATED_PARENTS,
 )  # fmt: skip
 
 
 def find_table(name: str) -> Table:
-    """Return the table of that name.
+    """Return the table with a name.
 
     Raises:
-        NmtlabError: there is none.
+        NmtlabError: no table has that name.
     """
     for table in TABLES:
         if table.name == name:
             return table
-    raise NmtlabError(f"table {name!r}: not known", f"choose one of {', '.join(table.name for table in TABLES)}")
+    raise NmtlabError(f"table {name!r}: unknown", f"choose one of {', '.join(table.name for table in TABLES)}")

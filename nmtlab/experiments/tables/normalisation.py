@@ -1,11 +1,11 @@
 """Tables 3.12 to 3.15 and 3.17, and the runs of Figures 3.4 to 3.7: better normalisation (thesis 3.3).
 
-Of the thesis' pairs the two smallest have text that may be had freely: interfaces of office software, instead of
-talks. Multi30k and a controlled language stand for the larger ones.
+Of the thesis' pairs, the two smallest have freely available text: interface strings of office software instead of
+talks. Multi30k and an artificial language stand in for the larger ones.
 """
 
 from nmtlab.experiments.measures.quality import (
-    ALIVE,
+    CONVERGED,
     DEV_BLEU,
     G_SLOPES,
     GRADIENT_COMPONENT,
@@ -16,21 +16,21 @@ from nmtlab.experiments.measures.quality import (
     OUTPUT_G,
     TOKENIZED_TEST_BLEU,
 )
-from nmtlab.experiments.tables.corpora import Brought, Joined
+from nmtlab.experiments.tables.corpora import ConcatenatedCorpus, ExternalCorpus
 from nmtlab.experiments.tables.declaration import NOT_PUBLISHED, Changes, Scale, Setup, System, Table, language_pair
 from nmtlab.experiments.tables.lexical_choice import SMALL_QAA, TINY_QAA
 
-SMALL_GL = Joined("small-gl-en", "gl", "en", ("libreoffice-gl-en",), train=10000)
-SMALL_SK = Joined("small-sk-en", "sk", "en", ("libreoffice-sk-en",))
-SMALL_DE = Joined("small-de-en", "de", "en", ("multi30k-de-en",), test=1000)
+SMALL_GL = ConcatenatedCorpus("small-gl-en", "gl", "en", ("libreoffice-gl-en",), train=10000)
+SMALL_SK = ConcatenatedCorpus("small-sk-en", "sk", "en", ("libreoffice-sk-en",))
+SMALL_DE = ConcatenatedCorpus("small-de-en", "de", "en", ("multi30k-de-en",), test=1000)
 
-_STAND_INS = "Multi30k and a controlled language stand for it"
+_STAND_INS = "Multi30k and an artificial language stand in for it"
 
 
 def _ted(source: str, target: str, validate_every: int, size: Changes | None = None) -> Setup:
-    """Return a pair of the TED talks with its 'epoch' of Table 3.11, and its size where it has one of its own."""
+    """Return a pair of the TED talks with its 'epoch' from Table 3.11, and its size if it differs."""
     changes = {"training.validate_every": validate_every, **(size or {})}
-    return Setup(Brought(f"ted-{source}-{target}", source, target), changes)
+    return Setup(ExternalCorpus(f"ted-{source}-{target}", source, target), changes)
 
 
 _GL_SIZE: Changes = {
@@ -39,7 +39,7 @@ _GL_SIZE: Changes = {
 }  # fmt: skip
 GL_EN = language_pair("gl-en", _ted("gl", "en", 100, _GL_SIZE), SMALL_GL)
 SK_EN = language_pair("sk-en", _ted("sk", "en", 600), SMALL_SK)
-_IWSLT = Setup(Brought("iwslt15-en-vi", "en", "vi"), {"training.validate_every": 1500})
+_IWSLT = Setup(ExternalCorpus("iwslt15-en-vi", "en", "vi"), {"training.validate_every": 1500})
 EN_VI = language_pair("en-vi", _IWSLT, _STAND_INS)
 EN_HE = language_pair("en-he", _ted("en", "he", 2000), _STAND_INS)
 AR_EN = language_pair("ar-en", _ted("ar", "en", 2000), _STAND_INS)
@@ -48,9 +48,9 @@ QAA_EN = language_pair("qaa-en", NOT_PUBLISHED, SMALL_QAA, TINY_QAA)
 
 ALL_PAIRS = (GL_EN, SK_EN, EN_VI, EN_HE, AR_EN, DE_EN, QAA_EN)
 DEEP_PAIRS = (EN_VI, DE_EN, QAA_EN)
-"""Where depth is the question, the thesis has one pair."""
+"""Pairs for the tables on depth, for which the thesis has one pair."""
 
-# The recipes of 3.3 are of the small size; at the thesis' scale they get that of the recipe `thesis-ted`.
+# The recipes of 3.3 have the small size; at the thesis scale they take that of the recipe `thesis-ted`.
 SIZES: dict[Scale, Changes] = {
     "tiny": {
         "text.vocabulary_size": 300, "model.d_model": 32, "model.d_ff": 64, "model.heads": 2,
@@ -70,12 +70,12 @@ SIZES: dict[Scale, Changes] = {
     },
 }  # fmt: skip
 
-# A constant rate is to the peak of the warm-up as the thesis' 3e-4 to its own, 0.61.
+# The constant rate is 0.61 of the peak of the warm-up, as is the thesis' 3e-4.
 _CONSTANT: dict[Scale, Changes] = {
     "tiny": {"training.learning_rate": 0.017}, "small": {"training.learning_rate": 0.0013}
 }  # fmt: skip
 
-# Twelve layers learn at a lower rate.
+# Twelve layers need a lower learning rate.
 DEEP_SIZES: dict[Scale, Changes] = {
     **SIZES,
     "small": {
@@ -100,7 +100,7 @@ def _deep(layers: int) -> Changes:
 
 
 def _warmed_up(init: str, placement: str, thousands: int) -> System:
-    """Return a column of Table 3.12: warm-ups keep their ratios at the smaller scales."""
+    """Return a column of Table 3.12; warm-ups keep their ratios at the smaller scales."""
     name = {"xavier": "Xavier", "small": "SmallInit"}[init]
     at: dict[Scale, Changes] = {
         "tiny": {"training.warmup_updates": 5 * thousands // 2},
@@ -127,18 +127,18 @@ TABLE_3_12 = Table(
 
 TABLE_3_13 = Table(
     name="table-3.13",
-    title="Placement and kind of the normalisation",
+    title="Placement and type of normalisation",
     rows=ALL_PAIRS,
     systems=(POST_LAYER, PRE_LAYER, PRE_FIX_LAYER, PRE_FIX_SCALE),
     measures=(TOKENIZED_TEST_BLEU,),
     baseline=POST_LAYER.name,
     changes=SIZES,
-    marks="† ‡ * significant: † fixnorm to PreNorm, ‡ ScaleNorm to LayerNorm beside it, * of both to PostNorm",
+    marks="† ‡ * significant: † fixnorm vs PreNorm, ‡ ScaleNorm vs LayerNorm with fixnorm, * both vs PostNorm",
 )
 
 TABLE_3_14 = Table(
     name="table-3.14",
-    title="Schedules of the learning rate, with PreNorm + fixnorm + ScaleNorm",
+    title="Learning-rate schedules with PreNorm + fixnorm + ScaleNorm",
     rows=ALL_PAIRS,
     systems=(
         System("NoWarmup", PRE_FIX_SCALE.recipe, {"training.schedule": "no-warmup"}, at=_CONSTANT),
@@ -169,7 +169,7 @@ _FIXED = System("ScaleNorm (g = √d) + fixnorm (learned)", "prenorm-fixnorm-sca
 
 TABLE_3_17 = Table(
     name="table-3.17",
-    title="How many learned g",
+    title="Number of learned scale parameters g",
     rows=ALL_PAIRS,
     systems=(
         System("RMSNorm + fixnorm", "prenorm-fixnorm-rmsnorm"),
@@ -183,10 +183,10 @@ TABLE_3_17 = Table(
     changes=SIZES,
 )
 
-# The runs of Table 3.13, asked for what Figure 3.5 draws.
+# The runs of Table 3.13, measured for Figure 3.5.
 FIGURE_3_5 = Table(
     name="figure-3.5",
-    title="How large the gradient is, and how noisy towards the end",
+    title="The gradient norm, and its noise towards the end of training",
     rows=ALL_PAIRS,
     systems=TABLE_3_13.systems,
     measures=(GRADIENT_NORM, GRADIENT_COMPONENT, GRADIENT_NOISE),
@@ -195,26 +195,26 @@ FIGURE_3_5 = Table(
     published=False,
 )
 
-# The runs of two tables, asked whether the thesis is right in why PostNorm fails (3.3.2.1).
+# The runs of two tables, to test the thesis' explanation of why PostNorm fails (3.3.2.1).
 GRADIENTS = Table(
     name="gradients",
-    title="Which trainings come alive, and what is left of their gradient at the first layer of each side",
+    title="Which trainings converge, and the ratio of the gradient at the first and last norm of each side",
     rows=DEEP_PAIRS,
     systems=(*TABLE_3_15.systems, *(system for system in TABLE_3_12.systems if system.name.endswith(" 8k"))),
-    measures=(ALIVE, *GRADIENT_LEFT),
+    measures=(CONVERGED, *GRADIENT_LEFT),
     changes=DEEP_SIZES,
     published=False,
 )
 
-# g hardly moves at the rate of the other deep tables, and comes to grow with depth late in training.
+# At the learning rate of the other deep tables, g hardly moves; it grows with depth only late in training.
 _LATE_SIZES: dict[Scale, Changes] = {
     **SIZES, "small": {**SIZES["small"], "training.lr_scale": 0.7, "training.max_evaluations": 10}
 }  # fmt: skip
 
-# The runs of Figure 3.6, with label smoothing, and of 3.7, which has them without.
+# The runs of Figure 3.6, with label smoothing, and of Figure 3.7, without.
 FIGURE_3_7 = Table(
     name="figure-3.7",
-    title="g by depth, with label smoothing and without",
+    title="g by depth, with and without label smoothing",
     rows=DEEP_PAIRS,
     systems=(
         System("with label smoothing", PRE_FIX_SCALE.recipe, _deep(6)),

@@ -1,1 +1,1 @@
-"""Text of other forms made into corpora: a module for each kind of input, and `build`, where they all end."""
+"""Importers of corpora: one module per kind of input; all of them call `build`."""

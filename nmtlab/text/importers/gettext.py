@@ -1,4 +1,4 @@
-"""Translations of programs' messages: gettext catalogues, `.po` and `.mo`, whose originals are English."""
+"""Translations of program messages: gettext catalogues, `.po` and `.mo`, with English originals."""
 
 import re
 import struct
@@ -11,7 +11,7 @@ import polib
 from nmtlab.errors import CorpusError
 from nmtlab.text.cleaning import Limits
 from nmtlab.text.corpus import Pair
-from nmtlab.text.importers.build import INPUT, ImportReport, as_named, build
+from nmtlab.text.importers.corpus_builder import INPUT, ImportReport, as_named, build
 from nmtlab.text.importers.messages import placeholders, plain_pair
 from nmtlab.text.splitting import HoldOut
 
@@ -34,21 +34,21 @@ _LOCALE = re.compile(r"[a-z]{2,3}([_-][A-Za-z]{2,8})?(@[a-z]+)?")
 def import_gettext(
     folder: Path, places: Iterable[Path], language: str, limits: Limits, hold_out: HoldOut
 ) -> ImportReport:
-    """Make the corpus `folder`, from `language` to English, from the catalogues of programs.
+    """Make the corpus `folder`, from `language` to English, from gettext catalogues.
 
-    A message with a plural gives its singular. Accelerators and markup are removed, placeholders stay and must be
-    the same on both sides (see `messages`). Every message that is left out is counted with its reason.
+    Of a message with a plural, the singular is used. Accelerators and markup are removed; placeholders stay and must
+    match on both sides (see `messages`). Dropped messages are counted by reason.
 
     Args:
-        folder: where the corpus goes; must not be there yet.
-        places: folders to search for catalogues of `language`, as LANG/LC_MESSAGES/*.mo on a Linux machine or *.po
-            with the language in header or name; and catalogues themselves.
-        language: its code, as uz, pt-BR or uz-Cyrl.
-        limits: lengths allowed.
-        hold_out: how much is held out.
+        folder: folder of the new corpus; must not exist.
+        places: catalogue files, and folders to search for catalogues of `language`: LANG/LC_MESSAGES/*.mo, as on Linux,
+            or *.po with the language in header or name.
+        language: language code, e.g. uz, pt-BR or uz-Cyrl.
+        limits: length limits.
+        hold_out: how much to hold out.
 
     Raises:
-        CorpusError: there are no such catalogues (the languages that are there are said); or as `build`.
+        CorpusError: no such catalogues (the message lists the languages found); or as `build`.
     """
     places = list(places)
     paths = find_catalogues(places, language)
@@ -58,10 +58,10 @@ def import_gettext(
 
 
 def find_catalogues(places: Iterable[Path], language: str) -> list[Path]:
-    """Return the catalogues of `language` in folders, and those of `places` that are files themselves.
+    """Return the catalogues of `language` in the folders among `places`, and the files among them.
 
     Raises:
-        CorpusError: a place does not exist, or there are none.
+        CorpusError: a place does not exist, or no catalogue was found.
     """
     found: dict[str, list[Path]] = {}
     for place in places:
@@ -75,11 +75,11 @@ def find_catalogues(places: Iterable[Path], language: str) -> list[Path]:
     if paths := found.get(_code(language)):
         return paths
     found.pop("", None)
-    there = sorted(found, key=lambda code: (-len(found[code]), code))
-    more = f" and {len(there) - 20} more" if len(there) > 20 else ""
+    languages = sorted(found, key=lambda code: (-len(found[code]), code))
+    more = f" and {len(languages) - 20} more" if len(languages) > 20 else ""
     raise CorpusError(
         f"no gettext catalogue of language {language!r} found",
-        f"choose from those found: {', '.join(there[:20])}{more}" if there else "give folders with .po or .mo files",
+        f"choose from {', '.join(languages[:20])}{more}" if languages else "give folders with .po or .mo files",
     )
 
 
@@ -126,7 +126,7 @@ def _locale(path: Path) -> str:
 
 
 def _code(locale: str) -> str:
-    """Return the code of a locale, to compare by: uz_UZ.UTF-8 is uz-uz, uz@cyrillic is uz-cyrl."""
+    """Return a locale's code for comparison: uz_UZ.UTF-8 is uz-uz, uz@cyrillic is uz-cyrl."""
     name, _, modifier = locale.partition("@")
     parts = [name.partition(".")[0].replace("_", "-"), _SCRIPTS.get(modifier, modifier)]
     return "-".join(part for part in parts if part).casefold()

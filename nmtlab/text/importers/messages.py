@@ -1,4 +1,4 @@
-"""What is text in a program's message, and what is machinery: accelerators, markup, placeholders."""
+"""Separating the text of program messages from accelerators, markup and placeholders."""
 
 import html
 import re
@@ -27,17 +27,17 @@ def plain_pair(source: str, target: str) -> tuple[str, str]:
 
 
 def placeholders(text: str) -> Counter[str]:
-    """Count the places that a program fills in (C, Python, Qt, shell); `%2$s` counts as `%s`: their order is free."""
+    """Count the placeholders (C, Python, Qt, shell); `%2$s` counts as `%s`, since order is free."""
     found = Counter(re.sub(r"^%\d+\$", "%", match[0]) for match in _PLACEHOLDER.finditer(text))
     del found["%%"]
     return found
 
 
 def _without_accelerator(text: str, other: str, mark: str) -> str:
-    """Remove the one `mark` of `text` that says which key chooses it: _File, E&xit, ファイル(_F).
+    """Remove the single `mark` in `text` that precedes the accelerator key: _File, E&xit, ファイル(_F).
 
-    A word that stands in the other language with its mark is a name (trap_handler, R&D) and keeps it. So does a word
-    with the mark inside (conflicted_files), unless the other language has one mark as well.
+    A word that occurs in the other language with its mark is a name (trap_handler, R&D) and keeps it. So does a word
+    with the mark inside (conflicted_files), unless the other language also has one mark.
     """
     if (without_key := _BRACKETED_KEY.sub("", text)) != text:
         return without_key
@@ -58,7 +58,7 @@ def _marks(text: str, mark: str) -> list[int]:
 
 
 def _plain(text: str) -> str:
-    """Resolve entities and white space, and remove tags: pairs of them and breaks, not <file> in a usage message."""
+    """Resolve entities and white space, and remove paired tags and breaks, but not <file> in a usage message."""
     closed = {match["name"] for match in _TAG.finditer(text) if match["slash"]}
 
     def without(tag: re.Match[str]) -> str:

@@ -11,21 +11,21 @@ from pathlib import Path
 from nmtlab.errors import CorpusError
 from nmtlab.text.cleaning import Limits
 from nmtlab.text.corpus import Pair
-from nmtlab.text.files import read_lines
-from nmtlab.text.importers.build import ImportReport, build
+from nmtlab.text.importers.corpus_builder import ImportReport, build
+from nmtlab.text.lines import read_lines
 from nmtlab.text.splitting import HoldOut
 
 
 @dataclass(frozen=True)
-class Recipe:
-    """Which data sets make up a corpus.
+class DatasetSelection:
+    """The data sets that make up a corpus.
 
     Args:
         source: code of the source language.
         target: code of the target language.
         train: ids of data sets in mtdata's index, GROUP-NAME-VERSION-LANG-LANG.
-        dev: the same for dev; taken as they are.
-        test: the same for test.
+        dev: the same for dev; used unchanged.
+        test: the same for test; used unchanged.
     """
 
     source: str
@@ -35,9 +35,9 @@ class Recipe:
     test: tuple[str, ...] = ()
 
 
-def _ted(source: str, code: str) -> Recipe:
+def _ted(source: str, code: str) -> DatasetSelection:
     train, dev, test = (f"Neulab-tedtalks_{split}-1-eng-{code}" for split in ("train", "dev", "test"))
-    return Recipe(source, "en", (train,), (dev,), (test,))
+    return DatasetSelection(source, "en", (train,), (dev,), (test,))
 
 
 THESIS = {
@@ -45,14 +45,14 @@ THESIS = {
     "ted-sk-en": _ted("sk", "slk"),
     "ted-he-en": _ted("he", "heb"),
     "ted-ar-en": _ted("ar", "ara"),
-    "iwslt15-en-vi": Recipe(
+    "iwslt15-en-vi": DatasetSelection(
         "en",
         "vi",
         ("StanfordNLP-iwslt15_train-1-eng-vie",),
         ("StanfordNLP-test2012-1-eng-vie",),
         ("StanfordNLP-test2013-1-eng-vie",),
     ),
-    "kftt-en-ja": Recipe(
+    "kftt-en-ja": DatasetSelection(
         "en",
         "ja",
         ("Phontron-kftt_train-1-eng-jpn",),
@@ -60,37 +60,37 @@ THESIS = {
         ("Phontron-kftt_test-1-eng-jpn",),
     ),
 }
-"""The corpora of thesis 3.2 and 3.3 that are published."""
+"""The published corpora of thesis 3.2 and 3.3."""
 
 
-def find_recipe(name: str) -> Recipe:
-    """Return a recipe of `THESIS`, or raise `CorpusError`, which lists them."""
+def find_selection(name: str) -> DatasetSelection:
+    """Return a recipe of `THESIS`, or raise a `CorpusError` that lists them."""
     if name not in THESIS:
-        raise CorpusError(f"mtdata recipe {name!r}: there is none", f"choose from {', '.join(THESIS)}")
+        raise CorpusError(f"mtdata recipe {name!r}: unknown", f"choose from {', '.join(THESIS)}")
     return THESIS[name]
 
 
 def import_mtdata(
-    folder: Path, recipe: Recipe, limits: Limits, hold_out: HoldOut, allow_overlap: bool = False
+    folder: Path, recipe: DatasetSelection, limits: Limits, hold_out: HoldOut, allow_overlap: bool = False
 ) -> ImportReport:
-    """Make the corpus `folder` from data sets that mtdata knows.
+    """Make the corpus `folder` from data sets in mtdata's index.
 
-    What mtdata has downloaded before (its folder is named by the environment variable MTDATA) needs no network.
+    Data sets in mtdata's download folder (environment variable MTDATA) need no network.
 
     Args:
-        folder: where the corpus goes; must not be there yet.
-        recipe: which data sets.
-        limits: lengths allowed.
-        hold_out: how much is held out, if the recipe has neither dev nor test.
-        allow_overlap: keep the pairs to train on that have a sentence of the recipe's dev or test.
+        folder: folder of the new corpus; must not exist.
+        recipe: the data sets.
+        limits: length limits.
+        hold_out: how much to hold out if the recipe has neither dev nor test.
+        allow_overlap: keep training pairs with a sentence of the recipe's dev or test.
 
     Raises:
-        CorpusError: mtdata is not installed, does not know or cannot fetch a data set; or as `build`.
+        CorpusError: mtdata is not installed, or a data set is unknown or cannot be fetched; or as `build`.
     """
     if importlib.util.find_spec("mtdata") is None:
         raise CorpusError("mtdata is not installed", "pip install 'nmtlab[download]'")
     if not recipe.train:
-        raise CorpusError("no data set to train on", "give the id of one, or a recipe")
+        raise CorpusError("no data set to train on", "give a data set's id, or a recipe")
     splits = {"train": recipe.train, "dev": recipe.dev, "test": recipe.test}
     origin = {split: list(names) for split, names in splits.items() if names}
     report = ImportReport("mtdata", origin, recipe.source, recipe.target)
@@ -115,23 +115,23 @@ def _pairs(names: tuple[str, ...], codes: list[str], folder: Path) -> Iterator[P
 
 
 def _codes(source: str, target: str) -> list[str]:
-    """Return the three-letter codes that ids have for two languages."""
+    """Return the three-letter codes used in data set ids for two languages."""
     program = "import sys; from mtdata.iso.bcp47 import bcp47; print(*(bcp47(code).lang for code in sys.argv[1:]))"
     arguments = ["-c", program, source.replace("-", "_"), target.replace("-", "_")]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "codes"
-        _mtdata(arguments, path, f"languages {source} and {target}: mtdata does not know them")
+        _mtdata(arguments, path, f"languages {source} and {target}: unknown to mtdata")
         return next(read_lines(path)).split()
 
 
 def _mtdata(arguments: list[str], output: Path, problem: str) -> None:
-    """Run mtdata in a process of its own, since importing it sets up logging for the whole program."""
+    """Run mtdata in a subprocess, since importing it configures logging for the whole program."""
     with output.open("wb") as file:
         done = subprocess.run(
             [sys.executable, "-X", "utf8", *arguments], stdout=file, stderr=subprocess.PIPE, text=True, check=False
         )
     if done.returncode:
-        reason = done.stderr.strip().splitlines()[-1:] or [f"it ended with {done.returncode}"]
+        reason = done.stderr.strip().splitlines()[-1:] or [f"exit status {done.returncode}"]
         raise CorpusError(
             f"{problem} ({reason[0][:200]})", "check the network, and the id with 'python -m mtdata list -l LANG-LANG'"
         )

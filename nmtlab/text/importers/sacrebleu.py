@@ -1,32 +1,32 @@
-"""The test sets that sacrebleu knows, fetched by it and taken as they are."""
+"""sacrebleu's test sets, downloaded by it and used unchanged."""
 
 from pathlib import Path
 
 from nmtlab.errors import CorpusError
 from nmtlab.text.corpus import ParallelCorpus, aligned
-from nmtlab.text.files import new_folder, read_lines, write_lines, write_pairs
-from nmtlab.text.importers.build import ImportReport
+from nmtlab.text.importers.corpus_builder import ImportReport
+from nmtlab.text.lines import new_folder, read_lines, write_lines, write_pairs
 
 
 def import_sacrebleu(folder: Path, source: str, target: str, dev: str = "", test: str = "") -> ImportReport:
     """Make the corpus `folder`, dev and test only, from published test sets.
 
-    Nothing is cleaned, so that scores compare with those of others. Further references become `test.LANG.1` ...
-    What sacrebleu has fetched before (its folder is named by the environment variable SACREBLEU) needs no network.
+    Nothing is cleaned, so that scores are comparable with published ones. Further references become `test.LANG.1` ...
+    Test sets in sacrebleu's download folder (environment variable SACREBLEU) need no network.
 
     Args:
-        folder: where the corpus goes; must not be there yet.
-        source: code of the source language, as sacrebleu has it.
-        target: code of the target language.
+        folder: folder of the new corpus; must not exist.
+        source: sacrebleu's code of the source language.
+        target: sacrebleu's code of the target language.
         dev: name of the set that becomes dev, for example wmt16; empty for none.
         test: name of the set that becomes test.
 
     Raises:
-        CorpusError: neither set is named, a set is not known for these languages, or it cannot be fetched.
+        CorpusError: no set is named, or a set is unknown for these languages or cannot be fetched.
     """
     sets = {split: name for split, name in (("dev", dev), ("test", test)) if name}
     if not sets:
-        raise CorpusError("no test set named", "name one for dev, for test, or for both, for example --test wmt17")
+        raise CorpusError("no test set named", "name one for dev, test or both, for example --test wmt17")
     report = ImportReport("sacrebleu", dict(sets), source, target)
     with new_folder(folder) as temporary:
         for split, name in sets.items():
@@ -44,15 +44,15 @@ def _files(name: str, languages: str) -> list[Path]:
     known = [known for known, dataset in DATASETS.items() if languages in dataset.langpairs]
     if name not in known:
         raise CorpusError(
-            f"test set {name!r}: sacrebleu has none of this name for {languages}",
+            f"test set {name!r}: unknown to sacrebleu for {languages}",
             f"choose from {', '.join(known)}" if known else "choose other languages, or swap them",
         )
     try:
         source, references = get_source_file(name, languages), get_reference_files(name, languages)
-    except (OSError, SystemExit) as error:  # it ends the program where a checksum or a certificate is wrong
+    except (OSError, SystemExit) as error:  # sacrebleu exits on a wrong checksum or certificate
         raise CorpusError(
             f"test set {name!r}: sacrebleu could not fetch it ({error})",
-            "try where there is a network, or bring its files to the folder that the variable SACREBLEU names",
+            "try with a network, or copy its files to the folder that the variable SACREBLEU names",
         ) from None
     if not references:
         raise CorpusError(f"test set {name!r}: has no reference for {languages}", "choose another test set")
@@ -60,9 +60,9 @@ def _files(name: str, languages: str) -> list[Path]:
 
 
 def _write(stem: Path, report: ImportReport, source_file: Path, references: list[Path]) -> int:
-    first, *others = references
+    first, *further = references
     pairs = aligned(read_lines(source_file), read_lines(first), str(source_file), str(first))
-    for number, path in enumerate(others, start=1):
+    for number, path in enumerate(further, start=1):
         write_lines(stem.with_name(f"{stem.name}.{report.target}.{number}"), read_lines(path))
     return write_pairs(
         stem.with_name(f"{stem.name}.{report.source}"), stem.with_name(f"{stem.name}.{report.target}"), pairs

@@ -1,12 +1,12 @@
-"""Two aligned text files, line n of one the translation of line n of the other."""
+"""Importing two aligned text files: line n of one translates line n of the other."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from nmtlab.text.cleaning import Limits
 from nmtlab.text.corpus import Pair, aligned
-from nmtlab.text.files import read_lines
-from nmtlab.text.importers.build import ImportReport, as_named, build
+from nmtlab.text.importers.corpus_builder import ImportReport, as_named, build
+from nmtlab.text.lines import read_lines
 from nmtlab.text.splitting import HoldOut
 
 Files = tuple[Path, Path]
@@ -26,14 +26,14 @@ def import_text(
     """Make the corpus `folder` from two aligned text files.
 
     Args:
-        folder: where the corpus goes; must not be there yet.
+        folder: folder of the new corpus; must not exist.
         files: the text to train on, or to split; each plain, `.gz` or `.xz`.
         source: code of the source files' language.
         target: code of the target files' language.
-        limits: lengths allowed.
-        hold_out: how much is held out, if nothing is published.
-        published: files of dev and test, taken as they are (see `build`).
-        allow_overlap: keep the pairs to train on that have a sentence of these.
+        limits: length limits.
+        hold_out: how much to hold out without `published`.
+        published: files of dev and test, used unchanged (see `build`).
+        allow_overlap: keep training pairs with a sentence of a published set.
 
     Raises:
         CorpusError: a file cannot be read, or two files are not aligned; or as `build`.
@@ -46,7 +46,7 @@ def import_text(
 
 
 def text_lines(path: Path) -> Iterator[str]:
-    """Yield the lines of a file from elsewhere, without the byte order mark that some editors put first."""
+    """Yield the lines of an external file, without the byte order mark that some editors add."""
     for number, line in enumerate(read_lines(path)):
         yield line if number else line.removeprefix("\ufeff")
 

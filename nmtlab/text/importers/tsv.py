@@ -1,4 +1,4 @@
-"""Tab-separated files, a sentence pair in two of the columns."""
+"""Importing tab-separated files with sentence pairs in two of the columns."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 from nmtlab.errors import CorpusError
 from nmtlab.text.cleaning import Limits
 from nmtlab.text.corpus import Pair
-from nmtlab.text.importers.build import ImportReport, as_named, build
+from nmtlab.text.importers.corpus_builder import ImportReport, as_named, build
 from nmtlab.text.importers.text import text_lines
 from nmtlab.text.splitting import HoldOut
 
@@ -20,20 +20,19 @@ def import_tsv(
     limits: Limits,
     hold_out: HoldOut,
 ) -> ImportReport:
-    """Make the corpus `folder` from a file with tabs between its columns; quotation marks mean nothing special.
+    """Make the corpus `folder` from a tab-separated file; quotation marks have no special meaning.
 
     Args:
-        folder: where the corpus goes; must not be there yet.
+        folder: folder of the new corpus; must not exist.
         path: the file, plain, `.gz` or `.xz`.
-        columns: the source's and the target's column: numbers from 1, or names in the first line, which is then not
-            text.
+        columns: source and target column: numbers from 1, or names in the first line, which is then a header.
         source: code of the source column's language.
         target: code of the target column's language.
-        limits: lengths allowed.
-        hold_out: how much is held out.
+        limits: length limits.
+        hold_out: how much to hold out.
 
     Raises:
-        CorpusError: a column is missing, with the line's number; or as `build`.
+        CorpusError: a line lacks a column (the message has its number); or as `build`.
     """
     origin = {"file": as_named(path), "columns": list(columns)}
     return build(folder, ImportReport("tsv", origin, source, target), _pairs(path, columns), limits, hold_out)
@@ -48,7 +47,7 @@ def _pairs(path: Path, columns: tuple[str, str]) -> Iterator[Pair]:
         if len(row) <= max(source, target):
             raise CorpusError(
                 f"{path}, line {number}: {len(row)} columns, no column {max(source, target) + 1}",
-                "choose other columns, or mend the line",
+                "choose other columns, or fix the line",
             )
         yield row[source], row[target]
 

@@ -1,0 +1,35 @@
+"""What a child model takes over from its parent."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from nmtlab.recipe.section import Section
+
+Use = Literal["tune", "freeze", "reset"]
+"""Start from the parent's weights and train them, keep the parent's weights as they are, or draw new ones."""
+
+
+class TransferSettings(Section):
+    """A parent's weights as initial weights of a child, part by part (thesis 3.1.2)."""
+
+    parent: str = Field("", max_length=255)
+    """Name of the parent's run; empty: all weights are drawn."""
+
+    source_types: Literal["shared", "random"] = "shared"
+    """Source types of the parent keep their vectors, or each gets that of a random type (Zoph et al. 2016)."""
+
+    source_embedding: Use = "tune"
+    """Source embeddings: tune, freeze or reset."""
+
+    encoder: Use = "tune"
+    """The encoder without its embeddings: tune, freeze or reset."""
+
+    decoder: Use = "tune"
+    """The decoder without its embeddings, attention included: tune, freeze or reset."""
+
+    target_embedding: Use = "tune"
+    """Target embeddings, with the output's rows that are tied to them: tune, freeze or reset."""
+
+    output: Use = "tune"
+    """Output biases, untied output rows and the lexical module: tune, freeze or reset."""

@@ -1,0 +1,130 @@
+"""Writing a corpus of artificial languages, with gold annotations."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict
+from pathlib import Path
+
+from nmtlab.errors import CorpusError
+from nmtlab.text.artificial.language import ArtificialLanguage, ArtificialPair, Split
+from nmtlab.text.artificial.settings import ArtificialSettings
+from nmtlab.text.lines import new_folder, write_lines
+
+ENGLISH = "en"
+
+
+def write_corpus(
+    folder: Path,
+    languages: Sequence[str],
+    settings: ArtificialSettings | None = None,
+    *,
+    train: int = 8000,
+    dev: int = 500,
+    test: int = 500,
+    start: int = 0,
+    train_gold: bool = True,
+) -> None:
+    """Write the corpus `folder` atomically: `train`, `dev` and `test` in each language and in English.
+
+    Line n means the same in all languages. `artificial.json` has the settings; `gold/` has, for each language xx:
+
+    - `SPLIT.xx-en.align`: one line of links `0-0 1-2` per pair, between white-space tokens numbered from 0;
+    - `lexicon.xx-en.tsv`: each stem with its group of concepts, an English translation, its probability by design, and
+      the English word's forms;
+    - `names.xx-en.tsv`: each proper name, uninflected and in English, its class, its rank and share there, and its
+      count in the English side of each split;
+    - `forms.xx-en.tsv`: each pair of linked word forms in train, its count, and p(target | source).
+
+    Args:
+        folder: folder of the new corpus; must not exist.
+        languages: codes of one or more source languages.
+        settings: settings of the language family.
+        train, dev, test: number of pairs.
+        start: number of the first sentence; for corpora with different sentences, choose numbers far apart.
+        train_gold: whether to write links and forms of train, which take disk space and, for the forms, memory.
+
+    Raises:
+        CorpusError: `folder` exists, or a language or number is invalid.
+    """
+    sizes: dict[Split, int] = {"train": train, "dev": dev, "test": test}
+    _check(languages, sizes, start)
+    grown = [ArtificialLanguage(code, settings) for code in languages]
+    if folder.exists():  # fail before the work; new_folder checks again
+        raise CorpusError(f"{folder}: already exists", "choose another name, or remove it")
+    with new_folder(folder) as temporary:
+        (temporary / "gold").mkdir()
+        for language in grown:
+            counts: dict[Split, Counter[str]] = {}
+            for split, size in sizes.items():
+                pairs = language.pairs(size, start, split)
+                gold = train_gold or split != "train"
+                counts[split] = _write_split(temporary, language, split, pairs, gold)
+            write_lines(_gold(temporary, "lexicon", language, "tsv"), _lexicon(language))
+            write_lines(_gold(temporary, "names", language, "tsv"), _names(language, counts))
+        described = {"languages": list(languages), "start": start, "train": train, "dev": dev, "test": test}
+        described |= asdict(grown[0].settings)
+        write_lines(temporary / "artificial.json", json.dumps(described, indent=2).splitlines())
+
+
+def _check(languages: Sequence[str], sizes: dict[Split, int], start: int) -> None:
+    if not languages or len(set(languages)) < len(languages):
+        raise CorpusError(f"artificial language: languages are {', '.join(languages) or 'none'}", "name each one once")
+    for name, least, value in (*((split, 1, size) for split, size in sizes.items()), ("start", 0, start)):
+        if value < least:
+            raise CorpusError(f"artificial language: {name} is {value}", f"choose at least {least}")
+
+
+def _gold(folder: Path, name: str, language: ArtificialLanguage, ending: str) -> Path:
+    return folder / "gold" / f"{name}.{language.code}-{ENGLISH}.{ending}"
+
+
+def _write_split(
+    folder: Path, language: ArtificialLanguage, split: Split, pairs: Iterable[ArtificialPair], gold: bool
+) -> Counter[str]:
+    """Write sentences, and links if `gold`, and return the count of each name in the English side."""
+    names = {name.target for name in language.names()}
+    seen: Counter[str] = Counter()
+    forms: Counter[tuple[str, str]] = Counter()
+    with ExitStack() as stack:
+        source, target = (
+            stack.enter_context((folder / f"{split}.{code}").open("w", encoding="utf-8", newline="\n"))
+            for code in (language.code, ENGLISH)
+        )
+        align = _gold(folder, split, language, "align")
+        links = stack.enter_context(align.open("w", encoding="utf-8", newline="\n")) if gold else None
+        for pair in pairs:
+            source.write(pair.source + "\n")
+            target.write(pair.target + "\n")
+            words = pair.target.split(" ")
+            seen.update(filter(names.__contains__, words))
+            if links:
+                links.write(" ".join([f"{i}-{j}" for i, j in pair.links]) + "\n")
+                source_words = pair.source.split(" ")
+                forms.update([(source_words[i], words[j]) for i, j in pair.links])
+    if split == "train" and gold:
+        write_lines(_gold(folder, "forms", language, "tsv"), _forms(forms))
+    return seen
+
+
+def _forms(counts: Counter[tuple[str, str]]) -> Iterator[str]:
+    yield "source\ttarget\tcount\tprobability"
+    totals: Counter[str] = Counter()
+    for (source, _), count in counts.items():
+        totals[source] += count
+    for (source, target), count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
+        yield f"{source}\t{target}\t{count}\t{count / totals[source]:.4f}"
+
+
+def _lexicon(language: ArtificialLanguage) -> Iterator[str]:
+    yield "stem\tgroup\ttarget\tprobability\tforms"
+    for entry in language.lexicon():
+        yield f"{entry.stem}\t{entry.group}\t{entry.target}\t{entry.probability:.4f}\t{' '.join(entry.forms)}"
+
+
+def _names(language: ArtificialLanguage, counts: dict[Split, Counter[str]]) -> Iterator[str]:
+    yield "\t".join(("source", "target", "class", "rank", "share", *counts))
+    for name in language.names():
+        seen = "\t".join(str(counts[split][name.target]) for split in counts)
+        yield f"{name.source}\t{name.target}\t{name.group}\t{name.rank}\t{name.share:.4f}\t{seen}"

@@ -1,0 +1,195 @@
+"""Sentence pairs of one artificial language with English, and their gold annotations."""
+
+from collections.abc import Iterator
+from itertools import accumulate, pairwise
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nmtlab.errors import CorpusError
+from nmtlab.text.artificial.concepts import NAME_CLASSES, Concepts, Flags, Ids
+from nmtlab.text.artificial.english import English, Wording
+from nmtlab.text.artificial.family import FAMILY
+from nmtlab.text.artificial.grammar import BLOCK, SLOT, SLOTS, UNSAID, Block, Grammar
+from nmtlab.text.artificial.growth import grow
+from nmtlab.text.artificial.orders import reading
+from nmtlab.text.artificial.settings import ArtificialSettings
+
+Split = Literal["train", "dev", "test"]
+Links = tuple[tuple[int, int], ...]
+"""Positions of aligned white-space tokens, (source, target), from 0, in target order."""
+
+_LOTS = {"dev": [0], "test": [1], "train": list(range(2, 16))}
+_LONGEST = len(SLOTS)
+_LINK = np.empty((_LONGEST, _LONGEST), dtype=object)
+for _link in np.ndindex(_LINK.shape):
+    _LINK[_link] = _link
+
+
+class ArtificialPair(NamedTuple):
+    """A sentence, its translation, and their gold links."""
+
+    source: str
+    target: str
+    links: Links
+
+
+class LexiconEntry(NamedTuple):
+    """A translation of a stem, its probability, and the translation's forms."""
+
+    stem: str
+    group: str
+    target: str
+    probability: float
+    forms: tuple[str, ...]
+
+
+class Name(NamedTuple):
+    """A proper name, uninflected in source and English; its class, its rank there from 1, and its share of it."""
+
+    source: str
+    target: str
+    group: str
+    rank: int
+    share: float
+
+
+def _expressed_by() -> Ids:
+    """Return for each slot the slot whose source word expresses it if it has no word; 0: none."""
+    table = np.zeros(len(SLOTS), dtype=np.int64)
+    for slot, column in SLOT.items():
+        phrase, _, part = slot.rpartition(".")
+        clause = slot[:1]
+        expressing = {
+            "det": f"{phrase}.head",
+            "adposition": f"{phrase}.head",
+            "who": f"{phrase}.verb",
+            "aux": f"{clause}.verb",
+            "not": f"{clause}.verb",
+            "head": f"{clause}.verb" if phrase == f"{clause}.subject" else "nothing",
+            "verb": f"{clause}.pred" if phrase == clause else "nothing",
+        }
+        table[column] = SLOT[expressing.get(part, "nothing")]
+    return table
+
+
+_EXPRESSED_BY = _expressed_by()
+
+
+class ArtificialLanguage:
+    """One language of the family, with an unlimited corpus.
+
+    Args:
+        code: qaa, qab, qac or qad.
+        settings: settings of the language family.
+
+    Raises:
+        CorpusError: no such language.
+    """
+
+    def __init__(self, code: str, settings: ArtificialSettings | None = None) -> None:
+        if code not in FAMILY:
+            raise CorpusError(f"artificial language: no language {code!r}", f"choose one of {', '.join(FAMILY)}")
+        self.code = code
+        self.settings = settings or ArtificialSettings()
+        self._relative = FAMILY[code]
+        self._concepts = Concepts(self.settings)
+        self._grammar = Grammar(self._concepts)
+        self._english = English(self._concepts, self.settings.seed, self.settings.ambiguity)
+        self._lexis = grow(self._concepts, self.settings)[code]
+        self._order = self._relative.order.slots()
+        self._has_word = self._lexis.stems != ""
+        self._dropped = [
+            pronoun
+            for pronoun in self._concepts.members("pronoun")
+            if self._relative.drops and self._concepts.concepts[pronoun].words[0][0] in ("I", "you", "we")
+        ]
+
+    def pairs(self, count: int, start: int = 0, split: Split | None = None) -> Iterator[ArtificialPair]:
+        """Yield `count` sentence pairs from number `start` on, only those of `split` if given.
+
+        Pair i depends only on the settings, and means the same in every language of the family. The split of a pair
+        follows from its default English wording, so that neither a sentence nor its translation is in two splits,
+        for any start and language.
+        """
+        number, first = divmod(start, BLOCK)
+        while count > 0:
+            block = self._grammar.draw(self.settings.seed, number)
+            wording = self._english.say(block, number)
+            rows = np.arange(first, BLOCK)
+            if split:
+                rows = rows[np.isin(wording.lot[rows], _LOTS[split])]
+            rows = rows[:count]
+            yield from self._pairs(block, wording, rows)
+            count -= len(rows)
+            number, first = number + 1, 0
+
+    def lexicon(self) -> list[LexiconEntry]:
+        """Return every stem with each of its English translations."""
+        ambiguity = self.settings.ambiguity
+        return [
+            LexiconEntry(stem, concept.group, forms[0], probability, tuple(dict.fromkeys(forms)))
+            for stem, concept in zip(self._lexis.stems, self._concepts.concepts, strict=True)
+            for rank, forms in enumerate(concept.words)
+            if stem and (probability := (1 - ambiguity) * (rank == 0) + ambiguity / len(concept.words))
+        ]
+
+    def names(self) -> list[Name]:
+        """Return every proper name, class by class, the most frequent first."""
+        return [name for group in (*NAME_CLASSES, "first name") for name in self._names(group)]
+
+    def _names(self, group: str) -> Iterator[Name]:
+        share = self._concepts.share
+        by_share = sorted(self._concepts.members(group), key=lambda number: -share[number])
+        for rank, number in enumerate(by_share, start=1):
+            name = self._concepts.concepts[number].words[0][0]
+            yield Name(self._lexis.stems[number], name, group, rank, float(share[number]))
+
+    def _pairs(self, block: Block, wording: Wording, rows: Ids) -> Iterator[ArtificialPair]:
+        concept, feature = block.concept[rows], block.feature[rows]
+        order, english_order = self._order[block.kind[rows]], wording.order[rows]
+        realised, position = reading(order, self._speakable(concept, feature))
+        english_realised, english_position = reading(english_order, wording.present[rows])
+
+        stems = np.take_along_axis(concept, order, axis=1)[realised]
+        marks = np.take_along_axis(feature, order, axis=1)[realised]
+        words = self._lexis.stems[stems] + self._lexis.suffixes[self._lexis.shapes[stems], marks]
+        forms = np.take_along_axis(wording.form[rows], english_order, axis=1)[english_realised]
+
+        for _ in range(2):  # an auxiliary's verb may in turn be expressed by an adjective
+            position = np.where(position < 0, position[:, _EXPRESSED_BY], position)
+        position[concept == self._concepts.only("the")] = -1
+        linked = np.take_along_axis(position, english_order, axis=1)
+        english_linked = np.take_along_axis(english_position, english_order, axis=1)
+        both = (linked >= 0) & (english_linked >= 0)
+        links = _LINK[linked[both], english_linked[both]]
+
+        yield from map(
+            ArtificialPair._make,
+            zip(
+                map(_sentence, _cut(words, realised)),
+                map(_sentence, _cut(self._concepts.forms[forms], english_realised)),
+                map(tuple, _cut(links, both)),
+                strict=True,
+            ),
+        )
+
+    def _speakable(self, concept: Ids, feature: Ids) -> Flags:
+        """Return which slots have a source word."""
+        speakable = self._has_word[concept] & (feature != UNSAID)
+        for subject in (SLOT["a.subject.head"], SLOT["b.subject.head"]):
+            speakable[:, subject] &= ~np.isin(concept[:, subject], self._dropped)
+        return speakable
+
+
+def _cut(values: NDArray[np.object_], realised: Flags) -> Iterator[list]:
+    """Yield the values that belong to each row of `realised`."""
+    flat = values.tolist()
+    ends = accumulate(realised.sum(axis=1).tolist(), initial=0)
+    return (flat[begin:end] for begin, end in pairwise(ends))
+
+
+def _sentence(words: list[str]) -> str:
+    text = " ".join(words)
+    return text[0].upper() + text[1:]

@@ -1,0 +1,165 @@
+"""Initial weights of a child from its parent (thesis 3.1; Zoph et al. 2016)."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from nmtlab.errors import CorpusError, RunError
+from nmtlab.models.interface import TranslationModel
+from nmtlab.recipe import Recipe
+from nmtlab.recipe.transfer import TransferSettings
+from nmtlab.runs.run import Run
+from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.inspection import shared_targets
+from nmtlab.text.pipeline import Pipeline
+from nmtlab.text.vocabulary import Vocabulary
+from nmtlab.training.inheritance import Inherited
+from nmtlab.workspace import Workspace
+
+_FREE = {
+    "model": {"dropout", "variational", "init", "init_range", "lexicon_reads_dropped", "length_gradient"},
+    "text": {
+        "max_words", "max_subwords", "min_frequency", "unk_copy_threshold", "vocabulary_size",
+        "target_vocabulary_mask", "transliteration",
+    },
+}  # fmt: skip
+"""Settings in which a child may differ: weights do not depend on them, and vocabularies are matched type by type."""
+
+
+def check_parent(parent: Run, recipe: Recipe, corpus: ParallelCorpus, checksums: Sequence[str]) -> None:
+    """Check that a run can be the parent of a training.
+
+    Args:
+        parent: a trained run.
+        recipe: recipe of the child.
+        corpus: first training corpus of the child.
+        checksums: checksums of all training corpora of the child.
+
+    Raises:
+        RunError: the parent has no weights, is not neural, or differs in target language, architecture or segmentation;
+            or it was trained on the child's text.
+    """
+    where, target = f"parent {parent.name!r}", corpus.target
+    if not parent.recipe.model.neural:
+        raise RunError(f"{where}: phrase-based, it has no weights", "choose a neural run")
+    if not parent.has_weights():
+        raise RunError(f"{where}: has no weights", "choose a run with weights, or pack it with --weights")
+    for named, checksum in zip(parent.recipe.corpora, parent.checksums, strict=True):
+        if not named.vocabulary_only and checksum in checksums and named.source == corpus.source:
+            raise RunError(f"{where}: was trained on the child's text, {named.name}", "choose a different parent")
+    if target not in parent.pipeline.target.languages:
+        known = ", ".join(parent.pipeline.target.languages)
+        raise RunError(f"{where}: translates into {known}, the child into {target}", f"choose a parent into {target}")
+    for section, free in _FREE.items():
+        ours, theirs = (getattr(one, section).model_dump() for one in (recipe, parent.recipe))
+        for field in theirs:
+            if field not in free and ours.get(field) != theirs[field]:
+                raise RunError(
+                    f"{where}: {section}.{field} is {theirs[field]!r}, but {ours.get(field)!r} in the child",
+                    f"train the child with --set {section}.{field}={theirs[field]}",
+                )
+
+
+def target_overlap(parent: Run, corpus: ParallelCorpus, workspace: Workspace) -> dict[str, int] | None:
+    """Count the child's dev and test sentences whose target side the parent was trained on.
+
+    Args:
+        parent: a trained run.
+        corpus: first training corpus of the child.
+        workspace: where the parent's training text is looked for.
+
+    Returns:
+        Split -> number of sentences, if any; None if a training text of the parent is not available.
+    """
+    found: Counter[str] = Counter()
+    for named, checksum in zip(parent.recipe.corpora, parent.checksums, strict=True):
+        if named.vocabulary_only:
+            continue
+        try:
+            theirs = ParallelCorpus.open(workspace.corpus_folder(named.name), named.source, named.target)
+        except CorpusError:
+            return None
+        if theirs.checksum() != checksum:
+            return None
+        found.update(shared_targets(theirs, corpus))
+    return dict(found)
+
+
+def freeze(model: TranslationModel, settings: TransferSettings) -> None:
+    """Exclude the frozen parts of a model from training."""
+    for name, parameter in model.named_parameters():
+        if getattr(settings, model.part(name)) == "freeze":
+            parameter.requires_grad_(False)
+
+
+@torch.no_grad()
+def inherit(
+    model: TranslationModel,
+    pipeline: Pipeline,
+    weights: Mapping[str, Tensor],
+    parent: Pipeline,
+    settings: TransferSettings,
+    seed: int,
+) -> list[Inherited]:
+    """Copy a parent's weights into a freshly initialised child; return what was done with each parameter.
+
+    Args:
+        model: the child.
+        pipeline: pipeline of the child.
+        weights: the parent's weights, by name.
+        parent: pipeline of the parent.
+        settings: which parts to copy.
+        seed: seed of the random assignment of source types.
+    """
+    parameters = dict(model.named_parameters())
+    known = parent.source.vocabulary
+    if "target_embedding.weight" not in parameters:  # one table, trained on both sides
+        known = replace(known, counts=parent.source_counts + parent.target_counts)
+    rows = {
+        "source": _source_rows(pipeline.source.vocabulary, known, settings.source_types, seed),
+        "target": shared_rows(pipeline.target.vocabulary, parent.target.vocabulary),
+    }
+    reserved = {"source": pipeline.source.vocabulary.reserved, "target": pipeline.target.vocabulary.reserved}
+    report = []
+    for name, parameter in parameters.items():
+        part, side = model.part(name), model.vocabulary_side(name)
+        use = getattr(settings, part)
+        kept = 0 if use == "reset" else _copy(parameter, weights[name], rows.get(side))
+        types = None if side is None else len(parameter) - reserved[side]
+        report.append(Inherited(name, part, use, types, kept if side is None else max(0, kept - reserved[side])))
+    return report
+
+
+def shared_rows(child: Vocabulary, parent: Vocabulary) -> np.ndarray:
+    """Return the parent's id of each type of a child, -1 for types that the parent's text lacks: (types,) int64.
+
+    Special types and control tokens are always shared.
+    """
+    seen = (parent.counts > 0) | (np.arange(parent.size) < parent.reserved)
+    ids = {word: number for number, word in enumerate(parent.types) if seen[number]}
+    return np.array([ids.get(word, -1) for word in child.types], dtype=np.int64)
+
+
+def _source_rows(child: Vocabulary, parent: Vocabulary, match: str, seed: int) -> np.ndarray:
+    """Return the parent's row for each source type of a child; special types and control tokens keep theirs."""
+    rows = shared_rows(child, parent)
+    if match == "random":
+        words, others = len(rows) - child.reserved, np.arange(parent.reserved, parent.size)
+        random = np.random.default_rng([seed, 31])
+        rounds = -(-words // max(1, len(others)))
+        rows[child.reserved :] = np.concatenate([random.permutation(others) for _ in range(rounds)])[:words]
+    return rows
+
+
+def _copy(parameter: Tensor, weights: Tensor, rows: np.ndarray | None) -> int:
+    """Copy a parameter of the parent, or the rows that the child shares; return how many were copied."""
+    if rows is None:
+        parameter.copy_(weights)
+        return 1
+    there = np.flatnonzero(rows >= 0)
+    parameter[torch.from_numpy(there)] = weights[torch.from_numpy(rows[there])].to(parameter)
+    return len(there)

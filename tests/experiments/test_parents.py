@@ -1,0 +1,97 @@
+"""Cells that start from a parent: the parent is made first, once for all its children."""
+
+import shutil
+
+import pytest
+from conftest import WORDS
+
+from nmtlab.experiments import Row, Setup, System, Table, cells_of, estimate_grid, run_grid
+from nmtlab.experiments.measures.quality import DEV_BLEU
+from nmtlab.experiments.running.engines import one_by_one
+from nmtlab.experiments.tables.corpora import ExternalCorpus
+from nmtlab.experiments.tables.declaration import Parent
+from nmtlab.runs.run import Run
+from nmtlab.text.lines import read_lines, write_lines
+from nmtlab.workspace import Workspace
+
+GERMAN, SISTER = ExternalCorpus("tiny", "de", "en"), ExternalCorpus("sister", "xx", "en")
+
+
+@pytest.fixture(scope="module")
+def space(tmp_path_factory, make_corpus) -> Workspace:
+    """A workspace with a corpus and its sister, in which every word has another ending."""
+    workspace = Workspace(tmp_path_factory.mktemp("parents") / "data")
+    corpora = workspace.data / "corpora"
+    corpora.mkdir(parents=True)
+    shutil.copytree(make_corpus(), corpora / "tiny")
+    for split in ("train", "dev"):
+        lines = list(read_lines(corpora / f"tiny/{split}.de"))[::-1]
+        write_lines(corpora / f"sister/{split}.xx", [" ".join(word + "o" for word in line.split()) for line in lines])
+        write_lines(corpora / f"sister/{split}.en", [" ".join(WORDS[word] for word in line.split()) for line in lines])
+    return workspace
+
+
+@pytest.fixture(scope="module")
+def table(space, tiny_recipe) -> Table:
+    recipe = tiny_recipe.with_changes(
+        {"text.segmentation": "bpe", "text.vocabulary_size": 80, "training.max_evaluations": 1}
+    )
+    recipe.save(space.data / "little.toml")
+    path = str(space.data / "little.toml")
+    parents = {"related": Parent(GERMAN, SISTER, {"training.warmup_updates": 10})}
+    return Table(
+        name="little",
+        title="A child alone, and with a parent",
+        rows=(
+            Row("xx", {"tiny": Setup(SISTER, parents=parents)}),
+            Row("de", {"tiny": Setup(GERMAN)}),
+        ),
+        systems=(
+            System("alone", path),
+            System("child", path, parent="related"),
+            System("frozen", path, {"transfer.encoder": "freeze"}, parent="related"),
+        ),
+        measures=(DEV_BLEU,),
+        seeds={"tiny": (1, 2)},
+        published=False,
+    )  # fmt: skip
+
+
+def test_a_child_has_a_parent_of_its_seed_and_rows_without_parents_have_no_children(table):
+    cells = cells_of(table, "tiny")
+    assert [(cell.row, cell.column, cell.seed) for cell in cells] == [
+        ("xx", "alone", 1), ("xx", "alone", 2), ("xx", "child", 1), ("xx", "child", 2),
+        ("xx", "frozen", 1), ("xx", "frozen", 2), ("de", "alone", 1), ("de", "alone", 2),
+    ]  # fmt: skip
+    child, frozen = cells[2], cells[4]
+    assert child.parent.run == frozen.parent.run == "tiny.little.warmup_updates-10.with-sister.s1"
+    assert child.run == "sister.little.related-parent.s1"
+    assert frozen.run == "sister.little.encoder-freeze.related-parent.s1"
+    assert child.recipe.transfer.parent == child.parent.run
+    assert child.parent.recipe.transfer.parent == ""
+    assert child.parent.recipe.transfer.encoder == frozen.parent.recipe.transfer.encoder == "tune"
+    assert child.parent.recipe.more_corpora[0].vocabulary_only
+    assert child.parent.recipe.training.warmup_updates == 10
+    assert child.recipe.training.warmup_updates == 20
+
+
+def test_parents_are_made_first_and_made_cells_are_left_alone(table, space):
+    cells = [cell for cell in cells_of(table, "tiny") if cell.seed == 1 and cell.row == "xx"]
+    assert len(estimate_grid(cells, space)) == len(cells) + 1
+    made = []
+
+    def engine(some, *rest) -> None:
+        made.append([cell.run for cell in some])
+        one_by_one(some, *rest)
+
+    assert run_grid(cells, space, engine) == []
+    parent = cells[1].parent.run
+    assert made[0] == [parent]
+    assert sorted(made[1]) == sorted(cell.run for cell in cells)
+    for cell in cells:
+        run = Run(space.run_folder(cell.run))
+        assert run.status == "finished"
+        assert (run.inheritance or {}).get("parent", "") == cell.recipe.transfer.parent
+    made.clear()
+    assert run_grid(cells, space, engine) == []
+    assert made == [[]]

@@ -1,0 +1,130 @@
+"""Several texts in one epoch: how much of each, in which order, and what their batches know of them."""
+
+from collections import Counter
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nmtlab.text.batches import Batches
+from nmtlab.text.encoded import EncodedCorpus
+from nmtlab.text.mixture import Mixture
+from nmtlab.text.shards import EncodedSide, Shard
+from nmtlab.text.vocabulary import EOS
+
+
+def side(first: int, lengths: list[int]) -> EncodedSide:
+    """Return sentences of which the words of each have a number of their own, from `first` on."""
+    rows = [[first + number] * (length - 1) + [EOS] for number, length in enumerate(lengths)]
+    return EncodedSide(np.concatenate(rows), np.cumsum([0, *lengths]), np.array(lengths, dtype=np.int32))
+
+
+def text(first: int, shards: list[int], source: str = "xx", target: str = "en", weight: float = 1.0) -> EncodedCorpus:
+    """Return a text whose pair i has the words `first` + i on both sides, in shards of some sizes."""
+    starts = np.cumsum([0, *shards])
+    made = []
+    for begin, end in pairwise(starts):
+        lengths = [2 + (number * 7) % 5 for number in range(begin, end)]
+        made.append(Shard(side(first + begin, lengths), side(first + begin, lengths[::-1])))
+    return EncodedCorpus(tuple(made), {"too long": 1}, source, target, weight)
+
+
+def drawn(mixture: Mixture, epoch: int = 0, window: int = 50) -> Counter[int]:
+    """Return how often an epoch has each pair, by the number of its words."""
+    batches = Batches(mixture, 60, seed=1, window=window).epoch(epoch)
+    return Counter(row[0] for batch in batches for row in batch.source.tolist())
+
+
+SIZES = st.lists(st.lists(st.integers(1, 12), min_size=1, max_size=3), min_size=1, max_size=3)
+
+
+@settings(max_examples=80, deadline=None)
+@given(SIZES, st.integers(0, 5), st.integers(1, 20))
+def test_texts_that_are_sampled_as_they_are_have_each_pair_once_in_an_epoch(sizes, epoch, window):
+    texts = [text(1000 * (number + 1), shards) for number, shards in enumerate(sizes)]
+    expected = {1000 * (n + 1) + pair for n, shards in enumerate(sizes) for pair in range(sum(shards))}
+    assert drawn(Mixture(texts, 1.0), epoch, window) == dict.fromkeys(expected, 1)
+
+
+@settings(max_examples=80, deadline=None)
+@given(SIZES, st.floats(0, 1), st.integers(1, 20))
+def test_no_pair_of_a_text_comes_twice_before_all_have_come_once(sizes, exponent, window):
+    mixture = Mixture([text(1000 * (number + 1), shards) for number, shards in enumerate(sizes)], exponent)
+    found = drawn(mixture, window=window)
+    for number, (shards, quota) in enumerate(zip(sizes, mixture.quotas, strict=True), start=1):
+        times = [found[1000 * number + pair] for pair in range(sum(shards))]
+        assert sum(times) == quota
+        assert max(times) - min(times) <= 1
+
+
+@pytest.mark.parametrize(
+    ("exponent", "quotas"),
+    [(1.0, [900, 100]), (0.0, [500, 500]), (0.5, [750, 250]), (0.7, [823, 177])],  # 900**0.7 : 100**0.7 = 4.655 : 1
+)
+def test_shares_follow_the_power_of_the_sizes(exponent, quotas):
+    assert Mixture([text(4, [900]), text(2000, [100])], exponent).quotas == quotas
+
+
+def test_a_part_of_a_pass_is_other_pairs_in_another_epoch():
+    mixture = Mixture([text(10, [60]), text(1000, [20])], 0.5)
+    parts = [{pair for pair in drawn(mixture, epoch) if pair < 1000} for epoch in (0, 1)]
+    assert all(40 < len(part) < 60 for part in parts)
+    assert parts[0] != parts[1]
+
+
+def test_every_window_is_mixed_like_the_whole():
+    mixture = Mixture([text(10, [300]), text(1000, [100])], 1.0)
+    windows = list(mixture.windows(np.random.default_rng(1), 40))
+    assert [sum(window < 300) for window in windows] == [30] * 10
+
+
+def test_shards_are_read_one_after_the_other_each_in_random_order():
+    orders = []
+    for seed in range(8):
+        (pairs,) = Mixture([text(10, [30, 20, 10])]).windows(np.random.default_rng(seed), 100)
+        shards = np.searchsorted([30, 50], pairs, side="right")
+        order = list(dict.fromkeys(shards.tolist()))
+        assert shards.tolist() == sorted(shards.tolist(), key=order.index)
+        assert sorted(pairs) != pairs.tolist()
+        orders.append(tuple(order))
+    assert len(set(orders)) > 1
+
+
+def test_a_text_in_one_shard_is_shuffled_as_a_whole_and_in_no_other_way():
+    random = np.random.Generator(np.random.PCG64DXSM([3, 5]))
+    expected = np.arange(40, dtype=np.uint32)
+    np.random.Generator(np.random.PCG64DXSM([3, 5])).shuffle(expected)
+    for exponent in (0.0, 0.7, 1.0):
+        random = np.random.Generator(np.random.PCG64DXSM([3, 5]))
+        (pairs,) = Mixture([text(10, [40])], exponent).windows(random, 100)
+        assert pairs.tolist() == expected.tolist()
+
+
+def test_a_batch_has_one_direction_and_knows_the_text_of_each_pair():
+    texts = [text(10, [20, 11]), text(1000, [25], weight=0.5), text(2000, [30], "en", "xx", weight=2.0)]
+    seen: Counter[tuple[str, str]] = Counter()
+    for batch in Batches(Mixture(texts, 1.0), 60, seed=1, window=30).epoch(0):
+        of_rows = [0 if row[0] < 1000 else 1 if row[0] < 2000 else 2 for row in batch.source.tolist()]
+        assert batch.origin.tolist() == of_rows
+        assert batch.weight.tolist() == [(1.0, 0.5, 2.0)[origin] for origin in of_rows]
+        assert {texts[origin].direction for origin in of_rows} == {(batch.source_language, batch.target_language)}
+        seen[batch.source_language, batch.target_language] += batch.rows
+    assert seen == {("xx", "en"): 56, ("en", "xx"): 30}
+
+
+def test_pairs_of_several_shards_are_padded_together_and_stay_translations_of_each_other():
+    mixture = Mixture([text(10, [9, 8]), text(1000, [7])], 1.0)
+    batch = mixture.batch(np.array([20, 3, 16, 9]))
+    assert [row[0] for row in batch.source.tolist()] == [1003, 13, 26, 19]
+    assert [row[0] for row in batch.target.tolist()] == [1003, 13, 26, 19]
+    source, target = mixture.lengths(np.array([20, 3, 16, 9]))
+    assert batch.source_mask.sum(1).tolist() == source.tolist()
+    assert batch.target_mask.sum(1).tolist() == target.tolist()
+
+
+def test_pairs_that_all_count_once_have_no_weights_and_what_was_left_out_is_added_up():
+    mixture = Mixture([text(10, [5]), text(1000, [5])])
+    assert mixture.batch(np.array([0, 7])).weight is None
+    assert mixture.skipped == {"too long": 2}
