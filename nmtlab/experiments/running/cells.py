@@ -144,7 +144,8 @@ def _cells(table: Table, scale: Scale, row: Row, setup: Setup, system: System) -
     special = {**of_system, **table.exceptions.get((row.name, system.name), {})}
     # One thread each, so that results do not depend on how many cells are made at once.
     recipe = named.with_changes({**common, **special, **_named(setup.corpus), "machine.threads": 1})
-    label = Path(system.recipe).stem + _label(special, named.with_changes(common))
+    usual = {**_settings(named), **common}
+    label = Path(system.recipe).stem + _label(special, usual)
     label += f".{system.parent}-parent" if system.parent else ""
     splits = tuple(measure.split for measure in table.measures if measure.split)
     for seed in table.seeds[scale] if system.seeded else (None,):
@@ -159,16 +160,21 @@ def _cells(table: Table, scale: Scale, row: Row, setup: Setup, system: System) -
             column=system.name,
             seed=seed,
         )
-        yield _with_parent(cell, setup.parents[system.parent], system.recipe) if system.parent else cell
+        if system.parent:
+            declared = setup.parents[system.parent]
+            lasting = {field: value for field, value in special.items() if not field.startswith("transfer.")}
+            cell = _with_parent(
+                cell, declared, Path(system.recipe).stem + _label({**lasting, **declared.changes}, usual)
+            )
+        yield cell
 
 
-def _with_parent(child: Cell, declared: Parent, recipe_name: str) -> Cell:
+def _with_parent(child: Cell, declared: Parent, label: str) -> Cell:
     """Return a cell that starts from a parent; the parent's recipe is the child's without transfer."""
     kept = {"transfer": child.recipe.transfer.model_copy(update={"parent": ""})}
     alone = child.recipe.model_copy(update={"transfer": TransferSettings()})
     also = () if declared.also is None else ({**_corpus(declared.also), "vocabulary_only": True},)
     changes = {**declared.changes, **_named(declared.corpus), "more_corpora": also}
-    label = Path(recipe_name).stem + _label(declared.changes, alone)
     shared = "" if declared.also is None else f".with-{declared.also.name}"
     parent = replace(
         child,
@@ -190,10 +196,9 @@ def _named(corpus: Corpus) -> dict[str, str]:
     return {f"corpus.{field}": value for field, value in _corpus(corpus).items()}
 
 
-def _label(special: Changes, recipe: Recipe) -> str:
-    """Return the special changes that take effect in this recipe, as part of a name: `.radius-3`."""
-    settings = _settings(recipe)
-    changed = [(field, value) for field, value in special.items() if settings.get(field) != value]
+def _label(special: Changes, usual: Mapping[str, Any]) -> str:
+    """Return the special changes that differ from the usual settings, as part of a name: `.radius-3`."""
+    changed = [(field, value) for field, value in special.items() if usual.get(field) != value]
     return "".join(f".{field.rpartition('.')[2]}-{_text(value)}" for field, value in changed)
 
 

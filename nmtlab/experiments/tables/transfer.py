@@ -21,7 +21,7 @@ _SOFTWARE = "libreoffice-{}-en"
 
 
 def _child(source: str, pairs: int) -> ConcatenatedCorpus:
-    return ConcatenatedCorpus(f"child-{source}-en", source, "en", (_SOFTWARE.format(source),), train=pairs)
+    return ConcatenatedCorpus(f"child-{source}-en.{pairs}", source, "en", (_SOFTWARE.format(source),), train=pairs)
 
 
 def _parent(source: str, among: tuple[str, ...]) -> ConcatenatedCorpus:
@@ -40,20 +40,25 @@ def _tiny(source: str, pairs: int) -> SyntheticCorpus:
     return SyntheticCorpus(f"tiny-{source}-en", source, settings, train=pairs, dev=30, test=30)
 
 
-def _setup(child: Corpus, related: Corpus, unrelated: Corpus, epochs: int, changes: Changes | None = None) -> Setup:
-    """Return a row with two parents, each trained for a number of passes over its text."""
-    of_parent = {"training.max_evaluations": epochs}
-    parents = {"related": Parent(related, child, of_parent), "unrelated": Parent(unrelated, child, of_parent)}
-    return Setup(child, changes or {}, parents)
+def _parents(largest: Corpus, evaluations: int, related: Corpus, unrelated: Corpus) -> dict[str, Parent]:
+    """Return the two parents of children whose largest text is given; training ends after some evaluations."""
+    changes = {"training.max_evaluations": evaluations}
+    return {"related": Parent(related, largest, changes), "unrelated": Parent(unrelated, largest, changes)}
 
 
 _ROMANCE, _SLAVIC = ("pt", "es", "hu", "tr"), ("cs", "hu", "tr")
+_OF_GALICIAN = _parents(_child("gl", 10_000), 32, _parent("pt", _ROMANCE), _parent("hu", _ROMANCE))
+_OF_SLOVAK = _parents(_child("sk", 4000), 32, _parent("cs", _SLAVIC), _parent("hu", _SLAVIC))
 _UYGHUR: Changes = {"text.transliteration": "uyghur-latin"}
 
 TUR_ENG = Row(
     "Tur-Eng",
     {
-        "thesis": _setup(_lorelei("tr"), _lorelei("uz"), _lorelei("hu"), 100, {"training.max_evaluations": 50}),
+        "thesis": Setup(
+            _lorelei("tr"),
+            {"training.max_evaluations": 50},
+            _parents(_lorelei("tr"), 100, _lorelei("uz"), _lorelei("hu")),
+        ),
         "small": _STAND_INS,
         "tiny": NOT_TINY,
     },
@@ -61,8 +66,10 @@ TUR_ENG = Row(
 UYG_ENG = Row(
     "Uyg-Eng",
     {
-        "thesis": _setup(
-            _lorelei("ug"), _lorelei("uz"), _lorelei("hu"), 50, {**_UYGHUR, "training.max_evaluations": 200}
+        "thesis": Setup(
+            _lorelei("ug"),
+            {**_UYGHUR, "training.max_evaluations": 200},
+            _parents(_lorelei("ug"), 50, _lorelei("uz"), _lorelei("hu")),
         ),
         "small": _STAND_INS,
         "tiny": NOT_TINY,
@@ -72,7 +79,7 @@ GL_EN = Row(
     "gl-en",
     {
         "thesis": NOT_PUBLISHED,
-        "small": _setup(_child("gl", 4000), _parent("pt", _ROMANCE), _parent("hu", _ROMANCE), 6),
+        "small": Setup(_child("gl", 4000), parents=_OF_GALICIAN),
         "tiny": NOT_TINY,
     },
 )
@@ -80,7 +87,7 @@ SK_EN = Row(
     "sk-en",
     {
         "thesis": NOT_PUBLISHED,
-        "small": _setup(_child("sk", 4000), _parent("cs", _SLAVIC), _parent("hu", _SLAVIC), 6),
+        "small": Setup(_child("sk", 4000), parents=_OF_SLOVAK),
         "tiny": NOT_TINY,
     },
 )
@@ -89,27 +96,26 @@ QAB_EN = Row(
     {
         "thesis": NOT_PUBLISHED,
         "small": "the artificial family has a table for itself",
-        "tiny": _setup(_tiny("qab", 200), _tiny("qaa", 500), _tiny("qad", 500), 2),
+        "tiny": Setup(_tiny("qab", 200), parents=_parents(_tiny("qab", 200), 2, _tiny("qaa", 500), _tiny("qad", 500))),
     },
 )
 ROWS = (TUR_ENG, UYG_ENG, GL_EN, SK_EN, QAB_EN)
 
-# At most 60 subwords a side, as in the thesis.
-_BPE: dict[Scale, Changes] = {
-    "tiny": {"text.vocabulary_size": 300}, "small": {"text.unk_copy_threshold": 0},
-    "thesis": {"text.vocabulary_size": 20_000, "text.unk_copy_threshold": 5},
-}  # fmt: skip
-_SUBWORDS: Changes = {"text.max_subwords": 60}
+_BPE: dict[Scale, Changes] = {"tiny": {"text.vocabulary_size": 300}, "thesis": {"text.vocabulary_size": 20_000}}
 
-BPE = System("BPE", "tied-bpe", _SUBWORDS, at=_BPE)
-BPE_PARENT = System("BPE + parent", "tied-bpe", _SUBWORDS, at=_BPE, parent="related")
-BPE_STRANGER = System("BPE + unrelated parent", "tied-bpe", _SUBWORDS, at=_BPE, parent="unrelated")
+BPE = System("BPE", "transfer-bpe", at=_BPE)
+BPE_PARENT = System("BPE + parent", "transfer-bpe", at=_BPE, parent="related")
+BPE_STRANGER = System("BPE + unrelated parent", "transfer-bpe", at=_BPE, parent="unrelated")
 
+# A child has 5,000 updates at most, whatever its text.
 SIZES: dict[Scale, Changes] = {
-    "tiny": TINY,
-    "small": {**SMALL, "training.max_evaluations": 20, "training.patience": 20},
+    "tiny": {**TINY, "text.unk_copy_threshold": 0},
+    "small": {
+        **SMALL, "text.unk_copy_threshold": 0,
+        "training.validate_every": 250, "training.max_evaluations": 20, "training.patience": 8,
+    },
     "thesis": {"model.d_model": 512, "training.patience": 200},
-}
+}  # fmt: skip
 
 RELATED_PARENTS = Table(
     name="related-parents",
