@@ -37,6 +37,7 @@ class Cell:
         column: name of the system.
         seed: seed of the training, None for a system without randomness.
         parent: the training that this one starts from, if any.
+        also: text that its vocabulary is learned from besides the corpus, if any.
     """
 
     run: str
@@ -48,6 +49,12 @@ class Cell:
     column: str
     seed: int | None
     parent: "Cell | None" = None
+    also: Corpus | None = None
+
+    @property
+    def corpora(self) -> tuple[Corpus, ...]:
+        """The corpus, and the other text that the vocabulary is learned from."""
+        return (self.corpus,) if self.also is None else (self.corpus, self.also)
 
 
 def with_parents(cells: Sequence[Cell]) -> list[Cell]:
@@ -87,7 +94,7 @@ def run_cell(
     Raises:
         NmtlabError: a problem that the user can fix; or a run with the cell's name is a different training.
     """
-    corpus = cell.corpus.open(workspace)
+    corpus = [corpus.open(workspace) for corpus in cell.corpora][0]
     run = made_run(cell, corpus, workspace)
     if run is None or run.status not in ENDED:
         run = train(cell.run, cell.recipe, corpus, workspace, run is not None, on_event, should_stop)
@@ -183,6 +190,7 @@ def _with_parent(child: Cell, declared: Parent, label: str) -> Cell:
         label=label,
         corpus=declared.corpus,
         splits=(),
+        also=declared.also,
     )
     recipe = child.recipe.model_copy(update=kept).with_changes({"transfer.parent": parent.run})
     return replace(child, recipe=recipe, parent=parent)

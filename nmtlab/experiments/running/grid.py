@@ -35,7 +35,7 @@ def run_grid(
     """
     cells = with_parents(cells)
     corpora = _opened(cells, workspace, on_event)
-    cells = [cell for cell in cells if cell.corpus in corpora]
+    cells = [cell for cell in cells if corpora.keys() >= set(cell.corpora)]
     runs = {cell.run: made_run(cell, corpora[cell.corpus], workspace) for cell in cells}
     made = tuple((cell, run_seconds(runs[cell.run])) for cell in cells if is_made(cell, runs[cell.run]))
     pending = tuple(cell for cell in cells if not is_made(cell, runs[cell.run]))
@@ -57,7 +57,7 @@ def run_grid(
 def _opened(cells: Sequence[Cell], workspace: Workspace, on_event: OnGridEvent) -> dict[Corpus, ParallelCorpus]:
     """Return the corpora that are available; if there are none, raise the problem of the first."""
     opened, problems = {}, []
-    for row, corpus in dict.fromkeys((cell.row, cell.corpus) for cell in cells):
+    for row, corpus in dict.fromkeys((cell.row, corpus) for cell in cells for corpus in cell.corpora):
         on_event(Opening(row, corpus.name))
         try:
             opened[corpus] = corpus.open(workspace)
