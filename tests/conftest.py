@@ -2,6 +2,8 @@
 
 import os
 import random
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +14,7 @@ import pytest
 import torch
 
 from nmtlab.recipe import Recipe, named_recipe
+from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.workspace import Workspace
 
@@ -70,6 +73,20 @@ def tiny_corpus(make_corpus) -> ParallelCorpus:
 @pytest.fixture(scope="session")
 def tiny_recipe() -> Recipe:
     return named_recipe("transformer-small").with_settings(TINY)
+
+
+def train_with_two_processes(corpus: ParallelCorpus, recipe: Recipe, name: str, workspace: Workspace) -> Run:
+    """Train under torchrun, connected over the loopback device: the machine's name may not resolve."""
+    recipe.save(workspace.data / "recipe.toml")
+    words = [
+        *(sys.executable, "-m", "torch.distributed.run", "--standalone", "--local-addr", "127.0.0.1"),
+        *("--nproc-per-node", "2", "-m", "nmtlab", "train", str(corpus.folder)),
+        *("--recipe", str(workspace.data / "recipe.toml"), "--name", name),
+    ]
+    environment = {**os.environ, "NMTLAB_DATA": str(workspace.data), "GLOO_SOCKET_IFNAME": "lo"}
+    result = subprocess.run(words, env=environment, check=False, capture_output=True, text=True)
+    assert not result.returncode, result.stdout + result.stderr
+    return Run(workspace.runs / name)
 
 
 @pytest.fixture

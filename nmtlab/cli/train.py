@@ -85,9 +85,11 @@ def train(
         return
 
     from nmtlab.systems import train as train_run
+    from nmtlab.training.parallel import Group
 
     watch, should_stop = _watchers(workspace.run_folder(name) if tensorboard else None)
     run = train_run(name, settings, text, workspace, resume, watch, should_stop, allow_overlap)
+    Group.leave()
     if run.status == "diverged":
         print(f"run {name}: the loss is no longer finite; try a lower learning rate: --set training.lr_scale=...")
     else:

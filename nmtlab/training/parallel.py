@@ -40,6 +40,12 @@ class Group:
         control = distributed.new_group(backend="gloo", timeout=_PATIENCE)
         return cls(distributed.get_rank(), distributed.get_world_size(), control)
 
+    @staticmethod
+    def leave() -> None:
+        """Leave the group before the program ends: its threads may fail when the other processes are gone."""
+        if distributed.is_initialized():
+            distributed.destroy_process_group()
+
     @property
     def is_main(self) -> bool:
         """Whether this process writes the run."""

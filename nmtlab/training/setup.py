@@ -96,6 +96,7 @@ def train(
         if parent:
             on_event(trainer.inherit(parent))
         trainer.train(on_event, should_stop)
+    group.broadcast(None)  # the other processes wait until the run says how it ended
     return run
 
 

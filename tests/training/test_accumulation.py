@@ -1,15 +1,11 @@
 """Several batches per update: the gradient is that of all their tokens, however they were split."""
 
-import os
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 import torch
+from conftest import train_with_two_processes
 
 from nmtlab.models.interface import on_device
-from nmtlab.runs.run import Run
 from nmtlab.text.batches import Batches
 from nmtlab.text.encoded import EncodedCorpus
 from nmtlab.text.mixture import Mixture
@@ -67,12 +63,6 @@ def test_a_training_that_accumulates_resumes_as_if_nothing_had_happened(accumula
 
 def test_two_processes_that_accumulate_give_the_losses_of_one(accumulated, tiny_corpus):
     whole, workspace = accumulated
-    whole.recipe.save(workspace.data / "recipe.toml")
-    words = [
-        *(sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "nmtlab"),
-        *("train", str(tiny_corpus.folder), "--recipe", str(workspace.data / "recipe.toml"), "--name", "two"),
-    ]
-    subprocess.run(words, env={**os.environ, "NMTLAB_DATA": str(workspace.data)}, check=True, capture_output=True)
-    two = Run(workspace.runs / "two")
+    two = train_with_two_processes(tiny_corpus, whole.recipe, "two", workspace)
     for name in ("loss", "perplexity", "gradient_norm"):
         np.testing.assert_allclose(two.metrics("train")[name], whole.metrics("train")[name], rtol=2e-5)

@@ -1,17 +1,14 @@
 """Two processes train as one does on the same global batch."""
 
-import os
 import shutil
-import subprocess
-import sys
 from datetime import timedelta
 
 import numpy as np
 import pytest
 import torch
 import torch.distributed as distributed
+from conftest import train_with_two_processes
 
-from nmtlab.runs.run import Run
 from nmtlab.text.batch import batch_of
 from nmtlab.training.parallel import Group
 from nmtlab.training.setup import train
@@ -34,13 +31,7 @@ def test_two_processes_give_the_losses_of_one(changes, tiny_corpus, tiny_recipe,
     shutil.copytree(tiny_corpus.folder, workspace.data / "corpora/tiny")
     recipe = tiny_recipe.with_changes({"model.dropout": 0.0, "training.max_evaluations": 2, **changes})
     one = train("one", recipe, tiny_corpus, workspace)
-    recipe.save(workspace.data / "recipe.toml")
-    words = [
-        *(sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "nmtlab"),
-        *("train", str(tiny_corpus.folder), "--recipe", str(workspace.data / "recipe.toml"), "--name", "two"),
-    ]
-    subprocess.run(words, env={**os.environ, "NMTLAB_DATA": str(workspace.data)}, check=True, capture_output=True)
-    two = Run(workspace.runs / "two")
+    two = train_with_two_processes(tiny_corpus, recipe, "two", workspace)
     assert two.environment["processes"] == 2
     assert two.status == "finished"
     for name in ("loss", "perplexity", "gradient_norm"):

@@ -94,7 +94,7 @@ def run_cell(
     Raises:
         NmtlabError: a problem that the user can fix; or a run with the cell's name is a different training.
     """
-    corpus = [corpus.open(workspace) for corpus in cell.corpora][0]
+    corpus, *_ = (corpus.open(workspace) for corpus in cell.corpora)
     run = made_run(cell, corpus, workspace)
     if run is None or run.status not in ENDED:
         run = train(cell.run, cell.recipe, corpus, workspace, run is not None, on_event, should_stop)
