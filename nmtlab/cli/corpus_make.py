@@ -17,19 +17,31 @@ def make(
     vocabulary: Annotated[int, typer.Option(help="Number of concepts: nouns, verbs and adjectives.")] = 400,
     names: Annotated[int, typer.Option(help="Proper names in each class.")] = 60,
     ambiguity: Annotated[float, typer.Option(help="Share of words with synonyms to choose from, 0 to 1.")] = 0.0,
+    cognates: Annotated[float, typer.Option(help="Share of stems inherited from the family, 0 to 1.")] = 1.0,
+    sound_changes: Annotated[int, typer.Option(help="Further sound changes in inherited stems, 0 to 15.")] = 0,
+    order: Annotated[str, typer.Option(help="Code of the language whose word order is used. (default: its own)")] = "",
     start: Annotated[int, typer.Option(min=0, help="Number of the first sentence; change it for different text.")] = 0,
 ) -> None:
     """Generate a corpus of artificial languages, with gold alignments, lexicon and names.
 
     Everything about these languages is known, so that alignment error, lexicon precision and accuracy on rare names
-    can be measured.
+    can be measured. All codes have the same roots. For a more distant relative of another language, generate it with a
+    smaller --cognates, with --sound-changes or with another --order, and with the same other settings.
     """
     from nmtlab.text.artificial import FAMILY, ArtificialSettings, write_corpus
     from nmtlab.workspace import Workspace
 
     languages = language or ["qaa"]
     folder = Workspace.find().new_corpus_folder(name)
-    settings = ArtificialSettings(seed=seed, vocabulary=vocabulary, names=names, ambiguity=ambiguity)
+    settings = ArtificialSettings(
+        seed=seed,
+        vocabulary=vocabulary,
+        names=names,
+        ambiguity=ambiguity,
+        cognates=cognates,
+        sound_changes=sound_changes,
+        order=order,
+    )
     write_corpus(folder, languages, settings, train=train, dev=dev, test=test, start=start)
     for code in languages:
         print(f"{name}: {code} is {FAMILY[code].name}; {train:,} pairs to train, {dev:,} dev, {test:,} test")

@@ -48,6 +48,9 @@ def test_a_corpus_has_what_the_language_says(corpus):
         "vocabulary": 400,
         "names": 40,
         "ambiguity": 0.5,
+        "cognates": 1.0,
+        "sound_changes": 0,
+        "order": "",
     }
 
 

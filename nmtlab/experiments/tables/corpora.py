@@ -73,6 +73,7 @@ class SyntheticCorpus:
         source: code of the artificial language.
         settings: settings of the language.
         train: number of training pairs; likewise `dev` and `test`.
+        start: number of the first sentence; corpora with numbers far apart have different sentences.
     """
 
     name: str
@@ -81,6 +82,7 @@ class SyntheticCorpus:
     train: int = 8000
     dev: int = 300
     test: int = 500
+    start: int = 0
     target: str = field(default=ENGLISH, init=False)
 
     def open(self, workspace: Workspace) -> ParallelCorpus:
@@ -92,8 +94,9 @@ class SyntheticCorpus:
         folder = _folder(self.name, workspace)
         sizes = {"train": self.train, "dev": self.dev, "test": self.test}
         if not folder.exists():
-            write_corpus(folder, [self.source], self.settings, **sizes)
-        _check_same(folder, _read(folder / "artificial.json"), {**asdict(self.settings), **sizes})
+            write_corpus(folder, [self.source], self.settings, **sizes, start=self.start)
+        made = asdict(ArtificialSettings()) | _read(folder / "artificial.json")
+        _check_same(folder, made, {**asdict(self.settings), **sizes, "start": self.start})
         return ParallelCorpus.open(folder, self.source, self.target)
 
 

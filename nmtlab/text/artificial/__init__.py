@@ -26,6 +26,9 @@ The settings (`ArtificialSettings`): `seed` selects another family and other sen
 lengthen the tail of rare words; `ambiguity` lets the English side choose freely between synonyms, between two positions
 of time and of subordinate clauses, and between using and omitting 'that', none of which the source determines.
 
+A relative's distance can be set: `cognates`, the share of stems and suffixes that go back to the family's roots (at 0,
+a stranger); `sound_changes` in those that do; `order`, the word order of another language. The sentences mean the same.
+
     language = ArtificialLanguage("qaa")
     for pair in language.pairs(3):
         print(pair.source, pair.target, pair.links)

@@ -31,8 +31,8 @@ def write_corpus(
     Line n means the same in all languages. `artificial.json` has the settings; `gold/` has, for each language xx:
 
     - `SPLIT.xx-en.align`: one line of links `0-0 1-2` per pair, between white-space tokens numbered from 0;
-    - `lexicon.xx-en.tsv`: each stem with its group of concepts, an English translation, its probability by design, and
-      the English word's forms;
+    - `lexicon.xx-en.tsv`: each stem with its group of concepts, an English translation, its probability by design, the
+      English word's forms, and its origin: inherited from the family, the language's own, or borrowed from English;
     - `names.xx-en.tsv`: each proper name, uninflected and in English, its class, its rank and share there, and its
       count in the English side of each split;
     - `forms.xx-en.tsv`: each pair of linked word forms in train, its count, and p(target | source).
@@ -118,9 +118,10 @@ def _forms(counts: Counter[tuple[str, str]]) -> Iterator[str]:
 
 
 def _lexicon(language: ArtificialLanguage) -> Iterator[str]:
-    yield "stem\tgroup\ttarget\tprobability\tforms"
+    yield "stem\tgroup\ttarget\tprobability\tforms\torigin"
     for entry in language.lexicon():
-        yield f"{entry.stem}\t{entry.group}\t{entry.target}\t{entry.probability:.4f}\t{' '.join(entry.forms)}"
+        forms = " ".join(entry.forms)
+        yield f"{entry.stem}\t{entry.group}\t{entry.target}\t{entry.probability:.4f}\t{forms}\t{entry.origin}"
 
 
 def _names(language: ArtificialLanguage, counts: dict[Split, Counter[str]]) -> Iterator[str]:

@@ -2,8 +2,10 @@
 
 import re
 from dataclasses import dataclass
+from random import Random
 
 from nmtlab.text.artificial.orders import WordOrder
+from nmtlab.text.artificial.settings import ArtificialSettings
 
 Laws = tuple[tuple[str, str], ...]
 """Regular expressions over sounds (one character each) and their replacements, applied in order."""
@@ -70,6 +72,11 @@ _VERB_SECOND = WordOrder(
     complement="that clause",
     subordinate="a comma conn b",
 )
+
+_FURTHER = (
+    ("k", "h"), ("a", "e"), ("t", "s"), ("p", "f"), ("d", "z"), ("o", "u"), ("g", "k"), ("b", "p"), ("s", "š"),
+    ("č", "š"), ("q", "k"), ("r", "l"), ("y", "j"), ("e", "i"), ("ö", "ü"),
+)  # fmt: skip
 
 FAMILY = {
     "qaa": Relative(
@@ -149,3 +156,17 @@ SUFFIXES = {
 }
 """The suffix of each feature in Nara, Nari, Nuru and Neru; a sound in brackets appears only between two vowels or two
 consonants."""
+
+
+def changed(sounds: str, laws: Laws) -> str:
+    """Return sounds after sound laws, in order."""
+    for pattern, replacement in laws:
+        sounds = re.sub(pattern, replacement, sounds)
+    return sounds
+
+
+def further_laws(code: str, settings: ArtificialSettings) -> Laws:
+    """Return the sound laws by which a language has moved further from its family; a smaller number has the first."""
+    random = Random(f"{settings.seed} {code} sound changes")
+    shuffled = sorted(_FURTHER, key=lambda _: random.random())
+    return tuple(shuffled[: settings.sound_changes])

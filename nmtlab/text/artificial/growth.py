@@ -1,22 +1,23 @@
-"""Generation of the source languages' words: roots, borrowed names, suffixes."""
+"""Generation of the source languages' stems: common roots, roots of one language alone, borrowed names."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import count
+from itertools import chain, count
 from random import Random
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nmtlab.text.artificial.concepts import LOANS, Concept, Concepts, Ids, pick
-from nmtlab.text.artificial.family import FAMILY, SUFFIXES, C, Laws, Relative, V
-from nmtlab.text.artificial.grammar import FEATURES
+from nmtlab.text.artificial.family import FAMILY, C, Laws, Relative, V, changed, further_laws
 from nmtlab.text.artificial.settings import ArtificialSettings
+from nmtlab.text.artificial.suffixes import SHAPES, diverged_morphs, ends_in_vowel, inherited_morphs, suffix_table
 from nmtlab.text.artificial.words import OPEN_CLASSES
 
-SHAPES = [(front, vowel) for front in (False, True) for vowel in (False, True)]
-"""Shapes of a stem that determine its suffixes: (front vowels, ends in a vowel)."""
+Origin = Literal["inherited", "own", "borrowed", ""]
+"""Where a stem comes from: the family's root, a root of this language alone, English; empty for none."""
 
 _SILENT = {"absent", "the", "will", "not", "did", "do", "is", "was", "be", "in", "from", "to"}
 _MARKS = {",", "."}
@@ -55,33 +56,96 @@ class Lexis:
         stems: (concepts,), in the language's spelling; empty if it has no word.
         shapes: (concepts,), index of the stem's shape in `SHAPES`.
         suffixes: (shapes, features), in the language's spelling.
+        origins: (concepts,), where each stem comes from.
     """
 
     stems: NDArray[np.object_]
     shapes: Ids
     suffixes: NDArray[np.object_]
+    origins: list[Origin]
 
 
-def grow(concepts: Concepts, settings: ArtificialSettings) -> dict[str, Lexis]:
-    """Return the words of each language: descendants of common roots, and names borrowed from English.
+def grow(code: str, concepts: Concepts, settings: ArtificialSettings) -> Lexis:
+    """Return the words of a language: descendants of common roots, and names borrowed from English.
 
     No two stems of a language can yield the same word, whatever their suffixes: at ambiguity 0, each word of a source
     language has a single meaning.
     """
-    random = Random(f"{settings.seed} roots")
-    suffixes = {code: _suffixes(code) for code in FAMILY}
-    taken = {code: _Taken(suffixes[code].ravel().tolist()) for code in FAMILY}
+    stems, morphs = _family_stems(concepts, settings.seed)[code], inherited_morphs(code)
+    origins = [_origin(concept, stem) for concept, stem in zip(concepts.concepts, stems, strict=True)]
+    if settings.cognates < 1 or settings.sound_changes:
+        morphs = diverged_morphs(code, settings)
+        words = _diverged(code, concepts, stems, suffix_table(code, morphs), settings)
+        stems, origins = [stem for stem, _ in words], [origin for _, origin in words]
+    return _lexis(FAMILY[code], concepts, stems, suffix_table(code, morphs), origins)
+
+
+def _family_stems(concepts: Concepts, seed: int) -> dict[str, list[str]]:
+    """Return the sounds of every stem in each language of the family."""
+    random = Random(f"{seed} roots")
+    taken = {code: _Taken(suffix_table(code, inherited_morphs(code)).ravel().tolist()) for code in FAMILY}
     stems: dict[str, list[str]] = {code: [""] * len(concepts.concepts) for code in FAMILY}
-    in_turn = sorted(enumerate(concepts.concepts), key=lambda item: _turn(item[1]))
-    for number, concept in in_turn:
-        for code, stem in _stems(random, concept, taken).items():
+    for number in _in_turn(concepts):
+        for code, stem in _stems(random, concepts.concepts[number], taken).items():
             stems[code][number] = stem
-    return {code: _lexis(FAMILY[code], concepts, stems[code], suffixes[code]) for code in FAMILY}
+    return stems
 
 
-def _turn(concept: Concept) -> int:
-    """Return a concept's priority: names, which cannot be varied, then closed classes, whose short words run out."""
-    return 0 if concept.group in LOANS else 1 + (concept.group in OPEN_CLASSES)
+def _diverged(
+    code: str, concepts: Concepts, stems: list[str], suffixes: NDArray[np.object_], settings: ArtificialSettings
+) -> list[tuple[str, Origin]]:
+    """Return the stems of a language that has left its family, and where they come from.
+
+    Of two shares of cognates, the larger one keeps the roots that the smaller one keeps, unless they would be mistaken
+    for other words.
+    """
+    chances, roots = Random(f"{settings.seed} {code} cognates"), Random(f"{settings.seed} {code} roots")
+    laws = further_laws(code, settings)
+    taken = _Taken(suffixes.ravel().tolist())
+    words: list[tuple[str, Origin]] = [("", "")] * len(stems)
+    for number in _in_turn(concepts):
+        concept, stem = concepts.concepts[number], stems[number]
+        if concept.group in _SILENT or concept.group in _MARKS:
+            words[number] = stem, ""
+            continue
+        choices = _borrowed(stem)
+        if concept.group not in LOANS:
+            kept = chances.random() < settings.cognates
+            choices = chain(_inherited(stem, laws) if kept else (), _own(roots, concept, FAMILY[code]))
+        words[number] = next(word for word in choices if taken.free(FAMILY[code].write(word[0])))
+        taken.add(FAMILY[code].write(words[number][0]))
+    return words
+
+
+def _borrowed(stem: str) -> Iterator[tuple[str, Origin]]:
+    return ((stem + attempt * "an", "borrowed") for attempt in count())
+
+
+def _inherited(stem: str, laws: Laws) -> Iterator[tuple[str, Origin]]:
+    """Yield a stem after sound changes, and without them for the case that another word sounds like that."""
+    yield changed(stem, laws), "inherited"
+    yield stem, "inherited"
+
+
+def _own(random: Random, concept: Concept, relative: Relative) -> Iterator[tuple[str, Origin]]:
+    for attempt in count():
+        yield changed(_root(random, concept, longer=attempt // 20), relative.laws), "own"
+
+
+def _origin(concept: Concept, stem: str) -> Origin:
+    if not stem or concept.group in _MARKS:
+        return ""
+    return "borrowed" if concept.group in LOANS else "inherited"
+
+
+def _in_turn(concepts: Concepts) -> list[int]:
+    """Return the concepts in turn: names, which cannot be varied, then closed classes, whose short words run out."""
+
+    def turn(number: int) -> int:
+        group = concepts.concepts[number].group
+        return 0 if group in LOANS else 1 + (group in OPEN_CLASSES)
+
+    return sorted(range(len(concepts.concepts)), key=turn)
 
 
 class _Taken:
@@ -114,23 +178,17 @@ def _stems(random: Random, concept: Concept, taken: dict[str, _Taken]) -> dict[s
         return dict.fromkeys(FAMILY, concept.group)
     for attempt in count():
         if concept.group in LOANS:
-            name = _changed(concept.words[0][0].lower(), _ADAPTATIONS)
-            stems = {code: _changed(name, relative.loans) + attempt * "an" for code, relative in FAMILY.items()}
+            name = changed(concept.words[0][0].lower(), _ADAPTATIONS)
+            stems = {code: changed(name, relative.loans) + attempt * "an" for code, relative in FAMILY.items()}
         else:
             root = _root(random, concept, longer=attempt // 20)
-            stems = {code: _changed(root, relative.laws) for code, relative in FAMILY.items()}
+            stems = {code: changed(root, relative.laws) for code, relative in FAMILY.items()}
         written = {code: FAMILY[code].write(stem) for code, stem in stems.items()}
         if all(taken[code].free(stem) for code, stem in written.items()):
             break
     for code, stem in written.items():
         taken[code].add(stem)
     return stems
-
-
-def _changed(sounds: str, laws: Laws) -> str:
-    for pattern, replacement in laws:
-        sounds = re.sub(pattern, replacement, sounds)
-    return sounds
 
 
 def _root(random: Random, concept: Concept, longer: int) -> str:
@@ -150,50 +208,20 @@ def _front(sounds: str) -> bool:
     return next((vowel in "eöü" for vowel in reversed(vowels) if vowel != "i"), True)
 
 
-def _attached(front: bool, vowel: bool, morphs: Iterable[str]) -> str:
-    """Return the suffixes `morphs` joined, as realised after a stem of this shape."""
-    harmonic = str.maketrans({"A": "ae"[front], "U": "uü"[front]})
-    sounds = ""
-    for morph in morphs:
-        joined = re.sub(r"[()]", "", morph).translate(harmonic)
-        bare = re.sub(r"\(.\)", "", morph).translate(harmonic)
-        ends_in_vowel = _ends_in_vowel(sounds) if sounds else vowel
-        sounds += bare if _begins_with_vowel(joined) == ends_in_vowel else joined
-    return sounds
-
-
-def _begins_with_vowel(sounds: str) -> bool:
-    return bool(re.match(V, sounds))
-
-
-def _ends_in_vowel(sounds: str) -> bool:
-    return bool(re.search(f"{V}$", sounds))
-
-
-def _suffixes(code: str) -> NDArray[np.object_]:
-    relative = FAMILY[code]
-    column = list(FAMILY).index(code)
-    morphs = {mark: row.split()[column].strip("-") for mark, row in SUFFIXES.items()}
-    return np.array(
-        [
-            [
-                relative.spell(_attached(front and relative.harmony, vowel, [morphs[mark] for mark in marks if mark]))
-                for marks in FEATURES
-            ]
-            for front, vowel in SHAPES
-        ],
-        dtype=object,
-    )
-
-
-def _lexis(relative: Relative, concepts: Concepts, stems: list[str], suffixes: NDArray[np.object_]) -> Lexis:
+def _lexis(
+    relative: Relative,
+    concepts: Concepts,
+    stems: list[str],
+    suffixes: NDArray[np.object_],
+    origins: list[Origin],
+) -> Lexis:
     unsaid = set() if relative.particles else _PARTICLES
     written = [
         "" if concept.group in unsaid else _capitalised(relative.write(stem), concept.group)
         for concept, stem in zip(concepts.concepts, stems, strict=True)
     ]
-    shapes = [SHAPES.index((_front(stem), _ends_in_vowel(stem))) for stem in stems]
-    return Lexis(np.array(written, dtype=object), np.array(shapes), suffixes)
+    shapes = [SHAPES.index((_front(stem), ends_in_vowel(stem))) for stem in stems]
+    return Lexis(np.array(written, dtype=object), np.array(shapes), suffixes, origins)
 
 
 def _capitalised(word: str, group: str) -> str:

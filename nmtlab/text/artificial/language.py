@@ -12,7 +12,7 @@ from nmtlab.text.artificial.concepts import NAME_CLASSES, Concepts, Flags, Ids
 from nmtlab.text.artificial.english import English, Wording
 from nmtlab.text.artificial.family import FAMILY
 from nmtlab.text.artificial.grammar import BLOCK, SLOT, SLOTS, UNSAID, Block, Grammar
-from nmtlab.text.artificial.growth import grow
+from nmtlab.text.artificial.growth import Origin, grow
 from nmtlab.text.artificial.orders import reading
 from nmtlab.text.artificial.settings import ArtificialSettings
 
@@ -36,13 +36,14 @@ class ArtificialPair(NamedTuple):
 
 
 class LexiconEntry(NamedTuple):
-    """A translation of a stem, its probability, and the translation's forms."""
+    """A translation of a stem, its probability, the translation's forms, and where the stem comes from."""
 
     stem: str
     group: str
     target: str
     probability: float
     forms: tuple[str, ...]
+    origin: Origin
 
 
 class Name(NamedTuple):
@@ -97,8 +98,8 @@ class ArtificialLanguage:
         self._concepts = Concepts(self.settings)
         self._grammar = Grammar(self._concepts)
         self._english = English(self._concepts, self.settings.seed, self.settings.ambiguity)
-        self._lexis = grow(self._concepts, self.settings)[code]
-        self._order = self._relative.order.slots()
+        self._lexis = grow(code, self._concepts, self.settings)
+        self._order = FAMILY[self.settings.order or code].order.slots()
         self._has_word = self._lexis.stems != ""
         self._dropped = [
             pronoun
@@ -129,8 +130,10 @@ class ArtificialLanguage:
         """Return every stem with each of its English translations."""
         ambiguity = self.settings.ambiguity
         return [
-            LexiconEntry(stem, concept.group, forms[0], probability, tuple(dict.fromkeys(forms)))
-            for stem, concept in zip(self._lexis.stems, self._concepts.concepts, strict=True)
+            LexiconEntry(stem, concept.group, forms[0], probability, tuple(dict.fromkeys(forms)), origin)
+            for stem, concept, origin in zip(
+                self._lexis.stems, self._concepts.concepts, self._lexis.origins, strict=True
+            )
             for rank, forms in enumerate(concept.words)
             if stem and (probability := (1 - ambiguity) * (rank == 0) + ambiguity / len(concept.words))
         ]
