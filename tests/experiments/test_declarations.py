@@ -183,7 +183,7 @@ def test_published_differences_are_those_to_tied_but_for_one_that_the_thesis_pri
 
 
 def test_only_the_differences_that_the_thesis_calls_insignificant_have_a_dagger():
-    own = PUBLISHED[PUBLISHED["table"] != "table-3.13"]  # which marks significant differences instead
+    own = PUBLISHED[~PUBLISHED["table"].isin(["table-3.2", "table-3.13"])]  # which mark significant differences instead
     marked = [(line.row, line.column) for line in own.itertuples() if line.mark]
     assert marked == [("hu-en", "Arthur")] + [("en-ja (BTEC)", name) for name in ("fixnorm", "fixnorm+lex", "Arthur")]
     assert set(own["mark"]) == {"", "†"}
@@ -209,7 +209,7 @@ def test_the_published_values_are_those_of_the_thesis():
         "table-3.15": _in_lines("table-3.15", ",.*$"),
         "table-3.17": _in_lines("table-3.17", "$"),
     }
-    assert list(lines) == PRINTED
+    assert ["table-3.2", *lines] == PRINTED
     assert {name: len(groups) for name, groups in lines.items()} == {
         "table-3.4": 4, "table-3.6": 9, "table-3.8": 6, "table-3.10": 9,
         "table-3.12": 4, "table-3.13": 4, "table-3.14": 5, "table-3.15": 2, "table-3.17": 5,
@@ -221,6 +221,17 @@ def test_the_published_values_are_those_of_the_thesis():
             values = before + [float(value) for value in group["value"] if not value.startswith("fail")]
             after = 1 if name == "table-3.13" else 0  # the average
             assert values in [line[: len(line) - after] for line in printed], group
+
+
+@pytest.mark.skipif(not (SHARED / "seeds").is_dir(), reason="the thesis is not beside the checkout")
+def test_the_published_values_of_table_3_2_are_printed_with_sizes_between_words_and_bpe_in_turn():
+    (thesis,) = (SHARED / "seeds").glob("000_*.txt")
+    printed = [printed_numbers(line) for line in thesis.read_text(encoding="utf-8").splitlines()]
+    values = published("table-3.2").set_index(["row", "column"])["value"].astype(float)
+    for pair, sizes in (("Tur-Eng", [30, 10, 30, 20, 30]), ("Uyg-Eng", [15, 10, 15, 8, 15])):
+        words, transfer, freeze, bpe, bpe_transfer = values[pair]
+        line = [words, bpe, *sizes[:2], transfer, bpe_transfer, *sizes[2:4], freeze, sizes[4]]
+        assert line in printed
 
 
 def _in_lines(name: str, end: str) -> list[pd.DataFrame]:
@@ -240,5 +251,5 @@ def test_without_the_folder_there_is_nothing_published(tmp_path):
 
 
 def test_an_unknown_table_is_named_and_the_known_ones_listed():
-    with pytest.raises(NmtlabError, match=r"table 'table-9': unknown; choose one of table-3\.4, table-3\.6"):
+    with pytest.raises(NmtlabError, match=r"table 'table-9': unknown; choose one of table-3\.2, figure-3\.1"):
         find_table("table-9")

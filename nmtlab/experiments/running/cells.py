@@ -169,6 +169,8 @@ def _cells(table: Table, scale: Scale, row: Row, setup: Setup, system: System) -
         )
         if system.parent:
             declared = setup.parents[system.parent]
+            if recipe.text.segmentation == "word":
+                declared = replace(declared, also=None)  # words are those of one text
             lasting = {field: value for field, value in special.items() if not field.startswith("transfer.")}
             cell = _with_parent(
                 cell, declared, Path(system.recipe).stem + _label({**lasting, **declared.changes}, usual)

@@ -1,129 +1,147 @@
-"""Transfer from a related language: Table 3.2, and whether it is the relation that helps (thesis 3.1)."""
+"""Transfer from a related language: Tables 3.2 and 3.3, Figure 3.1, and what a relative is worth (thesis 3.1)."""
 
-from nmtlab.experiments.measures.quality import TEST_BLEU
-from nmtlab.experiments.tables.corpora import ConcatenatedCorpus, Corpus, ExternalCorpus, SyntheticCorpus
-from nmtlab.experiments.tables.declaration import (
-    NOT_PUBLISHED,
-    NOT_TINY,
-    Changes,
-    Parent,
-    Row,
-    Scale,
-    Setup,
-    System,
-    Table,
-)
+from collections.abc import Mapping
+from dataclasses import replace
+
+from nmtlab.experiments.measures.quality import DEV_BLEU, TEST_BLEU
+from nmtlab.experiments.tables.declaration import Changes, Scale, System, Table
 from nmtlab.experiments.tables.lexical_choice import SMALL, TINY
-from nmtlab.text.artificial import ArtificialSettings
-
-_STAND_INS = "LibreOffice's Galician and Slovak stand in for it"
-_SOFTWARE = "libreoffice-{}-en"
-
-
-def _child(source: str, pairs: int) -> ConcatenatedCorpus:
-    return ConcatenatedCorpus(f"child-{source}-en.{pairs}", source, "en", (_SOFTWARE.format(source),), train=pairs)
-
-
-def _parent(source: str, among: tuple[str, ...]) -> ConcatenatedCorpus:
-    """Return a parent's text that has the same English sentences as those of the other languages."""
-    common = tuple(_SOFTWARE.format(code) for code in among)
-    name = f"parent-{source}-en.among-{'-'.join(among)}"
-    return ConcatenatedCorpus(name, source, "en", (_SOFTWARE.format(source),), among=common)
-
-
-def _lorelei(source: str) -> ExternalCorpus:
-    return ExternalCorpus(f"lorelei-{source}-en", source, "en")
-
-
-def _tiny(source: str, pairs: int) -> SyntheticCorpus:
-    settings = ArtificialSettings(vocabulary=100, names=3)
-    return SyntheticCorpus(f"tiny-{source}-en", source, settings, train=pairs, dev=30, test=30)
-
-
-def _parents(largest: Corpus, evaluations: int, related: Corpus, unrelated: Corpus) -> dict[str, Parent]:
-    """Return the two parents of children whose largest text is given; training ends after some evaluations."""
-    changes = {"training.max_evaluations": evaluations}
-    return {"related": Parent(related, largest, changes), "unrelated": Parent(unrelated, largest, changes)}
-
-
-_ROMANCE, _SLAVIC = ("pt", "es", "hu", "tr"), ("cs", "hu", "tr")
-_OF_GALICIAN = _parents(_child("gl", 10_000), 32, _parent("pt", _ROMANCE), _parent("hu", _ROMANCE))
-_OF_SLOVAK = _parents(_child("sk", 4000), 32, _parent("cs", _SLAVIC), _parent("hu", _SLAVIC))
-_UYGHUR: Changes = {"text.transliteration": "uyghur-latin"}
-
-TUR_ENG = Row(
-    "Tur-Eng",
-    {
-        "thesis": Setup(
-            _lorelei("tr"),
-            {"training.max_evaluations": 50},
-            _parents(_lorelei("tr"), 100, _lorelei("uz"), _lorelei("hu")),
-        ),
-        "small": _STAND_INS,
-        "tiny": NOT_TINY,
-    },
+from nmtlab.experiments.tables.related_text import (
+    COUSIN,
+    GL_EN,
+    QAB_EN,
+    RELATED,
+    SK_EN,
+    TUR_ENG,
+    UNRELATED,
+    UYG_ENG,
+    UZ_EN,
+    artificial,
+    galician,
 )
-UYG_ENG = Row(
-    "Uyg-Eng",
-    {
-        "thesis": Setup(
-            _lorelei("ug"),
-            {**_UYGHUR, "training.max_evaluations": 200},
-            _parents(_lorelei("ug"), 50, _lorelei("uz"), _lorelei("hu")),
-        ),
-        "small": _STAND_INS,
-        "tiny": NOT_TINY,
-    },
-)
-GL_EN = Row(
-    "gl-en",
-    {
-        "thesis": NOT_PUBLISHED,
-        "small": Setup(_child("gl", 4000), parents=_OF_GALICIAN),
-        "tiny": NOT_TINY,
-    },
-)
-SK_EN = Row(
-    "sk-en",
-    {
-        "thesis": NOT_PUBLISHED,
-        "small": Setup(_child("sk", 4000), parents=_OF_SLOVAK),
-        "tiny": NOT_TINY,
-    },
-)
-QAB_EN = Row(
-    "qab-en",
-    {
-        "thesis": NOT_PUBLISHED,
-        "small": "the artificial family has a table for itself",
-        "tiny": Setup(_tiny("qab", 200), parents=_parents(_tiny("qab", 200), 2, _tiny("qaa", 500), _tiny("qad", 500))),
-    },
-)
-ROWS = (TUR_ENG, UYG_ENG, GL_EN, SK_EN, QAB_EN)
-
-_BPE: dict[Scale, Changes] = {"tiny": {"text.vocabulary_size": 300}, "thesis": {"text.vocabulary_size": 20_000}}
-
-BPE = System("BPE", "transfer-bpe", at=_BPE)
-BPE_PARENT = System("BPE + parent", "transfer-bpe", at=_BPE, parent="related")
-BPE_STRANGER = System("BPE + unrelated parent", "transfer-bpe", at=_BPE, parent="unrelated")
 
 # A child has 5,000 updates at most, whatever its text.
+_CHILD: Changes = {
+    "text.unk_copy_threshold": 0, "training.validate_every": 250, "training.max_evaluations": 20,
+    "training.patience": 8,
+}  # fmt: skip
 SIZES: dict[Scale, Changes] = {
     "tiny": {**TINY, "text.unk_copy_threshold": 0},
-    "small": {
-        **SMALL, "text.unk_copy_threshold": 0,
-        "training.validate_every": 250, "training.max_evaluations": 20, "training.patience": 8,
-    },
+    "small": {**SMALL, **_CHILD},
     "thesis": {"model.d_model": 512, "training.patience": 200},
+}
+
+_BPE: dict[Scale, Changes] = {"tiny": {"text.vocabulary_size": 300}, "thesis": {"text.vocabulary_size": 20_000}}
+# Half the passes over a text that the UNK copy does not double.
+_WORDS: dict[Scale, Changes] = {
+    "tiny": {"text.min_frequency": 2}, "small": {"text.min_frequency": 2},
+    "thesis": {"text.vocabulary_size": 30_000, "text.min_frequency": 1},
 }  # fmt: skip
+_AT_RANDOM: Changes = {"transfer.source_types": "random"}
+_FROZEN: Changes = {"transfer.target_embedding": "freeze"}
+
+
+WORDS = System("words", "tied", at=_WORDS)
+WORDS_TRANSFER = System("words + transfer", "tied", _AT_RANDOM, at=_WORDS, parent=RELATED)
+WORDS_FREEZE = System("words + transfer + freeze", "tied", {**_AT_RANDOM, **_FROZEN}, at=_WORDS, parent=RELATED)
+BPE = System("BPE", "transfer-bpe", at=_BPE)
+BPE_TRANSFER = System("BPE + transfer", "transfer-bpe", at=_BPE, parent=RELATED)
+BPE_COUSIN = replace(BPE, name="BPE + distant relative", parent=COUSIN)
+BPE_UNRELATED = replace(BPE, name="BPE + unrelated parent", parent=UNRELATED)
+
+
+def _transliterated(*systems: System) -> dict[tuple[str, str], Changes]:
+    """Return the exceptions by which subwords of Uyghur are learned and cut in Latin letters."""
+    return {(UYG_ENG.name, system.name): {"text.transliteration": "uyghur-latin"} for system in systems}
+
+
+TABLE_3_2 = Table(
+    name="table-3.2",
+    title="Transfer from a related language, with words and with BPE",
+    rows=(TUR_ENG, UYG_ENG, UZ_EN, GL_EN, QAB_EN),
+    systems=(WORDS, WORDS_TRANSFER, WORDS_FREEZE, BPE, BPE_TRANSFER),
+    measures=(TEST_BLEU,),
+    baseline=WORDS.name,
+    changes=SIZES,
+    exceptions=_transliterated(BPE, BPE_TRANSFER),
+    marks="† p < 0.05, ‡ p < 0.01, * not significant",
+)
+
+_SMALLER: Mapping[Scale, int] = {"tiny": 200, "small": 1000, "thesis": 5000}
+_LARGER: Mapping[Scale, int] = {"tiny": 400, "small": 8000, "thesis": 60_000}
+
+
+def _with_types(system: System, name: str, sizes: Mapping[Scale, int]) -> System:
+    return replace(
+        system,
+        name=system.name.replace("BPE", f"BPE ({name} vocabulary)"),
+        at={scale: {"text.vocabulary_size": size} for scale, size in sizes.items()},
+    )
+
+
+_BY_SIZE = (
+    _with_types(BPE, "small", _SMALLER),
+    _with_types(BPE_TRANSFER, "small", _SMALLER),
+    BPE,
+    BPE_TRANSFER,
+    _with_types(BPE, "large", _LARGER),
+    _with_types(BPE_TRANSFER, "large", _LARGER),
+)
+
+FIGURE_3_1 = Table(
+    name="figure-3.1",
+    title="Dev BLEU of a child alone and with a parent, by the size of the vocabulary",
+    rows=(TUR_ENG, UYG_ENG, GL_EN, QAB_EN),
+    systems=_BY_SIZE,
+    measures=(DEV_BLEU,),
+    baseline=BPE.name,
+    changes=SIZES,
+    exceptions=_transliterated(*_BY_SIZE),
+    published=False,
+)
 
 RELATED_PARENTS = Table(
     name="related-parents",
-    title="Is it the relation that helps? A child alone, with a related and with an unrelated parent",
-    rows=ROWS,
-    systems=(BPE, BPE_PARENT, BPE_STRANGER),
+    title="Is it the relation that helps? A child alone, with an unrelated and with a related parent",
+    rows=(TUR_ENG, UYG_ENG, GL_EN, SK_EN, QAB_EN),
+    systems=(BPE, BPE_UNRELATED, BPE_TRANSFER),
     measures=(TEST_BLEU,),
     baseline=BPE.name,
     changes=SIZES,
+    exceptions=_transliterated(BPE, BPE_UNRELATED, BPE_TRANSFER),
+    published=False,
+)
+
+CHILD_SIZE = Table(
+    name="child-size",
+    title="What is a relative worth? A child alone and with parents near and far, by the size of its text",
+    rows=(
+        *(TUR_ENG, UYG_ENG, galician(500), galician(2000), GL_EN, galician(10_000)),
+        *(artificial(500), artificial(2000), artificial(10_000), QAB_EN),
+    ),
+    systems=(BPE, BPE_UNRELATED, BPE_COUSIN, BPE_TRANSFER),
+    measures=(DEV_BLEU, TEST_BLEU),
+    baseline=BPE.name,
+    changes=SIZES,
+    exceptions=_transliterated(BPE, BPE_UNRELATED, BPE_COUSIN, BPE_TRANSFER),
+    published=False,
+)
+
+_PARTS = (
+    BPE_TRANSFER,
+    replace(BPE_TRANSFER, name="source vectors at random", changes=_AT_RANDOM),
+    replace(BPE_TRANSFER, name="source vectors drawn anew", changes={"transfer.source_embedding": "reset"}),
+    replace(BPE_TRANSFER, name="target vectors frozen", changes=_FROZEN),
+)
+
+TRANSFERRED_PARTS = Table(
+    name="transferred-parts",
+    title="What does the child need from its parent? Parts given at random, drawn anew or frozen",
+    rows=(TUR_ENG, UYG_ENG, GL_EN, QAB_EN),
+    systems=_PARTS,
+    measures=(TEST_BLEU,),
+    baseline=BPE_TRANSFER.name,
+    changes=SIZES,
+    exceptions=_transliterated(*_PARTS),
     published=False,
 )
