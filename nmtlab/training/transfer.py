@@ -18,6 +18,7 @@ from nmtlab.text.inspection import shared_targets
 from nmtlab.text.pipeline import Pipeline
 from nmtlab.text.vocabulary import Vocabulary
 from nmtlab.training.inheritance import Inherited
+from nmtlab.training.prepare import model_for
 from nmtlab.workspace import Workspace
 
 _FREE = {
@@ -96,6 +97,27 @@ def freeze(model: TranslationModel, settings: TransferSettings) -> None:
             parameter.requires_grad_(False)
 
 
+def child_at_start(child: Run, parent: Run) -> TranslationModel:
+    """Return a child's model as its training began: drawn from its seed, with what it took over from its parent.
+
+    Raises:
+        RunError: the run did not start from this parent, or the parent has no weights.
+    """
+    inheritance = child.inheritance
+    if inheritance is None:
+        raise RunError(f"run {child.name!r}: did not start from a parent", "choose a run trained with --parent")
+    if inheritance["weights"] != parent.original_digest:
+        raise RunError(
+            f"run {child.name!r}: did not start from the weights of {parent.name!r}",
+            f"choose its parent, {inheritance['parent']!r}, as it was then",
+        )
+    torch.manual_seed(child.recipe.training.seed)
+    model = model_for(child.recipe, child.pipeline, child.translation_table)
+    settings = child.recipe.transfer
+    inherit(model, child.pipeline, parent.weights()[0], parent.pipeline, settings, child.recipe.training.seed)
+    return model.eval()
+
+
 @torch.no_grad()
 def inherit(
     model: TranslationModel,
@@ -116,13 +138,7 @@ def inherit(
         seed: seed of the random assignment of source types.
     """
     parameters = dict(model.named_parameters())
-    known = parent.source.vocabulary
-    if "target_embedding.weight" not in parameters:  # one table, trained on both sides
-        known = replace(known, counts=parent.source_counts + parent.target_counts)
-    rows = {
-        "source": _source_rows(pipeline.source.vocabulary, known, settings.source_types, seed),
-        "target": shared_rows(pipeline.target.vocabulary, parent.target.vocabulary),
-    }
+    rows = parent_rows(model, pipeline, parent, settings, seed)
     reserved = {"source": pipeline.source.vocabulary.reserved, "target": pipeline.target.vocabulary.reserved}
     report = []
     for name, parameter in parameters.items():
@@ -132,6 +148,19 @@ def inherit(
         types = None if side is None else len(parameter) - reserved[side]
         report.append(Inherited(name, part, use, types, kept if side is None else max(0, kept - reserved[side])))
     return report
+
+
+def parent_rows(
+    model: TranslationModel, pipeline: Pipeline, parent: Pipeline, settings: TransferSettings, seed: int
+) -> dict[str, np.ndarray]:
+    """Return the parent's row for each type of a child, -1 for none, by side; arguments as of `inherit`."""
+    known = parent.source.vocabulary
+    if "target_embedding.weight" not in dict(model.named_parameters()):  # one table, trained on both sides
+        known = replace(known, counts=parent.source_counts + parent.target_counts)
+    return {
+        "source": _source_rows(pipeline.source.vocabulary, known, settings.source_types, seed),
+        "target": shared_rows(pipeline.target.vocabulary, parent.target.vocabulary),
+    }
 
 
 def shared_rows(child: Vocabulary, parent: Vocabulary) -> np.ndarray:

@@ -2,10 +2,10 @@
 
 A question consists of an analysis (a module-level function that takes a run and returns a table) and its version; the
 arguments that differ from their defaults; the weights of the run's best checkpoint; and the text being analysed.
-Arguments may be corpora, search settings, numbers, strings, and lists or tuples of these. Whatever does not affect an
-answer is not part of its question: machine settings, `search.batch_tokens` and arguments named `on_...`. If an analysis
-has an argument `split`, only that split of a corpus counts: an analysis that reads other parts of a corpus must not
-have such an argument.
+Arguments may be corpora, other runs, search settings, numbers, strings, and lists or tuples of these. Whatever does not
+affect an answer is not part of its question: machine settings, `search.batch_tokens` and arguments named `on_...`. If
+an analysis has an argument `split`, only that split of a corpus counts: an analysis that reads other parts of a corpus
+must not have such an argument.
 
 Arguments and search settings that are added later leave stored answers valid: their defaults must mean what was done
 before. A corrected formula gets a new version, and so does an analysis whose default changes.
@@ -133,14 +133,14 @@ def _question(run: Run, analysis: Callable[..., Any], arguments: dict[str, Any])
     bound = inspect.signature(analysis).bind(run, **arguments)
     bound.apply_defaults()
     given = dict(list(bound.arguments.items())[1:])  # all but the run
-    corpora = {name: value.name for name, value in given.items() if isinstance(value, ParallelCorpus)}
+    named = {name: value.name for name, value in given.items() if isinstance(value, ParallelCorpus | Run)}
     return MeasureKey(
         analysis=_name(analysis),
         arguments=_differing(_plain_arguments(given), _plain_defaults(analysis)),
         checkpoint=run.best_step,
         weights=run.weights_digest,
         version=analysis.version,  # type: ignore[attr-defined]
-        about={**corpora, "nmtlab": nmtlab.__version__},
+        about={**named, "nmtlab": nmtlab.__version__},
     )
 
 
@@ -184,6 +184,8 @@ def _plain(value: Any, name: str, split: str | None) -> Any:
     if isinstance(value, ParallelCorpus):
         languages = f"{value.source}-{value.target}"
         return {"languages": languages, "sha256": _checksum(value, split) if split else value.checksum()}
+    if isinstance(value, Run):
+        return {"weights": value.original_digest}
     if isinstance(value, SearchSettings):
         return value.decisive()
     if isinstance(value, Section):

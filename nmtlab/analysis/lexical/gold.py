@@ -27,6 +27,15 @@ def gold_names(corpus: ParallelCorpus) -> pd.DataFrame:
     return _gold(corpus, "names")
 
 
+def gold_lexicon(corpus: ParallelCorpus) -> pd.DataFrame:
+    """Return the stems: `stem`, `group` of concepts, `target`, `probability`, `forms` of the target, and `origin`.
+
+    Raises:
+        CorpusError: the corpus has no gold data in this direction.
+    """
+    return _gold(corpus, "lexicon")
+
+
 def has_gold(corpus: ParallelCorpus) -> bool:
     """Return whether a corpus has gold data in this direction."""
     return _path(corpus, "forms").is_file()

@@ -1,0 +1,92 @@
+"""How far do word vectors move while a child learns, if its parent has the word and if not? (thesis 3.1.4)"""
+
+from itertools import pairwise
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+import torch
+
+from nmtlab.analysis.access.measure import versioned
+from nmtlab.analysis.access.opened import opened
+from nmtlab.runs.run import Run
+from nmtlab.training.transfer import child_at_start, parent_rows, shared_rows
+
+SHARED, GIVEN, NEW = "shared", "given", "new"
+"""A vector that the parent learned for the same type, for another type, or that was drawn."""
+
+
+@versioned(1)
+def movement(child: Run, parent: Run, side: Literal["source", "target"] = "source") -> pd.DataFrame:
+    """Return how far each vector of a child moved from where its training began.
+
+    The beginning is computed again from the parent's weights and the child's seed.
+
+    Args:
+        child: a run that started from a parent.
+        parent: that parent.
+        side: whose vectors; a joint vocabulary has vectors for each side.
+
+    Returns:
+        A row for each type of the child's training text on that side: `word`; `count` in it and `parent_count` in the
+        parent's; `kind`, `shared` (the vector was the parent's for this type), `given` (for another type) or `new` (it
+        was drawn); `length_before` and `length`; `angle` between both vectors, 0 to 180 degrees; `distance` between
+        them, in lengths of the first.
+
+    Raises:
+        RunError: `parent` is not the child's parent, or one of them has no weights.
+    """
+    after = opened(child).model
+    before = child_at_start(child, parent)
+    with torch.inference_mode():
+        first, last = (model.embeddings()[side].double().cpu().numpy() for model in (before, after))
+    ours, theirs = (getattr(run.pipeline, side).vocabulary for run in (child, parent))
+    settings = child.recipe.transfer
+    rows = parent_rows(after, child.pipeline, parent.pipeline, settings, child.recipe.training.seed)[side]
+    same = shared_rows(ours, theirs)
+    used = np.flatnonzero((ours.counts > 0) & (np.arange(ours.size) >= ours.reserved))
+    copied = (rows >= 0) & (getattr(settings, f"{side}_embedding") != "reset")
+    at_random = side == "source" and settings.source_types == "random"
+    table = pd.DataFrame(
+        {
+            "word": [ours.types[number] for number in used],
+            "count": ours.counts[used],
+            "parent_count": np.where(same >= 0, theirs.counts[np.maximum(same, 0)], 0)[used],
+            "kind": np.where(copied, GIVEN if at_random else SHARED, NEW)[used],
+            **_moved(first[used], last[used]),
+        }
+    )
+    return table.sort_values("count", ascending=False, kind="stable", ignore_index=True)
+
+
+def movement_by_kind(moved: pd.DataFrame, edges: tuple[int, ...] = (1, 10, 100)) -> pd.DataFrame:
+    """Return the median movement of shared, given and new vectors, by frequency: a vector moves when its word occurs.
+
+    Args:
+        moved: rows of `movement`.
+        edges: lower edges of the classes of frequency.
+
+    Returns:
+        A row for each kind and class with words: `kind`; `frequency`, such as `10-99`; `words`; medians of `angle`,
+        `distance`, and of the `growth` of the length, as a factor.
+    """
+    bounds = [*edges, np.inf]
+    names = [f"{low}-{high - 1}" for low, high in pairwise(edges)] + [f"{edges[-1]}+"]
+    frequency = pd.cut(moved["count"], bounds, right=False, labels=names)
+    growth = moved["length"] / moved["length_before"]
+    grouped = moved.assign(frequency=frequency, growth=growth).groupby(["kind", "frequency"], observed=True)
+    table = grouped.agg(
+        words=("word", "size"), angle=("angle", "median"), distance=("distance", "median"), growth=("growth", "median")
+    )
+    return table.reset_index().astype({"frequency": str})
+
+
+def _moved(first: np.ndarray, last: np.ndarray) -> dict[str, np.ndarray]:
+    lengths = np.linalg.norm(first, axis=1), np.linalg.norm(last, axis=1)
+    cosine = (first * last).sum(axis=1) / np.maximum(lengths[0] * lengths[1], 1e-12)
+    return {
+        "length_before": lengths[0],
+        "length": lengths[1],
+        "angle": np.degrees(np.arccos(np.clip(cosine, -1, 1))),
+        "distance": np.linalg.norm(last - first, axis=1) / np.maximum(lengths[0], 1e-12),
+    }
