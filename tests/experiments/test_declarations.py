@@ -209,7 +209,7 @@ def test_the_published_values_are_those_of_the_thesis():
         "table-3.15": _in_lines("table-3.15", ",.*$"),
         "table-3.17": _in_lines("table-3.17", "$"),
     }
-    assert ["table-3.2", *lines] == PRINTED
+    assert ["table-3.2", "table-3.3", *lines] == PRINTED
     assert {name: len(groups) for name, groups in lines.items()} == {
         "table-3.4": 4, "table-3.6": 9, "table-3.8": 6, "table-3.10": 9,
         "table-3.12": 4, "table-3.13": 4, "table-3.14": 5, "table-3.15": 2, "table-3.17": 5,
@@ -234,6 +234,15 @@ def test_the_published_values_of_table_3_2_are_printed_with_sizes_between_words_
         assert line in printed
 
 
+@pytest.mark.skipif(not (SHARED / "seeds").is_dir(), reason="the thesis is not beside the checkout")
+def test_the_published_values_of_table_3_3_are_printed():
+    (thesis,) = (SHARED / "seeds").glob("000_*.txt")
+    printed = thesis.read_text(encoding="utf-8")
+    for _, group in published("table-3.3").groupby(["row", "column"], sort=False):
+        train, dev = group["value"]
+        assert re.search(rf"{re.escape(train)}%\s+{re.escape(dev)}%", printed)
+
+
 def _in_lines(name: str, end: str) -> list[pd.DataFrame]:
     """Return the values of each printed line of a table; a line is the columns with the same name up to a suffix."""
     values = published(name)
@@ -251,5 +260,7 @@ def test_without_the_folder_there_is_nothing_published(tmp_path):
 
 
 def test_an_unknown_table_is_named_and_the_known_ones_listed():
-    with pytest.raises(NmtlabError, match=r"table 'table-9': unknown; choose one of table-3\.2, figure-3\.1"):
+    with pytest.raises(
+        NmtlabError, match=r"table 'table-9': unknown; choose one of table-3\.2, table-3\.3, figure-3\.1"
+    ):
         find_table("table-9")

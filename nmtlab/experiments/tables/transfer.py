@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
+from nmtlab.experiments.measures.languages import SHARED_TYPES
 from nmtlab.experiments.measures.quality import DEV_BLEU, TEST_BLEU
 from nmtlab.experiments.tables.declaration import Changes, Scale, System, Table
 from nmtlab.experiments.tables.lexical_choice import SMALL, TINY
@@ -65,6 +66,17 @@ TABLE_3_2 = Table(
     changes=SIZES,
     exceptions=_transliterated(BPE, BPE_TRANSFER),
     marks="† p < 0.05, ‡ p < 0.01, * not significant",
+)
+
+TABLE_3_3 = replace(
+    TABLE_3_2,
+    name="table-3.3",
+    title="How many of the child's source types the parent knows",
+    systems=(WORDS_TRANSFER, BPE_TRANSFER),
+    measures=SHARED_TYPES,
+    baseline=WORDS_TRANSFER.name,
+    exceptions=_transliterated(BPE_TRANSFER),
+    marks="",
 )
 
 _SMALLER: Mapping[Scale, int] = {"tiny": 200, "small": 1000, "thesis": 5000}

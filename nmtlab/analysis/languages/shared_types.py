@@ -1,0 +1,61 @@
+"""How many of a child's source types does its parent know? (thesis Table 3.3)"""
+
+from collections import Counter
+
+import pandas as pd
+
+from nmtlab.analysis.access.measure import versioned
+from nmtlab.errors import RunError
+from nmtlab.runs.run import Run
+from nmtlab.text.corpus import ParallelCorpus
+
+
+def parent_of(run: Run) -> Run:
+    """Return the parent of a run, from the same folder of runs.
+
+    Raises:
+        RunError: it has no parent, or the parent is not there.
+    """
+    if run.inheritance is None:
+        raise RunError(f"run {run.name!r}: has no parent", "choose a run trained with --parent")
+    folder = run.folder.parent / run.inheritance["parent"]
+    if not folder.is_dir():
+        raise RunError(f"run {run.name!r}: its parent {folder.name!r} is not here", "put the parent's run beside it")
+    return Run(folder)
+
+
+@versioned(1)
+def shared_types(run: Run, corpus: ParallelCorpus, parent: Run) -> pd.DataFrame:
+    """Count the types and tokens of a child's source text that occur in its parent's source training text.
+
+    Args:
+        run: a child; its segmentation is used.
+        corpus: its text.
+        parent: its parent.
+
+    Returns:
+        A row for train and dev: `split`; `types`, `shared_types` and `type_share`; `tokens`, `shared_tokens` and
+        `token_share`. In train, only types of the vocabulary count; in dev, all words or subwords do.
+    """
+    ours, theirs = run.pipeline.source, parent.pipeline.source.vocabulary
+    known = {word for word, count in zip(theirs.types, theirs.counts.tolist(), strict=True) if count}
+    vocabulary = ours.vocabulary
+    train = dict(list(zip(vocabulary.types, vocabulary.counts.tolist(), strict=True))[vocabulary.reserved :])
+    dev = Counter(piece for line in corpus.lines("dev", corpus.source) for piece in ours.tokenizer.split(line))
+    rows = []
+    for split, counts in (("train", train), ("dev", dev)):
+        used = {word: count for word, count in counts.items() if count}
+        shared = {word: count for word, count in used.items() if word in known}
+        tokens, shared_tokens = sum(used.values()), sum(shared.values())
+        rows.append(
+            {
+                "split": split,
+                "types": len(used),
+                "shared_types": len(shared),
+                "type_share": len(shared) / max(1, len(used)),
+                "tokens": tokens,
+                "shared_tokens": shared_tokens,
+                "token_share": shared_tokens / max(1, tokens),
+            }
+        )
+    return pd.DataFrame(rows)

@@ -1,0 +1,55 @@
+"""The shares of Table 3.3, counted by hand."""
+
+import shutil
+
+import pytest
+
+from nmtlab.analysis.languages.shared_types import parent_of, shared_types
+from nmtlab.errors import RunError
+from nmtlab.runs.run import Run
+from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.training.setup import train
+from nmtlab.workspace import Workspace
+
+PARENT = ["aa bb", "aa cc", "bb cc", "dd aa"]
+CHILD = ["aa xx", "bb yy", "xx yy", "aa yy", "aa aa"]
+DEV = ["aa zz", "cc bb xx"]
+
+
+def corpus(folder, code, lines, dev):
+    folder.mkdir(parents=True)
+    for split, sentences in (("train", lines), ("dev", dev)):
+        (folder / f"{split}.{code}").write_text("".join(f"{line}\n" for line in sentences), encoding="utf-8")
+        english = "".join(f"{line.upper()} {code}{number}\n" for number, line in enumerate(sentences))
+        (folder / f"{split}.en").write_text(english, encoding="utf-8")
+    return ParallelCorpus.open(folder, code, "en")
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory, tiny_recipe):
+    workspace = Workspace(tmp_path_factory.mktemp("types"))
+    parent = corpus(workspace.data / "corpora/parent", "xx", PARENT, ["dd dd"])
+    child = corpus(workspace.data / "corpora/child", "yy", CHILD, DEV)
+    words = {"text.joint": False, "model.shared_embeddings": False, "training.max_evaluations": 1}
+    recipe = tiny_recipe.with_changes({**words, "training.validate_every": 1, "text.min_frequency": 1})
+    train("parent", recipe, parent, workspace)
+    changes = {"transfer.parent": "parent", "transfer.source_types": "random"}
+    return train("child", recipe.with_changes(changes), child, workspace), child
+
+
+def test_types_and_tokens_of_words_are_those_counted_by_hand(runs):
+    run, child = runs
+    table = shared_types(run, child, parent_of(run)).set_index("split")
+    # The child's words are aa (4), bb (1), xx (2), yy (3); the parent has aa and bb.
+    assert table.loc["train"].tolist() == [4, 2, 2 / 4, 10, 5, 5 / 10]
+    # In dev: aa, zz, cc, bb, xx; the parent has aa, cc and bb.
+    assert table.loc["dev"].tolist() == [5, 3, 3 / 5, 5, 3, 3 / 5]
+
+
+def test_without_a_parent_or_when_it_is_gone_there_is_a_reason(runs, tmp_path):
+    run, _ = runs
+    with pytest.raises(RunError, match="run 'parent': has no parent; choose a run trained with --parent"):
+        parent_of(parent_of(run))
+    shutil.copytree(run.folder, tmp_path / "child")
+    with pytest.raises(RunError, match="its parent 'parent' is not here"):
+        parent_of(Run(tmp_path / "child"))
