@@ -9,6 +9,7 @@ from nmtlab.analysis.attention.weights import attention
 from nmtlab.analysis.dynamics.curves import dev_curve, gradient_curve, loss_curve, spike_counts
 from nmtlab.analysis.dynamics.depth import g_by_depth, g_fits, g_slopes
 from nmtlab.analysis.dynamics.signals import stored_signals
+from nmtlab.analysis.languages.movement import movement_by_kind, movement_of
 from nmtlab.analysis.lexical.norms import norm_bins, norm_correlations, word_norms
 from nmtlab.analysis.search.beams import stored_sweeps
 from nmtlab.analysis.search.search_tree import ended_hypotheses, ranked, search_tree
@@ -26,6 +27,7 @@ from nmtlab.plots import (
     dev_figure,
     gradient_figure,
     loss_figure,
+    movement_figure,
     norm_figure,
     signals_figure,
     slopes_figure,
@@ -130,6 +132,17 @@ def slopes_view(runs: Sequence[Run]) -> View:
     at_ends = slopes["step"].isin(ends["min"]) | (slopes["step"] == slopes["run"].map(ends["max"]))
     table = slopes[at_ends].pivot(index=["run", "panel", "group"], columns="step", values="slope").reset_index()
     return View(table.rename(columns=str), slopes_figure(slopes))
+
+
+def movement_view(child: Run) -> View:
+    """Show how far the source vectors of a child moved (thesis 3.1.4); its table has medians by frequency.
+
+    Raises:
+        RunError: it has no parent, or neither the parent nor a stored answer is here.
+    """
+    moved = movement_of(child)
+    medians = movement_by_kind(moved)
+    return View(medians, movement_figure(moved, medians))
 
 
 def tree_view(run: Run, sentence: str, search: SearchSettings, reference: str | None = None) -> View:

@@ -30,6 +30,10 @@ def train(
         list[str] | None,
         typer.Option(metavar="CORPUS", help="Train on another corpus too; repeatable."),
     ] = None,
+    vocabulary_from: Annotated[
+        list[str] | None,
+        typer.Option(metavar="CORPUS", help="Learn subwords from this corpus too, as a parent from its child's."),
+    ] = None,
     parent: Annotated[
         str, typer.Option(metavar="RUN", help="Start from the weights of this run, of a related language at best.")
     ] = "",
@@ -59,6 +63,11 @@ def train(
     it had never stopped. Several processes train together under torchrun:
 
         torchrun --standalone --nproc-per-node 2 -m nmtlab train CORPUS ...
+
+    A child starts from a parent in a related language whose subwords were learned from the text of both:
+
+        nmtlab train PARENT --vocabulary-from CHILD --recipe transfer-bpe --name parent
+        nmtlab train CHILD --recipe transfer-bpe --parent parent
     """
     from nmtlab.recipe import find_recipe
     from nmtlab.runs.run import Run
@@ -69,12 +78,13 @@ def train(
     seeds = [] if seed is None else [f"training.seed={seed}"]
     parents = [f'transfer.parent="{parent}"'] if parent else []
     changes = [*(set_ or []), *seeds, *parents]
-    settings = _with_corpora(changed(find_recipe(recipe or _RECIPE), changes, threads), also)
+    settings = _with_corpora(changed(find_recipe(recipe or _RECIPE), changes, threads), also, vocabulary_from)
     folder = workspace.corpus_folder(corpus)
     name = name or f"{folder.resolve().name}.{Path(recipe or _RECIPE).stem}.{settings.training.seed}"
     if resume:
         begun = Run(workspace.run_folder(name))
-        settings = _with_corpora(changed(find_recipe(recipe) if recipe else begun.recipe, changes, threads), also)
+        asked = changed(find_recipe(recipe) if recipe else begun.recipe, changes, threads)
+        settings = _with_corpora(asked, also, vocabulary_from)
         _check_unchanged(begun, settings)
         source, target = source or begun.recipe.corpus.source, target or begun.recipe.corpus.target
     text = ParallelCorpus.open(folder, source, target)
@@ -96,10 +106,11 @@ def train(
         print(f"run {name}: {run.status}; next: nmtlab evaluate {name} --corpus {corpus}")
 
 
-def _with_corpora(recipe: "Recipe", names: list[str] | None) -> "Recipe":
-    """Return a recipe that also trains on some further corpora."""
-    more = recipe.model_dump()["more_corpora"]
-    return recipe.with_changes({"more_corpora": [*more, *({"name": name} for name in names or [])]})
+def _with_corpora(recipe: "Recipe", also: list[str] | None, vocabulary_from: list[str] | None) -> "Recipe":
+    """Return a recipe that also trains on some further corpora, and learns subwords from others."""
+    more = [*recipe.model_dump()["more_corpora"], *({"name": name} for name in also or [])]
+    more += [{"name": name, "vocabulary_only": True} for name in vocabulary_from or []]
+    return recipe.with_changes({"more_corpora": more})
 
 
 def _watchers(tensorboard: Path | None) -> "tuple[OnEvent, Callable[[], bool]]":

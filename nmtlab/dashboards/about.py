@@ -50,6 +50,12 @@ LEXICON = About(
     "Lexicon",
     "Which word translations has the lexical module learned, and are they correct? (thesis Table 3.9)",
 )
+LANGUAGES = About(
+    "languages",
+    "Related languages",
+    "What does a parent in a related language give its child: which vectors are shared, how far do they move, and what "
+    "is a relative worth? (thesis 3.1)",
+)
 SEARCH = About(
     "search",
     "Search",
@@ -61,4 +67,4 @@ TRANSLATE = About(
 )
 TRAIN = About("train", "Train", "How does a recipe train on a corpus? Start, watch and stop a training.")
 
-PAGES = (TABLES, NORMS, ATTENTION, DEPTH, DYNAMICS, LEXICON, SEARCH, TRANSLATE, TRAIN)
+PAGES = (TABLES, NORMS, ATTENTION, DEPTH, DYNAMICS, LEXICON, LANGUAGES, SEARCH, TRANSLATE, TRAIN)

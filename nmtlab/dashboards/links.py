@@ -4,17 +4,36 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 from urllib.parse import urlencode
 
-from nmtlab.dashboards.about import ATTENTION, DEPTH, DYNAMICS, LEXICON, NORMS, SEARCH, TABLES, TRANSLATE, About
-from nmtlab.dashboards.systems import can_decode, has_g, has_lexicon, has_searches, is_neural, of_one_pair
+from nmtlab.dashboards.about import (
+    ATTENTION,
+    DEPTH,
+    DYNAMICS,
+    LANGUAGES,
+    LEXICON,
+    NORMS,
+    SEARCH,
+    TABLES,
+    TRANSLATE,
+    About,
+)
+from nmtlab.dashboards.systems import (
+    can_decode,
+    has_g,
+    has_lexicon,
+    has_parent,
+    has_searches,
+    is_neural,
+    of_one_pair,
+)
 from nmtlab.runs.run import Run
 
 SHOWS: Mapping[About, Callable[[Run], bool]] = {
     NORMS: is_neural, ATTENTION: can_decode, DEPTH: has_g, DYNAMICS: is_neural, LEXICON: has_lexicon,
-    SEARCH: has_searches, TRANSLATE: can_decode,
+    LANGUAGES: has_parent, SEARCH: has_searches, TRANSLATE: can_decode,
 }  # fmt: skip
 """Pages that show runs, each with the test whether it can show a run."""
 
-_MAX_RUNS, _SINGLE_RUN = 4, (LEXICON,)
+_MAX_RUNS, _SINGLE_RUN = 4, (LEXICON, LANGUAGES)
 
 
 def links_to(runs: Sequence[Run], pages: Iterable[About] = tuple(SHOWS)) -> str:

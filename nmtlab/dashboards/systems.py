@@ -6,6 +6,7 @@ from pathlib import Path
 
 from nmtlab.analysis.access.measure import answers
 from nmtlab.analysis.access.opened import opened
+from nmtlab.analysis.languages.movement import movement
 from nmtlab.analysis.search.beams import outcome
 from nmtlab.analysis.search.lengths import planned_lengths
 from nmtlab.analysis.search.search_errors import search_errors
@@ -45,6 +46,13 @@ def has_searches(run: Run) -> bool:
     return can_decode(run) or any(answers(run, analysis) for analysis in (outcome, search_errors, planned_lengths))
 
 
+def has_parent(run: Run) -> bool:
+    """Return whether a run is a child whose movement can be shown: its parent is here, or the answer is stored."""
+    if run.inheritance is None:
+        return False
+    return bool(answers(run, movement)) or (can_decode(run) and _is_here(run.folder.parent / run.inheritance["parent"]))
+
+
 def can_decode(run: Run) -> bool:
     """Return whether a run is neural and its weights are available."""
     return is_neural(run) and run.has_weights()
@@ -77,6 +85,10 @@ def left_out(runs: Sequence[Run], shown: Sequence[Run]) -> str:
         for pair, group in omitted.items()
     )
     return f"{len(shown)} of {len(runs)} shown: {reasons}." if reasons else ""
+
+
+def _is_here(folder: Path) -> bool:
+    return folder.is_dir() and Run(folder).has_weights()
 
 
 def _pair(run: Run) -> tuple[str, str]:

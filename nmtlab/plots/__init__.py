@@ -5,6 +5,7 @@ from nmtlab.plots.depth import depth_figure, slopes_figure
 from nmtlab.plots.dynamics import dev_figure, gradient_figure, loss_figure
 from nmtlab.plots.lexicon import lexicon_figure
 from nmtlab.plots.logits import logit_figure
+from nmtlab.plots.movement import movement_figure
 from nmtlab.plots.norms import norm_figure
 from nmtlab.plots.search import calibration_figure, lengths_figure, sweep_figure, tree_figure, ways_figure
 from nmtlab.plots.signals import signals_figure
@@ -24,6 +25,7 @@ __all__ = [
     "lexicon_figure",
     "logit_figure",
     "loss_figure",
+    "movement_figure",
     "norm_figure",
     "signals_figure",
     "slopes_figure",

@@ -7,8 +7,9 @@ import numpy as np
 import pandas as pd
 import torch
 
-from nmtlab.analysis.access.measure import versioned
+from nmtlab.analysis.access.measure import answers, measure, versioned
 from nmtlab.analysis.access.opened import opened
+from nmtlab.analysis.languages.shared_types import parent_of
 from nmtlab.runs.run import Run
 from nmtlab.training.transfer import child_at_start, parent_rows, shared_rows
 
@@ -57,6 +58,16 @@ def movement(child: Run, parent: Run, side: Literal["source", "target"] = "sourc
         }
     )
     return table.sort_values("count", ascending=False, kind="stable", ignore_index=True)
+
+
+def movement_of(child: Run) -> pd.DataFrame:
+    """Return `movement` of a child whose parent is beside it, or as stored with the child.
+
+    Raises:
+        RunError: it has no parent, or neither the parent nor a stored answer is here.
+    """
+    stored = [answer for answer in answers(child, movement) if answer.question.arguments["side"] == "source"]
+    return stored[0].frame() if stored else measure(child, movement, parent=parent_of(child))
 
 
 def movement_by_kind(moved: pd.DataFrame, edges: tuple[int, ...] = (1, 10, 100)) -> pd.DataFrame:
