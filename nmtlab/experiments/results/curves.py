@@ -48,11 +48,12 @@ def child_size_curves(results: pd.DataFrame, table: Table, scale: Scale) -> pd.D
         scale: the scale at which it was run.
 
     Returns:
-        One line per language pair, system, size and metric with a value, sizes ascending: `pair`, `system`,
-        `child_pairs`; `metric`; `seeds`, how many have a value; their `mean` and its `margin` (95 %, Student's t).
+        One line per metric, system, language pair and size with a value, systems in the table's order and sizes
+        ascending: `pair`, `system`, `child_pairs`; `metric`; `seeds`, how many have a value; their `mean` and its
+        `margin` (95 %, Student's t).
     """
     lines = with_child_sizes(summary(results, table), table, scale).rename(columns={"column": "system"})
-    return _ascending(lines, "child_pairs")
+    return _ascending(lines, "child_pairs", table)
 
 
 def vocabulary_curves(results: pd.DataFrame, table: Table, scale: Scale) -> pd.DataFrame:
@@ -64,16 +65,16 @@ def vocabulary_curves(results: pd.DataFrame, table: Table, scale: Scale) -> pd.D
         scale: the scale at which it was run.
 
     Returns:
-        One line per row of the table, system, size and metric with a value, sizes ascending: `pair`, the row;
-        `system`, with the name that it has at the vocabulary size of the baseline; `types`, in the vocabulary;
-        `metric`, `seeds`, `mean` and `margin` as for `child_size_curves`.
+        One line per metric, system, row of the table and size with a value, in the order of `child_size_curves`:
+        `pair`, the row; `system`, with the name that it has at the vocabulary size of the baseline; `types`, in the
+        vocabulary; `metric`, `seeds`, `mean` and `margin` as there.
     """
     types = {(cell.row, cell.column): cell.recipe.text.vocabulary_size for cell in cells_of(table, scale)}
     lines = summary(results, table)
     lines = lines[[cell in types for cell in zip(lines["row"], lines["column"], strict=True)]]
     names = [_name_among(table, row, column, types) for row, column in zip(lines["row"], lines["column"], strict=True)]
     sizes = [types[cell] for cell in zip(lines["row"], lines["column"], strict=True)]
-    return _ascending(lines.assign(pair=lines["row"], system=names, types=sizes), "types")
+    return _ascending(lines.assign(pair=lines["row"], system=names, types=sizes), "types", table)
 
 
 def _name_among(table: Table, row: str, column: str, types: Mapping[tuple[str, str], int]) -> str:
@@ -84,9 +85,14 @@ def _name_among(table: Table, row: str, column: str, types: Mapping[tuple[str, s
     return next(alike, column)
 
 
-def _ascending(lines: pd.DataFrame, size: str) -> pd.DataFrame:
-    """Return the lines with a value, by ascending size within pair, system and metric, which keep their order."""
+def _ascending(lines: pd.DataFrame, size: str, table: Table) -> pd.DataFrame:
+    """Return the lines with a value by metric, system, pair and size."""
     whole = lines.loc[lines["seeds"] > 0, ["pair", "system", size, *_MEASURED]]
-    places = [whole[name].map(list(dict.fromkeys(whole[name])).index) for name in ("pair", "metric", "system")]
-    order = pd.concat([*places, whole[size]], axis=1).sort_values(["pair", "metric", "system", size]).index
+    orders = {
+        "metric": [measure.name for measure in table.measures],
+        "system": [system.name for system in table.systems],
+        "pair": list(dict.fromkeys(whole["pair"])),
+    }
+    places = [whole[name].map(order.index) for name, order in orders.items()]
+    order = pd.concat([*places, whole[size]], axis=1).sort_values([*orders, size]).index
     return whole.loc[order].reset_index(drop=True)

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import product
 from statistics import fmean, pstdev
 from typing import NamedTuple
 
@@ -51,23 +52,24 @@ def replaced_pairs(results: pd.DataFrame, table: Table, scale: Scale) -> pd.Data
         scale: the scale at which it was run.
 
     Returns:
-        One line per language pair, metric, system with a parent, and size of child with a value, if the child alone
-        has values at two sizes or more: `pair`, `system`, `child_pairs`, `metric`; `seeds`, the fewest of any child
-        involved; `score`, the mean of the child with the parent; `replaced`, `low` and `high` as in `Worth`; `smallest`
-        and `largest` size of a child alone.
+        One line per metric, system with a parent, language pair and size of child with a value, if the child alone has
+        values at two sizes or more, in the order of `child_size_curves`: `pair`, `system`, `child_pairs`, `metric`;
+        `seeds`, the fewest of any child involved; `score`, the mean of the child with the parent; `replaced`, `low` and
+        `high` as in `Worth`; `smallest` and `largest` size of a child alone.
     """
     known = with_child_sizes(results[results["value"].notna()], table, scale)
-    parents = [system.name for system in table.systems if system.parent]
+    metrics = [measure.name for measure in table.measures]
+    systems = [system.name for system in table.systems if system.parent]
     lines = []
-    for (pair, metric), cells in known.groupby(["pair", "metric"], sort=False):
+    for metric, system, pair in product(metrics, systems, dict.fromkeys(known["pair"])):
+        cells = known[(known["metric"] == metric) & (known["pair"] == pair)]
         alone = _by_size(cells[cells["column"] == table.baseline])
         if len(alone) < 2:
             continue
-        for system in parents:
-            for size, scores in _by_size(cells[cells["column"] == system]).items():
-                fewest = min(map(len, (scores, *alone.values())))
-                found = (fmean(scores), *worth(scores, size, alone))
-                lines.append((pair, system, size, metric, fewest, *found, min(alone), max(alone)))
+        for size, scores in _by_size(cells[cells["column"] == system]).items():
+            fewest = min(map(len, (scores, *alone.values())))
+            found = (fmean(scores), *worth(scores, size, alone))
+            lines.append((pair, system, size, metric, fewest, *found, min(alone), max(alone)))
     return pd.DataFrame(lines, columns=COLUMNS)
 
 
