@@ -14,15 +14,19 @@ from nmtlab.analysis.lexical.norms import norm_bins, norm_correlations, word_nor
 from nmtlab.analysis.search.beams import stored_sweeps
 from nmtlab.analysis.search.search_tree import ended_hypotheses, ranked, search_tree
 from nmtlab.errors import NmtlabError, RunError
-from nmtlab.experiments import Scale, find_table, summary, with_published
+from nmtlab.experiments import Scale, Table, find_table, summary, with_published
+from nmtlab.experiments.results.curves import child_size_curves, vocabulary_curves
 from nmtlab.experiments.results.stored import RESULTS, read_cells, stored_tables
 from nmtlab.experiments.results.summary import interval
+from nmtlab.experiments.results.worth import replaced_pairs
 from nmtlab.experiments.running.trainability import map_path, read_map
 from nmtlab.experiments.tables.length_planning import LENGTH_PLANNING, WHOLE_TEXT
+from nmtlab.experiments.tables.transfer import CHILD_SIZE, FIGURE_3_1
 from nmtlab.plots import (
     View,
     attention_figure,
     calibration_figure,
+    child_size_figure,
     depth_figure,
     dev_figure,
     gradient_figure,
@@ -35,7 +39,9 @@ from nmtlab.plots import (
     table_figure,
     trainability_figure,
     tree_figure,
+    vocabulary_figure,
     ways_figure,
+    worth_figure,
 )
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
@@ -208,11 +214,8 @@ def table_view(name: str, scale: Scale = "small", measure: str = "") -> View:
         NmtlabError: there is no such table, or it was not measured at this scale or with this measure.
     """
     table = find_table(name)
-    cells, wanted = _measured(name, scale), measure or table.measures[0].name
-    chosen = cells[cells["metric"] == wanted]
-    if chosen.empty:
-        raise NmtlabError(f"{name}: {wanted!r} was not measured", f"choose from {', '.join(cells['metric'].unique())}")
-    lines = with_published(summary(chosen, table), table)
+    cells = _measured_by(table, scale, measure or table.measures[0].name)
+    lines = with_published(summary(cells, table), table)
     compared = ["difference", "difference_margin", "verdict"] if table.baseline else []
     begun = lines[lines["row"].isin(lines.loc[lines["seeds"] > 0, "row"])]
     published = ["published"] if (begun["published"] != "").any() else []
@@ -265,6 +268,55 @@ def calibration_view() -> View:
     return View(bins, calibration_figure(bins))
 
 
+def child_size_view(scale: Scale = "small", measure: str = "test BLEU") -> View:
+    """Show the scores of children alone and with a parent, by the size of their text (thesis 3.1).
+
+    Its table has means over the seeds.
+
+    Args:
+        scale: at which `child-size` was run.
+        measure: name of one of its measures.
+
+    Raises:
+        NmtlabError: it was not measured at this scale or with this measure.
+    """
+    curves = child_size_curves(_measured_by(CHILD_SIZE, scale, measure), CHILD_SIZE, scale)
+    return View(_means(curves, "child_pairs"), child_size_figure(curves))
+
+
+def worth_view(scale: Scale = "small", measure: str = "test BLEU") -> View:
+    """Show how many of a child's pairs its parents replace; its table has the numbers and their 95 % intervals.
+
+    A number is infinite if even the largest child alone has a lower score, and minus infinity if even the smallest one
+    has a higher score.
+
+    Args:
+        scale: at which `child-size` was run.
+        measure: name of one of its measures.
+
+    Raises:
+        NmtlabError: it was not measured at this scale or with this measure.
+    """
+    replaced = replaced_pairs(_measured_by(CHILD_SIZE, scale, measure), CHILD_SIZE, scale)
+    shown = replaced.sort_values(["pair", "child_pairs"], kind="stable")
+    return View(shown[["pair", "child_pairs", "system", "seeds", "replaced", "low", "high"]], worth_figure(replaced))
+
+
+def vocabulary_view(scale: Scale = "small") -> View:
+    """Show dev BLEU of a child alone and with a parent, by the size of the vocabulary (Figure 3.1).
+
+    Its table has means over the seeds.
+
+    Args:
+        scale: at which `figure-3.1` was run.
+
+    Raises:
+        NmtlabError: it was not measured at this scale.
+    """
+    curves = vocabulary_curves(_measured(FIGURE_3_1.name, scale), FIGURE_3_1, scale)
+    return View(_means(curves, "types"), vocabulary_figure(curves))
+
+
 def trainability_view(training: str = "") -> View:
     """Show a map of which Transformers learn, from `data/results`; its table has convergence rates by depth.
 
@@ -284,6 +336,22 @@ def trainability_view(training: str = "") -> View:
     )
     shown.columns = [f"{rate:g}" for rate in shown.columns]
     return View(shown.reset_index(), trainability_figure(chosen))
+
+
+def _means(curves: pd.DataFrame, size: str) -> pd.DataFrame:
+    """Return the means of some curves, a column per system."""
+    wide = curves.pivot(index=["pair", size], columns="system", values="mean")
+    return wide[list(dict.fromkeys(curves["system"]))].reset_index().rename_axis(columns=None)
+
+
+def _measured_by(table: Table, scale: Scale, measure: str) -> pd.DataFrame:
+    """Return the cells of a table with one of its measures."""
+    cells = _measured(table.name, scale)
+    chosen = cells[cells["metric"] == measure]
+    if chosen.empty:
+        names = ", ".join(cells["metric"].unique())
+        raise NmtlabError(f"{table.name}: {measure!r} was not measured", f"choose from {names}")
+    return chosen
 
 
 def _measured(name: str, scale: Scale) -> pd.DataFrame:

@@ -1,16 +1,20 @@
 """`nmtlab figures`."""
 
 from collections.abc import Callable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 if TYPE_CHECKING:
+    from nmtlab.experiments.results.stored import Stored
     from nmtlab.plots import View
     from nmtlab.runs.run import Run
 
 _FORMATS = ("png", "pdf")
+_OF_TABLES = {"child-size": ("curves", "worth"), "figure-3.1": ("",)}
+"""Kinds of figures of a table."""
 
 
 def figures(
@@ -21,20 +25,24 @@ def figures(
     """Write the thesis' figures for runs, with all runs on a corpus in one figure, as self-contained interactive HTML.
 
     For each corpus: CORPUS.norms (Figure 3.2), CORPUS.dev (3.4), CORPUS.gradients (3.5) and CORPUS.depth (3.6), with
-    the runs that have the data.
+    the runs that have the data. If no runs are named, also figures of measured tables in data/results:
+    figure-3.1.SCALE, child-size.SCALE.curves and child-size.SCALE.worth (the pairs of text that a parent replaces).
     """
     from nmtlab.errors import NmtlabError
+    from nmtlab.experiments.results.stored import stored_tables
     from nmtlab.files import writing
     from nmtlab.runs.listing import list_runs, open_run
     from nmtlab.workspace import Workspace
 
     workspace = Workspace.find()
     runs = [open_run(name, workspace) for name in names] if names else list_runs(workspace)[0]
-    if not runs:
+    stored = stored_tables([workspace.data / "results"])
+    tables = [] if names else [one for one in stored if one.table.name in _OF_TABLES]
+    if not runs and not tables:
         raise NmtlabError("no runs yet", "make some with 'nmtlab demo' or 'nmtlab train'")
     to.mkdir(parents=True, exist_ok=True)
     browser = pictures and _browser_is_there()
-    for name, view in _views(runs):
+    for name, view in chain(_views(runs), _table_views(tables)):
         path = to / f"{name}.html"
         with writing(path) as place:
             view.figure.write_html(place, include_plotlyjs=True, config={"displaylogo": False})
@@ -61,6 +69,17 @@ def _views(runs: "list[Run]") -> "Iterator[tuple[str, View]]":
         for kind, view, has in kinds:
             if some := [run for run in on_corpus if has(run)]:
                 yield f"{corpus}.{kind}", view(some)
+
+
+def _table_views(tables: "list[Stored]") -> "Iterator[tuple[str, View]]":
+    from nmtlab.views import child_size_view, vocabulary_view, worth_view
+
+    views = {"curves": child_size_view, "worth": worth_view, "": vocabulary_view}
+    for stored in tables:
+        for kind in _OF_TABLES[stored.table.name]:
+            view = views[kind](stored.scale)
+            if len(view.frame):
+                yield f"{stored.name}.{kind}".rstrip("."), view
 
 
 def _browser_is_there() -> bool:

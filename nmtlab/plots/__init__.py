@@ -3,6 +3,7 @@
 from nmtlab.plots.attention import attention_figure
 from nmtlab.plots.depth import depth_figure, slopes_figure
 from nmtlab.plots.dynamics import dev_figure, gradient_figure, loss_figure
+from nmtlab.plots.languages import child_size_figure, vocabulary_figure, worth_figure
 from nmtlab.plots.lexicon import lexicon_figure
 from nmtlab.plots.logits import logit_figure
 from nmtlab.plots.movement import movement_figure
@@ -18,6 +19,7 @@ __all__ = [
     "View",
     "attention_figure",
     "calibration_figure",
+    "child_size_figure",
     "depth_figure",
     "dev_figure",
     "gradient_figure",
@@ -34,5 +36,7 @@ __all__ = [
     "token_figure",
     "trainability_figure",
     "tree_figure",
+    "vocabulary_figure",
     "ways_figure",
+    "worth_figure",
 ]

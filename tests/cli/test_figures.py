@@ -3,6 +3,7 @@
 import shutil
 
 import pytest
+from child_sizes import results_of
 
 KINDS = ("norms", "dev", "gradients")
 
@@ -29,6 +30,27 @@ def test_only_the_runs_that_are_named(nmtlab, data, tmp_path):
     page = (tmp_path / "drawn/tiny.dev.html").read_text(encoding="utf-8")
     assert '"name":"other"' in page
     assert '"name":"whole"' not in page
+
+
+def test_measured_tables_on_transfer_have_figures_unless_runs_are_named(nmtlab, data, tmp_path):
+    row, scores = "gl-en (500)", {"BPE": [5.0, 5.5, 6.0], "BPE + transfer": [7.0, 7.5, 8.0]}
+    larger = {"BPE": [9.0, 9.5, 10.0]}
+    (data / "results").mkdir()
+    children = results_of("child-size", {row: scores, "gl-en (2,000)": larger})
+    children.to_csv(data / "results/child-size.small.csv", index=False)
+    assert nmtlab("figures", "whole", "--no-pictures").code == 0
+    assert not list((tmp_path / "figures").glob("child-size*"))
+    shutil.rmtree(data / "runs")
+    said = nmtlab("figures", "--no-pictures")
+    assert said.code == 0
+    assert "replaces" in (tmp_path / "figures/child-size.small.worth.html").read_text(encoding="utf-8")
+    results_of("figure-3.1", {"gl-en (4,000)": scores}, "dev BLEU").to_csv(
+        data / "results/figure-3.1.small.csv", index=False
+    )
+    (data / "results/child-size.small.csv").rename(data / "results/child-size.thesis.csv")  # of undeclared sizes
+    shutil.rmtree(tmp_path / "figures")
+    assert nmtlab("figures", "--no-pictures").code == 0
+    assert [path.name for path in (tmp_path / "figures").iterdir()] == ["figure-3.1.small.html"]
 
 
 def test_pictures_for_a_document(nmtlab, data, tmp_path):

@@ -1,0 +1,26 @@
+"""Results of tables about children, made up for tests: scores of each system by the size of its text."""
+
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+
+from nmtlab.experiments.results.collected import COLUMNS
+
+Scores = Mapping[str, Mapping[str, Sequence[float | None]]]
+"""Row -> system -> score of each seed."""
+
+
+def results_of(table: str, scores: Scores, metric: str = "test BLEU") -> pd.DataFrame:
+    """Return the cells of a table."""
+    lines = [
+        {
+            **dict.fromkeys(COLUMNS, ""), "table": table, "scale": "small", "row": row, "column": column,
+            "metric": metric, "seed": seed, "value": value, "p": None,
+            "status": "not run" if value is None else "finished",
+        }
+        for row, systems in scores.items()
+        for column, values in systems.items()
+        for seed, value in enumerate(values, start=1)
+    ]  # fmt: skip
+    types = {"seed": "Int64", "value": float, "p": float, "minutes": float, "updates": "Int64"}
+    return pd.DataFrame(lines, columns=COLUMNS).replace({"minutes": "", "updates": ""}, None).astype(types)
