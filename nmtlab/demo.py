@@ -14,6 +14,7 @@ from nmtlab.workspace import Workspace
 
 CORPUS = "demo-artificial"
 LANGUAGE = "qaa"
+PARENT_CORPUS, CHILD_CORPUS = "demo-parent", "demo-child"
 
 _TRANSFORMER = {
     "text.vocabulary_size": 1500, "model.d_model": 64, "model.d_ff": 256, "model.heads": 2,
@@ -28,6 +29,12 @@ _RECURRENT = {
     "training.max_evaluations": 4, "search.beam_size": 4, "machine.threads": 1,
 }  # fmt: skip
 
+_SUBWORDS = {**_RECURRENT, "text.vocabulary_size": 1000, "text.unk_copy_threshold": 0}
+_CHILD = {"training.validate_every": 50, "training.max_evaluations": 16, "training.patience": 6}
+
+TRANSFER = ("demo-alone", "demo-parent", "demo-child")
+"""A child alone; a parent in a related language; the child that starts from the parent (thesis 3.1)."""
+
 TRANSFORMERS = ("demo-postnorm", "demo-prenorm", "demo-scalenorm")
 RECURRENT = ("demo-tied", "demo-fixnorm", "demo-fixnorm-lex")
 
@@ -38,19 +45,38 @@ _SYSTEMS = {
     "demo-tied": ("tied", {**_RECURRENT, "training.max_evaluations": 12}),  # it learns to attend much later
     "demo-fixnorm": ("fixnorm", _RECURRENT),
     "demo-fixnorm-lex": ("fixnorm-lex", _RECURRENT),
+    "demo-alone": ("fixnorm-bpe", {**_SUBWORDS, **_CHILD}),
+    "demo-parent": (
+        "fixnorm-bpe",
+        {**_SUBWORDS, "training.max_evaluations": 5, "more_corpora": [{"name": CHILD_CORPUS, "vocabulary_only": True}]},
+    ),
+    "demo-child": ("fixnorm-bpe", {**_SUBWORDS, **_CHILD, "transfer.parent": "demo-parent"}),
+}
+_CORPORA = {"demo-parent": PARENT_CORPUS, "demo-alone": CHILD_CORPUS, "demo-child": CHILD_CORPUS}
+_GENERATED = {
+    CORPUS: (LANGUAGE, {"train": 6000, "dev": 200, "test": 500}),
+    PARENT_CORPUS: ("qaa", {"train": 6000, "dev": 200, "test": 200}),
+    # Its sentences are far from the parent's, so that their English is new to the parent.
+    CHILD_CORPUS: ("qab", {"train": 500, "dev": 200, "test": 500, "start": 10_000_000}),
 }
 
 
-def demo_corpus(workspace: Workspace) -> ParallelCorpus:
-    """Return 6,000 pairs of an artificial language and an English-like one, generating them if they are missing."""
-    folder = workspace.data / "corpora" / CORPUS
+def demo_corpus(workspace: Workspace, name: str = CORPUS) -> ParallelCorpus:
+    """Return pairs of an artificial language and an English-like one, generating them if they are missing.
+
+    Args:
+        workspace: where the corpus is kept.
+        name: `CORPUS`; or `CHILD_CORPUS`, which has little text, or `PARENT_CORPUS`, in a related language.
+    """
+    folder = workspace.data / "corpora" / name
+    language, options = _GENERATED[name]
     if not folder.exists():
-        write_corpus(folder, [LANGUAGE], train=6000, dev=200, test=500)
-    return ParallelCorpus.open(folder, LANGUAGE, "en")
+        write_corpus(folder, [language], **options)
+    return ParallelCorpus.open(folder, language, "en")
 
 
 def demo_recipe(name: str) -> Recipe:
-    """Return the recipe of a demo run, one of `TRANSFORMERS` or `RECURRENT`."""
+    """Return the recipe of a demo run, one of `TRANSFORMERS`, `RECURRENT` or `TRANSFER`."""
     recipe, changes = _SYSTEMS[name]
     return named_recipe(recipe).with_changes(changes)
 
@@ -60,7 +86,8 @@ def demo_runs(workspace: Workspace, *names: str, on_event: OnEvent = ignore, thr
 
     Args:
         workspace: where the runs and their corpus are kept.
-        names: from `TRANSFORMERS` and `RECURRENT`; each takes half a minute to train on 2 CPU cores.
+        names: from `TRANSFORMERS`, `RECURRENT` and `TRANSFER`, a parent before its child; each takes about half a
+            minute to train on 2 CPU cores.
         on_event: called with progress events.
         threads: CPU threads; the recipe's setting, or torch's choice, if not given.
 
@@ -82,4 +109,7 @@ def _trained(workspace: Workspace, name: str, on_event: OnEvent, threads: int | 
     if threads:
         recipe = recipe.with_changes({"machine.threads": threads})
     resume = workspace.run_folder(name).exists()
-    return train(name, recipe, demo_corpus(workspace), workspace, resume=resume, on_event=on_event)
+    for corpus in recipe.more_corpora:
+        demo_corpus(workspace, corpus.name)
+    corpus = demo_corpus(workspace, _CORPORA.get(name, CORPUS))
+    return train(name, recipe, corpus, workspace, resume=resume, on_event=on_event)

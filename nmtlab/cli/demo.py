@@ -14,30 +14,48 @@ if TYPE_CHECKING:
 
 
 def demo(
+    transfer: Annotated[
+        bool, typer.Option("--transfer", help="A child with 500 pairs, alone and with a parent in a related language.")
+    ] = False,
     threads: Annotated[int | None, typer.Option(min=1, help="CPU threads. (default: torch's choice)")] = None,
 ) -> None:
     """Train three tiny systems on a small artificial language and compare them: three to four minutes on 2 CPU cores.
 
     Results of an earlier demo are reused. At the end, it offers to open the dashboards.
     """
-    from nmtlab.demo import TRANSFORMERS, demo_corpus
+    from nmtlab.demo import CHILD_CORPUS, CORPUS, PARENT_CORPUS, TRANSFER, TRANSFORMERS, demo_corpus
     from nmtlab.workspace import Workspace
 
     workspace = Workspace.find()
-    corpus = demo_corpus(workspace)
+    corpus = demo_corpus(workspace, CHILD_CORPUS if transfer else CORPUS)
     _introduce(corpus)
-    runs = [_run(workspace, name, threads) for name in TRANSFORMERS]
-    _report(runs, corpus)
+    if transfer:
+        _introduce(demo_corpus(workspace, PARENT_CORPUS))
+    runs = [_run(workspace, name, threads) for name in (TRANSFER if transfer else TRANSFORMERS)]
+    _report([run for run in runs if run.recipe.corpus.name == corpus.name], corpus)
+    if transfer:
+        print(
+            "\nWhat next:\n"
+            "  nmtlab dashboards                                the page Related languages shows what moved\n"
+            f"  nmtlab corpus overlap {PARENT_CORPUS} {CHILD_CORPUS}     how many words and subwords they share\n"
+            "  nmtlab corpus make --help                        a closer or more distant relative, by --cognates\n"
+            "  nmtlab train --help                              a parent in your language: --vocabulary-from, --parent"
+        )
+    else:
+        _next_steps(runs[-1])
+    if sys.stdin.isatty() and sys.stdout.isatty() and typer.confirm("\nOpen the dashboards now?", default=True):
+        dashboards(browser=True)
+
+
+def _next_steps(run: "Run") -> None:
     print(
         "\nWhat next:\n"
         "  nmtlab dashboards                        inspect them: figures, attention, what decided each word\n"
-        f"  nmtlab translate {runs[-1].name}          translate sentences that you type\n"
-        f"  nmtlab runs show {runs[-1].name}          its recipe, every field explained, and its evaluations\n"
+        f"  nmtlab translate {run.name}          translate sentences that you type\n"
+        f"  nmtlab runs show {run.name}          its recipe, every field explained, and its evaluations\n"
         "  nmtlab corpus import --help              import your text: files, TSV, gettext catalogues\n"
         "  nmtlab train YOUR-CORPUS                 train on it; 'nmtlab recipes list' lists the systems"
     )
-    if sys.stdin.isatty() and sys.stdout.isatty() and typer.confirm("\nOpen the dashboards now?", default=True):
-        dashboards(browser=True)
 
 
 def _introduce(corpus: "ParallelCorpus") -> None:

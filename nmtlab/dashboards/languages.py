@@ -25,7 +25,7 @@ class LanguagesPage(Page):
 
     def __init__(self, workspace: Workspace) -> None:
         self.runs = RunChooser(workspace, accepts=has_parent, first=FIRST, many=False, title="Children")
-        self.hint, self.taken = Note(), Table("What the child took over", height="14em")
+        self.hint, self.taken = Note(), Table("What the child took over", height="12em")
         self.moved, self.medians = Chart(), Table("Median movement, by how often the type occurs")
         self.word = widgets.Text(description="Subword", continuous_update=False, placeholder="or click a point")
         self.neighbours = Table("Nearest source types", height="22em")
@@ -72,16 +72,11 @@ def languages_page(workspace: Workspace | None = None) -> LanguagesPage:
 
 
 def _taken(inheritance: Inheritance) -> pd.DataFrame:
-    uses = {"tune": "trained further", "freeze": "frozen", "reset": "drawn anew"}
-    return pd.DataFrame(
-        [
-            {
-                "parameter": one.name,
-                "part": one.part.replace("_", " "),
-                "use": uses[one.use],
-                "types": one.types,
-                "of them from the parent": one.kept if one.types is not None else None,
-            }
-            for one in inheritance.parameters
-        ]
-    ).astype({"types": "Int64", "of them from the parent": "Int64"})
+    """Return what became of each part of the parent."""
+    uses = {"tune": "copied, trained further", "freeze": "copied, frozen", "reset": "drawn anew"}
+    rows = {}
+    for one in inheritance.parameters:
+        of_part = {"part": one.part.replace("_", " "), "parent's weights": uses[one.use]}
+        kept = one.kept if one.types is not None and one.use != "reset" else None
+        rows.setdefault(one.part, {**of_part, "types": one.types, "types from the parent": kept})
+    return pd.DataFrame(rows.values()).astype({"types": "Int64", "types from the parent": "Int64"})
