@@ -1,7 +1,7 @@
 """How much of one language's source text is in another's, and how much text there is (thesis Tables 3.1 and 3.3)."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
@@ -158,11 +158,11 @@ def overlap_of(
         most = words if segmentation.into_words else 0
         known = set(most_frequent(segmentation.source_counts(parent, limits), most))
         counts = segmentation.source_counts(child, limits)
-        shares = _shares(counts, most_frequent(counts, most), known)
-        rows.append({"segmentation": segmentation.name, "split": "train", **shares})
+        types = most_frequent(counts, most)
+        rows.append({"segmentation": segmentation.name, "split": "train", **shares(counts, types, known)})
         if "dev" in child.splits:
             counts = _counts(map(segmentation.source.split, child.lines("dev", child.source)))
-            rows.append({"segmentation": segmentation.name, "split": "dev", **_shares(counts, list(counts), known)})
+            rows.append({"segmentation": segmentation.name, "split": "dev", **shares(counts, list(counts), known)})
     return pd.DataFrame(rows)
 
 
@@ -210,6 +210,26 @@ def training_sizes_of(
     return pd.DataFrame(rows)
 
 
+def shares(counts: Counter[str], types: Sequence[str], known: Collection[str]) -> dict[str, float]:
+    """Return how many of the types are known, and of their tokens, with the shares.
+
+    Args:
+        counts: of a text.
+        types: those that are asked about.
+        known: the types of another text, or those of a vocabulary.
+    """
+    shared = [word for word in types if word in known]
+    tokens, shared_tokens = (sum(counts[word] for word in some) for some in (types, shared))
+    return {
+        "types": len(types),
+        "shared_types": len(shared),
+        "type_share": len(shared) / max(1, len(types)),
+        "tokens": tokens,
+        "shared_tokens": shared_tokens,
+        "token_share": shared_tokens / max(1, tokens),
+    }
+
+
 def _amount(pairs: Iterable[tuple[list[str], list[str]]], of: int) -> dict[str, int]:
     lengths = [(len(source), len(target)) for source, target in pairs]
     source, target = (sum(side) for side in zip(*lengths, strict=True)) if lengths else (0, 0)
@@ -223,16 +243,3 @@ def _counts(sentences: Iterable[list[str]]) -> Counter[str]:
     for tokens in sentences:
         counts.update(tokens)
     return counts
-
-
-def _shares(counts: Counter[str], types: Sequence[str], known: set[str]) -> dict[str, float]:
-    shared = [word for word in types if word in known]
-    tokens, shared_tokens = (sum(counts[word] for word in some) for some in (types, shared))
-    return {
-        "types": len(types),
-        "shared_types": len(shared),
-        "type_share": len(shared) / max(1, len(types)),
-        "tokens": tokens,
-        "shared_tokens": shared_tokens,
-        "token_share": shared_tokens / max(1, tokens),
-    }
