@@ -8,6 +8,8 @@ import typer
 from nmtlab.cli.options import Source, Target, open_corpus
 
 if TYPE_CHECKING:
+    from pandas import DataFrame
+
     from nmtlab.text.importers.corpus_builder import ImportReport
 
 app = typer.Typer(help="Import, make and inspect parallel text.", no_args_is_help=True)
@@ -243,23 +245,45 @@ def overlap(
     transliteration: Annotated[
         Literal["none", "uyghur-latin", "uroman"], typer.Option(help="Of both sources, before subwords are learned.")
     ] = "none",
-    csv: Annotated[bool, typer.Option("--csv", help="Print comma-separated values, unrounded.")] = False,
+    max_words: Annotated[
+        int, typer.Option(min=0, help="Words on either side of a training pair, at most; 0 for no limit.")
+    ] = 50,
+    max_subwords: Annotated[
+        int, typer.Option(min=0, help="Subwords on either side of a training pair, at most; 0 for no limit.")
+    ] = 60,
+    limited: Annotated[
+        bool, typer.Option("--limited", help="Compare only the training pairs within the limits; otherwise all.")
+    ] = False,
+    csv: Annotated[bool, typer.Option("--csv", help="Print the first table as comma-separated values.")] = False,
 ) -> None:
     """Count the child's source types and tokens that the parent's source text has (thesis Table 3.3).
 
-    Subwords are learned on source and target of both texts, as a parent shares them with its child.
+    Subwords are learned on source and target of both texts, as a parent shares them with its child. A second table
+    counts the training sentences and tokens within the limits on their lengths (Table 3.1).
     """
     from nmtlab.cli.options import numbers
-    from nmtlab.cli.tables import print_table
-    from nmtlab.text.overlap import overlap as measured
+    from nmtlab.text import overlap as measures
     from nmtlab.workspace import Workspace
 
     workspace = Workspace.find()
-    texts = [open_corpus(workspace, name, "", "") for name in (parent, child)]
-    table = measured(*texts, numbers(sizes, int, "--sizes", 1), words, transliteration)
+    of_parent, of_child = (open_corpus(workspace, name, "", "") for name in (parent, child))
+    limits = measures.LengthLimits(max_words, max_subwords)
+    learned = measures.segmentations((of_child, of_parent), numbers(sizes, int, "--sizes", 1), transliteration)
+    compared = limits if limited else measures.NO_LIMITS
+    table = measures.overlap_of(learned, of_parent, of_child, words, compared)
     if csv:
         print(table.to_csv(index=False), end="")
         return
+    _print_overlap(table, f"{of_child.name}, of it in {of_parent.name}")
+    amounts = measures.training_sizes_of(learned, of_parent, of_child, limits)
+    _print_training_sizes(
+        amounts, f"training text, at most {max_words or 'any'} words or {max_subwords or 'any'} subwords"
+    )
+
+
+def _print_overlap(table: "DataFrame", title: str) -> None:
+    from nmtlab.cli.tables import print_table
+
     rows = [
         [
             *(row.segmentation, row.split, f"{row.types:,}", f"{row.shared_types:,}", f"{row.type_share:.1%}"),
@@ -268,7 +292,19 @@ def overlap(
         for row in table.itertuples()
     ]
     columns = ["segmentation", "split", "types", "in the parent", "share", "tokens", "in the parent", "share"]
-    print_table(f"{texts[1].name}, of it in {texts[0].name}", columns, rows, set(columns[2:]))
+    print_table(title, columns, rows, set(columns[2:]))
+
+
+def _print_training_sizes(table: "DataFrame", title: str) -> None:
+    from nmtlab.cli.tables import print_table
+
+    counts = ["sentences", "left_out", "source_tokens", "target_tokens", "tokens"]
+    rows = [
+        [row["segmentation"], f"{row['text']}: {row['corpus']}", *(f"{row[name]:,}" for name in counts)]
+        for row in table.to_dict("records")
+    ]
+    columns = ["segmentation", "text", "sentences", "left out", "source tokens", "target tokens", "tokens"]
+    print_table(title, columns, rows, set(columns[2:]))
 
 
 def _new_folder(name: str) -> Path:

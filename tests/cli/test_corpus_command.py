@@ -150,6 +150,24 @@ def test_stats_can_be_read_by_a_program(data):
     assert rows[0]["new_types"] == ""
 
 
+def test_overlap_prints_the_shares_and_the_text_within_the_limits(data):
+    for name in ("parent", "child"):
+        folder = data / "corpora" / name
+        folder.mkdir(parents=True)
+        write_lines(folder / "train.uz", ["bir gap", "bir gap ikki gap", f"{name} gap"])
+        write_lines(folder / "train.en", ["one sentence", "one sentence two sentences", f"{name} sentence"])
+    said = _said("overlap", "parent", "child", "--sizes", 40, "--max-words", 3, "--max-subwords", 20)
+    assert "child, of it in parent" in said
+    assert "words │ train │ 4 │ 3 │ 75.0% │ 8 │ 7 │ 87.5%" in said
+    assert "training text, at most 3 words or 20 subwords" in said
+    assert "words │ parent: parent │ 2 │ 1 │ 4 │ 4 │ 8" in said
+    assert "words │ child: child │ 2 │ 1 │ 4 │ 4 │ 8" in said
+    limited = _said("overlap", "parent", "child", "--sizes", 40, "--max-words", 3, "--limited")
+    assert "words │ train │ 3 │ 2 │ 66.7% │ 4 │ 3 │ 75.0%" in limited
+    table = _run("overlap", "parent", "child", "--sizes", 40, "--csv").stdout
+    assert [row["segmentation"] for row in csv.DictReader(io.StringIO(table))] == ["words", "bpe 40"]
+
+
 def test_the_help_imports_nothing_heavy():
     program = (
         "import sys; from typer.testing import CliRunner; from nmtlab.cli.corpus import app;"

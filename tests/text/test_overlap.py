@@ -1,8 +1,16 @@
 import pytest
 
+from nmtlab.errors import CorpusError
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.lines import write_lines
-from nmtlab.text.overlap import overlap
+from nmtlab.text.overlap import (
+    THESIS_LIMITS,
+    LengthLimits,
+    overlap,
+    overlap_of,
+    segmentations,
+    training_sizes,
+)
 
 
 @pytest.fixture(scope="module")
@@ -45,3 +53,42 @@ def test_subwords_share_more_the_smaller_they_are(texts):
     train = frame[frame["split"] == "train"].set_index("segmentation")["token_share"]
     assert train.index.tolist() == ["words", "bpe 24", "bpe 30"]
     assert train["bpe 24"] >= train["bpe 30"] > train["words"]
+
+
+def test_sentences_and_words_within_the_limits_are_those_counted_by_hand(texts):
+    frame = training_sizes(*texts, sizes=(), limits=LengthLimits(words=3))
+    counted = ["text", "sentences", "left_out", "source_tokens", "target_tokens", "tokens"]
+    # The child's second pair has five source words. A Moses word is a white-space word here.
+    assert frame[counted].to_numpy().tolist() == [["parent", 3, 0, 7, 6, 13], ["child", 2, 1, 4, 4, 8]]
+    assert frame["corpus"].tolist() == [text.name for text in texts]
+    whole = training_sizes(*texts, sizes=(), limits=LengthLimits())
+    assert whole["sentences"].tolist() == [3, 3]
+
+
+def test_the_limits_of_the_thesis_are_on_words_for_words_and_on_subwords_for_subwords(tmp_path):
+    for side in ("cc", "en"):
+        write_lines(tmp_path / f"train.{side}", [" ".join("abcde" * 6), " ".join("abcde" * 6 + "a"), "abcde " * 51])
+    corpus = ParallelCorpus.open(tmp_path, "cc", "en")
+    frame = training_sizes(corpus, corpus, sizes=(10,)).set_index(["segmentation", "text"])
+    assert (THESIS_LIMITS.words, THESIS_LIMITS.subwords) == (50, 60)
+    counted = ["sentences", "left_out", "source_tokens", "tokens"]
+    # The pairs have 30, 31 and 51 words. Ten types are the special ones, the mark of a word's beginning and the five
+    # letters, so a word of one letter is two subwords: 60 and 62.
+    assert frame.loc[("words", "child"), counted].tolist() == [2, 1, 61, 122]
+    assert frame.loc[("bpe 10", "child"), counted].tolist() == [1, 2, 60, 120]
+
+
+def test_longer_pairs_can_be_left_out_of_the_comparison(texts):
+    frame = overlap(*texts, sizes=(), limits=LengthLimits(words=3)).set_index("split")
+    # Without the pair of five words the child's training text has a, casa, vella and can; the dev text is whole.
+    assert frame.loc["train", ["types", "shared_types", "tokens"]].tolist() == [4, 2, 4]
+    assert frame.loc["dev", ["types", "tokens"]].tolist() == [5, 6]
+    learned = segmentations((texts[1], texts[0]), sizes=(24,))
+    short, whole = (overlap_of(learned, *texts, limits=LengthLimits(subwords=most)) for most in (6, 0))
+    assert short["tokens"].tolist()[2] < whole["tokens"].tolist()[2]
+    assert short["tokens"].tolist()[3] == whole["tokens"].tolist()[3]
+
+
+def test_a_negative_limit_is_refused():
+    with pytest.raises(CorpusError, match="length limit: subwords is -1; give 1 or more, or 0 for no limit"):
+        LengthLimits(subwords=-1)
