@@ -33,6 +33,7 @@ from nmtlab.plots import (
     loss_figure,
     movement_figure,
     norm_figure,
+    overlap_figure,
     signals_figure,
     slopes_figure,
     sweep_figure,
@@ -266,6 +267,27 @@ def calibration_view() -> View:
     means["margin"] = grouped["right"].agg(lambda seeds: interval(seeds.tolist()).margin)
     bins = means.reset_index()
     return View(bins, calibration_figure(bins))
+
+
+def overlap_view(segmentation: str = "words not in the target text") -> View:
+    """Show how much the texts of related and unrelated languages share (thesis 3.1.2); its table has the shares.
+
+    Args:
+        segmentation: one of those of `shared_words.overlap_matrix`.
+
+    Raises:
+        NmtlabError: the overlap was not measured, or not with this segmentation.
+    """
+    path = RESULTS / "overlap-matrix.csv"
+    if not path.is_file():
+        raise NmtlabError("the overlap of languages was not measured", "run 'nmtlab corpus overlap-matrix --csv'")
+    whole = pd.read_csv(path, keep_default_na=False)
+    matrix = whole[whole["segmentation"] == segmentation]
+    if matrix.empty:
+        known = ", ".join(dict.fromkeys(whole["segmentation"]))
+        raise NmtlabError(f"segmentation {segmentation!r}: not measured", f"choose one of {known}")
+    shown = matrix[["language", "other_language", "types", "shared_types", "type_share", "token_share"]]
+    return View(shown, overlap_figure(matrix))
 
 
 def child_size_view(scale: Scale = "small", measure: str = "test BLEU") -> View:

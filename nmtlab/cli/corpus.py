@@ -178,6 +178,11 @@ def import_sacrebleu_(
     _report(name, import_sacrebleu(_new_folder(name), source, target, dev, test))
 
 
+Transliteration = Annotated[
+    Literal["none", "uyghur-latin", "uroman"], typer.Option(help="Of all sources, before subwords are learned.")
+]
+
+
 @app.command()
 def join(
     name: Name,
@@ -242,9 +247,7 @@ def overlap(
         "1000,2000,4000,8000"
     ),
     words: Annotated[int, typer.Option(min=0, help="Words in each vocabulary, the most frequent ones; 0 for all.")] = 0,
-    transliteration: Annotated[
-        Literal["none", "uyghur-latin", "uroman"], typer.Option(help="Of both sources, before subwords are learned.")
-    ] = "none",
+    transliteration: Transliteration = "none",
     max_words: Annotated[
         int, typer.Option(min=0, help="Words on either side of a training pair, at most; 0 for no limit.")
     ] = 50,
@@ -279,6 +282,35 @@ def overlap(
     _print_training_sizes(
         amounts, f"training text, at most {max_words or 'any'} words or {max_subwords or 'any'} subwords"
     )
+
+
+@app.command()
+def overlap_matrix(
+    corpora: Annotated[list[str], typer.Argument(help="Names of two or more corpora into one target language.")],
+    size: Annotated[int, typer.Option(min=1, help="Vocabulary size of subwords learned on all texts.")] = 8000,
+    transliteration: Transliteration = "none",
+    csv: Annotated[bool, typer.Option("--csv", help="Print comma-separated values.")] = False,
+) -> None:
+    """Show how much each language's source text shares with each other: words, and subwords learned on all of them."""
+    from nmtlab.analysis.languages.shared_words import overlap_matrix as measured
+    from nmtlab.workspace import Workspace
+
+    workspace = Workspace.find()
+    table = measured([open_corpus(workspace, name, "", "") for name in corpora], (size,), transliteration)
+    if csv:
+        print(table.to_csv(index=False), end="")
+        return
+    for segmentation, rows in table.groupby("segmentation", sort=False):
+        _print_matrix(rows, f"{segmentation}: types of each text (row) that are in the other (column)")
+
+
+def _print_matrix(table: "DataFrame", title: str) -> None:
+    from nmtlab.cli.tables import print_table
+
+    shares = table.set_index(["corpus", "other_corpus"])["type_share"]
+    names = list(dict.fromkeys(table["corpus"]))
+    rows = [[one, *("" if one == other else f"{shares[one, other]:.1%}" for other in names)] for one in names]
+    print_table(title, ["text", *names], rows, set(names))
 
 
 def _print_overlap(table: "DataFrame", title: str) -> None:

@@ -1,23 +1,38 @@
 """Related languages: what a child has from its parent, and what becomes of it (thesis 3.1)."""
 
+from collections.abc import Iterator
+
 import ipywidgets as widgets
 import pandas as pd
 
+from nmtlab.analysis.access.measure import answers, measure
+from nmtlab.analysis.languages.shared_types import parent_of
+from nmtlab.analysis.languages.shared_words import word_kinds, words_of_parent
 from nmtlab.analysis.languages.source_neighbours import source_neighbours
 from nmtlab.dashboards.about import LANGUAGES
 from nmtlab.dashboards.chart import Chart
-from nmtlab.dashboards.columns import columns
+from nmtlab.dashboards.columns import columns, row
 from nmtlab.dashboards.page import Note, Page, heading
+from nmtlab.dashboards.relatives import Measured
 from nmtlab.dashboards.runs import RunChooser
 from nmtlab.dashboards.systems import can_decode, has_parent, system_of
 from nmtlab.dashboards.table import Table
+from nmtlab.dashboards.work import Work
 from nmtlab.runs.run import Run
+from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.training.inheritance import Inheritance
 from nmtlab.views import movement_view
 from nmtlab.workspace import Workspace
 
 FIRST = ("child-gl-en.4000.transfer-bpe.related-parent.s1",)
 _NEIGHBOURS = 15
+_MOST_WORDS = 500
+_WORDS = (
+    ("words that mean the same", "shared"),
+    ("lookalikes with another meaning", "lookalike"),
+    ("words only here", "only here"),
+    ("too rare to judge", "unclear"),
+)
 
 
 class LanguagesPage(Page):
@@ -29,20 +44,33 @@ class LanguagesPage(Page):
         self.moved, self.medians = Chart(), Table("Median movement, by how often the type occurs")
         self.word = widgets.Text(description="Subword", continuous_update=False, placeholder="or click a point")
         self.neighbours = Table("Nearest source types", height="22em")
+        self.kind = widgets.Dropdown(description="Show", options=_WORDS)
+        self.find = widgets.Button(description="Compare the words of both texts", layout={"width": "18em"})
+        self.words, self.work = Table("Words of the child's text", height="22em"), Work(self.guarded)
+        self.measured = Measured()
+        self._workspace = workspace
+        self.find.on_click(lambda _: self._compare_words())
         self.moved.on_click(lambda point: setattr(self.word, "value", point["customdata"][0]))
-        state = {"runs": self.runs.table, "word": self.word}
+        state = {"runs": self.runs.table, "word": self.word, "kind": self.kind, "figure": self.measured.figure}
         parts = {
             **dict.fromkeys((self.taken, self.moved, self.medians), ("runs",)),
-            **dict.fromkeys((self.hint, self.neighbours), state),
+            **dict.fromkeys((self.hint, self.neighbours), ("runs", "word")),
+            self.words: ("runs", "kind"),
+            self.work: ("runs",),
         }
         body = [
             self.runs, self.hint, self.taken,
             heading("How far do the vectors move while the child learns?"),
             self.moved, columns(self.medians, widgets.VBox([self.word, self.neighbours])),
+            heading("Which words does the parent's text have, and do they mean the same?"),
+            row(self.kind, self.find, self.work), self.words,
+            heading("What was measured over seeds"), self.measured,
         ]  # fmt: skip
         super().__init__(LANGUAGES, state, self._answer, body, self.runs.refresh, parts)
 
     def _answer(self, changed: set[str]) -> None:
+        if "figure" in changed:
+            self.measured.show()
         if not self.runs.chosen:
             self.hint.say("No run here has a parent: train one with 'nmtlab train CHILD --parent RUN'.")
             return
@@ -54,7 +82,31 @@ class LanguagesPage(Page):
             view = movement_view(run)
             self.moved.show(view.figure)
             self.medians.show(view.frame.round(2))
-        self._show_neighbours(run)
+        if changed & {"runs", "kind"}:
+            self._show_words(run)
+        if changed & {"runs", "word"}:
+            self._show_neighbours(run)  # last, since it fails for unknown words
+
+    def _show_words(self, run: Run) -> None:
+        stored = answers(run, words_of_parent)
+        self.find.layout.display = "none" if stored else ""
+        if not stored:
+            self.words.title = "Words of the child's text: not compared yet, which takes a minute or two"
+            self.words.show(pd.DataFrame())
+            return
+        lists = stored[0].frame()
+        self.words.title = f"Words of the child's text: {_kinds(lists)}"
+        self.words.show(_of_kind(lists, self.kind.value))
+
+    def _compare_words(self) -> None:
+        for run in self.runs.chosen:
+            self.work.start("aligning words ...", 1, self._compared(run))
+
+    def _compared(self, run: Run) -> Iterator[None]:
+        child, parent = (_corpus(one, self._workspace) for one in (run, parent_of(run)))
+        measure(run, words_of_parent, child=child, parent=parent)
+        self._show_words(run)
+        yield
 
     def _show_neighbours(self, run: Run) -> None:
         word = self.word.value.strip()
@@ -69,6 +121,26 @@ class LanguagesPage(Page):
 def languages_page(workspace: Workspace | None = None) -> LanguagesPage:
     """Return the page."""
     return LanguagesPage(workspace or Workspace.find())
+
+
+def _corpus(run: Run, workspace: Workspace) -> ParallelCorpus:
+    named = run.recipe.corpus
+    return ParallelCorpus.open(workspace.corpus_folder(named.name), named.source, named.target)
+
+
+def _kinds(lists: pd.DataFrame) -> str:
+    counts = word_kinds(lists).set_index(["words", "kind"])["type_share"]["not in the target text"]
+    return ", ".join(f"{kind} {share:.0%}" for kind, share in counts.items()) + " of the types that are not English"
+
+
+def _of_kind(lists: pd.DataFrame, kind: str) -> pd.DataFrame:
+    """Return the words of a kind: false friends by how much they differ, others by frequency."""
+    some = lists[(lists["kind"] == kind) & ~lists["in_target"]]
+    if kind == "lookalike":
+        some = some.sort_values("agreement", kind="stable")
+    names = {"count": "times here", "parent_count": "times in the parent's text", "parent_translation": "there"}
+    columns = ["word", "count", "translation", "parent_count", "parent_translation", "agreement"]
+    return some[columns].head(_MOST_WORDS).round(2).rename(columns=names).reset_index(drop=True)
 
 
 def _taken(inheritance: Inheritance) -> pd.DataFrame:

@@ -3,7 +3,7 @@
 from nmtlab.plots.attention import attention_figure
 from nmtlab.plots.depth import depth_figure, slopes_figure
 from nmtlab.plots.dynamics import dev_figure, gradient_figure, loss_figure
-from nmtlab.plots.languages import child_size_figure, vocabulary_figure, worth_figure
+from nmtlab.plots.languages import child_size_figure, overlap_figure, vocabulary_figure, worth_figure
 from nmtlab.plots.lexicon import lexicon_figure
 from nmtlab.plots.logits import logit_figure
 from nmtlab.plots.movement import movement_figure
@@ -29,6 +29,7 @@ __all__ = [
     "loss_figure",
     "movement_figure",
     "norm_figure",
+    "overlap_figure",
     "signals_figure",
     "slopes_figure",
     "sweep_figure",

@@ -12,7 +12,9 @@ from itertools import permutations
 import pandas as pd
 
 from nmtlab.alignment.aligner import AlignmentModel, translation_table
+from nmtlab.analysis.access.measure import versioned
 from nmtlab.errors import CorpusError
+from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.overlap import Segmentation, segmentations, shares
 from nmtlab.text.segmentation import sample
@@ -110,6 +112,12 @@ def word_lists(
     frame = pd.DataFrame(rows)
     frame["kind"] = [_kind(row, min_count, min_agreement) for row in rows]
     return frame
+
+
+@versioned(1)
+def words_of_parent(run: Run, child: ParallelCorpus, parent: ParallelCorpus) -> pd.DataFrame:
+    """Return `word_lists` of a child's text and its parent's, stored with the child; `run` is the child's."""
+    return word_lists(parent, child)
 
 
 def word_kinds(lists: pd.DataFrame) -> pd.DataFrame:

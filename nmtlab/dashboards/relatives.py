@@ -1,0 +1,50 @@
+"""What was measured about related languages over seeds: figures that no single run is behind."""
+
+from collections.abc import Callable, Mapping
+
+import ipywidgets as widgets
+
+from nmtlab.dashboards.chart import Chart
+from nmtlab.dashboards.columns import row
+from nmtlab.dashboards.page import Note
+from nmtlab.dashboards.table import Table
+from nmtlab.errors import NmtlabError
+from nmtlab.plots.view import View
+from nmtlab.views import child_size_view, overlap_view, vocabulary_view, worth_view
+
+_VIEWS: Mapping[str, Callable[[], View]] = {
+    "what a relative is worth: BLEU over the child's text": child_size_view,
+    "pairs that a parent replaces": worth_view,
+    "BLEU over the vocabulary (Figure 3.1)": vocabulary_view,
+    "shared words": overlap_view,
+    "shared subwords": lambda: overlap_view("bpe 8000"),
+}
+
+
+class Measured(widgets.VBox):
+    """One of the measured figures; `figure` selects it."""
+
+    def __init__(self) -> None:
+        available = [name for name, view in _VIEWS.items() if _is_measured(view)]
+        self.figure = widgets.Dropdown(description="Figure", options=available, layout={"width": "36em"})
+        self._chart, self._numbers = Chart(), Table("Numbers")
+        missing = "" if available else "Nothing measured yet: run 'nmtlab reproduce child-size --save'."
+        super().__init__([row(self.figure), Note(missing), self._chart, self._numbers])
+        if not available:
+            self._chart.clear()
+            self._numbers.clear()
+
+    def show(self) -> None:
+        """Show the selected figure, if any."""
+        if self.figure.value:
+            view = _VIEWS[self.figure.value]()
+            self._chart.show(view.figure)
+            self._numbers.show(view.frame.round(3).reset_index(drop=True))
+
+
+def _is_measured(view: Callable[[], View]) -> bool:
+    try:
+        view()
+    except NmtlabError:
+        return False
+    return True
