@@ -50,7 +50,11 @@ def notes(page: Page) -> list[str]:
 
 
 def figures(page: Page) -> list:
-    return [leaf.figure for leaf in leaves(page) if isinstance(leaf, Chart) and leaf.figure.data]
+    """Return the figures that runs are behind."""
+    skipped = set(leaves(getattr(page, "measured", None)))
+    return [
+        leaf.figure for leaf in leaves(page) if isinstance(leaf, Chart) and leaf.figure.data and leaf not in skipped
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +98,8 @@ def test_a_page_of_packed_runs_with_weights_shows_all_but_g(name, gallery):
 def held(page: Page) -> dict[object, str]:
     """Return what charts and tables hold that answer a page's controls."""
     own = {page.state.get("runs"), page.state.get("claim")}
-    skipped = set(leaves(getattr(page, "maps", None)))  # which no run is behind
+    unmoved = (getattr(page, name, None) for name in ("maps", "measured"))  # which no run is behind
+    skipped = {leaf for part in unmoved for leaf in leaves(part)}
     parts = [leaf for leaf in leaves(page) if isinstance(leaf, Chart | Table) and leaf not in own | skipped]
     return {
         part: part.spec if isinstance(part, Chart) else part.title + part.content

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from nmtlab.errors import NmtlabError
+from nmtlab.experiments.measures.languages import SHARED_TYPES
 from nmtlab.experiments.measures.quality import (
     CONVERGED,
     DEV_BLEU,
@@ -44,6 +45,7 @@ _SHOWN_BY: Mapping[str, tuple[Measure, ...]] = {
     "norms": (NORM_FREQUENCY, RARE_RECALL),
     "attention": (LEFT_SHIFT, RIGHT_COPIES),
     "lexicon": (LEXICON_PRECISION,),
+    "languages": SHARED_TYPES,
     "depth": (*G_SLOPES, LATE_G, OUTPUT_G),
     "search": (EMPTY_GLOBAL_BEST, GLOBAL_BEST_LENGTH, *BY_LOG_PROB, *BY_LENGTH, *BY_REWARD, *LIKELIEST_ALONE, RISE),
 }

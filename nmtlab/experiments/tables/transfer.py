@@ -7,6 +7,7 @@ from nmtlab.experiments.measures.languages import SHARED_TYPES
 from nmtlab.experiments.measures.quality import DEV_BLEU, TEST_BLEU
 from nmtlab.experiments.tables.declaration import Changes, Scale, System, Table
 from nmtlab.experiments.tables.lexical_choice import SMALL, TINY
+from nmtlab.experiments.tables.normalisation import SIZES as TRANSFORMER
 from nmtlab.experiments.tables.related_text import (
     COUSIN,
     GL_EN,
@@ -157,3 +158,34 @@ TRANSFERRED_PARTS = Table(
     exceptions=_transliterated(*_PARTS),
     published=False,
 )
+
+_PRENORM = System("PreNorm", "prenorm")
+_FIXNORM = System("PreNorm + fixnorm", "prenorm", {"model.fixnorm": True})
+_TRANSFORMERS = (
+    _PRENORM,
+    replace(_PRENORM, name="PreNorm + transfer", parent=RELATED),
+    _FIXNORM,
+    replace(_FIXNORM, name="PreNorm + fixnorm + transfer", parent=RELATED),
+)
+
+# Source and target tables are apart, as in the recurrent systems: the parent's target vectors are of English alone.
+_APART: Changes = {"model.shared_embeddings": False, "text.unk_copy_threshold": 0, "text.max_subwords": 60}
+
+TRANSFER_TRANSFORMER = Table(
+    name="transfer-transformer",
+    title="Transfer in the Transformer, with and without fixnorm",
+    rows=(TUR_ENG, UYG_ENG, GL_EN, QAB_EN),
+    systems=_TRANSFORMERS,
+    measures=(TEST_BLEU,),
+    baseline=_PRENORM.name,
+    changes={
+        "tiny": {**TRANSFORMER["tiny"], **_APART},
+        "small": {
+            **_APART, "text.vocabulary_size": 2000, "training.batch_tokens": 1024, "training.validate_every": 125,
+            "training.max_evaluations": 20, "training.patience": 8,
+        },
+        "thesis": {**TRANSFORMER["thesis"], **_APART},
+    },
+    exceptions=_transliterated(*_TRANSFORMERS),
+    published=False,
+)  # fmt: skip
