@@ -229,6 +229,7 @@ def _save(
     from nmtlab.experiments import summary
     from nmtlab.experiments.results.collected import with_kept
     from nmtlab.experiments.results.comparisons import read_comparisons
+    from nmtlab.experiments.results.hypotheses import hypotheses, save_hypotheses
     from nmtlab.experiments.results.stored import read_cells
     from nmtlab.files import write_text
 
@@ -249,5 +250,9 @@ def _save(
         once = drawn.drop_duplicates(["row", "metric", "system", "than", "seed"])
         write_text(bootstrap, once.to_csv(index=False))
         written.append(bootstrap)
+    if len(found := hypotheses(table, scale, workspace)):
+        translated = cells.with_suffix(".translations.parquet")
+        save_hypotheses(translated, found)
+        written.append(translated)
     for path in written:
         print(f"written to {path}")

@@ -74,9 +74,17 @@ def stored_translations(
     return list(read_lines(path)) if path else None
 
 
+def source_digest(corpus: ParallelCorpus, split: str) -> str:
+    """Return the digest of a split's source side, by which stored translations are found."""
+    return _digest(list(corpus.lines(split, corpus.source)))
+
+
 def _facts(source: list[str], split: str, search: SearchSettings) -> dict[str, Any]:
-    text = hashlib.sha256("\n".join(source).encode()).hexdigest()
-    return {"split": split, "text": text, "search": search.decisive()}
+    return {"split": split, "text": _digest(source), "search": search.decisive()}
+
+
+def _digest(lines: list[str]) -> str:
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
 def _stored(run: Run, facts: dict[str, Any]) -> Path | None:
