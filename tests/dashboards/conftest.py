@@ -21,7 +21,10 @@ from nmtlab.workspace import Workspace
 pytest.register_assert_rewrite("dashboards.shown")
 
 ROOT = Path(__file__).parents[2]
-GALLERY = ("small-tr-en.tied.s1", "small-tr-en.fixnorm.s1", "small-tr-en.fixnorm-lex.s1", "small-tr-en.arthur.s1")
+GALLERY = (
+    "small-tr-en.tied.s1", "small-tr-en.fixnorm.s1", "small-tr-en.fixnorm-lex.s1", "small-tr-en.arthur.s1",
+    "child-gl-en.4000.transfer-bpe.related-parent.s1",
+)  # fmt: skip
 FLAGS = [
     "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
     "--disable-sync", "--no-first-run", "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",

@@ -97,6 +97,8 @@ def test_no_link_of_a_claim_asks_for_a_line_that_is_not_there(links, tmp_path):
 def test_no_link_of_a_claim_asks_a_page_for_runs_that_it_cannot_show(links, name):
     page = make(name, CHECKOUT)
     own = sorted({address for addresses in links.values() for address in addresses if page_of(address) == name})
+    if not own:
+        pytest.skip("no claim that this page shows is measured yet")
     offered = page.state["runs"]
     for address in own:
         assert set(runs_of(address)) <= set(offered.frame.index)

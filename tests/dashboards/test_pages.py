@@ -21,6 +21,8 @@ from nmtlab.workspace import Workspace
 
 GALLERY = Path(__file__).parents[2] / "data/gallery"
 LEX, G = "small-tr-en.fixnorm-lex.s1", "small-gl-en.prenorm-fixnorm-scalenorm.s1"
+CHILD = "child-gl-en.4000.transfer-bpe.related-parent.s1"
+SHOWN = {"depth": G, "languages": CHILD}
 NAMES = [page.name for page in (INDEX, *PAGES)]
 each_page = pytest.mark.parametrize("name", NAMES)
 
@@ -110,9 +112,9 @@ def held(page: Page) -> dict[object, str]:
 
 @pytest.fixture
 def twice(tmp_path) -> Workspace:
-    """Two runs that answer most questions, and a copy of each."""
-    workspace = workspace_of(tmp_path / "twice", (LEX, G))
-    for name in (LEX, G):
+    """Three runs that answer most questions, and a copy of each."""
+    workspace = workspace_of(tmp_path / "twice", (LEX, G, CHILD))
+    for name in (LEX, G, CHILD):
         shutil.copytree(workspace.gallery / name, workspace.gallery / f"other-{name}")
     return workspace
 
@@ -121,7 +123,7 @@ def answering(name: str, workspace: Workspace) -> Page:
     """Return a page that shows something."""
     page = make(name, workspace)
     if "runs" in page.state:
-        page.state["runs"].choose([G if name == "depth" else LEX])
+        page.state["runs"].choose([SHOWN.get(name, LEX)])
     assert held(page)
     return page
 
@@ -142,9 +144,9 @@ def test_where_nothing_is_chosen_no_figure_table_or_note_is_left_of_what_was(nam
 def test_where_an_answer_fails_no_figure_table_or_note_is_left_of_what_was(name, twice):
     page = answering(name, twice)
     before, said = held(page), notes(page)
-    other = "other-" + (G if name == "depth" else LEX)
+    other = "other-" + SHOWN.get(name, LEX)
     for path in (twice.gallery / other).rglob("*.*"):
-        if path.suffix in (".xz", ".safetensors", ".tsv"):
+        if path.suffix in (".xz", ".safetensors", ".tsv", ".parquet"):
             path.write_bytes(b"no")
     page.state["runs"].choose([other])
     assert told(page)
