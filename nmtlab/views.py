@@ -5,10 +5,12 @@ from typing import Literal
 
 import pandas as pd
 
+from nmtlab.analysis.access.measure import measure
 from nmtlab.analysis.attention.weights import attention
 from nmtlab.analysis.dynamics.curves import dev_curve, gradient_curve, loss_curve, spike_counts
 from nmtlab.analysis.dynamics.depth import g_by_depth, g_fits, g_slopes
 from nmtlab.analysis.dynamics.signals import stored_signals
+from nmtlab.analysis.languages.cognates import cognate_recall
 from nmtlab.analysis.languages.movement import movement_by_kind, movement_of
 from nmtlab.analysis.lexical.norms import norm_bins, norm_correlations, word_norms
 from nmtlab.analysis.search.beams import stored_sweeps
@@ -27,6 +29,7 @@ from nmtlab.plots import (
     attention_figure,
     calibration_figure,
     child_size_figure,
+    cognate_figure,
     depth_figure,
     dev_figure,
     gradient_figure,
@@ -46,6 +49,7 @@ from nmtlab.plots import (
 )
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
+from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.workspace import Workspace
 
 
@@ -150,6 +154,22 @@ def movement_view(child: Run) -> View:
     moved = movement_of(child)
     medians = movement_by_kind(moved)
     return View(medians, movement_figure(moved, medians))
+
+
+def cognate_view(runs: Sequence[Run], corpus: ParallelCorpus, parent: ParallelCorpus) -> View:
+    """Show how many words are translated, with and without a cognate in the parent's language; its table has them all.
+
+    Args:
+        runs: systems of the child's language, with or without a parent.
+        corpus: the child's corpus, an artificial language, with a test text.
+        parent: corpus of the parent's language.
+
+    Raises:
+        CorpusError: no gold data.
+    """
+    recalls = [measure(run, cognate_recall, corpus=corpus, parent=parent).assign(run=run.name) for run in runs]
+    recall = pd.concat(recalls, ignore_index=True)
+    return View(recall[["run", "kind", "seen", "words", "recall"]], cognate_figure(recall))
 
 
 def tree_view(run: Run, sentence: str, search: SearchSettings, reference: str | None = None) -> View:

@@ -76,7 +76,8 @@ class LanguagesPage(Page):
             return
         run = self.runs.chosen[0]
         inheritance = Inheritance.of(run.inheritance)
-        self.hint.say(f"{inheritance.summary().capitalize()}.")
+        summary = inheritance.summary()
+        self.hint.say(f"{summary[0].upper()}{summary[1:]}.")
         if "runs" in changed:
             self.taken.show(_taken(inheritance))
             view = movement_view(run)
@@ -99,8 +100,9 @@ class LanguagesPage(Page):
         self.words.show(_of_kind(lists, self.kind.value))
 
     def _compare_words(self) -> None:
-        for run in self.runs.chosen:
-            self.work.start("aligning words ...", 1, self._compared(run))
+        with self.guarded():
+            for run in self.runs.chosen:
+                self.work.start("aligning words ...", 1, self._compared(run))
 
     def _compared(self, run: Run) -> Iterator[None]:
         child, parent = (_corpus(one, self._workspace) for one in (run, parent_of(run)))

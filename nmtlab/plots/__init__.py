@@ -1,6 +1,7 @@
 """Figures of the thesis: tables of `nmtlab.analysis` in, plotly figures out."""
 
 from nmtlab.plots.attention import attention_figure
+from nmtlab.plots.cognates import cognate_figure
 from nmtlab.plots.depth import depth_figure, slopes_figure
 from nmtlab.plots.dynamics import dev_figure, gradient_figure, loss_figure
 from nmtlab.plots.languages import child_size_figure, overlap_figure, vocabulary_figure, worth_figure
@@ -20,6 +21,7 @@ __all__ = [
     "attention_figure",
     "calibration_figure",
     "child_size_figure",
+    "cognate_figure",
     "depth_figure",
     "dev_figure",
     "gradient_figure",

@@ -29,6 +29,7 @@ from nmtlab.text.truecase import Truecaser
 from nmtlab.text.vocabulary import BOS, EOS, PAD, UNK, Vocabulary
 
 _MANIFEST = "pipeline.json"
+_INHERITED = "inherited_targets"
 _REMEDY = "restore it from a copy of the run, or train the run again"
 
 
@@ -86,11 +87,17 @@ class Pipeline:
 
     The sides of a joint pipeline share their types but have separate counts. With several corpora, source sentences may
     begin with tags: the target language, if there are several, and the origin of the text.
+
+    Args:
+        settings: the recipe's text section.
+        source, target: the sides.
+        inherited_targets: ids of the types that a parent can generate and the target side of the training text lacks.
     """
 
     settings: TextSettings
     source: Side
     target: Side
+    inherited_targets: tuple[int, ...] = ()
 
     @classmethod
     def learn(
@@ -133,6 +140,7 @@ class Pipeline:
             settings,
             Side(source, tokenizers[0], vocabularies[0], tuple(sources)),
             Side(target, tokenizers[1], vocabularies[1], tuple(targets)),
+            _inherited_targets(vocabularies[1], parent) if inherits else (),
         )
 
     def save(self, folder: Path) -> None:
@@ -153,7 +161,7 @@ class Pipeline:
             manifest = _Manifest.model_validate_json(read_bytes(folder / _MANIFEST))
         source = _read_side(folder, manifest, "source")
         target = _read_side(folder, manifest, "target")
-        return cls(manifest.settings, source, target)
+        return cls(manifest.settings, source, target, manifest.inherited_targets)
 
     def checksum(self) -> str:
         """Return the SHA-256 of the settings and everything learned."""
@@ -194,9 +202,10 @@ class Pipeline:
         """`(target_size,)` bool: the types that may be generated (thesis 3.3.3.1).
 
         EOS and UNK always; PAD, BOS and tags never; with `target_vocabulary_mask`, only those other types that occur in
-        the target side of the training text.
+        the target side of the training text, or that the parent can generate.
         """
         allowed = (self.target_counts > 0) | (not self.settings.target_vocabulary_mask)
+        allowed[list(self.inherited_targets)] = True
         allowed[: self.target.vocabulary.reserved] = False
         allowed[[EOS, UNK]] = True
         return allowed
@@ -279,9 +288,11 @@ class Pipeline:
             more_sources=self.source.more_languages,
             more_targets=self.target.more_languages,
             tags=self.source.vocabulary.tags,
+            inherited_targets=self.inherited_targets,
             files=digests,
         )
-        return manifest.model_dump_json(indent=2).encode()
+        # Without a parent, the file is as it was before there were parents, and so is the checksum.
+        return manifest.model_dump_json(indent=2, exclude=set() if self.inherited_targets else {_INHERITED}).encode()
 
 
 class _Manifest(BaseModel):
@@ -296,6 +307,7 @@ class _Manifest(BaseModel):
     more_sources: tuple[str, ...] = ()
     more_targets: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
+    inherited_targets: tuple[int, ...] = ()
     files: dict[str, str]
 
     @model_validator(mode="before")
@@ -305,6 +317,12 @@ class _Manifest(BaseModel):
         if not isinstance(settings, dict) or not isinstance(schema, int):
             return written  # fails validation
         return {**written, "settings": migrate_section("text", settings, schema)}
+
+
+def _inherited_targets(vocabulary: Vocabulary, parent: "Pipeline") -> tuple[int, ...]:
+    known = {parent.target.vocabulary.types[number] for number in np.flatnonzero(parent.target_allowed)}
+    absent = np.flatnonzero(vocabulary.counts == 0)
+    return tuple(int(number) for number in absent[absent >= vocabulary.reserved] if vocabulary.types[number] in known)
 
 
 def _inner(ids: Iterable[int]) -> list[int]:

@@ -210,6 +210,23 @@ def test_letters_that_a_parent_lacks_get_types_and_rows_that_are_drawn(rnn, corp
     assert kept <= 46
 
 
+def test_a_child_may_generate_what_its_parent_can_and_its_text_lacks(parent, rnn, corpora, here, tmp_path):
+    few = write_sister(tmp_path / "few", "xx", SISTER, train=2)
+    alone, child = (Pipeline.learn(rnn.text, few, parent=one) for one in (None, parent.pipeline))
+    new = [child.target.vocabulary.types[number] for number in child.inherited_targets]
+    assert new
+    assert (child.target_counts[list(child.inherited_targets)] == 0).all()
+    known = parent.pipeline
+    assert {known.target.vocabulary.types[number] for number in np.flatnonzero(known.target_allowed)} >= set(new)
+    assert child.target_allowed[list(child.inherited_targets)].all()
+    assert child.target_allowed.sum() == (child.target_counts > 0).sum() + 1 + len(new)  # UNK, and EOS is counted
+    child.save(tmp_path / "child")
+    assert (Pipeline.load(tmp_path / "child").target_allowed == child.target_allowed).all()
+    assert alone.inherited_targets == ()
+    alone.save(tmp_path / "alone")
+    assert "inherited" not in (tmp_path / "alone/pipeline.json").read_text(encoding="utf-8")
+
+
 def test_a_child_goes_on_when_its_parent_is_gone(parent, rnn, corpora, here):
     whole = child_of(parent, rnn, corpora, here, "whole")
     for name, stop in (("early", 0), ("late", 13)):

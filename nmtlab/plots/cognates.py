@@ -1,0 +1,33 @@
+"""Recall of words with and without a cognate in the parent's language, drawn."""
+
+import pandas as pd
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from nmtlab.plots.theme import BELOW, dressed, plain, styles
+
+_TITLES = {"cognate": "words with a cognate", "no cognate": "words without a cognate", "name": "names"}
+
+
+def cognate_figure(recall: pd.DataFrame) -> go.Figure:
+    """Draw the share of words that systems translate, by how often the child's text has them.
+
+    Args:
+        recall: rows of `cognates.cognate_recall` with a column `run`.
+    """
+    kinds = [kind for kind in _TITLES if kind in set(recall["kind"])]
+    figure = make_subplots(cols=len(kinds), shared_yaxes=True, subplot_titles=[_TITLES[kind] for kind in kinds])
+    style = styles(recall["run"])
+    for column, kind in enumerate(kinds, start=1):
+        for run, of_run in recall[recall["kind"] == kind].groupby("run", sort=False):
+            figure.add_scatter(
+                x=of_run["seen"], y=100 * of_run["recall"], mode="lines+markers", name=plain(str(run)),
+                legendgroup=plain(str(run)), showlegend=column == 1, line=style[str(run)],
+                customdata=of_run[["right", "words"]],
+                hovertemplate="%{y:.1f} %: %{customdata[0]:,} of %{customdata[1]:,} words<extra>" + plain(str(run))
+                + "</extra>", row=1, col=column,
+            )  # fmt: skip
+        figure.update_xaxes(title_text="times in the child's training text", type="category", col=column)
+    figure.update_yaxes(title_text="translated words (%)", range=[0, 100], col=1)
+    figure.update_layout(legend=BELOW, margin_b=110)
+    return dressed(figure, "Words of the test text that are translated, by what the parent knows of them", 440)
