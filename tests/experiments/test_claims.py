@@ -340,7 +340,7 @@ def test_a_claim_may_be_about_a_number_and_leave_out_rows(tmp_path):
 @pytest.mark.parametrize(
     ("field", "value", "problem"),
     [
-        ("table", "table-9", "line 2: table is 'table-9'; choose one of 'table-3.4'"),
+        ("table", "table-9", "line 2: table is 'table-9'; choose one of 'table-3.2'"),
         ("metric", "BLUE", "line 2: metric is 'BLUE'; choose one of 'test BLEU'"),
         ("column", "fixed", "line 2: column is 'fixed'; choose one of"),
         ("than", "fixed", "line 2: than is 'fixed'; give a column of the table or a number"),
