@@ -79,8 +79,8 @@ class LanguagesPage(Page):
         summary = inheritance.summary()
         self.hint.say(f"{summary[0].upper()}{summary[1:]}.")
         if "runs" in changed:
-            self.taken.show(_taken(inheritance))
             view = movement_view(run)
+            self.taken.show(_taken(inheritance))
             self.moved.show(view.figure)
             self.medians.show(view.frame.round(2))
         if changed & {"runs", "kind"}:
