@@ -39,7 +39,8 @@ class Measured(widgets.VBox):
         if self.figure.value:
             view = _VIEWS[self.figure.value]()
             self._chart.show(view.figure)
-            self._numbers.show(view.frame.round(3).reset_index(drop=True))
+            numbers = view.frame.round(3).rename(columns=lambda name: name.replace("_", " "))
+            self._numbers.show(numbers.reset_index(drop=True))
 
 
 def _is_measured(view: Callable[[], View]) -> bool:
