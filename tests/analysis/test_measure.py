@@ -19,6 +19,9 @@ import pytest
 import nmtlab
 from nmtlab.analysis.access.measure import answers, measure, measure_by_sentence, versioned
 from nmtlab.analysis.dynamics.signals import signals
+from nmtlab.analysis.languages.movement import movement
+from nmtlab.analysis.languages.shared_types import shared_types
+from nmtlab.analysis.languages.shared_words import words_of_parent
 from nmtlab.analysis.lexical.lexical_choice import lexical_choice
 from nmtlab.analysis.lexical.norms import word_norms
 from nmtlab.analysis.search.beams import missed_by_beams, outcome
@@ -297,14 +300,15 @@ def test_an_answer_of_version_0_1_is_found_under_the_names_of_today(run, tiny_co
 def test_every_answer_of_the_gallery_is_found(folder):
     run = Run(folder)
     known = {"outcome": outcome, "missed_by_beams": missed_by_beams, "signals": signals, "search_errors": search_errors}
-    known |= {"planned_lengths": planned_lengths, "lexical_choice": lexical_choice}
+    known |= {"planned_lengths": planned_lengths, "lexical_choice": lexical_choice, "movement": movement}
+    known |= {"shared_types": shared_types, "words_of_parent": words_of_parent}
     files = sorted((folder / "measures").glob("*.parquet"))
     found = [answer for analysis in known.values() for answer in answers(run, analysis)]
     assert sorted(answer.path for answer in found) == files
     for answer in found:
         defaults = {name: p.default for name, p in inspect.signature(known[_function(answer)]).parameters.items()}
         assert "beam_size" in (answer.question.arguments.get("search") or {"beam_size": "the recipe's"})
-        assert set(answer.question.arguments) >= {name for name in defaults if name not in ("run", *NO_PART)}
+        assert set(answer.question.arguments) >= {name for name in defaults if name not in ("run", "child", *NO_PART)}
 
 
 NO_PART = ("on_progress", "machine")
