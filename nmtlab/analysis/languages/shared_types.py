@@ -8,6 +8,7 @@ from nmtlab.analysis.access.measure import versioned
 from nmtlab.errors import RunError
 from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.overlap import shares
 
 
 def parent_of(run: Run) -> Run:
@@ -40,22 +41,8 @@ def shared_types(run: Run, corpus: ParallelCorpus, parent: Run) -> pd.DataFrame:
     ours, theirs = run.pipeline.source, parent.pipeline.source.vocabulary
     known = {word for word, count in zip(theirs.types, theirs.counts.tolist(), strict=True) if count}
     vocabulary = ours.vocabulary
-    train = dict(list(zip(vocabulary.types, vocabulary.counts.tolist(), strict=True))[vocabulary.reserved :])
+    counted = zip(vocabulary.types, vocabulary.counts.tolist(), strict=True)
+    train = Counter({word: count for word, count in list(counted)[vocabulary.reserved :] if count})
     dev = Counter(piece for line in corpus.lines("dev", corpus.source) for piece in ours.tokenizer.split(line))
-    rows = []
-    for split, counts in (("train", train), ("dev", dev)):
-        used = {word: count for word, count in counts.items() if count}
-        shared = {word: count for word, count in used.items() if word in known}
-        tokens, shared_tokens = sum(used.values()), sum(shared.values())
-        rows.append(
-            {
-                "split": split,
-                "types": len(used),
-                "shared_types": len(shared),
-                "type_share": len(shared) / max(1, len(used)),
-                "tokens": tokens,
-                "shared_tokens": shared_tokens,
-                "token_share": shared_tokens / max(1, tokens),
-            }
-        )
-    return pd.DataFrame(rows)
+    texts = {"train": train, "dev": dev}
+    return pd.DataFrame([{"split": split, **shares(counts, list(counts), known)} for split, counts in texts.items()])
