@@ -31,7 +31,7 @@ def movement_figure(moved: pd.DataFrame, medians: pd.DataFrame) -> go.Figure:
         figure.update_xaxes(title_text="times in the child's training text", **log_axis(moved["count"]), col=column)
         figure.update_yaxes(title_text=title, col=column)
     figure.update_layout(legend=BELOW, margin_b=110)
-    return dressed(figure, "How far a child's source vectors move from where they began; lines are medians", 460)
+    return dressed(figure, "How far a child's source vectors move; lines are medians", 460)
 
 
 def _add_types(figure: go.Figure, moved: pd.DataFrame, quantity: str, colour: str, column: int) -> None:
