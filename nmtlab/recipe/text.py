@@ -28,6 +28,9 @@ class TextSettings(Section):
     transliteration: Literal["none", "uyghur-latin", "uroman"] = "none"
     """Map the source to Latin letters before segmentation (thesis 3.1.2.1): by a table, or any script by uroman."""
 
+    target_tag: Literal["source", "decoder", "none"] = "source"
+    """Tag of the target language, if several: before the source (Johnson et al. 2017), in place of BOS, or none."""
+
     max_words: int = Field(250, ge=1)
     """Training pairs with more words than this on either side, before segmentation, are dropped and counted."""
 
@@ -48,4 +51,6 @@ class TextSettings(Section):
         if self.segmentation == "word" and (self.transliteration != "none" or self.max_subwords):
             field = "max_subwords" if self.max_subwords else "transliteration"
             raise ValueError(f"{field} needs subwords, but segmentation is 'word'; leave it out")
+        if self.target_tag == "decoder" and not self.joint:
+            raise ValueError("target_tag 'decoder' needs a joint vocabulary; set joint to true, or choose 'source'")
         return self

@@ -31,5 +31,8 @@ class TransferSettings(Section):
     target_embedding: Use = "tune"
     """Target embeddings, with the output's rows that are tied to them: tune, freeze or reset."""
 
+    adapters: Use = "tune"
+    """Adapters: tune, freeze or reset; those that the parent lacks are drawn."""
+
     output: Use = "tune"
     """Output biases, untied output rows and the lexical module: tune, freeze or reset."""

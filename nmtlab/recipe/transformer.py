@@ -55,6 +55,18 @@ class TransformerSettings(Section):
     language_vectors: bool = False
     """Add a learned embedding of the side's language at every position."""
 
+    embedding_share: float = Field(1.0, ge=0, le=1)
+    """Share σ of the embeddings' units that all languages have in common; the others are one language's (eq 4.3)."""
+
+    attention_share: float = Field(1.0, ge=0, le=1)
+    """Share σ of the attention's units and heads that all languages have in common (eq 4.3)."""
+
+    feed_forward_share: float = Field(1.0, ge=0, le=1)
+    """Share σ of the feed-forward units that all languages have in common (eq 4.3)."""
+
+    adapter_width: int = Field(0, ge=0, le=65_536)
+    """Inner width of an adapter for each language after every layer (Bapna and Firat 2019); 0: no adapters."""
+
     plan_length: bool = False
     """Predict the translation length and count decoder positions down from it, instead of using EOS (thesis 4.1)."""
 
@@ -70,6 +82,21 @@ class TransformerSettings(Section):
             raise ValueError(f"d_model is {self.d_model} but must be even; choose {self.d_model + 1}")
         if self.d_model % self.heads:
             raise ValueError(f"heads is {self.heads}, which does not divide d_model {self.d_model}; choose a divisor")
+        self._check_shares()
         if self.g == "fixed" and self.norm != "scale":
             raise ValueError(f"g is 'fixed' but norm is {self.norm!r}; only norm 'scale' has a g to fix")
         return self
+
+    def _check_shares(self) -> None:
+        for field, divided in (
+            ("embedding_share", "d_model"),
+            ("attention_share", "heads"),
+            ("feed_forward_share", "d_model"),
+            ("feed_forward_share", "d_ff"),
+        ):
+            share, units = getattr(self, field), getattr(self, divided)
+            if share * units % 1:
+                raise ValueError(
+                    f"{field} is {share:g}, which of {divided} {units} is not a whole number; choose a multiple of "
+                    f"1/{units}"
+                )
