@@ -1,5 +1,6 @@
 """The only place where a recipe's choices become modules."""
 
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -12,6 +13,7 @@ from nmtlab.models.interface import LanguageCodes, TranslationModel
 from nmtlab.models.planned import PlannedTransformer
 from nmtlab.models.recurrent import Encoder, RecurrentModel
 from nmtlab.models.transformer import DecoderLayer, EncoderLayer, Transformer
+from nmtlab.nn.adapters import Adapters
 from nmtlab.nn.attention import MultiHeadAttention
 from nmtlab.nn.embeddings import WordEmbedding
 from nmtlab.nn.feed_forward import FeedForward
@@ -21,6 +23,7 @@ from nmtlab.nn.length import LengthModel
 from nmtlab.nn.lexical import LexicalModule, TranslationTable
 from nmtlab.nn.norms import ScaleNorm
 from nmtlab.nn.output import OutputLayer
+from nmtlab.nn.private import Generators, generators
 from nmtlab.nn.recurrent import CELLS, FusedLayer, SequenceDropout, Stack, SteppedLayer
 from nmtlab.nn.residual import PostNorm, PreNorm
 from nmtlab.recipe.rnn import RnnSettings
@@ -31,34 +34,41 @@ from nmtlab.text.vocabulary import EOS
 def build_model(
     settings: TransformerSettings | RnnSettings,
     source_types: int,
-    allowed: np.ndarray,
+    allowed: np.ndarray | Mapping[str, np.ndarray],
     joint: bool,
     table: LexicalTable | None = None,
     languages: LanguageCodes = ((), ()),
+    first_tokens: Mapping[str, int] | None = None,
 ) -> TranslationModel:
     """Build a model with initial weights drawn from torch's random stream.
 
     Args:
         settings: the recipe's model section.
         source_types: size of the source vocabulary.
-        allowed: (target types,) bool, which types may be produced.
+        allowed: (target types,) bool, which types may be produced; or one such mask for each target language, of which
+            a recurrent model takes the union.
         joint: whether source and target share one vocabulary; a Transformer's embeddings may then share one table.
         table: p(target | source), for a model that has one.
         languages: codes of the source languages and of the target languages.
+        first_tokens: target language -> type that a Transformer's decoder reads in place of BOS.
     """
+    masks = allowed if isinstance(allowed, Mapping) else {"": allowed}
     if isinstance(settings, RnnSettings):
-        return _recurrent(settings, source_types, allowed, table, languages)
-    return _transformer(settings, source_types, allowed, joint, languages)
+        return _recurrent(settings, source_types, np.logical_or.reduce(list(masks.values())), table, languages)
+    return _transformer(settings, source_types, masks, joint, languages, first_tokens)
 
 
 def _transformer(
     settings: TransformerSettings,
     source_types: int,
-    allowed: np.ndarray,
+    allowed: Mapping[str, np.ndarray],
     joint: bool,
     languages: LanguageCodes,
+    first_tokens: Mapping[str, int] | None,
 ) -> Transformer:
     s = settings
+    sources, targets = (tuple(codes) or ("",) for codes in languages)
+    target_types = len(next(iter(allowed.values())))
 
     def norm() -> nn.Module:
         if s.norm == "layer":
@@ -70,39 +80,52 @@ def _transformer(
     def residual() -> nn.Module:
         return PreNorm(norm(), s.dropout) if s.placement == "pre" else PostNorm(norm(), s.dropout)
 
-    def attention() -> MultiHeadAttention:
-        return MultiHeadAttention(s.d_model, s.heads, s.dropout)
+    def attention(of: Sequence[str]) -> MultiHeadAttention:
+        return MultiHeadAttention(s.d_model, s.heads, s.dropout, s.attention_share, of)
 
-    def feed_forward() -> FeedForward:
-        return FeedForward(s.d_model, s.d_ff, s.dropout)
+    def feed_forward(of: Sequence[str]) -> FeedForward:
+        return FeedForward(s.d_model, s.d_ff, s.dropout, s.feed_forward_share, of)
+
+    def adapters(of: Sequence[str]) -> Adapters | None:
+        return Adapters(s.d_model, s.adapter_width, of) if s.adapter_width else None
+
+    def embedding(types: int, of: Sequence[str]) -> WordEmbedding:
+        return WordEmbedding(types, s.d_model, s.fixnorm, s.embedding_share, of)
+
+    def encoder_layer() -> EncoderLayer:
+        return EncoderLayer(attention(sources), feed_forward(sources), residual, adapters(sources))
 
     def decoder_layer() -> DecoderLayer:
-        return DecoderLayer(attention(), attention(), feed_forward(), residual)
+        return DecoderLayer(attention(targets), attention(targets), feed_forward(targets), residual, adapters(targets))
 
     closing = s.placement == "pre"
     shared = joint and s.shared_embeddings
-    target_embedding = WordEmbedding(len(allowed), s.d_model, s.fixnorm)
+    target_embedding = embedding(target_types, tuple(dict.fromkeys((*sources, *targets))) if shared else targets)
     if s.plan_length:  # the planned length replaces EOS
-        allowed = allowed & (np.arange(len(allowed)) != EOS)
+        allowed = {language: mask & (np.arange(target_types) != EOS) for language, mask in allowed.items()}
         kind = partial(PlannedTransformer, LengthModel(s.d_model, s.max_predicted_length), s.length_gradient)
     else:
         kind = Transformer
     model = kind(
-        source_embedding=target_embedding if shared else WordEmbedding(source_types, s.d_model, s.fixnorm),
+        source_embedding=target_embedding if shared else embedding(source_types, sources),
         target_embedding=target_embedding,
-        encoder=nn.ModuleList(EncoderLayer(attention(), feed_forward(), residual) for _ in range(s.encoder_layers)),
+        encoder=nn.ModuleList(encoder_layer() for _ in range(s.encoder_layers)),
         decoder=nn.ModuleList(decoder_layer() for _ in range(s.decoder_layers)),
         encoder_norm=norm() if closing else nn.Identity(),
         decoder_norm=norm() if closing else nn.Identity(),
-        output_layer=OutputLayer(torch.from_numpy(allowed), scaled=s.fixnorm and s.norm != "scale"),
+        output_layer=OutputLayer(
+            {language: torch.from_numpy(mask) for language, mask in allowed.items()},
+            scaled=s.fixnorm and s.norm != "scale",
+        ),
         dropout=s.dropout,
         language_vectors=s.language_vectors,
         language_codes=languages,
+        first_tokens=first_tokens,
     )
     if s.g == "fixed":
         # The g before the softmax belongs to FixNorm and stays learned (Table 3.17).
         model.get_submodule(model.sublayers()[-1].name).g.requires_grad_(True)
-    _initialise_transformer(model, s.init)
+    _initialise_transformer(model, s.init, generators(tuple(dict.fromkeys((*sources, *targets)))))
     return model
 
 
@@ -189,17 +212,19 @@ def load_weights(model: TranslationModel, weights: dict[str, Tensor]) -> None:
             parameter.copy_(weights[name])
 
 
-def _initialise_transformer(model: Transformer, init: str) -> None:
+def _initialise_transformer(model: Transformer, init: str, private: Generators) -> None:
     for embedding in {id(e): e for e in (model.source_embedding, model.target_embedding)}.values():
-        embedding.reset()
+        embedding.reset(private)
     if model.languages is not None:
         nn.init.normal_(model.languages, std=model.languages.shape[1] ** -0.5)
     for module in model.modules():
         if isinstance(module, MultiHeadAttention):
             for projection in (module.query, module.key, module.value, module.output):
-                small_normal(projection) if init == "small" else xavier_normal(projection)
+                small_normal(projection, private) if init == "small" else xavier_normal(projection, private)
         elif isinstance(module, FeedForward):
-            xavier_normal(module.inner)
-            xavier_normal(module.outer)
+            xavier_normal(module.inner, private)
+            xavier_normal(module.outer, private)
+        elif isinstance(module, Adapters):
+            module.draw(private)
         elif isinstance(module, LengthModel):
-            xavier_normal(module.output)
+            xavier_normal(module.output, private)

@@ -4,9 +4,10 @@ Shapes: B sentences, K slots per sentence (hypotheses of a beam), S source and T
 C columns of the output: the types that may be produced.
 """
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, Self
 
 import numpy as np
 import torch
@@ -160,6 +161,14 @@ class Searchable(ABC):
                 of `Record`, (layers, B, K, heads, S).
         """
 
+    @abstractmethod
+    def directed(self, source: str, target: str) -> Self:
+        """Return the same model, with the same weights, whose default languages are others.
+
+        Raises:
+            RunError: the model does not translate from `source`, or not into `target`.
+        """
+
     def target_mask(self, target: Tensor) -> Tensor:
         """Return which tokens of padded targets, (B, T), are predicted: bool."""
         return target != PAD
@@ -173,7 +182,7 @@ LanguageCodes = tuple[Sequence[str], Sequence[str]]
 """Codes of the source languages and of the target languages; empty if not known."""
 
 
-Part = Literal["source_embedding", "encoder", "decoder", "target_embedding", "output"]
+Part = Literal["source_embedding", "encoder", "decoder", "target_embedding", "output", "adapters"]
 """Parts of a model that a child takes over from its parent one by one."""
 
 VocabularySide = Literal["source", "target"]
@@ -183,6 +192,19 @@ class TranslationModel(nn.Module, Searchable):
     """A model of p(target | source)."""
 
     language_codes: LanguageCodes = ((), ())
+    _default: tuple[str, str] | None = None
+
+    @property
+    def default_languages(self) -> tuple[str, str]:
+        """Codes of the languages that are used where none are given: the first ones at first; empty if not known."""
+        sources, targets = (next(iter(codes), "") for codes in self.language_codes)
+        return self._default or (sources, targets)
+
+    def directed(self, source: str, target: str) -> Self:
+        self.check_languages(source, target)
+        twin = copy.copy(self)
+        twin._default = source, target
+        return twin
 
     @property
     def device(self) -> torch.device:
@@ -246,6 +268,8 @@ class TranslationModel(nn.Module, Searchable):
 
     def part(self, name: str) -> Part:
         """Return the part that a parameter belongs to."""
+        if ".adapters." in name:
+            return "adapters"
         part, _ = self.vocabulary_parts().get(name, (None, None))
         return part or ("encoder" if name.startswith("encoder") else "decoder")
 

@@ -4,7 +4,7 @@ Shapes as in `interface`; H heads, d_k = D / H.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -21,6 +21,7 @@ from nmtlab.models.interface import (
     TranslationModel,
     VocabularySide,
 )
+from nmtlab.nn.adapters import Adapters
 from nmtlab.nn.attention import MultiHeadAttention
 from nmtlab.nn.dropout import Dropout
 from nmtlab.nn.embeddings import WordEmbedding
@@ -28,7 +29,7 @@ from nmtlab.nn.feed_forward import FeedForward
 from nmtlab.nn.output import OutputLayer
 from nmtlab.nn.positions import sinusoids
 from nmtlab.text.batch import Batch
-from nmtlab.text.vocabulary import PAD
+from nmtlab.text.vocabulary import BOS, PAD
 
 KeysValues = tuple[Tensor, Tensor]
 Residual = Callable[[], nn.Module]
@@ -36,22 +37,35 @@ Residual = Callable[[], nn.Module]
 
 
 class EncoderLayer(nn.Module):
-    """Self-attention, then feed-forward."""
+    """Self-attention, then feed-forward, then adapters if there are any."""
 
-    def __init__(self, attention: MultiHeadAttention, feed_forward: FeedForward, residual: Residual) -> None:
+    def __init__(
+        self,
+        attention: MultiHeadAttention,
+        feed_forward: FeedForward,
+        residual: Residual,
+        adapters: Adapters | None = None,
+    ) -> None:
         super().__init__()
         self.attention = attention
         self.attention_residual = residual()
         self.feed_forward = feed_forward
         self.feed_forward_residual = residual()
+        self.adapters = adapters
 
-    def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
-        x = self.attention_residual(x, lambda y: self.attention(y, *self.attention.keys_values(y), mask)[0])
-        return self.feed_forward_residual(x, self.feed_forward)
+    def forward(self, x: Tensor, mask: Tensor | None, language: str = "") -> Tensor:
+        """Return the layer's output for a source language, (B, S, D)."""
+
+        def attend(y: Tensor) -> Tensor:
+            return self.attention(y, *self.attention.keys_values(y, language), mask, language=language)[0]
+
+        x = self.attention_residual(x, attend)
+        x = self.feed_forward_residual(x, lambda y: self.feed_forward(y, language))
+        return x if self.adapters is None else self.adapters(x, language)
 
 
 class DecoderLayer(nn.Module):
-    """Causal self-attention, attention to the source, then feed-forward."""
+    """Causal self-attention, attention to the source, then feed-forward, then adapters if there are any."""
 
     def __init__(
         self,
@@ -59,6 +73,7 @@ class DecoderLayer(nn.Module):
         cross_attention: MultiHeadAttention,
         feed_forward: FeedForward,
         residual: Residual,
+        adapters: Adapters | None = None,
     ) -> None:
         super().__init__()
         self.attention = attention
@@ -67,13 +82,21 @@ class DecoderLayer(nn.Module):
         self.cross_attention_residual = residual()
         self.feed_forward = feed_forward
         self.feed_forward_residual = residual()
+        self.adapters = adapters
 
-    def forward(self, x: Tensor, memory: Tensor, memory_mask: Tensor | None) -> Tensor:
-        """Return the layer's output at every position, (B, T, D)."""
-        keys, values = self.cross_attention.keys_values(memory)
-        x = self.attention_residual(x, lambda y: self.attention(y, *self.attention.keys_values(y), causal=True)[0])
-        x = self.cross_attention_residual(x, lambda y: self.cross_attention(y, keys, values, memory_mask)[0])
-        return self.feed_forward_residual(x, self.feed_forward)
+    def forward(self, x: Tensor, memory: Tensor, memory_mask: Tensor | None, language: str = "") -> Tensor:
+        """Return the layer's output at every position for a target language, (B, T, D)."""
+        keys, values = self.cross_attention.keys_values(memory, language)
+
+        def attend_to_past(y: Tensor) -> Tensor:
+            return self.attention(y, *self.attention.keys_values(y, language), causal=True, language=language)[0]
+
+        def attend_to_source(y: Tensor) -> Tensor:
+            return self.cross_attention(y, keys, values, memory_mask, language=language)[0]
+
+        x = self.attention_residual(x, attend_to_past)
+        x = self.cross_attention_residual(x, attend_to_source)
+        return self._fed_forward(x, language)
 
     def step(
         self,
@@ -83,6 +106,7 @@ class DecoderLayer(nn.Module):
         memory_mask: Tensor | None,
         record: bool,
         imposed: Tensor | None,
+        language: str = "",
     ) -> tuple[Tensor, KeysValues, Tensor | None]:
         """Return the output at one more position, (B, K, D), the keys and values so far, and attention weights."""
         slots = x.shape[:2]
@@ -90,17 +114,23 @@ class DecoderLayer(nn.Module):
 
         def attend_to_past(y: Tensor) -> Tensor:
             y = y.flatten(0, 1).unsqueeze(1)  # (B*K, 1, D)
-            new = self.attention.keys_values(y)
+            new = self.attention.keys_values(y, language)
             seen[0] = new if past is None else tuple(torch.cat(both, dim=2) for both in zip(past, new, strict=True))
-            return self.attention(y, *seen[0])[0].view(*slots, -1)
+            return self.attention(y, *seen[0], language=language)[0].view(*slots, -1)
 
         def attend_to_source(y: Tensor) -> Tensor:
-            mixed, seen[1] = self.cross_attention(y, *memory, memory_mask, record=record, imposed=imposed)
+            mixed, seen[1] = self.cross_attention(
+                y, *memory, memory_mask, record=record, imposed=imposed, language=language
+            )
             return mixed
 
         x = self.attention_residual(x, attend_to_past)
         x = self.cross_attention_residual(x, attend_to_source)
-        return self.feed_forward_residual(x, self.feed_forward), seen[0], seen[1]
+        return self._fed_forward(x, language), seen[0], seen[1]
+
+    def _fed_forward(self, x: Tensor, language: str) -> Tensor:
+        x = self.feed_forward_residual(x, lambda y: self.feed_forward(y, language))
+        return x if self.adapters is None else self.adapters(x, language)
 
 
 @dataclass(frozen=True)
@@ -133,7 +163,7 @@ class TransformerState:
 
     Args:
         output: table that scores the next token.
-        language: vector of the target language, (D,), if any.
+        language: code of the target language.
         memory: keys and values of the source, (B, H, S, d_k), one pair per layer.
         memory_bias: as of `Memory`.
         past: keys and values of the words so far, (B*K, H, t, d_k), one pair per layer.
@@ -142,7 +172,7 @@ class TransformerState:
     """
 
     output: OutputTable
-    language: Tensor | None
+    language: str
     memory: list[KeysValues]
     memory_bias: Tensor | None
     past: list[KeysValues | None]
@@ -176,9 +206,9 @@ class Transformer(TranslationModel):
         encoder_norm, decoder_norm: closing norms (PreNorm), or identities (PostNorm).
         output_layer: over the target embedding's rows.
         dropout: share of embedding units dropped in training, after positions are added.
-        language_vectors: learn a vector for the source language and one for the target language, added at every
-            position.
+        language_vectors: learn a vector for each source language and for each target language, added at every position.
         language_codes: of the source and target languages.
+        first_tokens: target language -> type that the decoder reads in place of BOS; empty for BOS.
     """
 
     direction = 1
@@ -196,13 +226,15 @@ class Transformer(TranslationModel):
         dropout: float,
         language_vectors: bool,
         language_codes: LanguageCodes = ((), ()),
+        first_tokens: Mapping[str, int] | None = None,
     ) -> None:
         super().__init__()
         self.source_embedding = source_embedding
         self.target_embedding = target_embedding
         self.language_codes = language_codes
-        width = target_embedding.weight.shape[1]
-        self.languages = nn.Parameter(torch.zeros(2, width)) if language_vectors else None
+        self.first_tokens = dict(first_tokens or {})
+        vectors = sum(max(1, len(codes)) for codes in language_codes)
+        self.languages = nn.Parameter(torch.zeros(vectors, target_embedding.width)) if language_vectors else None
         self.dropout = Dropout(dropout)
         self.encoder = encoder
         self.decoder = decoder
@@ -212,34 +244,36 @@ class Transformer(TranslationModel):
 
     @property
     def output_ids(self) -> Tensor:
-        return self.output_layer.types
+        return self.output_layer.types(self.default_languages[1])
 
     def encode(self, source: Tensor, language: str | None = None) -> Memory:
         self.check_languages(source=language)
+        language = language or self.default_languages[0]
         padding = source == PAD
         bias = None
         if torch.compiler.is_compiling() or padding.any():  # a branch on data would break the compiled graph
-            bias = torch.zeros(padding.shape, device=source.device, dtype=self.target_embedding.weight.dtype)
+            bias = torch.zeros(padding.shape, device=source.device, dtype=self.output_layer.bias.dtype)
             bias = bias.masked_fill_(padding, -math.inf)[:, None, None, :]
         where = torch.arange(source.shape[1], device=source.device)
-        x = self._embed(self.source_embedding, source, self._language_vector(0), where)
+        x = self._embed(self.source_embedding, source, language, self._language_vector(0, language), where)
         for layer in self.encoder:
-            x = layer(x, bias)
+            x = layer(x, bias, language)
         return Memory(self.encoder_norm(x), bias, ~padding)
 
     def forward(self, batch: Batch[Tensor], memory: Memory | None = None) -> Tensor:
         self.check_languages(target=batch.target_language)
         memory = memory or self.encode(batch.source, batch.source_language)
-        where = self._positions(batch.target)
-        x = self._embed(self.target_embedding, batch.target_input, self._language_vector(1), where)
+        language = batch.target_language or self.default_languages[1]
+        x = self._embed_target(batch.target_input, language, self._positions(batch.target))
         for layer in self.decoder:
-            x = layer(x, memory.states, memory.bias)
+            x = layer(x, memory.states, memory.bias, language)
         return self.decoder_norm(x[self.target_mask(batch.target)])
 
     def output_table(self, language: str | None = None) -> OutputTable:
         self.check_languages(target=language)
-        layer = self.output_layer
-        return OutputTable(layer.types, layer.allowed(self.target_embedding.table()), layer.allowed(layer.bias))
+        language, layer = language or self.default_languages[1], self.output_layer
+        rows = self.target_embedding.table(language=language)
+        return OutputTable(layer.types(language), layer.allowed(rows, language), layer.allowed(layer.bias, language))
 
     def output(self, states: Tensor, table: OutputTable | None = None) -> Tensor:
         table = table or self.output_table()
@@ -253,10 +287,12 @@ class Transformer(TranslationModel):
         return {"word": InnerProduct(self.output_layer.scaled(states), self.output_table().rows)}
 
     def start(self, memory: Memory, language: str | None = None, length: Tensor | None = None) -> TransformerState:
+        table = self.output_table(language)
+        language = language or self.default_languages[1]
         return TransformerState(
-            output=self.output_table(language),
-            language=self._language_vector(1),
-            memory=[layer.cross_attention.keys_values(memory.states) for layer in self.decoder],
+            output=table,
+            language=language,
+            memory=[layer.cross_attention.keys_values(memory.states, language) for layer in self.decoder],
             memory_bias=memory.bias,
             past=[None] * len(self.decoder),
             position=torch.zeros(1, dtype=torch.long, device=memory.states.device),
@@ -267,11 +303,13 @@ class Transformer(TranslationModel):
         self, state: TransformerState, token: Tensor, record: bool = False, attention: Tensor | None = None
     ) -> Step:
         imposed = _by_layer(attention, len(self.decoder))
-        x = self._embed(self.target_embedding, token, state.language, state.position)
+        x = self._embed_target(token, state.language, state.position)
         past, seen = [], []
         layers = zip(self.decoder, state.past, state.memory, imposed, strict=True)
         for layer, layer_past, layer_memory, layer_imposed in layers:
-            x, layer_past, weights = layer.step(x, layer_past, layer_memory, state.memory_bias, record, layer_imposed)
+            x, layer_past, weights = layer.step(
+                x, layer_past, layer_memory, state.memory_bias, record, layer_imposed, state.language
+            )
             past.append(layer_past)
             seen.append(weights)
         log_probs = self.output(self.decoder_norm(x), state.output).log_softmax(-1)
@@ -290,29 +328,51 @@ class Transformer(TranslationModel):
         return [sublayer for sublayer in found if not isinstance(self.get_submodule(sublayer.name), nn.Identity)]
 
     def vocabulary_parts(self) -> dict[str, tuple[Part, VocabularySide | None]]:
-        return {
-            "source_embedding.weight": ("source_embedding", "source"),
-            "target_embedding.weight": ("target_embedding", "target"),
-            "output_layer.bias": ("output", "target"),
-            "output_layer.g": ("output", None),
+        tables: dict[str, tuple[Part, VocabularySide | None]] = {
+            name: (f"{side}_embedding", side)  # type: ignore[misc]
+            for side in ("source", "target")
+            for name, _ in self.named_parameters()
+            if name.startswith(f"{side}_embedding.")
         }
+        return {**tables, "output_layer.bias": ("output", "target"), "output_layer.g": ("output", None)}
 
     def embeddings(self) -> dict[str, Tensor]:
-        target = self.target_embedding.weight
-        return {"source": self.source_embedding.weight, "target": target, "output": target}
+        source, target = self.default_languages
+        vectors = self.target_embedding.stored(target)
+        return {"source": self.source_embedding.stored(source), "target": vectors, "output": vectors}
 
     def _positions(self, target: Tensor) -> Tensor:
         """Return the positions, (T,), at which the decoder generates the tokens of targets, (B, T)."""
         return torch.arange(target.shape[1], device=target.device)
 
-    def _language_vector(self, side: int) -> Tensor | None:
-        return None if self.languages is None else self.languages[side]
+    def _language_vector(self, side: int, language: str) -> Tensor | None:
+        if self.languages is None:
+            return None
+        sources, targets = self.language_codes
+        codes, first = (targets, max(1, len(sources))) if side else (sources, 0)
+        return self.languages[first + (list(codes).index(language) if language in codes else 0)]
 
-    def _embed(self, embedding: WordEmbedding, ids: Tensor, language: Tensor | None, where: Tensor) -> Tensor:
-        """Embed ids, (B, L), at positions (L,) or (B, L), or all at one position, (1,) or (B, 1)."""
-        x = embedding(ids)
+    def _embed_target(self, ids: Tensor, language: str, where: Tensor) -> Tensor:
+        """Embed the decoder's input; arguments as of `_embed`."""
+        if language in self.first_tokens:
+            ids = ids.masked_fill(ids == BOS, self.first_tokens[language])
+        return self._embed(self.target_embedding, ids, language, self._language_vector(1, language), where)
+
+    def _embed(
+        self, embedding: WordEmbedding, ids: Tensor, language: str, vector: Tensor | None, where: Tensor
+    ) -> Tensor:
+        """Embed ids, (B, L), at positions (L,) or (B, L), or all at one position, (1,) or (B, 1).
+
+        Args:
+            embedding: table of word vectors.
+            ids: types.
+            language: code of their language.
+            vector: of the language, (D,), if any.
+            where: positions.
+        """
+        x = embedding(ids, language)
         x = x + sinusoids(where, x.shape[-1]).to(x.dtype)
-        return self.dropout(x if language is None else x + language)
+        return self.dropout(x if vector is None else x + vector)
 
 
 def _by_layer(attention: Tensor | None, layers: int) -> Sequence[Tensor | None]:

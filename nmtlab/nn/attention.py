@@ -4,12 +4,14 @@ Shapes: B sentences, H heads, Q queries, K keys, D = H * d_k model width.
 """
 
 import math
+from collections.abc import Sequence
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from nmtlab.nn.dropout import Dropout
+from nmtlab.nn.private import linear
 
 
 class MultiHeadAttention(nn.Module):
@@ -19,20 +21,24 @@ class MultiHeadAttention(nn.Module):
         d_model: width D.
         heads: number of heads H, a divisor of D.
         dropout: share of attention weights dropped in training.
+        share: σ, the share of units that all languages have in common: a whole number of heads (eq 4.3).
+        languages: codes of the languages that have the other units, if any.
     """
 
-    def __init__(self, d_model: int, heads: int, dropout: float) -> None:
+    def __init__(
+        self, d_model: int, heads: int, dropout: float, share: float = 1.0, languages: Sequence[str] = ()
+    ) -> None:
         super().__init__()
         self.heads = heads
         self.dropout = Dropout(dropout)
-        self.query = nn.Linear(d_model, d_model)
-        self.key = nn.Linear(d_model, d_model)
-        self.value = nn.Linear(d_model, d_model)
-        self.output = nn.Linear(d_model, d_model)
+        self.query = linear(d_model, d_model, share, languages)
+        self.key = linear(d_model, d_model, share, languages)
+        self.value = linear(d_model, d_model, share, languages)
+        self.output = linear(d_model, d_model, share, languages)
 
-    def keys_values(self, memory: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the keys and values of memory, (B, K, D), each (B, H, K, d_k)."""
-        return self._split(self.key(memory)), self._split(self.value(memory))
+    def keys_values(self, memory: Tensor, language: str = "") -> tuple[Tensor, Tensor]:
+        """Return the keys and values of memory, (B, K, D), in a language, each (B, H, K, d_k)."""
+        return self._split(self.key(memory, language)), self._split(self.value(memory, language))
 
     def forward(
         self,
@@ -43,6 +49,7 @@ class MultiHeadAttention(nn.Module):
         causal: bool = False,
         record: bool = False,
         imposed: Tensor | None = None,
+        language: str = "",
     ) -> tuple[Tensor, Tensor | None]:
         """Attend from x to keys and values.
 
@@ -53,11 +60,12 @@ class MultiHeadAttention(nn.Module):
             causal: query i attends to keys 0 to i only; excludes `mask`.
             record: also return the weights (computed explicitly, with the same result).
             imposed: weights that replace the computed ones where they are not NaN, broadcastable to (B, H, Q, K).
+            language: code of the language whose private units are used, if there are private ones.
 
         Returns:
             (B, Q, D), and the weights (B, H, Q, K) or None.
         """
-        queries = self._split(self.query(x))  # (B, H, Q, d_k)
+        queries = self._split(self.query(x, language))  # (B, H, Q, d_k)
         drops = self.training and self.dropout.p > 0
         # On a CPU torch's fused attention does the same, but its dropout is slower.
         if record or imposed is not None or (drops and x.device.type == "cpu"):
@@ -68,7 +76,7 @@ class MultiHeadAttention(nn.Module):
             weights = None
             p = self.dropout.p if drops else 0.0
             mixed = F.scaled_dot_product_attention(queries, keys, values, mask, dropout_p=p, is_causal=causal)
-        return self.output(mixed.transpose(1, 2).flatten(2)), weights if record else None
+        return self.output(mixed.transpose(1, 2).flatten(2), language), weights if record else None
 
     def _split(self, x: Tensor) -> Tensor:
         return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)

@@ -1,10 +1,13 @@
-"""Word embeddings, plain or of unit norm."""
+"""Word embeddings, plain or of unit norm, with private units for each language if wanted."""
 
 import math
+from collections.abc import Sequence
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+
+from nmtlab.nn.private import Generators, key
 
 
 class WordEmbedding(nn.Module):
@@ -14,25 +17,53 @@ class WordEmbedding(nn.Module):
         types: size of the vocabulary.
         d_model: width.
         fixnorm: divide each row by its norm in every use (FixNorm, thesis 3.3.2.3).
+        share: σ; the first σ d_model units, a whole number, are common to all languages: E(w) = [E_s(w) ; E_l(w)] (eq
+            4.3).
+        languages: codes of the languages that have the other units, if any.
     """
 
-    def __init__(self, types: int, d_model: int, fixnorm: bool) -> None:
+    def __init__(
+        self, types: int, d_model: int, fixnorm: bool, share: float = 1.0, languages: Sequence[str] = ()
+    ) -> None:
         super().__init__()
         self.fixnorm = fixnorm
-        self.weight = nn.Parameter(torch.empty(types, d_model))
+        self.width = d_model
+        shared = round(share * d_model)
+        self.weight = nn.Parameter(torch.empty(types, shared)) if shared else None
+        private = {key(code): nn.Parameter(torch.empty(types, d_model - shared)) for code in languages}
+        self.private = nn.ParameterDict(private) if share < 1 else None
 
-    def table(self, ids: Tensor | None = None) -> Tensor:
+    def stored(self, language: str = "", ids: Tensor | None = None) -> Tensor:
+        """Return the embeddings of `ids`, (n,), or of all types, in a language, before normalisation: (n, d_model)."""
+        parts = [] if self.weight is None else [self.weight]
+        if self.private is not None:
+            parts.append(self.private[key(language)])
+        rows = parts if ids is None else [F.embedding(ids, part) for part in parts]
+        return rows[0] if len(rows) == 1 else torch.cat(rows, dim=-1)
+
+    def table(self, ids: Tensor | None = None, language: str = "") -> Tensor:
         """Return the embeddings of `ids`, (n,), or of all types, normalised with FixNorm: (n, d_model)."""
-        rows = self.weight if ids is None else F.embedding(ids, self.weight)
+        rows = self.stored(language, ids)
         return F.normalize(rows, dim=-1) if self.fixnorm else rows
 
-    def forward(self, ids: Tensor) -> Tensor:
-        """Return the embeddings of ids, (...), times sqrt(d_model): (..., d_model)."""
-        return self.table(ids) * math.sqrt(self.weight.shape[1])
+    def forward(self, ids: Tensor, language: str = "") -> Tensor:
+        """Return the embeddings of ids, (...), in a language times sqrt(d_model): (..., d_model)."""
+        return self.table(ids, language) * math.sqrt(self.width)
 
-    def reset(self) -> None:
-        """Draw initial weights: U(-0.01, 0.01) with FixNorm, else normal with std d^-1/2 (thesis 3.3.3.3)."""
+    def reset(self, generators: Generators) -> None:
+        """Draw initial weights: U(-0.01, 0.01) with FixNorm, else normal with std d^-1/2 (thesis 3.3.3.3).
+
+        Args:
+            generators: of the languages, for their private units.
+        """
+        if self.weight is not None:
+            self._draw(self.weight, None)
+        for language, generator in generators.items() if self.private is not None else ():
+            if key(language) in self.private:
+                self._draw(self.private[key(language)], generator)
+
+    def _draw(self, weight: Tensor, generator: torch.Generator | None) -> None:
         if self.fixnorm:
-            nn.init.uniform_(self.weight, -0.01, 0.01)
+            nn.init.uniform_(weight, -0.01, 0.01, generator=generator)
         else:
-            nn.init.normal_(self.weight, std=self.weight.shape[1] ** -0.5)
+            nn.init.normal_(weight, std=self.width**-0.5, generator=generator)

@@ -3,6 +3,8 @@
 import torch
 from torch import Tensor, nn
 
+from nmtlab.nn.private import Linear
+
 
 class LengthModel(nn.Module):
     """A classifier of target lengths on the mean of the encoder's output.
@@ -14,7 +16,7 @@ class LengthModel(nn.Module):
 
     def __init__(self, d_model: int, longest: int) -> None:
         super().__init__()
-        self.output = nn.Linear(d_model, longest + 1)
+        self.output = Linear(d_model, longest + 1)
 
     def forward(self, states: Tensor, mask: Tensor | None) -> Tensor:
         """Return log-probabilities of the lengths, (B, longest + 1).

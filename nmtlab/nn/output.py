@@ -1,5 +1,7 @@
 """The output layer."""
 
+from collections.abc import Mapping
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -12,20 +14,27 @@ class OutputLayer(nn.Module):
     3.3.3.1).
 
     Args:
-        allowed: (types,) bool, which types may be generated.
+        allowed: which types may be generated in each target language: (types,) bool, by language code. With one
+            language, its code does not matter.
         scaled: whether there is a learned scalar g, starting at 1; otherwise it is 1.
     """
 
-    def __init__(self, allowed: Tensor, scaled: bool) -> None:
+    def __init__(self, allowed: Mapping[str, Tensor], scaled: bool) -> None:
         super().__init__()
-        self.bias = nn.Parameter(torch.zeros(len(allowed)))
+        self.languages = tuple(allowed)
+        self.bias = nn.Parameter(torch.zeros(len(allowed[self.languages[0]])))
         self.g = nn.Parameter(torch.ones(())) if scaled else None
-        self.register_buffer("types", allowed.nonzero().squeeze(1), persistent=False)  # (columns,), ascending
-        self.all_allowed = bool(allowed.all())
+        for language, mask in allowed.items():
+            self.register_buffer(f"types_{language}", mask.nonzero().squeeze(1), persistent=False)
 
-    def allowed(self, table: Tensor) -> Tensor:
-        """Return the rows of a table, (types, ...), whose types have a column."""
-        return table if self.all_allowed else table.index_select(0, self.types)
+    def types(self, language: str = "") -> Tensor:
+        """Return the type of each column in a target language, ascending: (columns,)."""
+        return self.get_buffer(f"types_{language if len(self.languages) > 1 else self.languages[0]}")
+
+    def allowed(self, table: Tensor, language: str = "") -> Tensor:
+        """Return the rows of a table, (types, ...), whose types have a column in a target language."""
+        types = self.types(language)
+        return table if len(types) == len(table) else table.index_select(0, types)
 
     def scaled(self, h: Tensor) -> Tensor:
         """Return h times g, the vector that rows are multiplied by."""

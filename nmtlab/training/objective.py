@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 import torch
 from torch import Tensor, nn
 
-from nmtlab.models.interface import TranslationModel
+from nmtlab.models.interface import TranslationModel, output_index
 from nmtlab.text.batch import Batch
 from nmtlab.text.vocabulary import PAD
 from nmtlab.training.losses import NO_LENGTH, cross_entropy, length_loss
@@ -68,9 +68,11 @@ class CrossEntropy:
 
     def __call__(self, predicted: Predicted) -> Part:
         model, batch, _, states, mask = predicted
-        logits = model.output(states).float()
+        table = model.output_table(batch.target_language)
+        logits = model.output(states, table).float()
         weight = None if batch.weight is None else batch.weight[:, None].expand_as(mask)[mask]
-        smoothed, gold, uniform = cross_entropy(logits, model.output_index(batch.target[mask]), self.smoothing, weight)
+        gold_columns = output_index(table.ids, batch.target[mask])
+        smoothed, gold, uniform = cross_entropy(logits, gold_columns, self.smoothing, weight)
         values = {CROSS_ENTROPY: gold, LABEL_SMOOTHING: uniform}
         return Part(smoothed, {name: values[name] for name in self.weights})
 
@@ -141,8 +143,9 @@ def predict(model: TranslationModel, batch: Batch[Tensor]) -> Predicted:
 def sentence_log_probs(model: TranslationModel, batch: Batch[Tensor]) -> Tensor:
     """Return log p(target | source) of every pair, (B,), with a gradient; it includes log p of a planned length."""
     _, _, memory, states, mask = predict(model, batch)
-    log_probs = model.output(states).float().log_softmax(-1)
-    tokens = log_probs.gather(1, model.output_index(batch.target[mask]).unsqueeze(1)).squeeze(1)
+    table = model.output_table(batch.target_language)
+    log_probs = model.output(states, table).float().log_softmax(-1)
+    tokens = log_probs.gather(1, output_index(table.ids, batch.target[mask]).unsqueeze(1)).squeeze(1)
     row = torch.arange(batch.rows, device=mask.device)[:, None].expand_as(mask)[mask]
     sums = tokens.new_zeros(batch.rows).index_add(0, row, tokens)
     if not model.plans_length:

@@ -59,7 +59,7 @@ def test_a_row_of_zeros_gives_no_nan():
 def test_initial_rows_are_uniform_within_a_hundredth_with_fixnorm():
     torch.manual_seed(0)
     made = WordEmbedding(2000, 64, fixnorm=True)
-    made.reset()
+    made.reset({})
     assert made.weight.abs().max().item() <= 0.01
     assert made.weight.std().item() == pytest.approx(0.01 / math.sqrt(3), rel=0.02)
 
@@ -67,6 +67,6 @@ def test_initial_rows_are_uniform_within_a_hundredth_with_fixnorm():
 def test_initial_rows_are_normal_with_std_of_the_inverse_root_of_the_width_without_fixnorm():
     torch.manual_seed(0)
     made = WordEmbedding(2000, 64, fixnorm=False)
-    made.reset()
+    made.reset({})
     assert made.weight.std().item() == pytest.approx(64**-0.5, rel=0.02)
     assert made.weight.norm(dim=1).mean().item() == pytest.approx(1.0, rel=0.02)

@@ -2,18 +2,18 @@ import math
 
 import pytest
 import torch
-from torch import nn
 
 from nmtlab.nn.initialisers import small_normal, xavier_normal
+from nmtlab.nn.private import Linear
 
 # The standard deviation of n normal draws is off by a share of 1/sqrt(2n), here 0.14 %; five of these are allowed.
 TOLERANCE = 0.007
 
 
-def drawn(initialise, d_in: int, d_out: int) -> nn.Linear:
+def drawn(initialise, d_in: int, d_out: int) -> Linear:
     torch.manual_seed(0)
-    linear = nn.Linear(d_in, d_out)
-    initialise(linear)
+    linear = Linear(d_in, d_out)
+    initialise(linear, {})
     return linear
 
 

@@ -10,7 +10,7 @@ TYPES, D = 7, 4
 
 
 def layer(allowed: torch.Tensor = ALLOWED, scaled: bool = False, g: float = 1.7) -> OutputLayer:
-    made = OutputLayer(allowed, scaled).double()
+    made = OutputLayer({"en": allowed}, scaled).double()
     with torch.no_grad():
         made.bias.copy_(torch.randn(TYPES))
         if scaled:
@@ -26,7 +26,7 @@ def inputs() -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def test_bias_starts_at_zero_and_g_at_one():
-    plain, scaled = OutputLayer(ALLOWED, scaled=False), OutputLayer(ALLOWED, scaled=True)
+    plain, scaled = (OutputLayer({"en": ALLOWED}, scaled) for scaled in (False, True))
     assert torch.equal(plain.bias, torch.zeros(TYPES))
     assert plain.g is None
     assert scaled.g.item() == 1.0
@@ -44,7 +44,7 @@ def test_logits_are_g_times_the_product_plus_the_bias(scaled):
 def test_types_that_are_not_allowed_get_no_column():
     h, table = inputs()
     output = layer()
-    assert output.types.tolist() == [2, 3, 4, 6]
+    assert output.types().tolist() == [2, 3, 4, 6]
     assert output(h, output.allowed(table), output.allowed(output.bias)).shape == (3, 4)
 
 
