@@ -12,7 +12,7 @@ from nmtlab.runs.listing import open_run
 from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.encoded import EncodedCorpus
-from nmtlab.text.inspection import DevText, check_texts
+from nmtlab.text.inspection import check_texts
 from nmtlab.text.mixture import Mixture
 from nmtlab.text.pipeline import Pipeline
 from nmtlab.training.events import OnEvent, Preparing, ignore
@@ -38,7 +38,8 @@ def train(
     Args:
         name: of the run; a new one unless `resume`.
         recipe: what to train; when resuming, the run's recipe is used, except for device and threads.
-        corpus: training corpus, in addition to the recipe's `more_corpora`; its dev text decides when to stop.
+        corpus: training corpus, in addition to the recipe's `more_corpora`; the dev text of the first corpus in each
+            direction that has some decides when to stop.
         workspace: where runs and caches are kept.
         resume: continue from the last checkpoint, with the same losses as an uninterrupted training.
         on_event: called with progress events.
@@ -64,7 +65,7 @@ def train(
     corpora = open_corpora(recipe, corpus, workspace)
     trained, also = _by_use(recipe, corpora)
     parent = _parent_of(recipe, workspace) if not (resume and run.has_weights("last")) else None
-    dev, overlap, checksums = DevText([], []), {}, []
+    dev, overlap, checksums = {}, {}, []
     if group.is_main:  # the other processes read only the encoded texts
         dev, overlap = check_texts(trained, allow_overlap)
         checksums = [text.checksum() for text in corpora]

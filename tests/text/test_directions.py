@@ -177,9 +177,7 @@ def test_a_dev_pair_that_is_trained_on_in_the_other_direction_is_found(tmp_path)
     write(first, "dev", gl=["sol", "lúa"], en=["sun", "moon"])
     second = write(tmp_path / "second", "train", gl=["mar", "lúa"], en=["sea", "moon"])
     corpora = [ParallelCorpus.open(first, "gl", "en"), ParallelCorpus.open(second, "en", "gl")]
-    with pytest.raises(
-        CorpusError, match="'first': 1 pair of dev is in a training text too, first at dev line 2"
-    ):
+    with pytest.raises(CorpusError, match="'first': 1 pair of dev is in a training text too, first at dev line 2"):
         check_texts(corpora)
     assert check_texts(corpora, allow_overlap=True)[1]["dev"] == 1
 

@@ -5,15 +5,21 @@ from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus
 
 
-def check_languages(run: Run, corpus: ParallelCorpus) -> None:
-    """Raise `CorpusError` if a corpus is not in the languages that a run translates between."""
-    trained = (run.recipe.corpus.source, run.recipe.corpus.target)
-    if (corpus.source, corpus.target) != trained:
+def in_direction(run: Run, corpus: ParallelCorpus) -> Run:
+    """Return a run in the direction of a corpus, trained or not.
+
+    Raises:
+        CorpusError: the run does not translate between these languages.
+    """
+    if run.direction == corpus.direction:
+        return run
+    if not run.translates(*corpus.direction):
+        known = ", ".join(f"{source} to {target}" for source, target in run.directions)
         raise CorpusError(
-            f"corpus {corpus.name!r} is {corpus.source} to {corpus.target}, run {run.name!r} translates "
-            f"{trained[0]} to {trained[1]}",
+            f"corpus {corpus.name!r} is {corpus.source} to {corpus.target}, run {run.name!r} translates {known}",
             "choose a corpus in the run's languages, or give --source and --target",
         )
+    return run.directed(*corpus.direction)
 
 
 def overlap(run: Run, corpus: ParallelCorpus, split: str) -> str:

@@ -22,25 +22,33 @@ class Text(NamedTuple):
     corpus: ParallelCorpus
     split: str
     packed: bool
+    one_of_several: bool = False
+    """Whether the run that it belongs to translates in several directions."""
 
     @property
     def name(self) -> str:
-        return (
-            f"{self.corpus.folder.parent.name} (packed {self.split})"
-            if self.packed
-            else f"{self.corpus.name} {self.split}"
-        )
+        if self.packed:
+            return f"{self.corpus.folder.parent.name} (packed {self.split})"
+        direction = f", {self.corpus.source} to {self.corpus.target}" if self.one_of_several else ""
+        return f"{self.corpus.name} {self.split}{direction}"
 
 
 def texts(run: Run, workspace: Workspace) -> list[Text]:
-    """Return the available texts of a run's corpus: test, dev, and the text packed with the run."""
-    found = []
-    languages = run.recipe.corpus
-    try:
-        corpus = ParallelCorpus.open(workspace.corpus_folder(languages.name), languages.source, languages.target)
-        found += [Text(corpus, split, False) for split in ("test", "dev") if split in corpus.splits]
-    except NmtlabError:
-        pass  # trained elsewhere, on a corpus that is not here
+    """Return the available texts of a run: test and dev of its corpora, and the text packed with the run.
+
+    Of several corpora in one direction, it is the first. The texts of the default direction come first.
+    """
+    found: list[Text] = []
+    corpora = {
+        (named.source, named.target): named for named in reversed(run.recipe.corpora) if not named.vocabulary_only
+    }
+    several = len(run.directions) > 1
+    for direction in run.directions:
+        try:
+            corpus = ParallelCorpus.open(workspace.corpus_folder(corpora[direction].name), *direction)
+        except NmtlabError:
+            continue  # trained elsewhere, on a corpus that is not here
+        found += [Text(corpus, split, False, several) for split in ("test", "dev") if split in corpus.splits]
     if packed := run.sentences:
         found.append(Text(packed, "dev", True))
     return found
@@ -50,7 +58,7 @@ def sentences(runs: Sequence[Run], text: Text, most: int = MOST) -> pd.DataFrame
     """Return the sentences of a text beside the stored translations of several systems.
 
     Args:
-        runs: in the text's languages.
+        runs: that translate in the text's direction.
         text: dev or test.
         most: maximum number of sentences, from the first.
 
