@@ -152,6 +152,26 @@ def naming(recipe: Recipe, corpora: Sequence[ParallelCorpus]) -> Recipe:
     return recipe.model_copy(update={"corpus": first, "more_corpora": tuple(named[1:])})
 
 
+def both_ways(recipe: Recipe, corpora: Sequence[ParallelCorpus]) -> Recipe:
+    """Return a recipe that trains on every corpus in both directions.
+
+    The reverse of a corpus follows it, unless it is among the corpora; one from which only subwords are learned has
+    none.
+
+    Args:
+        recipe: names the corpora.
+        corpora: all of them, opened.
+    """
+    named = naming(recipe, corpora)
+    ways = {(one.name, one.source, one.target) for one in named.corpora}
+    every = []
+    for one in named.corpora:
+        reverse = one.model_copy(update={"source": one.target, "target": one.source})
+        is_new = not one.vocabulary_only and (one.name, one.target, one.source) not in ways
+        every += [one, reverse] if is_new else [one]
+    return named.model_copy(update={"more_corpora": tuple(every[1:])})
+
+
 def _encoded(workspace: Workspace, run: Run, corpora: Sequence[ParallelCorpus], checksums: Sequence[str]) -> Mixture:
     texts = [
         EncodedCorpus.open(workspace.cache, run.pipeline, text, checksum=checksum)

@@ -24,9 +24,13 @@ def in_direction(run: Run, corpus: ParallelCorpus) -> Run:
 
 def overlap(run: Run, corpus: ParallelCorpus, split: str) -> str:
     """Return the warning for a run's score on a text that overlaps its training text; empty for any other text."""
-    if not run.environment.get("overlap", {}).get(split) or run.environment["corpus_checksum"] != corpus.checksum():
+    shared = run.environment.get("overlap", {})
+    if not shared or (checksum := corpus.checksum()) not in run.checksums:
         return ""
-    return f"run {run.name!r}: {run.overlap}"
+    index = run.checksums.index(checksum)
+    title = f"{split} of {run.recipe.corpora[index].name}" if index else split
+    affected = shared.get(title) or any(index and part.startswith(f"{title} ") for part in shared)
+    return f"run {run.name!r}: {run.overlap}" if affected else ""
 
 
 def plans_length(run: Run) -> bool:
