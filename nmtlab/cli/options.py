@@ -60,18 +60,6 @@ def open_text(
     return in_direction(run, text), text
 
 
-def in_languages(run: "Run", source: str, target: str) -> "Run":
-    """Return a run in a direction; a language that is not given is that of the first trained direction with the other.
-
-    Raises:
-        RunError: the run does not translate in this direction; the message names those that it was trained in.
-    """
-    wanted = source, target
-    fitting = [way for way in run.directions if all(code in ("", one) for code, one in zip(wanted, way, strict=True))]
-    first = (fitting or run.directions)[0]
-    return run.directed(source or first[0], target or first[1])
-
-
 def changed(recipe: "Recipe", settings: list[str] | None, threads: int | None, beam: int | None = None) -> "Recipe":
     """Return a recipe with the command line's changes."""
     more = [f"machine.threads={threads}"] if threads else []

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from nmtlab.cli.options import Beam, Set, Threads, in_languages, read_text, run_recipe
+from nmtlab.cli.options import Beam, Set, Threads, read_text, run_recipe
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -83,7 +83,9 @@ def translate(
     _check_belongs(groups > 0, "--groups", {"--strength": strength})
     _check_belongs(bool(with_), "--with", {"--mean": mean})
     workspace = Workspace.find()
-    opened = in_languages(open_run(run, workspace), from_, to)
+    opened = open_run(run, workspace)
+    if from_ or to:
+        opened = opened.directed(from_, to)
     recipe = run_recipe(opened.recipe, set_, threads, beam)
     ways = {"--prefix": prefix, "--samples": samples, "--groups": groups}
     _check(opened, ways, n_best, set_ or [], drawing)

@@ -133,14 +133,18 @@ class Run:
     def directed(self, source: str, target: str) -> "Run":
         """Return a view of the same run in another direction, trained or not.
 
+        Args:
+            source, target: language codes; an empty one is that of the first trained direction with the other.
+
         Raises:
             RunError: it was not trained on one of the languages.
         """
+        fitting = (way for way in self.directions if source in ("", way[0]) and target in ("", way[1]))
+        first = next(fitting, self.directions[0])
+        source, target = source or first[0], target or first[1]
         if not self.translates(source, target):
             known = ", ".join("-".join(direction) for direction in self.directions)
-            raise RunError(
-                f"run {self.name!r}: does not translate {source or '?'} to {target or '?'}", f"choose from {known}"
-            )
+            raise RunError(f"run {self.name!r}: does not translate {source} to {target}", f"choose from {known}")
         if (source, target) == self.direction:
             return self
         view = copy.copy(self)

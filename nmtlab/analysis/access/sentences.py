@@ -1,6 +1,6 @@
 """Which sentences are available for inspection, and how have systems translated them?"""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import pandas as pd
@@ -22,15 +22,14 @@ class Text(NamedTuple):
     corpus: ParallelCorpus
     split: str
     packed: bool
-    one_of_several: bool = False
-    """Whether the run that it belongs to translates in several directions."""
 
     @property
     def name(self) -> str:
-        if self.packed:
-            return f"{self.corpus.folder.parent.name} (packed {self.split})"
-        direction = f", {self.corpus.source} to {self.corpus.target}" if self.one_of_several else ""
-        return f"{self.corpus.name} {self.split}{direction}"
+        return (
+            f"{self.corpus.folder.parent.name} (packed {self.split})"
+            if self.packed
+            else f"{self.corpus.name} {self.split}"
+        )
 
 
 def texts(run: Run, workspace: Workspace) -> list[Text]:
@@ -42,16 +41,24 @@ def texts(run: Run, workspace: Workspace) -> list[Text]:
     corpora = {
         (named.source, named.target): named for named in reversed(run.recipe.corpora) if not named.vocabulary_only
     }
-    several = len(run.directions) > 1
     for direction in run.directions:
         try:
             corpus = ParallelCorpus.open(workspace.corpus_folder(corpora[direction].name), *direction)
         except NmtlabError:
             continue  # trained elsewhere, on a corpus that is not here
-        found += [Text(corpus, split, False, several) for split in ("test", "dev") if split in corpus.splits]
+        found += [Text(corpus, split, False) for split in ("test", "dev") if split in corpus.splits]
     if packed := run.sentences:
         found.append(Text(packed, "dev", True))
     return found
+
+
+def by_title(found: Iterable[Text]) -> dict[str, Text]:
+    """Return texts by a title for each: its name, with the direction if they are in several directions."""
+    offered = list(found)
+    several = len({text.corpus.direction for text in offered}) > 1
+    return {
+        f"{text.name}, {text.corpus.source} to {text.corpus.target}" if several else text.name: text for text in offered
+    }
 
 
 def sentences(runs: Sequence[Run], text: Text, most: int = MOST) -> pd.DataFrame:

@@ -202,6 +202,7 @@ def text_of(answer: Measure) -> str:
     """Return the text that an answer is about: `the first 200 of multi30k-de-en test`."""
     question = answer.question
     text = f"{question.about.get('corpus', '')} {question.arguments['split']}"
+    text += f", {question.direction}" if question.direction else ""
     limit = question.arguments.get("limit")
     return f"the first {limit} of {text}" if limit else text
 
