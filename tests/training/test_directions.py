@@ -7,7 +7,7 @@ import pytest
 import torch
 from conftest import write_split
 
-from nmtlab.analysis.access.checks import in_direction
+from nmtlab.analysis.access.checks import in_direction, overlap
 from nmtlab.analysis.access.measure import answers, measure
 from nmtlab.analysis.access.scores import run_perplexity
 from nmtlab.analysis.access.sentences import by_title, sentences, texts
@@ -192,6 +192,15 @@ def test_answers_in_two_directions_are_kept_apart_and_default_ones_are_stored_as
     assert stored.frame().equals(found["de"])
     written = [measured.path.read_bytes() for measured in answers(many, decoded)]
     assert all(b'"direction"' not in content for content in written)
+
+
+def test_a_score_on_text_that_overlaps_carries_a_warning_in_every_direction_of_its_corpus(many, tiny, back, here):
+    upper = ParallelCorpus.open(here.data / "corpora" / "upper", "nl", "en")
+    for shared, warned in (({"dev": 1}, [tiny, back]), ({"dev of upper (target side, in another corpus)": 2}, [upper])):
+        run = Run(many.folder)
+        run.environment["overlap"] = shared
+        assert [corpus for corpus in (tiny, back, upper) if overlap(run, corpus, "dev")] == warned
+        assert not any(overlap(run, corpus, "test") for corpus in (tiny, back, upper))
 
 
 def test_the_texts_of_a_run_are_those_of_all_its_directions(many, here, tiny):
