@@ -27,8 +27,8 @@ from nmtlab.workspace import Workspace
 
 FIRST = ("small-tr-en.tied.s1", "small-tr-en.fixnorm-lex.s1")
 _MAX_LINES = 100
-_FIRST = ("first", "")
-"""The choice of the language of each run's first corpus that has the other language."""
+_DEFAULT = ("default", "")
+"""The choice of the language of each run's first corpus that fits the other choice."""
 
 
 class TranslatePage(Page):
@@ -43,8 +43,8 @@ class TranslatePage(Page):
             rows=5,
             layout={"width": "100%"},
         )
-        self.source = widgets.Dropdown(description="From", options=[_FIRST], layout={"width": "14em"})
-        self.target = widgets.Dropdown(description="Into", options=[_FIRST], layout={"width": "14em"})
+        self.source = widgets.Dropdown(description="From", options=[_DEFAULT], layout={"width": "14em"})
+        self.target = widgets.Dropdown(description="Into", options=[_DEFAULT], layout={"width": "14em"})
         self.beam = widgets.IntSlider(description="Beam", value=5, min=1, max=500, continuous_update=False)
         self.best = widgets.IntSlider(description="n-best", value=3, min=1, max=10, continuous_update=False)
         self.begun = widgets.Text(
@@ -90,7 +90,7 @@ class TranslatePage(Page):
         ways = [way for run in runs for way in run.directions]
         several = any(len(run.directions) > 1 for run in runs)
         for control, codes in zip((self.source, self.target), zip(*ways, strict=True), strict=True):
-            options = (_FIRST, *((code, code) for code in dict.fromkeys(codes))) if several else (_FIRST,)
+            options = (_DEFAULT, *((code, code) for code in dict.fromkeys(codes))) if several else (_DEFAULT,)
             if options != control.options:
                 before = control.value
                 control.options = options

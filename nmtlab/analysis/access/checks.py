@@ -11,15 +11,16 @@ def in_direction(run: Run, corpus: ParallelCorpus) -> Run:
     Raises:
         CorpusError: the run does not translate between these languages.
     """
-    if run.direction == corpus.direction:
+    direction = corpus.source, corpus.target
+    if run.direction == direction:
         return run
-    if not run.translates(*corpus.direction):
+    if not run.translates(*direction):
         known = ", ".join(f"{source} to {target}" for source, target in run.directions)
         raise CorpusError(
             f"corpus {corpus.name!r} is {corpus.source} to {corpus.target}, run {run.name!r} translates {known}",
             "choose a corpus in the run's languages, or give --source and --target",
         )
-    return run.directed(*corpus.direction)
+    return run.directed(*direction)
 
 
 def overlap(run: Run, corpus: ParallelCorpus, split: str) -> str:
