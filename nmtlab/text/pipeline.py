@@ -15,9 +15,10 @@ from nmtlab.files import replacing
 from nmtlab.reading import read_bytes, reading
 from nmtlab.recipe.migrate import SCHEMA, migrate_section
 from nmtlab.recipe.text import TextSettings
+from nmtlab.text import language_counts
 from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.language_counts import LanguageCounts
 from nmtlab.text.segmentation import (
-    LanguageCounts,
     count_usable,
     extended_tokenizers,
     learn_tokenizers,
@@ -316,7 +317,7 @@ class Pipeline:
             if file := _tokenizer_file(self.settings, name):
                 files[file] = side.tokenizer.to_bytes()
             if side.language_counts:
-                files[_counts_file(name)] = _counts_to_tsv(side.language_counts).encode()
+                files[_counts_file(name)] = language_counts.to_tsv(side.language_counts).encode()
         return files
 
     def _manifest(self, files: dict[str, bytes]) -> bytes:
@@ -393,21 +394,6 @@ def _counts_file(side: str) -> str:
     return f"{side}.languages.tsv"
 
 
-def _counts_to_tsv(counts: Mapping[str, np.ndarray]) -> str:
-    """Return a column for each language: its code, and the count of each type in order of ids."""
-    rows = zip(*(column.tolist() for column in counts.values()), strict=True)
-    return "".join("\t".join(map(str, row)) + "\n" for row in (tuple(counts), *rows))
-
-
-def _counts_from_tsv(text: str, languages: Sequence[str], size: int) -> LanguageCounts:
-    """Return what `_counts_to_tsv` wrote; raises `ValueError` if it is of other languages or types."""
-    header, *rows = (line.split("\t") for line in text.splitlines())
-    counts = np.array(rows, dtype=np.int64).reshape(len(rows), -1)
-    if header != list(languages) or counts.shape != (size, len(languages)):
-        raise ValueError("counts of other languages or types")
-    return dict(zip(languages, np.ascontiguousarray(counts.T), strict=True))
-
-
 def _read_side(folder: Path, manifest: _Manifest, side: str) -> Side:
     language = getattr(manifest, side)
     languages = (language, *getattr(manifest, f"more_{side}s"))
@@ -435,7 +421,7 @@ def _read_counts(path: Path, manifest: _Manifest, languages: Sequence[str], size
     if path.name not in manifest.files:
         return {}
     with reading(path, _REMEDY):
-        return _counts_from_tsv(_read_checked(path, manifest).decode(), languages, size)
+        return language_counts.from_tsv(_read_checked(path, manifest).decode(), languages, size)
 
 
 def _read_checked(path: Path, manifest: _Manifest) -> bytes:

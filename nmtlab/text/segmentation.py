@@ -13,15 +13,13 @@ from nmtlab.errors import CorpusError, RecipeError
 from nmtlab.recipe.text import TextSettings
 from nmtlab.text.cleaning import Limits, rejection_reason
 from nmtlab.text.corpus import Pair, ParallelCorpus
+from nmtlab.text.language_counts import LanguageCounts
 from nmtlab.text.tokenizers import Subwords, Tokenizer, Transliterated, Words
 from nmtlab.text.transliteration import transliterated, transliterator
 from nmtlab.text.truecase import Truecaser
 from nmtlab.text.vocabulary import SPECIALS, Vocabulary, most_frequent
 
 T = TypeVar("T")
-
-LanguageCounts = dict[str, np.ndarray]
-"""The counts of a side's types in each of its languages; empty if it has only one."""
 
 BLOCK = 10_000
 """Number of sentence pairs segmented at a time."""
