@@ -64,8 +64,10 @@ class ProgressBar:
         mark = " *" if event.bleu > self.best else ""
         self.best = event.best
         if not self.quiet:
+            each = ", ".join(f"{direction} {bleu:.1f}" for direction, bleu in event.directions.items())
             self._write(
                 f"update {event.step:>6,}  {_clock(event.seconds)}  dev BLEU {event.bleu:5.2f}  "
+                f"{f'({each})  ' if each else ''}"
                 f"perplexity {event.perplexity:8.2f}{mark}"
             )
 

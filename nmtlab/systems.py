@@ -63,7 +63,7 @@ def open_system(
     """Open a run as a translation system; a neural run as a `Translator`.
 
     Args:
-        run: a trained run.
+        run: a trained run; the system translates in its direction.
         search: search settings; the recipe's if not given.
         which: the best checkpoint by dev BLEU, or the last.
         machine: where to compute; if not given, a GPU if available, with torch's default number of threads.
@@ -108,7 +108,8 @@ def open_ensemble(
     """Return a translator with the weights of several runs.
 
     Args:
-        runs: neural, with the same vocabularies; the first run's search settings are the default.
+        runs: neural, with the same vocabularies; the first run's search settings are the default, and its direction
+            is the translator's.
         search, machine, which: as of `open_system`.
         mean: of the probabilities of the next token, arithmetic or geometric.
 
@@ -123,7 +124,7 @@ def open_ensemble(
                 f"runs {first.name!r} and {run.name!r}: different vocabularies",
                 "train both on the same corpus with the same text settings",
             )
-    systems = [open_model(run, search, which, machine) for run in runs]
+    systems = [open_model(run.directed(*first.direction), search, which, machine) for run in runs]
     return Translator(
         Ensemble([system.model for system in systems], mean), first.pipeline, search or first.recipe.search
     )

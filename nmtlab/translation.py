@@ -111,6 +111,15 @@ class Translator:
     def languages(self) -> tuple[str, str]:
         return self.pipeline.languages
 
+    def directed(self, source: str, target: str) -> "Translator":
+        """Return a translator in another direction, trained or not, with the same model.
+
+        Raises:
+            RunError: the model was not trained on one of the languages.
+        """
+        pipeline = self.pipeline.directed(source, target)
+        return Translator(self.model.directed(source, target), pipeline, self.settings)
+
     @torch.inference_mode()
     def translate(
         self,

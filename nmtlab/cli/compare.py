@@ -13,6 +13,7 @@ from nmtlab.cli.options import (
     Target,
     Threads,
     open_corpus,
+    open_text,
     read_translations,
     run_recipe,
     say_overlap,
@@ -58,13 +59,10 @@ def compare(
     first = next(iter(runs.values()), None)
     if first is None and not corpus:
         raise CorpusError("text files only: no reference", "name the corpus they translate with --corpus")
-    settings = first.recipe.corpus if first else None
-    text = open_corpus(
-        workspace,
-        corpus or settings.name,
-        source or (settings.source if settings else ""),
-        target or (settings.target if settings else ""),
-    )
+    if first:
+        _, text = open_text(first, workspace, corpus, source, target)
+    else:
+        text = open_corpus(workspace, corpus, source, target)
     elsewhere = {name: read_translations(Path(name), text, split) for name in systems if name not in runs}
     lines = {}
     for name in systems:

@@ -1,7 +1,7 @@
 """`nmtlab evaluate`."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,10 +13,17 @@ from nmtlab.cli.options import (
     Target,
     Threads,
     open_corpus,
+    open_text,
     read_translations,
     run_recipe,
     say_overlap,
 )
+
+if TYPE_CHECKING:
+    from nmtlab.recipe import Recipe
+    from nmtlab.runs.run import Run
+    from nmtlab.text.corpus import ParallelCorpus
+    from nmtlab.workspace import Workspace
 
 
 def evaluate(
@@ -25,6 +32,9 @@ def evaluate(
     split: Split = "test",
     source: Source = "",
     target: Target = "",
+    all_directions: Annotated[
+        bool, typer.Option("--all-directions", help="Score on the text of every direction that the run was trained in.")
+    ] = False,
     beam: Beam = None,
     set_: Set = None,
     threads: Threads = None,
@@ -32,40 +42,76 @@ def evaluate(
     """Translate a test set and score it: BLEU and chrF with their signatures, tokenized BLEU, perplexity.
 
     BLEU is sacrebleu on detokenized text; tokenized BLEU is multi-bleu on Moses tokens. Translations are stored with
-    the run, and reused if nothing has changed.
+    the run, and reused if nothing has changed. A run of several directions is scored in that of its first corpus,
+    unless --source and --target choose another one or --all-directions all of them, with their mean.
     """
-    from nmtlab.analysis.access.scores import run_perplexity, score_texts
-    from nmtlab.analysis.access.translations import translations
-    from nmtlab.errors import CorpusError, error_of_the_machine
+    from nmtlab.errors import CorpusError, NmtlabError
     from nmtlab.runs.listing import open_run
     from nmtlab.workspace import Workspace
 
     workspace = Workspace.find()
-    perplexity, unkept = None, list[OSError]()
+    if all_directions and (corpus or source or target or Path(run).is_file()):
+        raise NmtlabError("--all-directions: a run's corpora in all their directions", "leave out all other choices")
     if Path(run).is_file():
         if not corpus:
             raise CorpusError(f"{run}: no reference", "name the corpus it translates with --corpus")
         text = open_corpus(workspace, corpus, source, target)
-        lines = read_translations(Path(run), text, split)
-    else:
-        opened = open_run(run, workspace)
-        recipe = run_recipe(opened.recipe, set_, threads, beam)
-        languages = (source or recipe.corpus.source, target or recipe.corpus.target)
-        text = open_corpus(workspace, corpus or recipe.corpus.name, *languages)
-        from tqdm import tqdm
+        _print_scores(run, text, split, read_translations(Path(run), text, split))
+        return
+    opened = open_run(run, workspace)
+    recipe = run_recipe(opened.recipe, set_, threads, beam)
+    if not all_directions:
+        _evaluated(*open_text(opened, workspace, corpus, source, target), split, recipe)
+        return
+    texts = _every_text(opened, workspace, split)
+    scores = [_evaluated(opened, text, split, recipe) for text in texts]
+    means = (f"{sum(one[metric] for one in scores) / len(scores):.2f}" for metric in ("bleu", "chrf"))
+    print("mean of {} direction{}: BLEU {}, chrF {}".format(len(scores), "s" * (len(scores) > 1), *means))
 
-        with tqdm(total=text.count(split), unit=" sentences", disable=None, leave=False) as bar:
-            lines = translations(opened, text, split, recipe.search, recipe.machine, bar.update, unkept.append)
-        if recipe.model.neural:
-            perplexity = run_perplexity(opened, text, split, recipe.machine)
+
+def _every_text(run: "Run", workspace: "Workspace", split: str) -> "list[ParallelCorpus]":
+    """Return the first corpus with a split in each direction that a run was trained in."""
+    from nmtlab.errors import CorpusError
+
+    found: dict[tuple[str, str], ParallelCorpus] = {}
+    for named in run.recipe.corpora:
+        if not named.vocabulary_only and (named.source, named.target) not in found:
+            text = open_corpus(workspace, named.name, named.source, named.target)
+            if split in text.splits:
+                found[text.direction] = text
+    if not found:
+        raise CorpusError(f"run {run.name!r}: none of its corpora has {split} text", "choose another --split")
+    return [found[direction] for direction in run.directions if direction in found]
+
+
+def _evaluated(run: "Run", text: "ParallelCorpus", split: str, recipe: "Recipe") -> dict[str, Any]:
+    """Translate a text, print the scores, and return them."""
+    from tqdm import tqdm
+
+    from nmtlab.analysis.access.scores import run_perplexity
+    from nmtlab.analysis.access.translations import translations
+    from nmtlab.errors import error_of_the_machine
+
+    unkept = list[OSError]()
+    with tqdm(total=text.count(split), unit=" sentences", disable=None, leave=False) as bar:
+        lines = translations(run, text, split, recipe.search, recipe.machine, bar.update, unkept.append)
+    perplexity = run_perplexity(run, text, split, recipe.machine) if recipe.model.neural else None
+    scores = _print_scores(run.name, text, split, lines)
+    if perplexity is not None:
+        print(f"perplexity      {perplexity[0]:6.2f}  per token; {perplexity[1]} tokens scored as unknown")
+    say_overlap(run, text, split)
+    for error in unkept:
+        print(f"the translations could not be stored: {error_of_the_machine(error)}")
+    return scores
+
+
+def _print_scores(name: str, text: "ParallelCorpus", split: str, lines: list[str]) -> dict[str, Any]:
+    """Print the scores of translations, and return them."""
+    from nmtlab.analysis.access.scores import score_texts
+
     scores = score_texts(lines, text.references(split), text.target)
-    print(f"{run} on {text.name} {split} ({text.source} to {text.target}, {scores['sentences']:,} sentences)")
+    print(f"{name} on {text.name} {split} ({text.source} to {text.target}, {scores['sentences']:,} sentences)")
     print(f"BLEU            {scores['bleu']:6.2f}  {scores['bleu_signature']}")
     print(f"chrF            {scores['chrf']:6.2f}  {scores['chrf_signature']}")
     print(f"tokenized BLEU  {scores['tokenized_bleu']:6.2f}  Moses tokens, case-sensitive, no smoothing (multi-bleu)")
-    if perplexity is not None:
-        print(f"perplexity      {perplexity[0]:6.2f}  per token; {perplexity[1]} tokens scored as unknown")
-    if not Path(run).is_file():
-        say_overlap(opened, text, split)
-    for error in unkept:
-        print(f"the translations could not be stored: {error_of_the_machine(error)}")
+    return scores

@@ -30,6 +30,36 @@ def open_corpus(workspace: "Workspace", name: str, source: str, target: str) -> 
     return ParallelCorpus.open(workspace.corpus_folder(name), source, target)
 
 
+def open_text(
+    run: "Run", workspace: "Workspace", corpus: str, source: str, target: str
+) -> "tuple[Run, ParallelCorpus]":
+    """Return a run in the direction that the options of a command choose, and the text to translate.
+
+    Args:
+        run: as opened.
+        workspace: where corpora are.
+        corpus: name or path; the run's first one in the direction if empty.
+        source, target: language codes; those of the run's first corpus that has the others if empty.
+
+    Raises:
+        RunError: the run does not translate in this direction; the message names those that it was trained in.
+        CorpusError: there is no such corpus, or it is in other languages.
+    """
+    from nmtlab.analysis.access.checks import in_direction
+
+    name = workspace.corpus_folder(corpus).resolve().name if corpus else ""
+    wanted = {"source": source, "target": target}
+    trained = [one for one in run.recipe.corpora if not one.vocabulary_only]
+    fitting = [one for one in trained if all(code in ("", getattr(one, side)) for side, code in wanted.items())]
+    named = [one for one in fitting if one.name == name]
+    first = (named or fitting or trained)[0]
+    languages = source or first.source, target or first.target
+    if len(run.directions) > 1:
+        run = run.directed(*languages)
+    text = open_corpus(workspace, corpus or first.name, *languages)
+    return in_direction(run, text), text
+
+
 def changed(recipe: "Recipe", settings: list[str] | None, threads: int | None, beam: int | None = None) -> "Recipe":
     """Return a recipe with the command line's changes."""
     more = [f"machine.threads={threads}"] if threads else []

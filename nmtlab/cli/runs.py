@@ -45,7 +45,10 @@ def list_() -> None:
 
 @app.command()
 def show(name: Annotated[str, typer.Argument(help="Name of a run.")]) -> None:
-    """Show a run: status, evaluations, environment and complete recipe, and the limitations of a packed run."""
+    """Show a run: status, evaluations, environment and complete recipe, and the limitations of a packed run.
+
+    Of a run of several directions, it also shows the best dev BLEU of each.
+    """
     import json
 
     from nmtlab.runs.listing import open_run
@@ -65,10 +68,22 @@ def show(name: Annotated[str, typer.Argument(help="Name of a run.")]) -> None:
     if len(validations):
         columns = validations.columns.intersection(["step", "bleu", "perplexity", "seconds"], sort=False)
         print(validations[columns].round(2).to_string(index=False), "\n")
+    if len(run.directions) > 1:
+        print(f"best dev BLEU by direction: {_best_by_direction(run)}\n")
     if terms := _last_terms(run):
         print(f"loss per target token at the last logged update: {terms}\n")
     print(json.dumps(run.environment, indent=1), "\n")
     print(run.recipe.described(), end="")
+
+
+def _best_by_direction(run: "Run") -> str:
+    """Return the trained directions with their best dev BLEU: `gl-en 23.40, en-gl not evaluated`."""
+    best: dict[str, float] = {}
+    for evaluation in run.metrics("validation").get("directions", []):
+        for direction, bleu in evaluation.items():
+            best[direction] = max(bleu, best.get(direction, bleu))
+    named = ["-".join(direction) for direction in run.directions]
+    return ", ".join(f"{name} {best[name]:.2f}" if name in best else f"{name} not evaluated" for name in named)
 
 
 def _last_terms(run: "Run") -> str:

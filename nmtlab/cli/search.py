@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from nmtlab.cli.options import Beam, Set, Source, Split, Target, Threads, open_corpus, run_recipe, say_overlap
+from nmtlab.cli.options import Beam, Set, Source, Split, Target, Threads, open_text, run_recipe, say_overlap
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -245,8 +245,7 @@ def _inputs(
     opened = open_run(run, workspace)
     if score and plans_length(opened):
         raise NmtlabError(f"run {run!r} plans lengths: it is only searched by p(length) times p", "leave --score out")
-    default = opened.recipe.corpus
-    text = open_corpus(workspace, corpus or default.name, source or default.source, target or default.target)
+    opened, text = open_text(opened, workspace, corpus, source, target)
     recipe = run_recipe(opened.recipe, [f"search.score={score or 'log-prob'}", *(set_ or [])], threads, beam)
     return opened, text, recipe.search, recipe.machine
 

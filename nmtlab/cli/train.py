@@ -1,18 +1,20 @@
 """`nmtlab train`."""
 
 from collections.abc import Callable, Sequence
+from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from nmtlab.cli.options import Set, Source, Target, Threads, changed
 
 if TYPE_CHECKING:
-    from nmtlab.recipe import Recipe
+    from nmtlab.recipe import CorpusSettings, Recipe
     from nmtlab.runs.run import Run
     from nmtlab.text.corpus import ParallelCorpus
     from nmtlab.training.events import OnEvent
+    from nmtlab.workspace import Workspace
 
 _RECIPE = "transformer-small"
 
@@ -28,8 +30,11 @@ def train(
     target: Target = "",
     also: Annotated[
         list[str] | None,
-        typer.Option(metavar="CORPUS", help="Train on another corpus too; repeatable."),
+        typer.Option(
+            metavar="CORPUS", help="Train on another corpus too, as CORPUS:en-gl in that direction; repeatable."
+        ),
     ] = None,
+    both: Annotated[bool, typer.Option("--both-ways", help="Train on every corpus in both directions.")] = False,
     vocabulary_from: Annotated[
         list[str] | None,
         typer.Option(metavar="CORPUS", help="Learn subwords from this corpus too, as a parent from its child's."),
@@ -64,6 +69,10 @@ def train(
 
         torchrun --standalone --nproc-per-node 2 -m nmtlab train CORPUS ...
 
+    One model learns several directions from further corpora; dev BLEU is then the mean over directions:
+
+        nmtlab train gl-en --also pt-en --both-ways --recipe tied-bpe --name many
+
     A child starts from a parent in a related language whose subwords were learned from the text of both:
 
         nmtlab train PARENT --vocabulary-from CHILD --recipe transfer-bpe --name parent
@@ -72,25 +81,29 @@ def train(
     from nmtlab.recipe import find_recipe
     from nmtlab.runs.run import Run
     from nmtlab.text.corpus import ParallelCorpus
+    from nmtlab.training.setup import both_ways, open_corpora
     from nmtlab.workspace import Workspace
 
     workspace = Workspace.find()
     seeds = [] if seed is None else [f"training.seed={seed}"]
     parents = [f'transfer.parent="{parent}"'] if parent else []
     changes = [*(set_ or []), *seeds, *parents]
-    settings = _with_corpora(changed(find_recipe(recipe or _RECIPE), changes, threads), also, vocabulary_from)
+    further = [_further_corpus(one, workspace) for one in also or []]
+    further += [{"name": one, "vocabulary_only": True} for one in vocabulary_from or []]
+    settings = _with_corpora(changed(find_recipe(recipe or _RECIPE), changes, threads), further)
     folder = workspace.corpus_folder(corpus)
     name = name or f"{folder.resolve().name}.{Path(recipe or _RECIPE).stem}.{settings.training.seed}"
     if resume:
         begun = Run(workspace.run_folder(name))
         asked = changed(find_recipe(recipe) if recipe else begun.recipe, changes, threads)
-        settings = _with_corpora(asked, also, vocabulary_from)
-        _check_unchanged(begun, settings)
+        settings = _with_corpora(asked, further)
         source, target = source or begun.recipe.corpus.source, target or begun.recipe.corpus.target
     text = ParallelCorpus.open(folder, source, target)
+    if both:
+        settings = both_ways(settings, open_corpora(settings, text, workspace))
+    if resume:
+        _check_unchanged(begun, settings)
     if estimate:
-        from nmtlab.training.setup import open_corpora
-
         _print_cost(settings, open_corpora(settings, text, workspace))
         return
 
@@ -106,11 +119,31 @@ def train(
         print(f"run {name}: {run.status}; next: nmtlab evaluate {name} --corpus {corpus}")
 
 
-def _with_corpora(recipe: "Recipe", also: list[str] | None, vocabulary_from: list[str] | None) -> "Recipe":
-    """Return a recipe that also trains on some further corpora, and learns subwords from others."""
-    more = [*recipe.model_dump()["more_corpora"], *({"name": name} for name in also or [])]
-    more += [{"name": name, "vocabulary_only": True} for name in vocabulary_from or []]
-    return recipe.with_changes({"more_corpora": more})
+def _with_corpora(recipe: "Recipe", further: list[dict[str, Any]]) -> "Recipe":
+    """Return a recipe with some further corpora."""
+    return recipe.with_changes({"more_corpora": [*recipe.model_dump()["more_corpora"], *further]})
+
+
+def _further_corpus(named: str, workspace: "Workspace") -> dict[str, Any]:
+    """Return the settings of a corpus given as `CORPUS` or `CORPUS:en-gl`."""
+    from contextlib import suppress
+
+    from nmtlab.errors import CorpusError
+    from nmtlab.text.corpus import ParallelCorpus
+
+    name, colon, direction = named.rpartition(":")
+    if not colon:
+        return {"name": named}
+    folder, parts = workspace.corpus_folder(name), direction.split("-")
+    ways = [("-".join(parts[:n]), "-".join(parts[n:])) for n in range(1, len(parts))]  # a code may have a hyphen too
+    for source, target in ways:
+        with suppress(CorpusError):
+            ParallelCorpus.open(folder, source, target)
+            if source and target:
+                return {"name": name, "source": source, "target": target}
+    raise CorpusError(
+        f"--also {named}: corpus {name!r} has no direction {direction!r}", "name two of its languages, as CORPUS:en-gl"
+    )
 
 
 def _watchers(tensorboard: Path | None) -> "tuple[OnEvent, Callable[[], bool]]":
@@ -136,7 +169,7 @@ def _check_unchanged(run: "Run", recipe: "Recipe") -> None:
     """Refuse changes that would make a resumed run a different training."""
     from nmtlab.errors import RecipeError
 
-    begun, wanted = _compared(run.recipe), _compared(recipe)
+    begun, wanted = _compared(run.recipe, recipe), _compared(recipe, run.recipe)
     for field, value in begun.items():
         may_change = field in ("about", "machine.device", "machine.threads") or field.startswith("corpus.")
         if not may_change and wanted.get(field) != value:
@@ -146,9 +179,19 @@ def _check_unchanged(run: "Run", recipe: "Recipe") -> None:
             )
 
 
-def _compared(recipe: "Recipe") -> dict[str, object]:
-    """Return the fields of a recipe, with only the names of further corpora: opening infers their languages."""
-    return {**recipe.fields(), "more_corpora": [corpus.name for corpus in recipe.more_corpora]}
+def _compared(recipe: "Recipe", other: "Recipe") -> dict[str, object]:
+    """Return the fields of a recipe, with the names of further corpora.
+
+    A name is followed by a direction where both recipes give one and these differ; opening infers the others.
+    """
+    named = zip_longest(recipe.more_corpora, other.more_corpora[: len(recipe.more_corpora)])
+    return {**recipe.fields(), "more_corpora": [_title(*both) for both in named]}
+
+
+def _title(corpus: "CorpusSettings", other: "CorpusSettings | None") -> str:
+    ways = [(one.source, one.target) for one in (corpus, other) if one and one.name == corpus.name]
+    differ = any(all(codes) and codes[0] != codes[1] for codes in zip(*ways, strict=True)) if len(ways) > 1 else False
+    return f"{corpus.name}:{corpus.source}-{corpus.target}" if differ else corpus.name
 
 
 def _print_cost(recipe: "Recipe", corpora: "Sequence[ParallelCorpus]") -> None:

@@ -26,6 +26,10 @@ def translate(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="File to write. (default: standard output)")
     ] = None,
+    to: Annotated[str, typer.Option("--to", metavar="LANGUAGE", help="Language to translate into, if several.")] = "",
+    from_: Annotated[
+        str, typer.Option("--from", metavar="LANGUAGE", help="Language of the text, if the run reads several.")
+    ] = "",
     beam: Beam = None,
     n_best: Annotated[int, typer.Option(min=1, help="Translations per line, best first.")] = 1,
     scores: Annotated[
@@ -64,7 +68,11 @@ def translate(
     set_: Set = None,
     threads: Threads = None,
 ) -> None:
-    """Translate text, one sentence per line; a blank line stays blank."""
+    """Translate text, one sentence per line; a blank line stays blank.
+
+    A run of several languages translates in the direction of its first corpus, or --from any language that it reads
+    --to any that it writes, even if it has seen no example of the two together.
+    """
     from nmtlab.errors import RecipeError
     from nmtlab.runs.listing import open_run
     from nmtlab.systems import open_ensemble, open_system
@@ -76,6 +84,8 @@ def translate(
     _check_belongs(bool(with_), "--with", {"--mean": mean})
     workspace = Workspace.find()
     opened = open_run(run, workspace)
+    if from_ or to:
+        opened = opened.directed(from_, to)
     recipe = run_recipe(opened.recipe, set_, threads, beam)
     ways = {"--prefix": prefix, "--samples": samples, "--groups": groups}
     _check(opened, ways, n_best, set_ or [], drawing)

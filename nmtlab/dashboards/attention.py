@@ -16,7 +16,7 @@ from nmtlab.dashboards.columns import columns, row
 from nmtlab.dashboards.page import Note, Page, heading
 from nmtlab.dashboards.runs import RunChooser
 from nmtlab.dashboards.sentences import SentenceChooser
-from nmtlab.dashboards.systems import can_decode, left_out, of_one_pair, system_of
+from nmtlab.dashboards.systems import can_decode, left_out, system_of
 from nmtlab.dashboards.table import Table
 from nmtlab.dashboards.work import Work
 from nmtlab.errors import CorpusError
@@ -59,7 +59,8 @@ class AttentionPage(Page):
         }  # fmt: skip
         shown = ("runs", *self.sentences.state, "target")
         parts = {
-            self.hint: state, self.chart: state, self.pinned_chart: ("runs", "pinned"), self.measured: ("runs",),
+            self.hint: state, self.chart: state, self.pinned_chart: ("runs", "text", "pinned"),
+            self.measured: ("runs", "text"),
             **dict.fromkeys((self.work, self.shifts, self.copies), shown),
         }  # fmt: skip
         body = [
@@ -74,15 +75,15 @@ class AttentionPage(Page):
     def _answer(self, changed: set[str]) -> None:
         chosen = self.runs.chosen
         self.sentences.follow(changed, chosen)
-        if "runs" in changed and chosen:
-            self.measured.show(_measured(chosen))
-            self._unpin_foreign(chosen[0])
+        runs = self.sentences.runs
+        if changed & {"runs", "text"} and runs:
+            self.measured.show(_measured([self.sentences.directed(run) for run in chosen]))
+            self._unpin_foreign(runs[0])
         source = self.sentences.source
         if not source:
             self.hint.say("Type a sentence." if chosen else "Select a run with weights.")
             return
         target = self.sentences.reference if self.said.value == "reference" else None
-        runs = of_one_pair(chosen)
         weights = _weights(runs, source, target)
         self._offer_heads(weights)
         links, origin = self._links(runs[0])
@@ -132,13 +133,13 @@ class AttentionPage(Page):
 
     def _unpin_foreign(self, run: Run) -> None:
         """Unpin a sentence of a different language pair."""
-        languages = run.recipe.corpus.source, run.recipe.corpus.target
+        languages = run.direction
         if languages != self._languages:
             self.pinned.value = ""
         self._languages = languages
 
     def _draw_pinned(self, runs: list[Run], changed: set[str]) -> None:
-        drawn = self.pinned_chart.figure.data and not changed & {"pinned", "runs", "layer", "head"}
+        drawn = self.pinned_chart.figure.data and not changed & {"pinned", "runs", "text", "layer", "head"}
         if self.pinned.value and not drawn:
             source, _, target = self.pinned.value.partition("\t")
             self._draw(self.pinned_chart, _weights(runs, source, target or None), {})

@@ -11,7 +11,9 @@ _EXAMPLES = {
 
 
 def example(run: Run, workspace: Workspace) -> str:
-    """Return the first sentence of a run's texts, else one in its source language, else an empty string."""
+    """Return the first sentence of a run's texts in its source language, else any in it, else an empty string."""
+    source = run.direction[0]
     for text in texts(run, workspace):
-        return next(iter(text.corpus.lines(text.split, text.corpus.source)))
-    return _EXAMPLES.get(run.recipe.corpus.source, "")
+        if text.corpus.source == source:
+            return next(iter(text.corpus.lines(text.split, source)))
+    return _EXAMPLES.get(source, "")

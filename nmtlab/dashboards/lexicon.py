@@ -3,7 +3,7 @@
 import ipywidgets as widgets
 import pandas as pd
 
-from nmtlab.analysis.access.sentences import sentences, texts
+from nmtlab.analysis.access.sentences import by_title, sentences, texts
 from nmtlab.analysis.lexical.gold import has_gold
 from nmtlab.analysis.lexical.lexicon import gold_translations, precision, system_translations, table_translations
 from nmtlab.dashboards.about import LEXICON
@@ -95,7 +95,8 @@ def _tables(run: Run, workspace: Workspace) -> dict[str, pd.DataFrame]:
 
 def _lines(run: Run, workspace: Workspace) -> pd.DataFrame:
     """Return the sentences of the run's texts, with its stored translations, if any."""
-    tables = [sentences([run], text).assign(text=text.name) for text in texts(run, workspace)]
+    offered = by_title(texts(run, workspace))
+    tables = [sentences([run], text).assign(text=title) for title, text in offered.items()]
     return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
 
 

@@ -92,6 +92,7 @@ class NormsPage(Page):
         fitting = of_one_pair([chosen, *decodable])[1:] if chosen else []
         implied = {"runs"} if "system" in changed else set()
         self.sentences.follow(changed | implied, fitting)
+        chosen = self._chosen_in_direction()
         if "runs" in changed and runs:
             self._show_norms(runs)
         if changed & {"runs", "system", "text", "line", "sentence"}:
@@ -112,6 +113,10 @@ class NormsPage(Page):
 
     def _chosen_system(self) -> Run | None:
         return next((run for run in self.runs.chosen if run.name == self.system.value), None)
+
+    def _chosen_in_direction(self) -> Run | None:
+        run = self._chosen_system()
+        return run and self.sentences.directed(run)
 
     def _show_norms(self, runs: list[Run]) -> None:
         view = norms_view(runs, points=True)
@@ -144,7 +149,7 @@ class NormsPage(Page):
 
     def _find(self) -> None:
         with self.guarded():
-            text, run = self.sentences.chosen_text, self._chosen_system()
+            text, run = self.sentences.chosen_text, self._chosen_in_direction()
             if text is None or run is None:
                 raise NmtlabError(
                     "no text of these runs is available",
@@ -167,7 +172,7 @@ class NormsPage(Page):
 
     def _go_to(self) -> None:
         """Show the sentence and position of the selected word."""
-        run = self._chosen_system()
+        run = self._chosen_in_direction()
         if self.wrong.value is None or run is None:
             return
         choice = self.wrong.frame.loc[self.wrong.value]

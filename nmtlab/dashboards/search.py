@@ -24,7 +24,7 @@ from nmtlab.dashboards.columns import columns, row
 from nmtlab.dashboards.page import Note, Page, heading
 from nmtlab.dashboards.runs import RunChooser
 from nmtlab.dashboards.sentences import SentenceChooser
-from nmtlab.dashboards.systems import can_decode, has_searches, left_out, of_one_pair, system_of
+from nmtlab.dashboards.systems import can_decode, has_searches, left_out, system_of
 from nmtlab.dashboards.table import Table
 from nmtlab.dashboards.work import Work
 from nmtlab.plots import calibration_figure, lengths_figure, sweep_figure, tree_figure
@@ -86,8 +86,8 @@ class SearchPage(Page):
         parts = {
             **dict.fromkeys((self.hint, self.chart, self.counted, self.work, self.found), _SEARCH_KEYS),
             **dict.fromkeys((self.each, self.lengths), _SEARCH_KEYS),
-            **dict.fromkeys((self.about_curves, self.curves), ("runs", "curves")),
-            **dict.fromkeys((self.rates, self.planned, self.calibration), ("runs",)),
+            **dict.fromkeys((self.about_curves, self.curves), ("runs", "text", "curves")),
+            **dict.fromkeys((self.rates, self.planned, self.calibration), ("runs", "text")),
             self.ended: _SEARCH_KEYS | _RANKING,
         }
         body = [
@@ -102,8 +102,8 @@ class SearchPage(Page):
         runs = self.runs.chosen
         decodable = [run for run in runs if can_decode(run)]
         self.sentences.follow(changed, decodable)
-        if changed & {"runs", "curves"}:
-            self._measured(runs)
+        if changed & {"runs", "text", "curves"}:
+            self._measured([self.sentences.directed(run) for run in runs])
         if changed & _SEARCH_KEYS:
             self._search(decodable)
         if changed - _RANKING:
@@ -117,7 +117,7 @@ class SearchPage(Page):
         """Search with the first ordinary run and the first that plans lengths, and translate with all."""
         self._trees, self._system, self._exact = {}, None, None
         self._offer_controls()
-        source, runs = self.sentences.source, of_one_pair(decodable)
+        source, runs = self.sentences.source, self.sentences.runs
         if not source:
             self.hint.say("Type a sentence to see its search tree." if decodable else _NO_WEIGHTS)
             return

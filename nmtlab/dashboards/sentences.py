@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import ipywidgets as widgets
 
-from nmtlab.analysis.access.sentences import Text, sentences, texts
+from nmtlab.analysis.access.sentences import Text, by_title, sentences, texts
 from nmtlab.dashboards.columns import row
 from nmtlab.dashboards.examples import example
 from nmtlab.dashboards.systems import of_one_pair
@@ -70,6 +70,16 @@ class SentenceChooser(widgets.VBox):
         return None if self._typed else self.table.value
 
     @property
+    def runs(self) -> list[Run]:
+        """The runs that translate in the direction of the chosen text, else of the first run; opened in it."""
+        text = self.chosen_text
+        return of_one_pair(self._runs, text.corpus.direction if text else None)
+
+    def directed(self, run: Run) -> Run:
+        """Return a run in the direction of the chosen text, or unchanged if it does not translate in it."""
+        return next(iter(of_one_pair([run], self.chosen_text.corpus.direction)), run) if self.chosen_text else run
+
+    @property
     def shown_source(self) -> str:
         """The current sentence and where it comes from, for display."""
         if self._typed:
@@ -85,19 +95,17 @@ class SentenceChooser(widgets.VBox):
 
         Args:
             changed: changed names of the page's state, as given to its update.
-            runs: the chosen runs; those of a language pair other than the first one's are ignored.
+            runs: the chosen runs; texts of those that do not translate the first one's language pair are not offered.
         """
         if "runs" in changed:
-            self._offer(of_one_pair(runs))
+            self._offer(runs)
         if changed & {"runs", "text"}:
             self._show()
         self._settle()
 
     def _offer(self, runs: Sequence[Run]) -> None:
         """Offer the texts of some runs."""
-        found: dict[str, Text] = {}
-        for run in runs:
-            found |= {text.name: text for text in texts(run, self._workspace)}
+        found = by_title(text for run in of_one_pair(runs) for text in texts(run, self._workspace))
         self._runs, self._texts = list(runs), list(found.values())
         if tuple(found) != self.text.options:
             before = self.text.value

@@ -52,7 +52,7 @@ class Signals(widgets.VBox):
     def _text(self, run: Run) -> Text | None:
         """Return the dev text to measure a run on; None if its text or its weights are missing."""
         available = texts(run, self._workspace) if run.has_weights() else []
-        return next((text for text in available if text.split == "dev"), None)
+        return next((text for text in available if (text.split, text.corpus.direction) == ("dev", run.direction)), None)
 
     def _start(self) -> None:
         wanted = [

@@ -11,18 +11,19 @@ from nmtlab.analysis.search.beams import outcome
 from nmtlab.analysis.search.lengths import planned_lengths
 from nmtlab.analysis.search.search_errors import search_errors
 from nmtlab.runs.run import Run
+from nmtlab.text.corpus import Direction
 from nmtlab.translation import Translator
 
 _MAX_OPEN = 8
 
 
 def system_of(run: Run) -> Translator:
-    """Return the best checkpoint of a run as a translator, cached.
+    """Return the best checkpoint of a run as a translator in its direction, cached.
 
     Raises:
         RunError: a phrase-based run, or one without weights.
     """
-    return _open(run.folder, run.best_step)
+    return _open(run.folder, run.best_step, run.direction if run.other_direction else None)
 
 
 def is_neural(run: Run) -> bool:
@@ -58,14 +59,14 @@ def can_decode(run: Run) -> bool:
     return is_neural(run) and run.has_weights()
 
 
-def of_one_pair(runs: Sequence[Run]) -> list[Run]:
-    """Return the runs with the same language pair as the first."""
-    return [run for run in runs if _pair(run) == _pair(runs[0])]
+def of_one_pair(runs: Sequence[Run], pair: Direction | None = None) -> list[Run]:
+    """Return the runs that translate a language pair, in this direction; that of the first run if not given."""
+    return [run.directed(*(pair or runs[0].direction)) for run in runs if run.translates(*(pair or runs[0].direction))]
 
 
 def of_one_source(runs: Sequence[Run]) -> list[Run]:
     """Return the runs with the same source language as the first."""
-    return [run for run in runs if run.recipe.corpus.source == runs[0].recipe.corpus.source]
+    return [run for run in runs if run.direction[0] == runs[0].direction[0]]
 
 
 def left_out(runs: Sequence[Run], shown: Sequence[Run]) -> str:
@@ -79,7 +80,7 @@ def left_out(runs: Sequence[Run], shown: Sequence[Run]) -> str:
     omitted: dict[str, list[str]] = {}
     for run in runs:
         if run.name not in names:
-            omitted.setdefault("-".join(_pair(run)), []).append(run.name)
+            omitted.setdefault("-".join(run.direction), []).append(run.name)
     reasons = "; ".join(
         f"{', '.join(group)} {'translates' if len(group) == 1 else 'translate'} {pair}"
         for pair, group in omitted.items()
@@ -91,10 +92,6 @@ def _is_here(folder: Path) -> bool:
     return folder.is_dir() and Run(folder).has_weights()
 
 
-def _pair(run: Run) -> tuple[str, str]:
-    return run.recipe.corpus.source, run.recipe.corpus.target
-
-
 @lru_cache(maxsize=_MAX_OPEN)
-def _open(folder: Path, step: int | None) -> Translator:
-    return opened(Run(folder))
+def _open(folder: Path, step: int | None, direction: Direction | None) -> Translator:
+    return opened(Run(folder)) if direction is None else _open(folder, step, None).directed(*direction)

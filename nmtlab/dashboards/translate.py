@@ -1,6 +1,7 @@
 """Translating typed text with several systems."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 import ipywidgets as widgets
 import pandas as pd
@@ -18,6 +19,7 @@ from nmtlab.dashboards.sentences import MAX_LETTERS
 from nmtlab.dashboards.systems import can_decode, left_out, of_one_source, system_of
 from nmtlab.dashboards.table import Table
 from nmtlab.dashboards.work import Work
+from nmtlab.errors import RunError
 from nmtlab.plots import attention_figure, token_figure
 from nmtlab.runs.run import Run
 from nmtlab.translation import Translator
@@ -25,6 +27,8 @@ from nmtlab.workspace import Workspace
 
 FIRST = ("small-tr-en.tied.s1", "small-tr-en.fixnorm-lex.s1")
 _MAX_LINES = 100
+_DEFAULT = ("default", "")
+"""The choice of the language of each run's first corpus that fits the other choice."""
 
 
 class TranslatePage(Page):
@@ -39,6 +43,8 @@ class TranslatePage(Page):
             rows=5,
             layout={"width": "100%"},
         )
+        self.source = widgets.Dropdown(description="From", options=[_DEFAULT], layout={"width": "14em"})
+        self.target = widgets.Dropdown(description="Into", options=[_DEFAULT], layout={"width": "14em"})
         self.beam = widgets.IntSlider(description="Beam", value=5, min=1, max=500, continuous_update=False)
         self.best = widgets.IntSlider(description="n-best", value=3, min=1, max=10, continuous_update=False)
         self.begun = widgets.Text(
@@ -48,32 +54,56 @@ class TranslatePage(Page):
         self.tokens, self.attention, self.hint = Chart(), Chart(), Note()
         self.work, self.intervention = Work(self.guarded), InterventionControls(self.guarded)
         state = {
-            "runs": self.runs.table, "text": self.typed, "beam": self.beam, "best": self.best, "begin": self.begun,
-            "pick": self.found,
+            "runs": self.runs.table, "from": self.source, "into": self.target, "text": self.typed, "beam": self.beam,
+            "best": self.best, "begin": self.begun, "pick": self.found,
         }  # fmt: skip
-        requested = ("runs", "text", "beam", "best", "begin")
+        requested = ("runs", "from", "into", "text", "beam", "best", "begin")
         parts = {
             **dict.fromkeys((self.found, self.work), requested),
             **dict.fromkeys((self.tokens, self.attention, self.hint, self.intervention), state),
         }
+        controls = row(self.source, self.target, self.beam, self.best, self.begun)
         body = [
-            columns(self.runs, widgets.VBox([self.typed, row(self.beam, self.best, self.begun)])),
+            columns(self.runs, widgets.VBox([self.typed, controls])),
             self.work, self.hint, self.found, columns(self.tokens, self.attention), self.intervention,
         ]  # fmt: skip
         super().__init__(TRANSLATE, state, self._answer, body, self.runs.refresh, parts)
 
     def _answer(self, changed: set[str]) -> None:
-        runs = self.runs.chosen
-        if not runs:
+        chosen = self.runs.chosen
+        if not chosen:
             self.hint.say("No run with weights yet: train one on the page Train.")
             return
+        if "runs" in changed:
+            self._offer_languages(chosen)
+        runs = self._directed(chosen)
         lines = self._lines(runs)
         if not lines:
             self.hint.say("Type a sentence to translate.")
             return
         if changed - {"pick"}:
             self.work.start("translating", sum(len(able) for _, able in lines), self._translate(lines))
-        self._inspect(runs, lines)
+        self._inspect(chosen, lines)
+
+    def _offer_languages(self, runs: list[Run]) -> None:
+        """Offer the languages of the runs, if any of them has several directions."""
+        ways = [way for run in runs for way in run.directions]
+        several = any(len(run.directions) > 1 for run in runs)
+        for control, codes in zip((self.source, self.target), zip(*ways, strict=True), strict=True):
+            options = (_DEFAULT, *((code, code) for code in dict.fromkeys(codes))) if several else (_DEFAULT,)
+            if options != control.options:
+                before = control.value
+                control.options = options
+                control.value = before if before in codes and several else ""
+            control.layout.display = "" if several else "none"
+
+    def _directed(self, runs: list[Run]) -> list[Run]:
+        """Return the runs that translate in the chosen direction, opened in it."""
+        found = []
+        for run in runs:
+            with suppress(RunError):
+                found.append(run.directed(self.source.value, self.target.value))
+        return found
 
     def _lines(self, runs: list[Run]) -> list[tuple[str, list[Run]]]:
         """Return each line with the runs that translate from its language.
@@ -82,10 +112,10 @@ class TranslatePage(Page):
         """
         if self.typed.value.strip():
             typed = [line[:MAX_LETTERS] for line in self.typed.value.splitlines() if line.strip()][:_MAX_LINES]
-            return [(line, of_one_source(runs)) for line in typed]
+            return [(line, of_one_source(runs)) for line in typed] if runs else []
         by_language: dict[str, list[Run]] = {}
         for run in runs:
-            by_language.setdefault(run.recipe.corpus.source, []).append(run)
+            by_language.setdefault(run.direction[0], []).append(run)
         examples = [(example(able[0], self._workspace), able) for able in by_language.values()]
         return [(line, able) for line, able in examples if line]
 
@@ -120,15 +150,15 @@ class TranslatePage(Page):
         ]
 
     def _inspect(self, runs: list[Run], lines: list[tuple[str, list[Run]]]) -> None:
-        note = left_out(runs, [run for run in runs if any(run in able for _, able in lines)])
+        note = left_out(runs, [run for run in runs if any(run.name == one.name for _, able in lines for one in able)])
         if not self.typed.value.strip():
             note += " Example sentences, one for each source language, since the box is empty."
         self.hint.say(note.strip())
         if self.found.value is None:
             return
         picked = self.found.frame.loc[self.found.value]
-        run = next(run for run in runs if run.name == picked["run"])
-        source, target = lines[picked["line"] - 1][0], picked["translation"]
+        source, able = lines[picked["line"] - 1]
+        run, target = next(run for run in able if run.name == picked["run"]), picked["translation"]
         system = system_of(run)
         self.tokens.show(token_figure(token_probabilities(system, source, target)))
         weights = attention_of(run.name, system, source, target)

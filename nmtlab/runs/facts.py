@@ -73,6 +73,7 @@ class TranslationFacts(_Facts):
     step: NonNegativeInt | None
     weights: str | None = None
     search: dict[str, Any]
+    direction: str = ""
     schema_: int = Field(1, alias="schema")
 
 
@@ -89,6 +90,7 @@ class _Validation(_Facts):
     kind: Literal["validation"]
     step: NonNegativeInt
     bleu: float
+    directions: dict[str, float] = {}
     perplexity: float | None = None
     seconds: float
 

@@ -47,6 +47,7 @@ class MeasureKey:
         checkpoint: step of the run's best checkpoint; None if it has none.
         weights: digest of the analysed weights; None if not recorded, as by version 0.1, or if the run has no weights.
         version: of the analysis.
+        direction: of translation, such as `en-gl`; empty for the run's default direction.
         about: describes the answer but does not identify it: names of corpora, version of nmtlab.
     """
 
@@ -55,11 +56,13 @@ class MeasureKey:
     checkpoint: int | None
     weights: str | None = None
     version: int = 1
+    direction: str = ""
     about: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     def path(self, folder: Path) -> Path:
         """Return where the answer is stored in a run's folder."""
-        return _path(folder, self.analysis, [self.version, self.arguments, self.checkpoint, self.weights])
+        direction = [self.direction] if self.direction else []
+        return _path(folder, self.analysis, [self.version, self.arguments, self.checkpoint, self.weights, *direction])
 
 
 @dataclass(frozen=True)
@@ -103,6 +106,8 @@ def store_measure(folder: Path, question: MeasureKey, frame: pd.DataFrame) -> Me
     """
     table = pa.Table.from_pandas(frame)
     metadata = {"schema": SCHEMA, **asdict(question)}
+    if not question.direction:  # as it was stored before there were several
+        del metadata["direction"]
     table = table.replace_schema_metadata({**table.schema.metadata, _METADATA: json.dumps(metadata)})
     path = question.path(folder)
     try:

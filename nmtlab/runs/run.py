@@ -1,5 +1,6 @@
 """The folder of one training."""
 
+import copy
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -34,7 +35,7 @@ from nmtlab.runs.facts import (
 )
 from nmtlab.runs.log import append_lines, keep_lines, read_log
 from nmtlab.runs.measures import Measure, stored_measures
-from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.corpus import Direction, ParallelCorpus
 from nmtlab.text.lines import new_folder
 from nmtlab.text.pipeline import Pipeline
 
@@ -56,7 +57,8 @@ _FACTS = {"best": BestFacts, "last": LastFacts}
 class Run:
     """The folder of one training: recipe, vocabulary, checkpoints, metrics, probes and translations.
 
-    Files are read when needed, and loading executes nothing.
+    Files are read when needed, and loading executes nothing. A run trained in several directions is opened in the one
+    of its first corpus; `directed` gives a view of it in another.
 
     Args:
         folder: an existing run's folder.
@@ -73,6 +75,7 @@ class Run:
             check_plain(folder)
         self.folder = folder
         self._notes = notes
+        self._direction: Direction | None = None  # None for the default
 
     @classmethod
     def create(cls, folder: Path, recipe: Recipe, environment: Mapping[str, Any], pipeline: Pipeline) -> "Run":
@@ -106,8 +109,57 @@ class Run:
         """Checksums of the training corpora, in the order of `recipe.corpora`."""
         return [self.environment.get("corpus_checksum", ""), *self.environment.get("more_checksums", [])]
 
+    @property
+    def directions(self) -> list[Direction]:
+        """The directions that it was trained in, in the order of its corpora; the first is the default."""
+        trained = (corpus for corpus in self.recipe.corpora if not corpus.vocabulary_only)
+        return list(dict.fromkeys((corpus.source, corpus.target) for corpus in trained))
+
+    @property
+    def direction(self) -> Direction:
+        """The direction in which it is opened."""
+        return self._direction or self.directions[0]
+
+    @property
+    def other_direction(self) -> str:
+        """The direction, such as `en-gl`, if it is not the default: part of what identifies a stored answer."""
+        return "-".join(self._direction or ())
+
+    def translates(self, source: str, target: str) -> bool:
+        """Return whether it translates from `source` to `target`: it was trained on both, if not on the direction."""
+        sources, targets = zip(*self.directions, strict=True)
+        return source in sources and target in targets
+
+    def directed(self, source: str, target: str) -> "Run":
+        """Return a view of the same run in another direction, trained or not.
+
+        Args:
+            source, target: language codes; an empty one is that of the first trained direction with the other.
+
+        Raises:
+            RunError: it was not trained on one of the languages.
+        """
+        fitting = (way for way in self.directions if source in ("", way[0]) and target in ("", way[1]))
+        first = next(fitting, self.directions[0])
+        source, target = source or first[0], target or first[1]
+        if not self.translates(source, target):
+            known = ", ".join("-".join(direction) for direction in self.directions)
+            raise RunError(f"run {self.name!r}: does not translate {source} to {target}", f"choose from {known}")
+        if (source, target) == self.direction:
+            return self
+        view = copy.copy(self)
+        view.__dict__.pop("pipeline", None)
+        view._direction = None if (source, target) == self.directions[0] else (source, target)
+        return view
+
     @cached_property
     def pipeline(self) -> Pipeline:
+        """The text pipeline, in use for the run's direction."""
+        saved = self._saved_pipeline
+        return saved.directed(*self._direction) if self._direction else saved
+
+    @cached_property
+    def _saved_pipeline(self) -> Pipeline:
         return Pipeline.load(self.folder / "vocabulary")
 
     @property
@@ -202,7 +254,8 @@ class Run:
 
         Args:
             kind: `train` (loss, perplexity, tokens per second, gradient norm, rate), `validation` (BLEU,
-                perplexity) or `end`; every line has `step` and `seconds`.
+                perplexity; with several directions, BLEU is their mean, and `directions` has that of each) or `end`;
+                every line has `step` and `seconds`.
         """
         lines = read_log(self.folder / METRICS, MetricsLine)
         return pd.DataFrame([line for line in lines if line["kind"] == kind]).drop(columns="kind", errors="ignore")

@@ -76,6 +76,10 @@ class Ensemble(Searchable):
         """Return itself, as `eval`."""
         return self
 
+    def directed(self, source: str, target: str) -> "Ensemble":
+        """Return the ensemble with another default direction."""
+        return Ensemble([model.directed(source, target) for model in self.models], self.mean)
+
     @property
     def device(self) -> torch.device:
         """The device of the first model."""

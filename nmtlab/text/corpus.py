@@ -16,6 +16,9 @@ from nmtlab.text.lines import COMPRESSIONS, read_lines
 Pair = tuple[str, str]
 """A source sentence and a target sentence."""
 
+Direction = tuple[str, str]
+"""Codes of source and target language."""
+
 SPLITS = ("train", "dev", "test")
 
 _SETTLED = 2.0  # seconds after which rewriting a file is sure to change its modification time
@@ -106,7 +109,7 @@ class ParallelCorpus:
         return tuple(split for split in SPLITS if self._file(split, self.source) or self._file(split, self.target))
 
     @property
-    def direction(self) -> tuple[str, str]:
+    def direction(self) -> Direction:
         """Codes of source and target language."""
         return self.source, self.target
 

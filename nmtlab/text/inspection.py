@@ -1,17 +1,16 @@
 """Checks of all texts of a training before it begins."""
 
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from nmtlab.errors import CorpusError
 from nmtlab.text.cleaning import digest, normalise
-from nmtlab.text.corpus import Pair, ParallelCorpus
+from nmtlab.text.corpus import Direction, Pair, ParallelCorpus
 
 
 @dataclass(frozen=True)
 class DevText:
-    """The text that decides when training stops."""
+    """The text of one direction that decides when training stops."""
 
     source: list[str]
     references: list[list[str]]
@@ -21,7 +20,7 @@ class DevText:
 def shared_lines(*corpora: ParallelCorpus) -> dict[tuple[int, str], list[int]]:
     """Read corpora completely and return which dev and test pairs also occur in any of the training texts.
 
-    Dev and test are held in memory.
+    With several directions, a pair also occurs in a text that has it reversed. Dev and test are held in memory.
 
     Returns:
         (index of the corpus, split) -> line numbers, from 1, of the pairs that occur there verbatim.
@@ -35,10 +34,13 @@ def shared_lines(*corpora: ParallelCorpus) -> dict[tuple[int, str], list[int]]:
             if split != "train":
                 for number, pair in enumerate(corpus.checked_pairs(split), start=1):
                     held_out.setdefault(pair, []).append((index, split, number))
-    found = set()
+    found: set[Pair] = set()
+    several = len({corpus.direction for corpus in corpora}) > 1
     for corpus in corpora:
         if "train" in corpus.begun_splits:
-            found |= {pair for pair in corpus.checked_pairs("train") if pair in held_out}
+            for pair in corpus.checked_pairs("train"):
+                ways = (pair, pair[::-1]) if several else (pair,)
+                found.update(way for way in ways if way in held_out)
     lines: dict[tuple[int, str], list[int]] = {}
     for index, split, number in sorted(line for pair in found for line in held_out[pair]):
         lines.setdefault((index, split), []).append(number)
@@ -50,31 +52,25 @@ def shared_targets(trained: ParallelCorpus, held_out: ParallelCorpus) -> dict[st
 
     Sentences are compared normalised: case and white space do not matter.
     """
-    targets = {
-        split: Counter(digest(normalise(target)) for _, target in held_out.pairs(split) if target.strip())
-        for split in held_out.splits
-        if split != "train"
-    }
-    found = dict.fromkeys(targets, 0)
-    seen = {digest(normalise(target)) for _, target in trained.pairs("train")}
-    for split, counts in targets.items():
-        found[split] = sum(number for key, number in counts.items() if key in seen)
-    return {split: number for split, number in found.items() if number}
+    return _targets_in(_digests(target for _, target in trained.pairs("train")), held_out)
 
 
-def check_texts(corpora: Sequence[ParallelCorpus], allow_overlap: bool = False) -> tuple[DevText, dict[str, int]]:
+def check_texts(
+    corpora: Sequence[ParallelCorpus], allow_overlap: bool = False
+) -> tuple[dict[Direction, DevText], dict[str, int]]:
     """Check all texts of a training before it begins.
 
     Args:
-        corpora: training corpora; dev text of the first one decides when training stops.
-        allow_overlap: accept pairs of dev and test that are also in train.
+        corpora: training corpora; dev text of the first one in each direction decides when training stops.
+        allow_overlap: accept pairs of dev and test that are also in train and, with several directions, sentences whose
+            target side is in the training text of another corpus.
 
     Returns:
-        The dev text, and split -> number of pairs that are also in train, if any.
+        The dev text of each direction that has some, and split -> number of pairs that are also in train, if any.
 
     Raises:
-        CorpusError: sides of different length, unreadable text, no training or dev text, a duplicate corpus, or pairs
-            of dev or test that are also in train without `allow_overlap`.
+        CorpusError: sides of different length, unreadable text, no training text, no dev text in the first direction, a
+            duplicate corpus, or without `allow_overlap`, text of dev or test that is also in train.
     """
     first, *more = corpora
     _check_splits(first, "train", "dev")
@@ -84,6 +80,7 @@ def check_texts(corpora: Sequence[ParallelCorpus], allow_overlap: bool = False) 
         if any((corpus.folder, corpus.direction) == (other.folder, other.direction) for other in corpora[:index]):
             raise CorpusError(f"corpus {corpus.name!r}: named twice", "remove one; use weight to make it count more")
     overlap: dict[str, int] = {}
+    several = len({corpus.direction for corpus in corpora}) > 1
     for (index, split), lines in shared_lines(*corpora).items():
         corpus = corpora[index]
         if not allow_overlap:
@@ -93,8 +90,64 @@ def check_texts(corpora: Sequence[ParallelCorpus], allow_overlap: bool = False) 
                 "import the text again with 'nmtlab corpus import', which removes them from train; to keep published "
                 "splits unchanged, train with --allow-overlap",
             )
-        overlap[split if index == 0 else f"{split} of {corpus.name}"] = len(lines)
-    return DevText(list(first.lines("dev", first.source)), first.references("dev")), overlap
+        overlap[_title(corpora, index, split)] = len(lines)
+    for (index, split), number in (_targets_elsewhere(corpora) if several else {}).items():
+        corpus = corpora[index]
+        if not allow_overlap:
+            raise CorpusError(
+                f"corpus {corpus.name!r}: {number:,} {corpus.target} sentence{'' if number == 1 else 's'} of {split} "
+                f"{'is' if number == 1 else 'are'} in the training text of another corpus",
+                "remove them there, or accept it with --allow-overlap",
+            )
+        overlap[f"{_title(corpora, index, split)} (target side, in another corpus)"] = number
+    dev: dict[Direction, DevText] = {}
+    for corpus in corpora:
+        if "dev" in corpus.splits and corpus.direction not in dev:
+            dev[corpus.direction] = DevText(list(corpus.lines("dev", corpus.source)), corpus.references("dev"))
+    return dev, overlap
+
+
+def _title(corpora: Sequence[ParallelCorpus], index: int, split: str) -> str:
+    """Return the name of a split of one of a training's corpora; the first is not named."""
+    corpus = corpora[index]
+    if index == 0:
+        return split
+    twice = sum(other.folder == corpus.folder for other in corpora) > 1
+    return f"{split} of {corpus.name}{f' {corpus.source}-{corpus.target}' if twice else ''}"
+
+
+def _targets_elsewhere(corpora: Sequence[ParallelCorpus]) -> dict[tuple[int, str], int]:
+    """Return the number of dev and test sentences whose target side is on any side of another corpus' training text.
+
+    Returns:
+        (index of the corpus, split) -> number of sentences, if any.
+    """
+    sides = {(corpus.folder, language): corpus for corpus in corpora for language in corpus.direction}
+    trained = {side: _digests(corpus.lines("train", side[1])) for side, corpus in sides.items()}
+    found: dict[tuple[int, str], int] = {}
+    for index, corpus in enumerate(corpora):
+        others = [
+            seen
+            for (folder, language), seen in trained.items()
+            if folder != corpus.folder and language == corpus.target
+        ]
+        of_splits = _targets_in(set().union(*others), corpus)
+        found |= {(index, split): number for split, number in of_splits.items()}
+    return found
+
+
+def _digests(lines: Iterable[str]) -> set[bytes]:
+    return {digest(normalise(line)) for line in lines}
+
+
+def _targets_in(seen: set[bytes], held_out: ParallelCorpus) -> dict[str, int]:
+    """Return split -> number of dev and test sentences whose target side is among `seen` digests, if any."""
+    found = {}
+    for split in held_out.splits:
+        if split != "train":
+            targets = (target for _, target in held_out.pairs(split) if target.strip())
+            found[split] = sum(digest(normalise(target)) in seen for target in targets)
+    return {split: number for split, number in found.items() if number}
 
 
 def _counted(pairs: int, split: str) -> str:

@@ -1,7 +1,7 @@
 """The text pipeline, from text to ids and back: tokenizers, truecasers, vocabularies, counts and masks."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from itertools import chain, repeat
 from pathlib import Path
@@ -15,7 +15,9 @@ from nmtlab.files import replacing
 from nmtlab.reading import read_bytes, reading
 from nmtlab.recipe.migrate import SCHEMA, migrate_section
 from nmtlab.recipe.text import TextSettings
+from nmtlab.text import language_counts
 from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.language_counts import LanguageCounts
 from nmtlab.text.segmentation import (
     count_usable,
     extended_tokenizers,
@@ -23,13 +25,13 @@ from nmtlab.text.segmentation import (
     learn_vocabularies,
     source_tokenizer,
 )
-from nmtlab.text.tags import tags_before, tags_for
+from nmtlab.text.tags import language_tag, tags_before, tags_for
 from nmtlab.text.tokenizers import UNKNOWN, Subwords, Tokenizer, Words
 from nmtlab.text.truecase import Truecaser
 from nmtlab.text.vocabulary import BOS, EOS, PAD, UNK, Vocabulary
 
 _MANIFEST = "pipeline.json"
-_INHERITED = "inherited_targets"
+_INHERITED, _TARGET_TAG = "inherited_targets", "target_tag"
 _REMEDY = "restore it from a copy of the run, or train the run again"
 
 
@@ -38,21 +40,22 @@ class Side:
     """One side of a pipeline: from text to ids and back, in one language or several.
 
     Args:
-        language: code of its language, or of the first corpus' language if several.
+        language: code of the language in use.
         tokenizer: splits sentences into pieces.
         vocabulary: types of the pieces, with counts from the training text.
-        more_languages: codes of further languages.
+        languages: codes of all its languages, in the order of the corpora; only the one in use if not given.
+        language_counts: language -> `(size,)` int64, counts in its training text, without tags; empty if there is only
+            one language, or for a side saved before these were counted.
     """
 
     language: str
     tokenizer: Tokenizer
     vocabulary: Vocabulary
-    more_languages: tuple[str, ...] = ()
+    languages: tuple[str, ...] = ()
+    language_counts: Mapping[str, np.ndarray] = field(default_factory=dict)
 
-    @property
-    def languages(self) -> tuple[str, ...]:
-        """Codes of all its languages."""
-        return self.language, *self.more_languages
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "languages", self.languages or (self.language,))
 
     def encode(self, lines: Sequence[str], tags: Sequence[str] = ()) -> list[list[int]]:
         """Return the ids of each line, preceded by those of `tags` and ended by EOS; a blank line is EOS alone."""
@@ -86,7 +89,8 @@ class Pipeline:
     """A recipe's path from text to ids, learned on the training text of one or more corpora.
 
     The sides of a joint pipeline share their types but have separate counts. With several corpora, source sentences may
-    begin with tags: the target language, if there are several, and the origin of the text.
+    begin with tags: the target language, if there are several, and the origin of the text. A pipeline of several
+    languages is in use for one direction at a time, that of the first corpus unless it is `directed`.
 
     Args:
         settings: the recipe's text section.
@@ -121,27 +125,46 @@ class Pipeline:
             RecipeError: a setting does not fit the text or other settings.
         """
         inherits = parent is not None and settings.segmentation != "word"
-        tags = dict.fromkeys(parent.source.vocabulary.tags if inherits else tags_for(corpora), 0)
+        needed = tags_for(corpora, settings.target_tag != "none")
+        tags = dict.fromkeys(parent.source.vocabulary.tags if inherits else needed, 0)
         usable = sum(count_usable(settings, corpus) for corpus in also)
         for corpus in corpora:
             pairs = count_usable(settings, corpus)
             usable += pairs
-            tags |= {tag: tags[tag] + pairs for tag in tags_before(corpus.target, corpus.origin, tags)}
+            before = tags_before(_named_language(settings, corpus.target), corpus.origin, tuple(tags))
+            tags |= {tag: tags[tag] + pairs for tag in before}
         if inherits:
             tokenizers = extended_tokenizers(settings, corpora, (parent.source.tokenizer, parent.target.tokenizer))
         else:
             texts = corpora if settings.segmentation == "word" else (*corpora, *also)
             tokenizers = learn_tokenizers(settings, texts, usable, tuple(tags))
-        vocabularies = learn_vocabularies(settings, corpora, tokenizers, tags)
-        (source, *sources), (target, *targets) = (
-            list(dict.fromkeys(getattr(corpus, side) for corpus in corpora)) for side in ("source", "target")
-        )
+        vocabularies, counts = learn_vocabularies(settings, corpora, tokenizers, tags)
+        sources, targets = (tuple(dict.fromkeys(codes)) for codes in zip(*(c.direction for c in corpora), strict=True))
         return cls(
             settings,
-            Side(source, tokenizers[0], vocabularies[0], tuple(sources)),
-            Side(target, tokenizers[1], vocabularies[1], tuple(targets)),
-            _inherited_targets(vocabularies[1], parent) if inherits else (),
+            Side(sources[0], tokenizers[0], vocabularies[0], sources, counts[0]),
+            Side(targets[0], tokenizers[1], vocabularies[1], targets, counts[1]),
+            _inherited_targets(vocabularies[1], targets, parent) if inherits else (),
         )
+
+    def directed(self, source: str, target: str) -> "Pipeline":
+        """Return the pipeline in use for another direction, trained or not; checksum and files remain the same.
+
+        Args:
+            source, target: codes of two of its languages.
+
+        Raises:
+            RunError: it does not know one of them.
+        """
+        for code, known in ((source, self.source.languages), (target, self.target.languages)):
+            if code not in known:
+                raise RunError(
+                    f"language {code!r}: the run translates {', '.join(self.source.languages)} to "
+                    f"{', '.join(self.target.languages)}",
+                    f"choose from {', '.join(known)}",
+                )
+        sides = replace(self.source, language=source), replace(self.target, language=target)
+        return replace(self, source=sides[0], target=sides[1])
 
     def save(self, folder: Path) -> None:
         """Write the pipeline to `folder` as JSON, TSV and SentencePiece models, each file atomically."""
@@ -169,7 +192,7 @@ class Pipeline:
 
     @property
     def languages(self) -> tuple[str, str]:
-        """Codes of source and target language; with several directions, those of the first corpus."""
+        """Codes of the source and target language in use."""
         return self.source.language, self.target.language
 
     @property
@@ -202,9 +225,25 @@ class Pipeline:
         """`(target_size,)` bool: the types that may be generated (thesis 3.3.3.1).
 
         EOS and UNK always; PAD, BOS and tags never; with `target_vocabulary_mask`, only those other types that occur in
-        the target side of the training text, or that the parent can generate.
+        the training text of the target language in use, or that the parent can generate.
         """
-        allowed = (self.target_counts > 0) | (not self.settings.target_vocabulary_mask)
+        return self._allowed(self.target.language)
+
+    @property
+    def allowed_by_language(self) -> dict[str, np.ndarray]:
+        """The types that may be generated in each target language, as `target_allowed`, in canonical order."""
+        return {language: self._allowed(language) for language in self.target.languages}
+
+    @property
+    def first_tokens(self) -> dict[str, int]:
+        """Target language -> id of the tag that the decoder reads instead of BOS; empty if it reads BOS."""
+        tags = self.target.vocabulary.tags if self.settings.target_tag == "decoder" else ()
+        tagged = {language: language_tag(language) for language in self.target.languages}
+        return {language: self.target.vocabulary.tag_ids([tag])[0] for language, tag in tagged.items() if tag in tags}
+
+    def _allowed(self, language: str) -> np.ndarray:
+        counts = self.target.language_counts.get(language, self.target_counts)
+        allowed = (counts > 0) | (not self.settings.target_vocabulary_mask)
         allowed[list(self.inherited_targets)] = True
         allowed[: self.target.vocabulary.reserved] = False
         allowed[[EOS, UNK]] = True
@@ -223,7 +262,7 @@ class Pipeline:
 
         Args:
             lines: plain text.
-            language: target language; the first one if not given.
+            language: target language; the one in use if not given.
             origin: kind of text; tagged if the tag was in training.
 
         Raises:
@@ -268,7 +307,8 @@ class Pipeline:
                 f"language {language!r}: the run does not translate into it",
                 f"choose from {', '.join(self.target.languages)}",
             )
-        return tags_before(language or self.target.language, origin, self.source.vocabulary.tags)
+        named = _named_language(self.settings, language or self.target.language)
+        return tags_before(named, origin, self.source.vocabulary.tags)
 
     def _files(self) -> dict[str, bytes]:
         files = {}
@@ -276,6 +316,8 @@ class Pipeline:
             files[f"{name}.tsv"] = side.vocabulary.to_tsv().encode()
             if file := _tokenizer_file(self.settings, name):
                 files[file] = side.tokenizer.to_bytes()
+            if side.language_counts:
+                files[_counts_file(name)] = language_counts.to_tsv(side.language_counts).encode()
         return files
 
     def _manifest(self, files: dict[str, bytes]) -> bytes:
@@ -283,16 +325,19 @@ class Pipeline:
         manifest = _Manifest(
             schema_=SCHEMA,
             settings=self.settings,
-            source=self.source.language,
-            target=self.target.language,
-            more_sources=self.source.more_languages,
-            more_targets=self.target.more_languages,
+            source=self.source.languages[0],
+            target=self.target.languages[0],
+            more_sources=self.source.languages[1:],
+            more_targets=self.target.languages[1:],
             tags=self.source.vocabulary.tags,
             inherited_targets=self.inherited_targets,
             files=digests,
         )
-        # Without a parent, the file is as it was before there were parents, and so is the checksum.
-        return manifest.model_dump_json(indent=2, exclude=set() if self.inherited_targets else {_INHERITED}).encode()
+        # What has its default is left out, so that file and checksum are as they were before there was such a field.
+        default = self.settings.target_tag == TextSettings.model_fields[_TARGET_TAG].default
+        left_out: dict[str, Any] = {} if self.inherited_targets else {_INHERITED: True}
+        left_out |= {"settings": {_TARGET_TAG}} if default else {}
+        return manifest.model_dump_json(indent=2, exclude=left_out).encode()
 
 
 class _Manifest(BaseModel):
@@ -319,8 +364,16 @@ class _Manifest(BaseModel):
         return {**written, "settings": migrate_section("text", settings, schema)}
 
 
-def _inherited_targets(vocabulary: Vocabulary, parent: "Pipeline") -> tuple[int, ...]:
-    known = {parent.target.vocabulary.types[number] for number in np.flatnonzero(parent.target_allowed)}
+def _named_language(settings: TextSettings, target: str) -> str:
+    """Return the language that a tag before the source names; empty if none does."""
+    return target if settings.target_tag == "source" else ""
+
+
+def _inherited_targets(vocabulary: Vocabulary, languages: Sequence[str], parent: "Pipeline") -> tuple[int, ...]:
+    """Return the types that a parent can generate in any of `languages` and the training text lacks."""
+    masks = [mask for language, mask in parent.allowed_by_language.items() if language in languages]
+    allowed = np.any([*masks, np.zeros(parent.target_size, dtype=bool)], axis=0)
+    known = {parent.target.vocabulary.types[number] for number in np.flatnonzero(allowed)}
     absent = np.flatnonzero(vocabulary.counts == 0)
     return tuple(int(number) for number in absent[absent >= vocabulary.reserved] if vocabulary.types[number] in known)
 
@@ -336,24 +389,39 @@ def _tokenizer_file(settings: TextSettings, side: str) -> str:
     return "joint.model" if settings.joint else f"{side}.model"
 
 
+def _counts_file(side: str) -> str:
+    """Return the name of the file of a side's counts by language."""
+    return f"{side}.languages.tsv"
+
+
 def _read_side(folder: Path, manifest: _Manifest, side: str) -> Side:
-    language, more = getattr(manifest, side), getattr(manifest, f"more_{side}s")
+    language = getattr(manifest, side)
+    languages = (language, *getattr(manifest, f"more_{side}s"))
     tags = manifest.tags if side == "source" or manifest.settings.joint else ()
     name = _tokenizer_file(manifest.settings, side)
     path = folder / f"{side}.tsv"
     with reading(path, _REMEDY):
         vocabulary = Vocabulary.from_tsv(_read_checked(path, manifest).decode(), str(path), tags)
+    counts = _read_counts(folder / _counts_file(side), manifest, languages, vocabulary.size)
     if not name:
-        return Side(language, Words(language), vocabulary, more)
+        return Side(language, Words(language), vocabulary, languages)
     with reading(folder / name, _REMEDY):
         learned = _read_checked(folder / name, manifest)
         if manifest.settings.segmentation == "word":
-            return Side(language, Words(language, Truecaser(learned.decode())), vocabulary, more)
+            return Side(language, Words(language, Truecaser(learned.decode())), vocabulary, languages)
         subwords = Subwords(learned)
         if subwords.types != vocabulary.types:
             raise ValueError(f"types differ from {path.name}")
         tokenizer = source_tokenizer(manifest.settings, subwords) if side == "source" else subwords
-        return Side(language, tokenizer, vocabulary, more)
+        return Side(language, tokenizer, vocabulary, languages, counts)
+
+
+def _read_counts(path: Path, manifest: _Manifest, languages: Sequence[str], size: int) -> LanguageCounts:
+    """Return a side's counts by language; empty if none were saved."""
+    if path.name not in manifest.files:
+        return {}
+    with reading(path, _REMEDY):
+        return language_counts.from_tsv(_read_checked(path, manifest).decode(), languages, size)
 
 
 def _read_checked(path: Path, manifest: _Manifest) -> bytes:

@@ -13,6 +13,7 @@ from nmtlab.errors import CorpusError, RecipeError
 from nmtlab.recipe.text import TextSettings
 from nmtlab.text.cleaning import Limits, rejection_reason
 from nmtlab.text.corpus import Pair, ParallelCorpus
+from nmtlab.text.language_counts import LanguageCounts
 from nmtlab.text.tokenizers import Subwords, Tokenizer, Transliterated, Words
 from nmtlab.text.transliteration import transliterated, transliterator
 from nmtlab.text.truecase import Truecaser
@@ -137,8 +138,10 @@ def learn_vocabularies(
     corpora: Sequence[ParallelCorpus],
     tokenizers: tuple[Tokenizer, Tokenizer],
     tags: Mapping[str, int],
-) -> tuple[Vocabulary, Vocabulary]:
-    """Return the vocabularies of source and target, with counts from all usable training pairs.
+) -> tuple[tuple[Vocabulary, Vocabulary], tuple[LanguageCounts, LanguageCounts]]:
+    """Return the vocabularies of source and target, and the counts of their types by language, without tags.
+
+    All usable training pairs are counted.
 
     Args:
         settings: the recipe's text section.
@@ -149,12 +152,15 @@ def learn_vocabularies(
     Raises:
         RecipeError: `text.vocabulary_size` or `text.min_frequency` leaves no word.
     """
-    pairs = _all_usable(settings, corpora)
     target_tags = dict.fromkeys(tags, 0) if settings.joint else {}
     if settings.segmentation == "word":
-        return _word_vocabularies(settings, pairs, tokenizers, (tags, target_tags))
-    counts = _counted(pairs, *tokenizers)
-    return tuple(_subword_vocabulary(*side) for side in zip(tokenizers, counts, (tags, target_tags), strict=True))
+        pairs = _all_usable(settings, corpora)
+        return _word_vocabularies(settings, pairs, tokenizers, (tags, target_tags)), ({}, {})
+    counts = _counted_by_language(settings, corpora, tokenizers)
+    totals = [sum(of_side.values()) for of_side in counts]
+    source, target = (_subword_vocabulary(*side) for side in zip(tokenizers, totals, (tags, target_tags), strict=True))
+    by_source, by_target = (of_side if len(of_side) > 1 else {} for of_side in counts)
+    return (source, target), (by_source, by_target)
 
 
 def _all_usable(settings: TextSettings, corpora: Sequence[ParallelCorpus]) -> Iterator[Pair]:
@@ -222,6 +228,18 @@ def _subword_vocabulary(tokenizer: Subwords, counts: np.ndarray, tags: Mapping[s
     vocabulary = Vocabulary(tokenizer.types, counts, tuple(tags))
     counts[vocabulary.tag_ids(tags)] = list(tags.values())
     return replace(vocabulary, counts=counts)
+
+
+def _counted_by_language(
+    settings: TextSettings, corpora: Sequence[ParallelCorpus], tokenizers: tuple[Subwords, Subwords]
+) -> tuple[LanguageCounts, LanguageCounts]:
+    """Return the subword counts of each side by language."""
+    counts: tuple[LanguageCounts, LanguageCounts] = ({}, {})
+    for corpus in corpora:
+        found = _counted(_all_usable(settings, [corpus]), *tokenizers)
+        for of_side, language, more in zip(counts, corpus.direction, found, strict=True):
+            of_side[language] = of_side.get(language, 0) + more
+    return counts
 
 
 def _counted(pairs: Iterable[Pair], source: Subwords, target: Subwords) -> tuple[np.ndarray, np.ndarray]:

@@ -1,6 +1,6 @@
 """Progress events of a training."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from nmtlab.training.inheritance import Inheritance
@@ -46,7 +46,10 @@ class Progress:
 
 @dataclass(frozen=True)
 class Validated:
-    """Dev text was decoded and scored."""
+    """Dev text was decoded and scored.
+
+    With several directions, `bleu` is the mean of `directions`, otherwise empty: direction, such as `gl-en`, -> BLEU.
+    """
 
     step: int
     bleu: float
@@ -54,6 +57,7 @@ class Validated:
     best: float
     seconds: float
     seconds_left: float
+    directions: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """The training loop."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
 from functools import partial
@@ -17,6 +17,7 @@ from nmtlab.recipe import Recipe
 from nmtlab.runs.run import Run
 from nmtlab.text.batch import Batch
 from nmtlab.text.batches import Batches
+from nmtlab.text.corpus import Direction
 from nmtlab.text.inspection import DevText
 from nmtlab.text.mixture import Mixture
 from nmtlab.training import checkpoints
@@ -34,7 +35,7 @@ from nmtlab.training.schedules import Schedule
 from nmtlab.training.stopping import EarlyStopping
 from nmtlab.training.transfer import freeze, inherit
 from nmtlab.training.utilisation import peak_operations, update_operations
-from nmtlab.training.validation import dev_bleu, text_perplexity
+from nmtlab.training.validation import DevScores, dev_scores
 
 LOG_EVERY = 10
 """Updates between lines of the log, and between checks that the loss is finite."""
@@ -44,7 +45,13 @@ class Trainer:
     """A training in progress: the model, the optimiser, and the position in the data."""
 
     def __init__(
-        self, run: Run, recipe: Recipe, mixture: Mixture, dev: DevText, device: torch.device, group: Group
+        self,
+        run: Run,
+        recipe: Recipe,
+        mixture: Mixture,
+        dev: Mapping[Direction, DevText],
+        device: torch.device,
+        group: Group,
     ) -> None:
         self.run, self.recipe, self.dev, self.device, self.group = run, recipe, dev, device, group
         self.settings = recipe.training
@@ -220,20 +227,22 @@ class Trainer:
         return summary.finite
 
     def _validate(self, on_event: OnEvent) -> None:
-        bleu, perplexity = 0.0, 0.0
+        scores = DevScores(0.0, 0.0, {})
         if self.group.is_main:
-            bleu = dev_bleu(self.model, self.run.pipeline, self.dev, self.recipe)
-            perplexity, _ = text_perplexity(self.model, self.run.pipeline, self.dev.source, self.dev.references[0])
-        bleu, perplexity = self.group.broadcast((bleu, perplexity))
+            scores = dev_scores(self.model, self.run.pipeline, self.dev, self.recipe)
+        bleu, perplexity, directions = self.group.broadcast(scores)
         improved = self.stopping.evaluated(bleu)
         self.schedule.evaluated(self.step, self.stopping.since_best)
         if self.group.is_main:
-            self.run.log("validation", self.step, bleu=bleu, perplexity=perplexity, seconds=round(self.seconds, 3))
+            each = {"directions": directions} if directions else {}
+            seconds = round(self.seconds, 3)
+            self.run.log("validation", self.step, bleu=bleu, **each, perplexity=perplexity, seconds=seconds)
             self.run.log_g(self.step, g_values(self.model))
             self.run.save_embedding_norms(self.step, embedding_norms(self.model))
             if improved:
                 self.run.save_best(self._weights(), {"step": self.step, "bleu": bleu})
-        on_event(Validated(self.step, bleu, perplexity, self.stopping.best, self.seconds, self._seconds_left()))
+        left = self._seconds_left()
+        on_event(Validated(self.step, bleu, perplexity, self.stopping.best, self.seconds, left, directions))
         self.meter.restart()
 
     def _save(self, pending: Sequence[Update] = ()) -> None:

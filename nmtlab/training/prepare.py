@@ -16,17 +16,21 @@ def model_for(recipe: Recipe, pipeline: Pipeline, table: LexicalTable | None = N
 
     Args:
         recipe: of a family that is trained by gradient descent.
-        pipeline: has the vocabularies.
+        pipeline: has the vocabularies; its direction is the model's default.
         table: p(target | source), if the recipe's lexicon is a table.
     """
-    return build_model(
+    languages = pipeline.source.languages, pipeline.target.languages
+    model = build_model(
         recipe.model,
         pipeline.source_size,
-        pipeline.target_allowed,
+        pipeline.allowed_by_language,
         pipeline.joint,
         table,
-        (pipeline.source.languages, pipeline.target.languages),
+        languages,
+        pipeline.first_tokens,
     )
+    first = tuple(codes[0] for codes in languages)
+    return model if pipeline.languages == first else model.directed(*pipeline.languages)
 
 
 def needs_table(run: Run) -> bool:

@@ -12,7 +12,7 @@ from nmtlab.runs.listing import open_run
 from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.encoded import EncodedCorpus
-from nmtlab.text.inspection import DevText, check_texts
+from nmtlab.text.inspection import check_texts
 from nmtlab.text.mixture import Mixture
 from nmtlab.text.pipeline import Pipeline
 from nmtlab.training.events import OnEvent, Preparing, ignore
@@ -38,7 +38,8 @@ def train(
     Args:
         name: of the run; a new one unless `resume`.
         recipe: what to train; when resuming, the run's recipe is used, except for device and threads.
-        corpus: training corpus, in addition to the recipe's `more_corpora`; its dev text decides when to stop.
+        corpus: training corpus, in addition to the recipe's `more_corpora`; the dev text of the first corpus in each
+            direction that has some decides when to stop.
         workspace: where runs and caches are kept.
         resume: continue from the last checkpoint, with the same losses as an uninterrupted training.
         on_event: called with progress events.
@@ -64,7 +65,7 @@ def train(
     corpora = open_corpora(recipe, corpus, workspace)
     trained, also = _by_use(recipe, corpora)
     parent = _parent_of(recipe, workspace) if not (resume and run.has_weights("last")) else None
-    dev, overlap, checksums = DevText([], []), {}, []
+    dev, overlap, checksums = {}, {}, []
     if group.is_main:  # the other processes read only the encoded texts
         dev, overlap = check_texts(trained, allow_overlap)
         checksums = [text.checksum() for text in corpora]
@@ -149,6 +150,26 @@ def naming(recipe: Recipe, corpora: Sequence[ParallelCorpus]) -> Recipe:
     ]
     first = named[0].model_copy(update={"name": corpora[0].name})
     return recipe.model_copy(update={"corpus": first, "more_corpora": tuple(named[1:])})
+
+
+def both_ways(recipe: Recipe, corpora: Sequence[ParallelCorpus]) -> Recipe:
+    """Return a recipe that trains on every corpus in both directions.
+
+    The reverse of a corpus follows it, unless it is among the corpora; one from which only subwords are learned has
+    none.
+
+    Args:
+        recipe: names the corpora.
+        corpora: all of them, opened.
+    """
+    named = naming(recipe, corpora)
+    ways = {(one.name, one.source, one.target) for one in named.corpora}
+    every = []
+    for one in named.corpora:
+        reverse = one.model_copy(update={"source": one.target, "target": one.source})
+        is_new = not one.vocabulary_only and (one.name, one.target, one.source) not in ways
+        every += [one, reverse] if is_new else [one]
+    return named.model_copy(update={"more_corpora": tuple(every[1:])})
 
 
 def _encoded(workspace: Workspace, run: Run, corpora: Sequence[ParallelCorpus], checksums: Sequence[str]) -> Mixture:

@@ -29,6 +29,8 @@ def event_writer(folder: Path) -> OnEvent:
             writers[0].add_scalar(f"{kind}/{name}", getattr(event, name), event.step)
         for name, value in (event.terms if isinstance(event, Progress) else {}).items():
             writers[0].add_scalar(f"train/loss/{name}", value, event.step)
+        for direction, value in (event.directions if isinstance(event, Validated) else {}).items():
+            writers[0].add_scalar(f"dev/bleu/{direction}", value, event.step)
         writers[0].flush()
 
     return write

@@ -1,6 +1,7 @@
 """Dev BLEU of decoded text, and dev perplexity."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import torch
 
@@ -10,6 +11,7 @@ from nmtlab.models.interface import TranslationModel, on_device
 from nmtlab.recipe import Recipe
 from nmtlab.text.batch import batch_of
 from nmtlab.text.batches import pad, sorted_batches
+from nmtlab.text.corpus import Direction
 from nmtlab.text.inspection import DevText
 from nmtlab.text.pipeline import Pipeline
 from nmtlab.training.objective import training_objective
@@ -18,24 +20,64 @@ from nmtlab.translation import Translator
 _BATCH_TOKENS = 4096
 
 
+class DevScores(NamedTuple):
+    """The scores of one evaluation.
+
+    Args:
+        bleu: the mean over directions.
+        perplexity: over all dev text.
+        directions: direction, such as `gl-en`, -> BLEU; empty if there is only one.
+    """
+
+    bleu: float
+    perplexity: float
+    directions: dict[str, float]
+
+
+def dev_scores(
+    model: TranslationModel, pipeline: Pipeline, dev: Mapping[Direction, DevText], recipe: Recipe
+) -> DevScores:
+    """Return the scores of the dev text of each direction, one or more."""
+    bleu, total, tokens = {}, 0.0, 0
+    for direction, text in dev.items():
+        directed = model.directed(*direction), pipeline.directed(*direction)
+        bleu["-".join(direction)] = dev_bleu(*directed, text, recipe)
+        more, scored, _ = _negative_log_likelihood(*directed, text.source, text.references[0])
+        total, tokens = total + more, tokens + scored
+    mean = sum(bleu.values()) / len(bleu)
+    return DevScores(mean, perplexity(total, tokens), bleu if len(bleu) > 1 else {})
+
+
 def dev_bleu(model: TranslationModel, pipeline: Pipeline, dev: DevText, recipe: Recipe) -> float:
-    """Return sacrebleu's BLEU on the dev text, decoded with the recipe's validation beam; UNKs are not replaced."""
+    """Return sacrebleu's BLEU on the dev text, decoded with the recipe's validation beam; UNKs are not replaced.
+
+    Model and pipeline are in use for the direction of the text.
+    """
     settings = recipe.search.model_copy(
         update={"beam_size": recipe.training.validation_beam_size, "replace_unknown": False}
     )
     translations = Translator(model, pipeline, settings).translate(dev.source)
     texts = [translation.text for translation in translations]
-    return bleu(texts, dev.references, default_tokenizer(recipe.corpus.target)).value
+    return bleu(texts, dev.references, default_tokenizer(pipeline.target.language)).value
 
 
-@torch.no_grad()
 def text_perplexity(
     model: TranslationModel, pipeline: Pipeline, source: Sequence[str], target: Sequence[str]
 ) -> tuple[float, int]:
     """Return the perplexity of a text per target token, without label smoothing, and its number of unseen tokens.
 
-    A token is unseen if its type may not be produced; it is scored as UNK.
+    A token is unseen if its type may not be produced; it is scored as UNK. Model and pipeline are in use for the
+    direction of the text.
     """
+    total, tokens, unseen = _negative_log_likelihood(model, pipeline, source, target)
+    return perplexity(total, tokens), unseen
+
+
+@torch.no_grad()
+def _negative_log_likelihood(
+    model: TranslationModel, pipeline: Pipeline, source: Sequence[str], target: Sequence[str]
+) -> tuple[float, int, int]:
+    """Return the negative log-likelihood of a text, its number of target tokens, and how many are unseen."""
     was_training = model.training
     cross_entropy = training_objective(model, smoothing=0.0).eval()
     source_ids, target_ids = pipeline.encode_source(source), pipeline.encode_target(target)
@@ -49,5 +91,4 @@ def text_perplexity(
         tokens += sum(len(target_ids[i]) for i in batch)
     model.train(was_training)
     allowed = pipeline.target_allowed
-    unseen = sum(not allowed[token] for ids in target_ids for token in ids)
-    return perplexity(total, tokens), unseen
+    return total, tokens, sum(not allowed[token] for ids in target_ids for token in ids)

@@ -25,7 +25,6 @@ from nmtlab.runs.environment import environment
 from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.encoded import EncodedCorpus
-from nmtlab.text.inspection import DevText
 from nmtlab.text.mixture import Mixture
 from nmtlab.text.pipeline import Pipeline
 from nmtlab.training.events import Event, Progress
@@ -92,7 +91,7 @@ def make_trainers(
     for name in names:
         changed = recipe.with_changes(NORMS[name])
         run = Run.create(folder / name, changed, about, pipeline)
-        trainers[name] = Trainer(run, changed, mixture, DevText([], []), device, Group())
+        trainers[name] = Trainer(run, changed, mixture, {}, device, Group())
     return trainers
 
 

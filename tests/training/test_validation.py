@@ -57,7 +57,7 @@ def test_tokens_that_may_not_be_produced_are_counted_and_scored_as_unk(system):
 
 
 def test_dev_bleu_is_sacrebleu_of_what_the_system_translates(system, run, tiny_corpus):
-    dev, _ = check_texts([tiny_corpus])
+    dev = check_texts([tiny_corpus])[0][tiny_corpus.direction]
     greedy = open_system(run, run.recipe.search.model_copy(update={"beam_size": 1}))
     texts = [translation.text for translation in greedy.translate(dev.source)]
     expected = sacrebleu.corpus_bleu(texts, dev.references).score
@@ -67,7 +67,7 @@ def test_dev_bleu_is_sacrebleu_of_what_the_system_translates(system, run, tiny_c
 
 
 def test_validation_leaves_the_model_in_the_mode_it_was_in(system, run, tiny_corpus):
-    dev, _ = check_texts([tiny_corpus])
+    dev = check_texts([tiny_corpus])[0][tiny_corpus.direction]
     for training in (True, False):
         system.model.train(training)
         dev_bleu(system.model, system.pipeline, dev, run.recipe)

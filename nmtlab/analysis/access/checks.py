@@ -5,22 +5,33 @@ from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus
 
 
-def check_languages(run: Run, corpus: ParallelCorpus) -> None:
-    """Raise `CorpusError` if a corpus is not in the languages that a run translates between."""
-    trained = (run.recipe.corpus.source, run.recipe.corpus.target)
-    if (corpus.source, corpus.target) != trained:
+def in_direction(run: Run, corpus: ParallelCorpus) -> Run:
+    """Return a run in the direction of a corpus, trained or not.
+
+    Raises:
+        CorpusError: the run does not translate between these languages.
+    """
+    direction = corpus.source, corpus.target
+    if run.direction == direction:
+        return run
+    if not run.translates(*direction):
+        known = ", ".join(f"{source} to {target}" for source, target in run.directions)
         raise CorpusError(
-            f"corpus {corpus.name!r} is {corpus.source} to {corpus.target}, run {run.name!r} translates "
-            f"{trained[0]} to {trained[1]}",
+            f"corpus {corpus.name!r} is {corpus.source} to {corpus.target}, run {run.name!r} translates {known}",
             "choose a corpus in the run's languages, or give --source and --target",
         )
+    return run.directed(*direction)
 
 
 def overlap(run: Run, corpus: ParallelCorpus, split: str) -> str:
     """Return the warning for a run's score on a text that overlaps its training text; empty for any other text."""
-    if not run.environment.get("overlap", {}).get(split) or run.environment["corpus_checksum"] != corpus.checksum():
+    shared = run.environment.get("overlap", {})
+    if not shared or (checksum := corpus.checksum()) not in run.checksums:
         return ""
-    return f"run {run.name!r}: {run.overlap}"
+    index = run.checksums.index(checksum)
+    title = f"{split} of {run.recipe.corpora[index].name}" if index else split
+    affected = shared.get(title) or any(index and part.startswith(f"{title} ") for part in shared)
+    return f"run {run.name!r}: {run.overlap}" if affected else ""
 
 
 def plans_length(run: Run) -> bool:

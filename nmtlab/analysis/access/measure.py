@@ -1,7 +1,9 @@
 """Run an analysis on a run once: the answer is stored with the run and read back the next time.
 
 A question consists of an analysis (a module-level function that takes a run and returns a table) and its version; the
-arguments that differ from their defaults; the weights of the run's best checkpoint; and the text being analysed.
+arguments that differ from their defaults; the weights of the run's best checkpoint; the direction, if it is not the
+run's default one; and the text being analysed. With a corpus among its arguments, the run is analysed in the direction
+of the corpus.
 Arguments may be corpora, other runs, search settings, numbers, strings, and lists or tuples of these. Whatever does not
 affect an answer is not part of its question: machine settings, `search.batch_tokens` and arguments named `on_...`. If
 an analysis has an argument `split`, only that split of a corpus counts: an analysis that reads other parts of a corpus
@@ -60,6 +62,7 @@ def measure(run: Run, analysis: Analysis, **arguments: Any) -> pd.DataFrame:
             the run has.
         RunError: the stored answer is damaged.
     """
+    run = _in_direction(run, arguments)
     question = _question(run, analysis, arguments)
     stored = _stored(run, analysis, question)
     return stored.frame() if stored else _kept(run, question, analysis(run, **arguments))
@@ -80,6 +83,7 @@ def measure_by_sentence(
     Raises:
         RunError: as for `measure`; or another process is computing the same answer.
     """
+    run = _in_direction(run, arguments)
     question = _question(run, analysis, {"start": 0, **arguments})
     if stored := _stored(run, analysis, question):
         return stored.frame()
@@ -99,7 +103,7 @@ def measure_by_sentence(
 
 
 def answers(run: Run, analysis: Callable[..., Any]) -> list[Measure]:
-    """Return the run's stored answers of one analysis, for any arguments; the corpora need not be available.
+    """Return the run's stored answers of one analysis in its direction, for any arguments, even without the corpora.
 
     Their questions list all arguments, including those left at their defaults.
     """
@@ -111,7 +115,9 @@ def answers(run: Run, analysis: Callable[..., Any]) -> list[Measure]:
 
 
 def _of_this_version(run: Run, analysis: Callable[..., Any]) -> list[Measure]:
-    return [m for m in run.answers(_name(analysis)) if m.question.version == analysis.version]  # type: ignore[attr-defined]
+    wanted = analysis.version, run.other_direction  # type: ignore[attr-defined]
+    found = run.answers(_name(analysis))
+    return [stored for stored in found if (stored.question.version, stored.question.direction) == wanted]
 
 
 def _stored(run: Run, analysis: Callable[..., Any], question: MeasureKey) -> Measure | None:
@@ -120,6 +126,12 @@ def _stored(run: Run, analysis: Callable[..., Any], question: MeasureKey) -> Mea
     found = _of_this_version(run, analysis)
     asked = question.arguments
     return next((stored for stored in found if _differing(stored.question.arguments, defaults) == asked), None)
+
+
+def _in_direction(run: Run, arguments: Mapping[str, Any]) -> Run:
+    """Return a run in the direction of the first corpus among some arguments, if there is one that it translates."""
+    corpora = (value for value in arguments.values() if isinstance(value, ParallelCorpus))
+    return next((run.directed(*c.direction) for c in corpora if run.translates(*c.direction)), run)
 
 
 def _kept(run: Run, question: MeasureKey, frame: pd.DataFrame) -> pd.DataFrame:
@@ -140,6 +152,7 @@ def _question(run: Run, analysis: Callable[..., Any], arguments: dict[str, Any])
         checkpoint=run.best_step,
         weights=run.weights_digest,
         version=analysis.version,  # type: ignore[attr-defined]
+        direction=run.other_direction,
         about={**named, "nmtlab": nmtlab.__version__},
     )
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import pandas as pd
 
+from nmtlab.analysis.access.checks import in_direction
 from nmtlab.evaluation.scores import (
     bleu,
     bleu_metric,
@@ -52,9 +53,9 @@ def run_perplexity(
     run: Run, corpus: ParallelCorpus, split: str, machine: MachineSettings | None = None
 ) -> tuple[float, int]:
     """Return the perplexity of a run's best checkpoint on a split, and how many reference tokens it cannot produce."""
-    translator = open_model(run, machine=machine)
+    translator = open_model(in_direction(run, corpus), machine=machine)
     source, target = corpus.lines(split, corpus.source), corpus.lines(split, corpus.target)
-    return text_perplexity(translator.model, run.pipeline, list(source), list(target))
+    return text_perplexity(translator.model, translator.pipeline, list(source), list(target))
 
 
 def compare_texts(

@@ -1,6 +1,6 @@
 """Which sentences are available for inspection, and how have systems translated them?"""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import pandas as pd
@@ -33,24 +33,39 @@ class Text(NamedTuple):
 
 
 def texts(run: Run, workspace: Workspace) -> list[Text]:
-    """Return the available texts of a run's corpus: test, dev, and the text packed with the run."""
-    found = []
-    languages = run.recipe.corpus
-    try:
-        corpus = ParallelCorpus.open(workspace.corpus_folder(languages.name), languages.source, languages.target)
+    """Return the available texts of a run: test and dev of its corpora, and the text packed with the run.
+
+    Of several corpora in one direction, it is the first. The texts of the default direction come first.
+    """
+    found: list[Text] = []
+    corpora = {
+        (named.source, named.target): named for named in reversed(run.recipe.corpora) if not named.vocabulary_only
+    }
+    for direction in run.directions:
+        try:
+            corpus = ParallelCorpus.open(workspace.corpus_folder(corpora[direction].name), *direction)
+        except NmtlabError:
+            continue  # trained elsewhere, on a corpus that is not here
         found += [Text(corpus, split, False) for split in ("test", "dev") if split in corpus.splits]
-    except NmtlabError:
-        pass  # trained elsewhere, on a corpus that is not here
     if packed := run.sentences:
         found.append(Text(packed, "dev", True))
     return found
+
+
+def by_title(found: Iterable[Text]) -> dict[str, Text]:
+    """Return texts by a title for each: its name, with the direction if they are in several directions."""
+    offered = list(found)
+    several = len({text.corpus.direction for text in offered}) > 1
+    return {
+        f"{text.name}, {text.corpus.source} to {text.corpus.target}" if several else text.name: text for text in offered
+    }
 
 
 def sentences(runs: Sequence[Run], text: Text, most: int = MOST) -> pd.DataFrame:
     """Return the sentences of a text beside the stored translations of several systems.
 
     Args:
-        runs: in the text's languages.
+        runs: that translate in the text's direction.
         text: dev or test.
         most: maximum number of sentences, from the first.
 

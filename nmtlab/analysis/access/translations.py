@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from nmtlab.analysis.access.checks import check_languages
+from nmtlab.analysis.access.checks import in_direction
 from nmtlab.files import write_text
 from nmtlab.recipe import SearchSettings
 from nmtlab.recipe.machine import MachineSettings
@@ -32,7 +32,7 @@ def translations(
 
     Args:
         run: a trained run.
-        corpus: the text; its languages must be the run's.
+        corpus: the text, whose direction the run must be able to translate.
         split: train, dev or test.
         search: search settings; the recipe's if not given.
         machine: where to compute; torch's choice if not given.
@@ -43,9 +43,9 @@ def translations(
         CorpusError: no such split, or other languages.
     """
     search = search or run.recipe.search
-    check_languages(run, corpus)
+    run = in_direction(run, corpus)
     source = list(corpus.lines(split, corpus.source))
-    facts = _facts(source, split, search)
+    facts = _facts(run, source, split, search)
     if path := _stored(run, facts):
         on_progress(len(source))
         return list(read_lines(path))
@@ -69,7 +69,10 @@ def stored_translations(
     Raises:
         CorpusError: no such split.
     """
-    facts = _facts(list(corpus.lines(split, corpus.source)), split, search or run.recipe.search)
+    source = list(corpus.lines(split, corpus.source))
+    if not run.translates(*corpus.direction):
+        return None
+    facts = _facts(run.directed(*corpus.direction), source, split, search or run.recipe.search)
     path = _stored(run, facts)
     return list(read_lines(path)) if path else None
 
@@ -79,8 +82,9 @@ def source_digest(corpus: ParallelCorpus, split: str) -> str:
     return _digest(list(corpus.lines(split, corpus.source)))
 
 
-def _facts(source: list[str], split: str, search: SearchSettings) -> dict[str, Any]:
-    return {"split": split, "text": _digest(source), "search": search.decisive()}
+def _facts(run: Run, source: list[str], split: str, search: SearchSettings) -> dict[str, Any]:
+    direction = {"direction": run.other_direction} if run.other_direction else {}
+    return {"split": split, "text": _digest(source), "search": search.decisive(), **direction}
 
 
 def _digest(lines: list[str]) -> str:
@@ -91,6 +95,7 @@ def _stored(run: Run, facts: dict[str, Any]) -> Path | None:
     """Return the file of the translations of the same text by the same weights and settings, if it is stored."""
     for made, path in run.translations():
         search = SearchSettings(**migrate_section("search", made["search"], made.get("schema", 1))).decisive()
-        if {"split": made["split"], "text": made["text"], "search": search} == facts:
+        direction = {"direction": made["direction"]} if made.get("direction") else {}
+        if {"split": made["split"], "text": made["text"], "search": search, **direction} == facts:
             return path
     return None

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from nmtlab.analysis.access.checks import in_direction
 from nmtlab.analysis.lexical.word_pairs import WordPair, forced_attention, word_pairs
 from nmtlab.errors import CorpusError
 from nmtlab.evaluation.alignment_error import alignment_error
@@ -90,6 +91,7 @@ def attention_shift(
         RunError: the run is phrase-based, or its weights cannot be read.
     """
     check_has_model(run)
+    run = in_direction(run, corpus)
     pairs = word_pairs(run, corpus, split, links, limit)
     weights = forced_attention(open_model(run, machine=machine), pairs, on_progress)
     return peak_shifts(run.name, pairs, weights)

@@ -8,7 +8,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from nmtlab.analysis.access.checks import check_languages
+from nmtlab.analysis.access.checks import in_direction
 from nmtlab.analysis.access.measure import answers, versioned
 from nmtlab.errors import RunError
 from nmtlab.models.build import load_weights
@@ -46,7 +46,7 @@ def signals(run: Run, corpus: ParallelCorpus, split: str = "dev", update: int = 
         CorpusError: no such split, or other languages.
         RunError: the run is not a Transformer, or the weights of that update are not stored.
     """
-    check_languages(run, corpus)
+    run = in_direction(run, corpus)
     model = _model(run, update)
     pairs = _pairs(run, list(islice(corpus.pairs(split), sentences)))
     inside = {"encoder": pairs.source != PAD, "decoder": pairs.target != PAD}

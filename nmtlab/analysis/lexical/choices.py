@@ -25,8 +25,9 @@ from nmtlab.errors import CorpusError
 from nmtlab.models.interface import TranslationModel
 from nmtlab.text.batches import sorted_batches
 from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.pipeline import Pipeline, Side
+from nmtlab.text.pipeline import Side
 from nmtlab.text.vocabulary import SPECIALS
+from nmtlab.translation import Translator
 
 _BATCH_TOKENS = 2048
 _LOGITS = 2**22  # computed at a time
@@ -84,9 +85,8 @@ def choices_in_batches(
         system, corpus, split, below, limit: as for `rare_choices`.
         batch_tokens: padded tokens in a batch, on the longer side.
     """
-    translator = opened(system)
+    translator = _in_direction(opened(system), corpus)
     model, pipeline = translator.model, translator.pipeline
-    _check_languages(pipeline, corpus)
     rare = pipeline.target_allowed & (pipeline.target_counts < below)
     rare[: len(SPECIALS)] = False
     source_lines, target_lines = zip(*islice(corpus.pairs(split), limit), strict=True)
@@ -169,11 +169,14 @@ def _effects(terms: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     return effects | {name: np.diff(values)[:, 0] for name, values in terms.items() if name not in parts}
 
 
-def _check_languages(pipeline: Pipeline, corpus: ParallelCorpus) -> None:
-    languages = pipeline.source.language, pipeline.target.language
-    if (corpus.source, corpus.target) != languages:
+def _in_direction(translator: Translator, corpus: ParallelCorpus) -> Translator:
+    if translator.languages == corpus.direction:
+        return translator
+    known = translator.pipeline.source.languages, translator.pipeline.target.languages
+    if any(code not in codes for code, codes in zip(corpus.direction, known, strict=True)):
         raise CorpusError(
             f"corpus {corpus.name!r} is {corpus.source} to {corpus.target}, the system translates "
-            f"{' to '.join(languages)}",
+            f"{' to '.join(map(', '.join, known))}",
             "choose a corpus in the system's languages",
         )
+    return translator.directed(*corpus.direction)

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pandas as pd
 
+from nmtlab.analysis.access.checks import in_direction
 from nmtlab.analysis.access.measure import versioned
 from nmtlab.analysis.attention.weights import attention_error, attention_shift
 from nmtlab.analysis.lexical.choices import deciding_terms, rare_choices
@@ -50,6 +51,7 @@ def lexical_choice(run: Run, corpus: ParallelCorpus, part: str = "test") -> pd.D
         CorpusError: no such split, no training text, or other languages.
         RunError: the run has no weights.
     """
+    run = in_direction(run, corpus)
     quantities = list(_translated(run, corpus, part))
     if run.recipe.model.neural:
         quantities += [*_norms(run, corpus, part), *_attention(run, corpus, part), *_lexicon(run, corpus)]

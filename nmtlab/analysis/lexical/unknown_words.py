@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from nmtlab.analysis.access.checks import in_direction
 from nmtlab.analysis.lexical.word_pairs import WordPair, forced_attention, word_pairs
 from nmtlab.recipe.machine import MachineSettings
 from nmtlab.runs.run import Run
@@ -62,6 +63,7 @@ def reference_unknowns(
         RunError: the run is phrase-based, or its weights cannot be read.
     """
     check_has_model(run)
+    run = in_direction(run, corpus)
     pairs = [pair for pair in word_pairs(run, corpus, split, links, limit) if pair.unknown.any()]
     weights = forced_attention(open_model(run, machine=machine), pairs, on_progress)
     rows = (row for pair, matrix in zip(pairs, weights, strict=True) for row in in_reference(pair, matrix))
@@ -93,6 +95,7 @@ def generated_unknowns(
         RunError: the run is phrase-based, or its weights cannot be read.
     """
     check_has_model(run)
+    run = in_direction(run, corpus)
     pairs = word_pairs(run, corpus, split, links, limit)
     search = run.recipe.search.model_copy(update={"replace_unknown": True})
     system = open_model(run, search, machine=machine)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nmtlab.analysis.access.checks import check_languages
+from nmtlab.analysis.access.checks import in_direction
 from nmtlab.errors import CorpusError
 from nmtlab.runs.run import Run
 from nmtlab.search.attention import pieces_of_words, word_attention
@@ -68,7 +68,7 @@ def word_pairs(
     Raises:
         CorpusError: no such split, other languages, or links that do not belong to it.
     """
-    check_languages(run, corpus)
+    run = in_direction(run, corpus)
     pairs = list(corpus.pairs(split))
     if len(links) != len(pairs):
         raise CorpusError(

@@ -6,7 +6,7 @@ from itertools import islice
 
 import pandas as pd
 
-from nmtlab.analysis.access.checks import check_languages, plans_length
+from nmtlab.analysis.access.checks import in_direction, plans_length
 from nmtlab.analysis.access.measure import answers, measure, measure_by_sentence, versioned
 from nmtlab.analysis.search.search_errors import search_errors
 from nmtlab.analysis.search.search_tree import LOG_PROB
@@ -52,7 +52,7 @@ def decoded(
         CorpusError: no such split, or other languages.
         RunError: a phrase-based run, or one without weights.
     """
-    check_languages(run, corpus)
+    run = in_direction(run, corpus)
     check_has_model(run)
     lines = [source for source, _ in islice(corpus.pairs(split), limit)]
     found = open_system(run, search, machine=machine).translate(lines, on_progress=on_progress)
@@ -202,6 +202,7 @@ def text_of(answer: Measure) -> str:
     """Return the text that an answer is about: `the first 200 of multi30k-de-en test`."""
     question = answer.question
     text = f"{question.about.get('corpus', '')} {question.arguments['split']}"
+    text += f", {question.direction}" if question.direction else ""
     limit = question.arguments.get("limit")
     return f"the first {limit} of {text}" if limit else text
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from nmtlab.analysis.access.checks import check_languages
+from nmtlab.analysis.access.checks import in_direction
 from nmtlab.analysis.access.measure import versioned
 from nmtlab.analysis.access.opened import RunOrSystem, opened
 from nmtlab.errors import RunError
@@ -175,7 +175,7 @@ def length_calibration(found: pd.DataFrame, bins: int = 5) -> pd.DataFrame:
 
 
 def _planning(run: Run, corpus: ParallelCorpus) -> Translator:
-    check_languages(run, corpus)
+    run = in_direction(run, corpus)
     translator = opened(run)
     if not translator.model.plans_length:
         raise RunError(f"run {run.name!r}: it does not plan lengths", _REMEDY)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from nmtlab.analysis.access.checks import check_languages
+from nmtlab.analysis.access.checks import in_direction
 from nmtlab.analysis.access.measure import versioned
 from nmtlab.analysis.access.opened import opened
 from nmtlab.runs.run import Run
@@ -85,7 +85,7 @@ def loss_of_rests(found: pd.DataFrame, first: int, last: int | None = None) -> f
 
 def _losses(run: Run, corpus: ParallelCorpus, split: str) -> Iterator[tuple[int, np.ndarray]]:
     """Yield the line of each reference that is not blank, and its tokens' losses, (n,), excluding EOS."""
-    check_languages(run, corpus)
+    run = in_direction(run, corpus)
     check_has_model(run)
     translator = opened(run)
     sources, targets = zip(*corpus.pairs(split), strict=True)

@@ -12,7 +12,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from nmtlab.analysis.access.checks import check_has_end, check_languages
+from nmtlab.analysis.access.checks import check_has_end, in_direction
 from nmtlab.analysis.access.measure import versioned
 from nmtlab.analysis.search.search_tree import LOG_PROB, empty_rank
 from nmtlab.models.interface import TranslationModel
@@ -64,7 +64,7 @@ def search_errors(
         RunError: a phrase-based run, one that plans lengths, or one without weights.
         RecipeError: the score has a coverage penalty.
     """
-    check_languages(run, corpus)
+    run = in_direction(run, corpus)
     check_has_model(run)
     check_has_end(run)
     system = open_model(run, search, machine=machine)
