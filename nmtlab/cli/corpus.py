@@ -193,16 +193,25 @@ def join(
     source: Source = "",
     target: Target = "",
 ) -> None:
-    """Join train, dev and test of corpora in the same two languages, without duplicates or leaks between splits.
+    """Join train, dev and test of corpora, without duplicates or leaks between splits.
+
+    Corpora in the same two languages are joined one after the other. Corpora of several languages into one are joined
+    line by line, on identical sentences of that one: the new corpus has them in every language, so that it is a test
+    set for directions that none of the parts has, such as gl to pt from gl-en and pt-en.
 
     If fewer pairs are wanted, a hash of the text selects them, so that a smaller corpus is a subset of a larger one.
     """
     from nmtlab.text.concatenation import join as join_corpora
+    from nmtlab.text.multi_parallel import join_languages
     from nmtlab.workspace import Workspace
 
     workspace = Workspace.find()
     corpora = [open_corpus(workspace, part, source, target) for part in parts]
-    report = join_corpora(_new_folder(name), corpora, {"train": train, "dev": dev, "test": test})
+    most = {"train": train, "dev": dev, "test": test}
+    if len({corpus.source for corpus in corpora}) > 1:
+        _report_lines(name, join_languages(_new_folder(name), corpora, most))
+        return
+    report = join_corpora(_new_folder(name), corpora, most)
     _report(name, report)
     for split, number in report.options["references_left_out"].items():
         print(f"left out: {number} further reference{'s' if number > 1 else ''} of {split}")
@@ -345,7 +354,16 @@ def _new_folder(name: str) -> Path:
     return Workspace.find().new_corpus_folder(name)
 
 
-def _report(name: str, report: "ImportReport") -> None:
+def _report_lines(name: str, report: "ImportReport") -> None:
+    """Print what became of the sentences of a corpus in several languages."""
+    languages = report.options["languages"]
+    _print_report(name, ", ".join(languages), report, "sentences")
+    for where, reasons in report.options["dropped_pairs"].items():
+        print(f"not read: {', '.join(f'{number:,} {reason}' for reason, number in reasons.items())} in {where}")
+    print(f"next: nmtlab corpus stats {name} --source {languages[0]} --target {languages[1]}")
+
+
+def _print_report(name: str, languages: str, report: "ImportReport", counted: str) -> None:
     from nmtlab.cli.tables import print_table
     from nmtlab.workspace import Workspace
 
@@ -353,8 +371,12 @@ def _report(name: str, report: "ImportReport") -> None:
     for where, reasons in report.dropped.items():
         rows += [[f"dropped from {where}", reason, f"{number:,}"] for reason, number in reasons.most_common()]
     rows += [[split, "", f"{number:,}"] for split, number in report.kept.items() if number]
-    print_table(f"{name}: {report.source} to {report.target}", ["", "reason", "pairs"], rows, {"pairs"})
+    print_table(f"{name}: {languages}", ["", "reason", counted], rows, {counted})
     print(f"written to {Workspace.find().corpus_folder(name)}")
+
+
+def _report(name: str, report: "ImportReport") -> None:
+    _print_report(name, f"{report.source} to {report.target}", report, "pairs")
     if not report.kept.get("train"):
         print(f"next: nmtlab evaluate RUN --corpus {name}")
         return

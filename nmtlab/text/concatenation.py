@@ -44,8 +44,9 @@ def join(
         CorpusError: `folder` exists, there are no parts, their languages differ, a number wanted is negative, or a part
             cannot be read.
     """
-    wanted = {split: (most or {}).get(split, 0) for split in SPLITS}
-    report = _report(parts, wanted)
+    report = _report(parts)
+    wanted = sizes(most)
+    report.options = {**wanted, **report.options}
     if among:
         report.options["among"] = [corpus.name for corpus in among]
     held_out: set[bytes] = set()
@@ -66,7 +67,16 @@ def join(
     return report
 
 
-def _report(parts: Sequence[ParallelCorpus], wanted: Mapping[str, int]) -> ImportReport:
+def sizes(most: Mapping[str, int] | None) -> dict[str, int]:
+    """Return the largest number of pairs of every split, 0 for all; raise `CorpusError` if one is negative."""
+    wanted = {split: (most or {}).get(split, 0) for split in SPLITS}
+    for split, number in wanted.items():
+        if number < 0:
+            raise CorpusError(f"{split} is {number}", "give 1 or more pairs, or 0 for all of them")
+    return wanted
+
+
+def _report(parts: Sequence[ParallelCorpus]) -> ImportReport:
     if not parts:
         raise CorpusError("no parts to join", "name the corpora to join")
     first = parts[0]
@@ -77,9 +87,6 @@ def _report(parts: Sequence[ParallelCorpus], wanted: Mapping[str, int]) -> Impor
                 f"{first.target}",
                 "join corpora of the same two languages",
             )
-    for split, number in wanted.items():
-        if number < 0:
-            raise CorpusError(f"{split} is {number}", "give 1 or more pairs, or 0 for all of them")
     references = {
         f"{part.name} {split}": further
         for part in parts
@@ -87,7 +94,7 @@ def _report(parts: Sequence[ParallelCorpus], wanted: Mapping[str, int]) -> Impor
         if split in part.splits and (further := len(part.references(split)) - 1)
     }
     report = ImportReport("join", {"parts": [part.name for part in parts]}, first.source, first.target)
-    report.options |= {**wanted, "references_left_out": references}
+    report.options["references_left_out"] = references
     return report
 
 

@@ -119,6 +119,39 @@ def test_a_folder_that_is_there_is_left_alone(tmp_path):
     assert not list((tmp_path / "there").iterdir())
 
 
+def test_a_stranger_may_be_among_a_family_and_means_the_same(tmp_path):
+    family, stranger = ArtificialSettings(names=10), ArtificialSettings(names=10, cognates=0.0)
+    sizes = {"train": 30, "dev": 5, "test": 5}
+    write_corpus(tmp_path / "all", ["qaa", "qad"], {"qaa": family, "qad": stranger}, **sizes)
+    write_corpus(tmp_path / "near", ["qaa"], family, **sizes)
+    write_corpus(tmp_path / "far", ["qad"], {"qad": stranger}, **sizes)
+    for alone, code in (("near", "qaa"), ("far", "qad")):
+        for name in (
+            f"train.{code}",
+            "train.en",
+            "test.en",
+            f"gold/lexicon.{code}-en.tsv",
+            f"gold/test.{code}-en.align",
+        ):
+            assert (tmp_path / alone / name).read_bytes() == (tmp_path / "all" / name).read_bytes()
+    described = json.loads((tmp_path / "all/artificial.json").read_text())
+    assert described.pop("relatives") == {"qaa": {"cognates": 1.0}, "qad": {"cognates": 0.0}}
+    assert described == {
+        "languages": ["qaa", "qad"], "start": 0, **sizes, "seed": 1, "vocabulary": 400, "names": 10, "ambiguity": 0.0,
+        "sound_changes": 0, "order": "",
+    }  # fmt: skip
+    assert json.loads((tmp_path / "far/artificial.json").read_text())["cognates"] == 0
+
+
+def test_languages_whose_sentences_would_differ_are_refused(tmp_path):
+    settings = {"qaa": ArtificialSettings(names=10), "qad": ArtificialSettings(names=11)}
+    with pytest.raises(
+        CorpusError, match=r"names is 11 for qad and 10 for qaa; choose the same .*only cognates, sound"
+    ):
+        write_corpus(tmp_path / "new", ["qaa", "qad"], settings, train=5, dev=5, test=5)
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize(
     ("languages", "sizes", "message"),
     [

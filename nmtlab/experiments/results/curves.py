@@ -6,7 +6,7 @@ import pandas as pd
 
 from nmtlab.experiments.results.summary import summary
 from nmtlab.experiments.running.cells import cells_of
-from nmtlab.experiments.tables.corpora import ExternalCorpus
+from nmtlab.experiments.tables.corpora import Directed, ExternalCorpus
 from nmtlab.experiments.tables.declaration import Scale, Setup, Table
 
 _MEASURED = ["metric", "seeds", "mean", "margin"]
@@ -20,7 +20,7 @@ def child_sizes(table: Table, scale: Scale) -> Mapping[str, tuple[str, int]]:
     sizes = {}
     for row in table.rows:
         setup = row.at[scale]
-        if isinstance(setup, Setup) and not isinstance(setup.corpus, ExternalCorpus) and setup.corpus.train:
+        if isinstance(setup, Setup) and not isinstance(setup.corpus, ExternalCorpus | Directed) and setup.corpus.train:
             sizes[row.name] = (f"{setup.corpus.source}-{setup.corpus.target}", setup.corpus.train)
     return sizes
 

@@ -12,6 +12,7 @@ from nmtlab.text.artificial.corpus import ENGLISH
 from nmtlab.text.concatenation import join
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.importers.corpus_builder import REPORT
+from nmtlab.text.multi_parallel import join_languages
 from nmtlab.workspace import Workspace
 
 
@@ -46,22 +47,48 @@ class ConcatenatedCorpus:
         folder = _folder(self.name, workspace)
         sizes = {"train": self.train, "dev": self.dev, "test": self.test}
         if not folder.exists():
-            parts = [self._part(part, workspace, self.source) for part in self.parts]
-            join(folder, parts, sizes, [self._part(part, workspace) for part in self.among])
+            parts = [_part(self.name, part, workspace, self.source, self.target) for part in self.parts]
+            among = [_part(self.name, part, workspace, target=self.target) for part in self.among]
+            join(folder, parts, sizes, among)
         wanted = {"parts": self.parts, **sizes, **({"among": self.among} if self.among else {})}
         made = _read(folder / REPORT)
         _check_same(folder, made | made.get("origin", {}) | made.get("options", {}), wanted)
         return ParallelCorpus.open(folder, self.source, self.target)
 
-    def _part(self, name: str, workspace: Workspace, source: str = "") -> ParallelCorpus:
-        try:
-            folder = workspace.corpus_folder(name)
-        except CorpusError as error:
-            raise CorpusError(
-                f"corpus {self.name!r}: its part {name!r} was not found",
-                "add the folder that contains it to NMTLAB_CORPORA, or import it under that name",
-            ) from error
-        return ParallelCorpus.open(folder, source, self.target)
+
+@dataclass(frozen=True)
+class MultiParallelCorpus:
+    """A corpus joined line by line from several languages into one (see `nmtlab.text.multi_parallel.join_languages`).
+
+    Args:
+        name: its name in the workspace.
+        source: code of the source language, of any part or the common one.
+        target: code of the target language, likewise.
+        parts: names of corpora in the workspace, each of another language and the common one.
+        train: largest number of training lines (0: all); likewise `dev` and `test`.
+    """
+
+    name: str
+    source: str
+    target: str
+    parts: tuple[str, ...]
+    train: int = 0
+    dev: int = 0
+    test: int = 0
+
+    def open(self, workspace: Workspace) -> ParallelCorpus:
+        """Return the corpus, making it first if it does not exist.
+
+        Raises:
+            CorpusError: a part is missing, or a different corpus has that name.
+        """
+        folder = _folder(self.name, workspace)
+        sizes = {"train": self.train, "dev": self.dev, "test": self.test}
+        if not folder.exists():
+            join_languages(folder, [_part(self.name, part, workspace) for part in self.parts], sizes)
+        made = _read(folder / REPORT)
+        _check_same(folder, made | made.get("origin", {}) | made.get("options", {}), {"parts": self.parts, **sizes})
+        return ParallelCorpus.open(folder, self.source, self.target)
 
 
 @dataclass(frozen=True)
@@ -101,6 +128,50 @@ class SyntheticCorpus:
 
 
 @dataclass(frozen=True)
+class SyntheticFamily:
+    """Artificial languages with the same sentences, and their English.
+
+    Args:
+        name: its name in the workspace.
+        relatives: code and settings of each language; only their distances from the family may differ.
+        train: number of training pairs; likewise `dev` and `test`.
+        start: number of the first sentence; corpora with numbers far apart have different sentences.
+    """
+
+    name: str
+    relatives: tuple[tuple[str, ArtificialSettings], ...]
+    train: int = 8000
+    dev: int = 300
+    test: int = 500
+    start: int = 0
+    target: str = field(default=ENGLISH, init=False)
+
+    @property
+    def source(self) -> str:
+        """Code of the first language."""
+        return self.relatives[0][0]
+
+    def open(self, workspace: Workspace) -> ParallelCorpus:
+        """Return the corpus, from its first language to English, making it first if it does not exist.
+
+        Raises:
+            CorpusError: a different corpus has that name.
+        """
+        folder = _folder(self.name, workspace)
+        sizes = {"train": self.train, "dev": self.dev, "test": self.test}
+        settings = dict(self.relatives)
+        if not folder.exists():
+            write_corpus(folder, list(settings), settings, **sizes, start=self.start)
+        made = _read(folder / "artificial.json")
+        for_all = asdict(ArtificialSettings()) | made
+        grown = {code: for_all | made.get("relatives", {}).get(code, {}) for code in made.get("languages", ())}
+        _check_same(folder, made, {"languages": list(settings), **sizes, "start": self.start})
+        for code, wanted in settings.items():
+            _check_same(folder, grown[code], asdict(wanted), f"{code}: ")
+        return ParallelCorpus.open(folder, self.source, self.target)
+
+
+@dataclass(frozen=True)
 class ExternalCorpus:
     """A corpus that the user has to provide, with train, dev and test.
 
@@ -130,12 +201,62 @@ class ExternalCorpus:
         return ParallelCorpus.open(folder, self.source, self.target)
 
 
-Corpus = ConcatenatedCorpus | SyntheticCorpus | ExternalCorpus
+@dataclass(frozen=True)
+class Directed:
+    """Another corpus, in another direction: the same folder and name.
+
+    Args:
+        corpus: the corpus.
+        source: code of the source language.
+        target: code of the target language.
+    """
+
+    corpus: ConcatenatedCorpus | MultiParallelCorpus | SyntheticCorpus | SyntheticFamily | ExternalCorpus
+    source: str
+    target: str
+
+    @property
+    def name(self) -> str:
+        """The corpus' name in the workspace."""
+        return self.corpus.name
+
+    def open(self, workspace: Workspace) -> ParallelCorpus:
+        """Return the corpus in this direction, making it first if it does not exist.
+
+        Raises:
+            CorpusError: as for the corpus itself, or it has no such language.
+        """
+        return ParallelCorpus.open(self.corpus.open(workspace).folder, self.source, self.target)
+
+
+Corpus = ConcatenatedCorpus | MultiParallelCorpus | SyntheticCorpus | SyntheticFamily | ExternalCorpus | Directed
 """The text of an experiment."""
+
+
+def in_direction(corpus: Corpus, source: str, target: str) -> Corpus:
+    """Return a corpus in a direction; itself if that is its direction."""
+    whole = corpus.corpus if isinstance(corpus, Directed) else corpus
+    return whole if (whole.source, whole.target) == (source, target) else Directed(whole, source, target)
+
+
+def backwards(corpus: Corpus) -> Corpus:
+    """Return a corpus with source and target exchanged."""
+    return in_direction(corpus, corpus.target, corpus.source)
 
 
 def _folder(name: str, workspace: Workspace) -> Path:
     return workspace.data / "corpora" / name
+
+
+def _part(corpus: str, name: str, workspace: Workspace, source: str = "", target: str = "") -> ParallelCorpus:
+    try:
+        folder = workspace.corpus_folder(name)
+    except CorpusError as error:
+        raise CorpusError(
+            f"corpus {corpus!r}: its part {name!r} was not found",
+            "add the folder that contains it to NMTLAB_CORPORA, or import it under that name",
+        ) from error
+    return ParallelCorpus.open(folder, source, target)
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -148,10 +269,10 @@ def _read(path: Path) -> dict[str, Any]:
         ) from error
 
 
-def _check_same(folder: Path, made: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
+def _check_same(folder: Path, made: Mapping[str, Any], wanted: Mapping[str, Any], of: str = "") -> None:
     for name, value in json.loads(json.dumps(wanted)).items():
         if made.get(name) != value:
             raise CorpusError(
-                f"corpus {folder.name!r}: made with {name} = {made.get(name)!r} instead of {value!r}",
+                f"corpus {folder.name!r}: made with {of}{name} = {made.get(name)!r} instead of {value!r}",
                 f"rename or remove {folder}, and the runs on it, to have both made again",
             )

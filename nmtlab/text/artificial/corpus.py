@@ -2,14 +2,14 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 
 from nmtlab.errors import CorpusError
 from nmtlab.text.artificial.language import ArtificialLanguage, ArtificialPair, Split
-from nmtlab.text.artificial.settings import ArtificialSettings
+from nmtlab.text.artificial.settings import DISTANCES, ArtificialSettings
 from nmtlab.text.lines import new_folder, write_lines
 
 ENGLISH = "en"
@@ -18,7 +18,7 @@ ENGLISH = "en"
 def write_corpus(
     folder: Path,
     languages: Sequence[str],
-    settings: ArtificialSettings | None = None,
+    settings: ArtificialSettings | Mapping[str, ArtificialSettings] | None = None,
     *,
     train: int = 8000,
     dev: int = 500,
@@ -28,7 +28,8 @@ def write_corpus(
 ) -> None:
     """Write the corpus `folder` atomically: `train`, `dev` and `test` in each language and in English.
 
-    Line n means the same in all languages. `artificial.json` has the settings; `gold/` has, for each language xx:
+    Line n means the same in all languages. `artificial.json` has the settings, and under `relatives` those of each
+    language in which they differ; `gold/` has, for each language xx:
 
     - `SPLIT.xx-en.align`: one line of links `0-0 1-2` per pair, between white-space tokens numbered from 0;
     - `lexicon.xx-en.tsv`: each stem with its group of concepts, an English translation, its probability by design, the
@@ -40,17 +41,20 @@ def write_corpus(
     Args:
         folder: folder of the new corpus; must not exist.
         languages: codes of one or more source languages.
-        settings: settings of the language family.
+        settings: settings of the language family, or of each language; only their distances may differ (`cognates`,
+            `sound_changes` and `order`), since the sentences of all languages mean the same.
         train, dev, test: number of pairs.
         start: number of the first sentence; for corpora with different sentences, choose numbers far apart.
         train_gold: whether to write links and forms of train, which take disk space and, for the forms, memory.
 
     Raises:
-        CorpusError: `folder` exists, or a language or number is invalid.
+        CorpusError: `folder` exists, a language or number is invalid, or the settings are not those of one family.
     """
     sizes: dict[Split, int] = {"train": train, "dev": dev, "test": test}
     _check(languages, sizes, start)
-    grown = [ArtificialLanguage(code, settings) for code in languages]
+    given = settings if isinstance(settings, Mapping) else dict.fromkeys(languages, settings)
+    grown = [ArtificialLanguage(code, given[code]) for code in languages]
+    _check_family(grown)
     if folder.exists():  # fail before the work; new_folder checks again
         raise CorpusError(f"{folder}: already exists", "choose another name, or remove it")
     with new_folder(folder) as temporary:
@@ -64,7 +68,7 @@ def write_corpus(
             write_lines(_gold(temporary, "lexicon", language, "tsv"), _lexicon(language))
             write_lines(_gold(temporary, "names", language, "tsv"), _names(language, counts))
         described = {"languages": list(languages), "start": start, "train": train, "dev": dev, "test": test}
-        described |= asdict(grown[0].settings)
+        described |= _described(grown)
         write_lines(temporary / "artificial.json", json.dumps(described, indent=2).splitlines())
 
 
@@ -74,6 +78,29 @@ def _check(languages: Sequence[str], sizes: dict[Split, int], start: int) -> Non
     for name, least, value in (*((split, 1, size) for split, size in sizes.items()), ("start", 0, start)):
         if value < least:
             raise CorpusError(f"artificial language: {name} is {value}", f"choose at least {least}")
+
+
+def _check_family(grown: Sequence[ArtificialLanguage]) -> None:
+    first = grown[0]
+    for language in grown[1:]:
+        for name in sorted(asdict(first.settings).keys() - DISTANCES):
+            here, there = (getattr(one.settings, name) for one in (language, first))
+            if here != there:
+                raise CorpusError(
+                    f"artificial language: {name} is {here} for {language.code} and {there} for {first.code}",
+                    f"choose the same for all languages; only {', '.join(DISTANCES)} may differ",
+                )
+
+
+def _described(grown: Sequence[ArtificialLanguage]) -> dict[str, object]:
+    """Return the settings of all languages, and those in which they differ by language."""
+    settings = {language.code: asdict(language.settings) for language in grown}
+    common = settings[grown[0].code]
+    differing = [name for name in common if any(other[name] != common[name] for other in settings.values())]
+    if not differing:
+        return common
+    relatives = {code: {name: of_one[name] for name in differing} for code, of_one in settings.items()}
+    return {name: value for name, value in common.items() if name not in differing} | {"relatives": relatives}
 
 
 def _gold(folder: Path, name: str, language: ArtificialLanguage, ending: str) -> Path:

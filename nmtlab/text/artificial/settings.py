@@ -7,6 +7,9 @@ from nmtlab.errors import CorpusError
 CODES = ("qaa", "qab", "qac", "qad")
 """Codes of the source languages."""
 
+DISTANCES = ("cognates", "sound_changes", "order")
+"""The settings of a language's distance from its family; the others determine concepts and sentences."""
+
 _RANGES = {
     "seed": (0, 2**32 - 1), "vocabulary": (100, 50_000), "names": (1, 2_000), "ambiguity": (0, 1),
     "cognates": (0, 1), "sound_changes": (0, 15),
