@@ -49,6 +49,9 @@ class PointingModel(nn.Module, Searchable):
     def device(self) -> torch.device:
         return torch.device("cpu")
 
+    def directed(self, source: str, target: str) -> "PointingModel":
+        return self
+
     def encode(self, source: Tensor, language: str | None = None) -> ScriptedMemory:
         return ScriptedMemory(source)
 

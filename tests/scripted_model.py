@@ -61,6 +61,9 @@ class ScriptedModel(Searchable):
     def device(self) -> torch.device:
         return torch.device("cpu")
 
+    def directed(self, source: str, target: str) -> "ScriptedModel":
+        return self
+
     def encode(self, source: Tensor, language: str | None = None) -> ScriptedMemory:
         return ScriptedMemory(source)
 

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from nmtlab.errors import RunError
+from nmtlab.nn.private import private_language
 from nmtlab.text.batch import Batch
 from nmtlab.text.vocabulary import PAD, UNK
 
@@ -276,6 +277,11 @@ class TranslationModel(nn.Module, Searchable):
     def vocabulary_side(self, name: str) -> VocabularySide | None:
         """Return the side whose types the rows of a parameter are; None if it has no row for each type."""
         return self.vocabulary_parts().get(name, (None, None))[1]
+
+    def private_language(self, name: str) -> str:
+        """Return the language that a parameter belongs to alone; empty for one that several share."""
+        sources, targets = self.language_codes
+        return private_language(name, (*sources, *targets))
 
     def check_languages(self, source: str | None = None, target: str | None = None) -> None:
         """Check that the model translates from `source` and into `target`, as far as they are given.

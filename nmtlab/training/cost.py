@@ -2,6 +2,7 @@
 
 import math
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -60,7 +61,7 @@ def estimate_cost(recipe: Recipe, *corpora: ParallelCorpus) -> CostEstimate:
     tokens_per_word = 1.0 if text.segmentation == "word" else 1.35
     copies = 2 if text.unk_copy_threshold else 1
     tokens = int(train["tokens"].sum() * tokens_per_word + 2 * pairs) * copies
-    model = _model(recipe, *types)
+    model = _model(recipe, *types, corpora)
     parameters = sum(parameter.numel() for parameter in model.parameters())
     padded = 2 * settings.batch_tokens
     if settings.batch_sentences:
@@ -83,10 +84,12 @@ def estimate_cost(recipe: Recipe, *corpora: ParallelCorpus) -> CostEstimate:
     )
 
 
-def _model(recipe: Recipe, source_types: int, target_types: int) -> TranslationModel:
+def _model(recipe: Recipe, source_types: int, target_types: int, corpora: Sequence[ParallelCorpus]) -> TranslationModel:
     """Return a model whose weights take no memory."""
+    sources, targets = (list(dict.fromkeys(codes)) for codes in zip(*(one.direction for one in corpora), strict=True))
+    allowed = dict.fromkeys(targets, np.ones(target_types, dtype=bool))
     with torch.device("meta"):
-        return build_model(recipe.model, source_types, np.ones(target_types, dtype=bool), recipe.text.joint)
+        return build_model(recipe.model, source_types, allowed, recipe.text.joint, languages=(sources, targets))
 
 
 def _matrix_speed(recipe: Recipe) -> float:

@@ -27,7 +27,7 @@ from nmtlab.training.inheritance import Inheritance
 from nmtlab.training.metrics import Meter, Update, log_progress
 from nmtlab.training.noise import word_dropout
 from nmtlab.training.objective import training_objective
-from nmtlab.training.optimisers import load_moments, optimiser_for
+from nmtlab.training.optimisers import load_moments, moments, optimiser_for
 from nmtlab.training.parallel import Group
 from nmtlab.training.prepare import model_for, step_seed
 from nmtlab.training.probes import embedding_norms, g_values
@@ -66,8 +66,12 @@ class Trainer:
         freeze(self.model, recipe.transfer)
         minimised = training_objective(self.model, self.settings.label_smoothing)
         compiled = torch.compile(minimised, dynamic=True) if recipe.machine.compile else minimised
-        self.objective = DistributedDataParallel(compiled) if group.size > 1 else compiled
         self.parameters = {name: p for name, p in self.model.named_parameters() if p.requires_grad}
+        self.objective = compiled
+        if group.size > 1:
+            # A batch leaves out the private parts of the languages that it is not in.
+            private = any(map(self.model.private_language, self.parameters))
+            self.objective = DistributedDataParallel(compiled, find_unused_parameters=private)
         self.optimiser, self.moments = optimiser_for(self.settings, self.parameters.values())
         self.schedule = Schedule(self.settings, recipe.model.d_model)
         self.stopping = EarlyStopping(self.settings)
@@ -121,9 +125,9 @@ class Trainer:
             if self.group.is_main:
                 self.run.truncate_after(0)
             return  # interrupted before its first checkpoint: start from scratch
-        weights, moments, facts = last
+        weights, kept, facts = last
         load_weights(self.model, weights)
-        load_moments(self.optimiser, self.parameters, self.moments, moments, facts["step"])
+        load_moments(self.optimiser, self.parameters, self.moments, kept, facts["step"])
         self.step, self.seconds_before = facts["step"], facts["seconds"]
         self.stream = BatchStream(self.stream.batches, facts["epoch"], facts["batch"])
         checkpoints.restore_evaluations(facts, self.schedule, self.stopping)
@@ -251,13 +255,9 @@ class Trainer:
         self.saved = time.perf_counter()
         if not self.group.is_main:
             return
-        moments = {
-            f"{key}.{name}": self.optimiser.state[parameter].get(key, torch.zeros_like(parameter))
-            for name, parameter in self.parameters.items()
-            for key in self.moments
-        }
+        kept = moments(self.optimiser, self.parameters, self.moments, self.step)
         facts = checkpoints.facts(self.step, self.stream, self.seconds, self.schedule, self.stopping, noted)
-        self.run.save_last(self._weights(), moments, facts)
+        self.run.save_last(self._weights(), kept, facts)
 
     def _weights(self) -> dict[str, Tensor]:
         return dict(self.model.named_parameters())

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from nmtlab.errors import RunError
 from nmtlab.recipe.training import TrainingSettings
 
+_STEP = "step"
 _REMEDY = "use the run's checkpoint, or train again"
 
 
@@ -18,6 +19,22 @@ def optimiser_for(
     if settings.optimiser == "adadelta":
         return torch.optim.Adadelta(parameters, rho=0.95, eps=1e-6), ("square_avg", "acc_delta")
     return torch.optim.Adam(parameters, betas=(0.9, 0.999), eps=1e-8, fused=True), ("exp_avg", "exp_avg_sq")
+
+
+def moments(
+    optimiser: torch.optim.Optimizer, parameters: Mapping[str, nn.Parameter], kept: Iterable[str], step: int
+) -> dict[str, Tensor]:
+    """Return the state that `load_moments` restores; arguments as there.
+
+    A parameter of one language misses the updates of others: its number of updates is kept if it is not `step`.
+    """
+    found = {}
+    for name, parameter in parameters.items():
+        state = optimiser.state[parameter]
+        found |= {f"{key}.{name}": state.get(key, torch.zeros_like(parameter)) for key in kept}
+        made = state.get(_STEP, torch.zeros(()))
+        found |= {} if made == step else {f"{_STEP}.{name}": made}
+    return found
 
 
 def load_moments(
@@ -43,7 +60,8 @@ def load_moments(
     """
     for name, parameter in parameters.items():
         moments = {key: _moment(f"{key}.{name}", tensors, parameter) for key in kept}
-        optimiser.state[parameter] = {**moments, "step": torch.tensor(float(step), device=parameter.device)}
+        made = tensors.get(f"{_STEP}.{name}", torch.tensor(float(step)))
+        optimiser.state[parameter] = {**moments, _STEP: made.to(parameter.device)}
 
 
 def _moment(name: str, tensors: Mapping[str, Tensor], parameter: nn.Parameter) -> Tensor:

@@ -1,5 +1,6 @@
 """Set up a training: check the texts, learn the vocabulary, create the run, and start or resume the loop."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
@@ -70,8 +71,8 @@ def train(
         dev, overlap = check_texts(trained, allow_overlap)
         checksums = [text.checksum() for text in corpora]
     if parent:
-        check_parent(parent, recipe, corpora[0], checksums)
-        overlap |= _parent_overlap(parent, corpora[0], workspace, allow_overlap) if group.is_main else {}
+        check_parent(parent, recipe, trained, checksums)
+        overlap |= _parent_overlap(parent, trained, workspace, allow_overlap) if group.is_main else {}
     if resume and group.is_main:
         _check_same_text(run, checksums)
     elif group.is_main:
@@ -122,20 +123,25 @@ def _by_use(recipe: Recipe, corpora: Sequence[ParallelCorpus]) -> tuple[list[Par
     return trained, vocabulary_only
 
 
-def _parent_overlap(parent: Run, corpus: ParallelCorpus, workspace: Workspace, allow_overlap: bool) -> dict[str, int]:
+def _parent_overlap(
+    parent: Run, trained: Sequence[ParallelCorpus], workspace: Workspace, allow_overlap: bool
+) -> dict[str, int]:
     """Return how many target sentences of dev and test the parent was trained on, by split.
 
     Raises:
         CorpusError: there are some, without `allow_overlap`.
     """
-    found = target_overlap(parent, corpus, workspace) or {}
-    for split, number in found.items():
-        if not allow_overlap:
-            raise CorpusError(
-                f"parent {parent.name!r}: was trained on {number:,} {corpus.target} sentences of {split}",
-                "choose a parent with other text, or accept it with --allow-overlap",
-            )
-    return {f"{split} (target side, in the parent's text)": number for split, number in found.items()}
+    counted: Counter[str] = Counter()
+    for corpus in trained:
+        found = target_overlap(parent, corpus, workspace) or {}
+        for split, number in found.items():
+            if not allow_overlap:
+                raise CorpusError(
+                    f"parent {parent.name!r}: was trained on {number:,} {corpus.target} sentences of {split}",
+                    "choose a parent with other text, or accept it with --allow-overlap",
+                )
+        counted.update(found)
+    return {f"{split} (target side, in the parent's text)": number for split, number in counted.items()}
 
 
 def _parent_of(recipe: Recipe, workspace: Workspace) -> Run | None:

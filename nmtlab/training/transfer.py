@@ -22,7 +22,9 @@ from nmtlab.training.prepare import model_for
 from nmtlab.workspace import Workspace
 
 _FREE = {
-    "model": {"dropout", "variational", "init", "init_range", "lexicon_reads_dropped", "length_gradient"},
+    "model": {
+        "dropout", "variational", "init", "init_range", "lexicon_reads_dropped", "length_gradient", "adapter_width",
+    },
     "text": {
         "max_words", "max_subwords", "min_frequency", "unk_copy_threshold", "vocabulary_size",
         "target_vocabulary_mask", "transliteration",
@@ -31,28 +33,31 @@ _FREE = {
 """Settings in which a child may differ: weights do not depend on them, and vocabularies are matched type by type."""
 
 
-def check_parent(parent: Run, recipe: Recipe, corpus: ParallelCorpus, checksums: Sequence[str]) -> None:
+def check_parent(parent: Run, recipe: Recipe, trained: Sequence[ParallelCorpus], checksums: Sequence[str]) -> None:
     """Check that a run can be the parent of a training.
+
+    Adapters may be added to a parent on its text (Bapna and Firat 2019).
 
     Args:
         parent: a trained run.
         recipe: recipe of the child.
-        corpus: first training corpus of the child.
-        checksums: checksums of all training corpora of the child.
+        trained: training corpora of the child.
+        checksums: checksums of all corpora of the child.
 
     Raises:
         RunError: the parent has no weights, is not neural, or differs in target language, architecture or segmentation;
             or it was trained on the child's text.
     """
-    where, target = f"parent {parent.name!r}", corpus.target
+    where, sources = f"parent {parent.name!r}", {corpus.source for corpus in trained}
     if not parent.recipe.model.neural:
         raise RunError(f"{where}: phrase-based, it has no weights", "choose a neural run")
     if not parent.has_weights():
         raise RunError(f"{where}: has no weights", "choose a run with weights, or pack it with --weights")
     for named, checksum in zip(parent.recipe.corpora, parent.checksums, strict=True):
-        if not named.vocabulary_only and checksum in checksums and named.source == corpus.source:
+        same = not named.vocabulary_only and checksum in checksums and named.source in sources
+        if same and not _adds_adapters(recipe, parent):
             raise RunError(f"{where}: was trained on the child's text, {named.name}", "choose a different parent")
-    if target not in parent.pipeline.target.languages:
+    for target in (corpus.target for corpus in trained if corpus.target not in parent.pipeline.target.languages):
         known = ", ".join(parent.pipeline.target.languages)
         raise RunError(f"{where}: translates into {known}, the child into {target}", f"choose a parent into {target}")
     for section, free in _FREE.items():
@@ -65,12 +70,17 @@ def check_parent(parent: Run, recipe: Recipe, corpus: ParallelCorpus, checksums:
                 )
 
 
+def _adds_adapters(recipe: Recipe, parent: Run) -> bool:
+    widths = [one.model.adapter_width if one.model.family == "transformer" else 0 for one in (recipe, parent.recipe)]
+    return widths[0] > 0 == widths[1]
+
+
 def target_overlap(parent: Run, corpus: ParallelCorpus, workspace: Workspace) -> dict[str, int] | None:
     """Count the child's dev and test sentences whose target side the parent was trained on.
 
     Args:
         parent: a trained run.
-        corpus: first training corpus of the child.
+        corpus: a training corpus of the child.
         workspace: where the parent's training text is looked for.
 
     Returns:
@@ -136,6 +146,9 @@ def inherit(
         parent: pipeline of the parent.
         settings: which parts to copy.
         seed: seed of the random assignment of source types.
+
+    Raises:
+        RunError: a parameter is to be frozen that the parent lacks.
     """
     parameters = dict(model.named_parameters())
     rows = parent_rows(model, pipeline, parent, settings, seed)
@@ -144,6 +157,10 @@ def inherit(
     for name, parameter in parameters.items():
         part, side = model.part(name), model.vocabulary_side(name)
         use = getattr(settings, part)
+        if name not in weights:  # of a language that the parent lacks, or of an adapter
+            if use == "freeze":
+                raise RunError(f"weight {name!r}: the parent lacks it", f"do not freeze it: set transfer.{part}=tune")
+            use = "reset"
         kept = 0 if use == "reset" else _copy(parameter, weights[name], rows.get(side))
         types = None if side is None else len(parameter) - reserved[side]
         report.append(Inherited(name, part, use, types, kept if side is None else max(0, kept - reserved[side])))
@@ -155,7 +172,8 @@ def parent_rows(
 ) -> dict[str, np.ndarray]:
     """Return the parent's row for each type of a child, -1 for none, by side; arguments as of `inherit`."""
     known = parent.source.vocabulary
-    if "target_embedding.weight" not in dict(model.named_parameters()):  # one table, trained on both sides
+    if "target_embedding" not in {part for part, _ in model.vocabulary_parts().values()}:
+        # One table, trained on both sides.
         known = replace(known, counts=parent.source_counts + parent.target_counts)
     return {
         "source": _source_rows(pipeline.source.vocabulary, known, settings.source_types, seed),

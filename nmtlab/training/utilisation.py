@@ -13,7 +13,7 @@ _PEAKS = {
 }  # fmt: skip
 """Operations per second of dense bf16 matrix products, from NVIDIA's data sheets; the first matching name counts."""
 
-_SOURCE_WEIGHT = re.compile(r"encoder\..*|.*cross_attention\.(key|value)\.weight|attention\.key\.weight")
+_SOURCE_WEIGHT = re.compile(r"encoder\..*|.*cross_attention\.(key|value)\..*weight|attention\.key\.weight")
 _NO_PRODUCT = re.compile(r".*embedding.*|output_weight")  # the output layer's rows are counted by its columns
 
 
@@ -26,9 +26,10 @@ def update_operations(model: TranslationModel, source_tokens: float, target_toke
         model: to be trained.
         source_tokens, target_tokens: of the batch.
     """
-    products = len(model.output_ids) * model.target_embedding.weight.shape[1] * target_tokens
+    products = len(model.output_ids) * model.output_table().rows.shape[1] * target_tokens
+    used = ("", *model.default_languages)
     for name, weight in model.named_parameters():
-        if weight.dim() == 2 and not _NO_PRODUCT.fullmatch(name):
+        if weight.dim() == 2 and not _NO_PRODUCT.fullmatch(name) and model.private_language(name) in used:
             products += weight.numel() * (source_tokens if _SOURCE_WEIGHT.fullmatch(name) else target_tokens)
     return 6.0 * products
 

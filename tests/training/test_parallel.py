@@ -21,15 +21,24 @@ SEVERAL = {
     "text.segmentation": "bpe",
     "text.vocabulary_size": 60,
     "training.accumulate": 2,
+    "training.max_evaluations": 1,  # differences in rounding grow with the updates
     "more_corpora": [{"name": "tiny", "source": "en", "target": "de", "weight": 0.5, "origin": "back"}],
 }
 
 
-@pytest.mark.parametrize("changes", [{}, SEVERAL], ids=["one corpus", "several directions"])
+PRIVATE = {f"model.{part}_share": 0.5 for part in ("embedding", "attention", "feed_forward")}
+"""A batch uses the private parts of its languages only."""
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{}, SEVERAL, {**SEVERAL, **PRIVATE, "model.adapter_width": 4}],
+    ids=["one corpus", "several directions", "private parts"],
+)
 def test_two_processes_give_the_losses_of_one(changes, tiny_corpus, tiny_recipe, workspace):
     (workspace.data / "corpora").mkdir(parents=True)
     shutil.copytree(tiny_corpus.folder, workspace.data / "corpora/tiny")
-    recipe = tiny_recipe.with_changes({"model.dropout": 0.0, "training.max_evaluations": 2, **changes})
+    recipe = tiny_recipe.with_changes({"training.max_evaluations": 2, **changes, "model.dropout": 0.0})
     one = train("one", recipe, tiny_corpus, workspace)
     two = train_with_two_processes(tiny_corpus, recipe, "two", workspace)
     assert two.environment["processes"] == 2
