@@ -19,6 +19,7 @@ def smaller(texts: ManyTexts, train: int, held_out: int) -> ManyTexts:
     most = texts.into_english[0].train
     sizes = {"dev": held_out, "test": held_out}
     return ManyTexts(
+        "texts",
         tuple(replace(one, train=one.train * train // most, **sizes) for one in texts.into_english),
         replace(texts.together, train=1, **sizes),
     )

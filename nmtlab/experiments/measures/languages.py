@@ -1,11 +1,15 @@
-"""Numbers in the tables on related languages."""
+"""Numbers in the tables on related languages, and on many languages in one model."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from nmtlab.analysis.access.measure import measure
+from nmtlab.analysis.access.translations import translations
+from nmtlab.analysis.languages.off_target import off_target_of
+from nmtlab.analysis.languages.pivot import pivoted
 from nmtlab.analysis.languages.shared_types import parent_of, shared_types
-from nmtlab.experiments.measures.quality import OfSeedsAlone
+from nmtlab.evaluation import bleu, chrf, default_tokenizer
+from nmtlab.experiments.measures.quality import Bleu, OfSeedsAlone
 from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus
 
@@ -32,4 +36,61 @@ class SharedTypes(OfSeedsAlone):
         return 100 * float(shares[self.part])
 
 
+@dataclass(frozen=True)
+class Chrf(OfSeedsAlone):
+    """chrF of a run's translations of the test text (sacrebleu)."""
+
+    name: str = "test chrF"
+    split: ClassVar[Literal["test"]] = "test"
+    lower_is_better: ClassVar[bool] = False
+    of_nothing: ClassVar[float] = 0.0
+
+    def value(self, run: Run, corpus: ParallelCorpus) -> float:
+        """Return the chrF, from 0 to 100."""
+        return chrf(translations(run, corpus, self.split), corpus.references(self.split)).value
+
+
+@dataclass(frozen=True)
+class PivotBleu(OfSeedsAlone):
+    """BLEU of the test text translated into English and on from there, by the same run."""
+
+    name: str = "test BLEU through English"
+    split: ClassVar[Literal["test"]] = "test"
+    lower_is_better: ClassVar[bool] = False
+    of_nothing: ClassVar[float] = 0.0
+
+    def value(self, run: Run, corpus: ParallelCorpus) -> float:
+        """Return the BLEU, from 0 to 100."""
+        lines = measure(run, pivoted, corpus=corpus, split=self.split)["translation"].tolist()
+        return bleu(lines, corpus.references(self.split), default_tokenizer(corpus.target)).value
+
+
+@dataclass(frozen=True)
+class OffTarget(OfSeedsAlone):
+    """Share of translations of the test text that are in another language than the one asked for, in percent."""
+
+    name: str = "off target (%)"
+    split: ClassVar[Literal["test"]] = "test"
+    lower_is_better: ClassVar[bool] = True
+
+    def value(self, run: Run, corpus: ParallelCorpus) -> float:
+        """Return the percentage, as far as a classifier of the run's languages can tell."""
+        found = measure(run, off_target_of, corpus=corpus, texts=_trained_on(run, corpus))
+        return 100 * float(found["share"].iloc[0])
+
+
+def _trained_on(run: Run, corpus: ParallelCorpus) -> tuple[ParallelCorpus, ...]:
+    """Return a run's training texts, one of each language with another; they are kept beside the corpus."""
+    named = {frozenset((one.source, one.target)): one for one in run.recipe.corpora if not one.vocabulary_only}
+    folder = corpus.folder.parent
+    return tuple(ParallelCorpus.open(folder / one.name, one.source, one.target) for one in named.values())
+
+
 SHARED_TYPES = (SharedTypes("train"), SharedTypes("dev"))
+CHRF = Chrf()
+PIVOT_BLEU = PivotBleu()
+OFF_TARGET = OffTarget()
+SACRE_BLEU = Bleu(
+    "test BLEU", "test", detokenized_into=("en", "gl", "pt", "es", "tr", "uz", "ug", "qaa", "qab", "qac", "qad")
+)
+"""Test BLEU of sacrebleu, on detokenized text in every language."""

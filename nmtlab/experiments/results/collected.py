@@ -71,10 +71,12 @@ def made_rows(
     for _, group in groupby(cells_of(table, scale), key=lambda cell: cell.row):
         cells = list(group)
         try:
-            corpus = cells[0].corpus.open(workspace)
+            text = cells[0].texts[0].open(workspace)
+            trained = {corpus: corpus.open(workspace) for corpus in dict.fromkeys(cell.corpus for cell in cells)}
         except CorpusError:
             continue
-        yield cells, corpus, {cell.run: run for cell in cells if (run := made_run(cell, corpus, workspace))}
+        found = ((cell.run, made_run(cell, trained[cell.corpus], workspace)) for cell in cells)
+        yield cells, text, {name: run for name, run in found if run}
 
 
 def with_kept(measured: pd.DataFrame, kept: pd.DataFrame, table: Table) -> pd.DataFrame:
@@ -117,7 +119,7 @@ def _about(cell: Cell) -> dict[str, Any]:
         "row": cell.row,
         "column": cell.column,
         "seed": cell.seed,
-        "corpus": cell.corpus.name,
+        "corpus": cell.texts[0].name,
         "recipe": cell.label,
         "run": cell.run,
     }

@@ -7,8 +7,8 @@ from typing import Any
 
 from nmtlab.analysis.access.translations import translations
 from nmtlab.errors import RunError
-from nmtlab.experiments.tables.corpora import Corpus
-from nmtlab.experiments.tables.declaration import Changes, Parent, Row, Scale, Setup, System, Table
+from nmtlab.experiments.tables.corpora import Corpus, Directed
+from nmtlab.experiments.tables.declaration import Changes, Parent, Row, Scale, Setup, System, Table, Texts
 from nmtlab.recipe import Recipe, TransferSettings, find_recipe
 from nmtlab.runs.run import Run
 from nmtlab.systems import train
@@ -38,6 +38,8 @@ class Cell:
         seed: seed of the training, None for a system without randomness.
         parent: the training that this one starts from, if any.
         also: text that its vocabulary is learned from besides the corpus, if any.
+        more: further corpora to train on, in other directions.
+        scored: texts to translate after training; the corpus if none are given.
     """
 
     run: str
@@ -50,17 +52,30 @@ class Cell:
     seed: int | None
     parent: "Cell | None" = None
     also: Corpus | None = None
+    more: tuple[Corpus, ...] = ()
+    scored: tuple[Corpus, ...] = ()
+
+    @property
+    def texts(self) -> tuple[Corpus, ...]:
+        """The texts to translate after training; in a table, the row's text."""
+        return self.scored or (self.corpus,)
 
     @property
     def corpora(self) -> tuple[Corpus, ...]:
-        """The corpus, and the other text that the vocabulary is learned from."""
-        return (self.corpus,) if self.also is None else (self.corpus, self.also)
+        """All corpora that it needs, the first training corpus first."""
+        vocabulary = () if self.also is None else (self.also,)
+        return tuple(dict.fromkeys((self.corpus, *self.more, *vocabulary, *self.texts)))
 
 
-def with_parents(cells: Sequence[Cell]) -> list[Cell]:
-    """Return the parents of cells, each once, and then the cells."""
-    parents = {cell.parent.run: cell.parent for cell in cells if cell.parent}
-    return [*parents.values(), *cells]
+def trainings(cells: Sequence[Cell]) -> list[Cell]:
+    """Return the trainings of cells, each once: first those of parents. It translates the texts of all its cells."""
+    parents = [cell.parent for cell in cells if cell.parent]
+    found: dict[str, Cell] = {}
+    for cell in (*parents, *cells):
+        first = found.setdefault(cell.run, cell)
+        texts, splits = (tuple(dict.fromkeys(both)) for both in (first.texts + cell.texts, first.splits + cell.splits))
+        found[cell.run] = replace(first, scored=texts, splits=splits)
+    return list(found.values())
 
 
 def cells_of(table: Table, scale: Scale) -> list[Cell]:
@@ -70,7 +85,7 @@ def cells_of(table: Table, scale: Scale) -> list[Cell]:
         for row in table.rows
         if isinstance(setup := row.at[scale], Setup)
         for system in table.systems
-        if (row.name, system.name) not in table.left_out and (not system.parent or system.parent in setup.parents)
+        if (row.name, system.name) not in table.left_out and _has_texts(setup, system)
         for cell in _cells(table, scale, row, setup, system)
     ]
 
@@ -94,14 +109,16 @@ def run_cell(
     Raises:
         NmtlabError: a problem that the user can fix; or a run with the cell's name is a different training.
     """
-    corpus, *_ = (corpus.open(workspace) for corpus in cell.corpora)
+    opened = {corpus: corpus.open(workspace) for corpus in cell.corpora}
+    corpus = opened[cell.corpus]
     run = made_run(cell, corpus, workspace)
     if run is None or run.status not in ENDED:
         run = train(cell.run, cell.recipe, corpus, workspace, run is not None, on_event, should_stop)
     if can_translate(run):
-        for split in cell.splits:
-            on_event(Preparing(f"translating {split}"))
-            translations(run, corpus, split, machine=cell.recipe.machine)
+        for text in cell.texts:
+            for split in cell.splits:
+                on_event(Preparing(f"translating {split}"))
+                translations(run, opened[text], split, machine=cell.recipe.machine)
     return run
 
 
@@ -126,7 +143,8 @@ def is_made(cell: Cell, run: Run | None) -> bool:
     """Return whether a cell is complete, given its run, if any."""
     if run is None or run.status not in ENDED:
         return False
-    return not can_translate(run) or all(any(run.folder.glob(f"translations/{s}-*.txt")) for s in cell.splits)
+    made = (len(list(run.folder.glob(f"translations/{split}-*.txt"))) for split in cell.splits)
+    return not can_translate(run) or all(number >= len(cell.texts) for number in made)
 
 
 def can_translate(run: Run) -> bool:
@@ -142,7 +160,13 @@ def run_seconds(run: Run) -> float:
 _REMEDY = "rename it, or remove it with 'nmtlab runs remove', to train it again"
 
 
+def _has_texts(setup: Setup, system: System) -> bool:
+    return system.parent in ("", *setup.parents) and system.texts in ("", *setup.texts)
+
+
 def _cells(table: Table, scale: Scale, row: Row, setup: Setup, system: System) -> Iterator[Cell]:
+    texts = setup.texts[system.texts] if system.texts else Texts(_run_name(setup.corpus), (setup.corpus,))
+    corpus, *more = texts.corpora
     named = find_recipe(system.recipe)
     common = {**table.changes.get(scale, {}), **setup.changes}
     if not named.model.neural:
@@ -150,7 +174,8 @@ def _cells(table: Table, scale: Scale, row: Row, setup: Setup, system: System) -
     of_system = {**system.changes, **system.at.get(scale, {})}
     special = {**of_system, **table.exceptions.get((row.name, system.name), {})}
     # One thread each, so that results do not depend on how many cells are made at once.
-    recipe = named.with_changes({**common, **special, **_named(setup.corpus), "machine.threads": 1})
+    several = {"more_corpora": tuple(_corpus(one) for one in more)} if more else {}
+    recipe = named.with_changes({**common, **special, **_named(corpus), **several, "machine.threads": 1})
     usual = {**_settings(named), **common}
     label = Path(system.recipe).stem + _label(special, usual)
     label += f".{system.parent}-parent" if system.parent else ""
@@ -158,15 +183,19 @@ def _cells(table: Table, scale: Scale, row: Row, setup: Setup, system: System) -
     for seed in table.seeds[scale] if system.seeded else (None,):
         seeds = {} if seed is None else {"training.seed": seed}
         cell = Cell(
-            run=f"{setup.corpus.name}.{label}" + ("" if seed is None else f".s{seed}"),
+            run=f"{texts.name}.{label}" + ("" if seed is None else f".s{seed}"),
             recipe=recipe.with_changes(seeds),
             label=label,
-            corpus=setup.corpus,
+            corpus=corpus,
             splits=splits,
             row=row.name,
             column=system.name,
             seed=seed,
+            more=tuple(more),
+            scored=(setup.corpus,),
         )
+        if system.base:
+            cell = _based_on(cell, next(b for b in _cells(table, scale, row, setup, system.base) if b.seed == seed))
         if system.parent:
             declared = setup.parents[system.parent]
             if recipe.text.segmentation == "word":
@@ -176,6 +205,13 @@ def _cells(table: Table, scale: Scale, row: Row, setup: Setup, system: System) -
                 cell, declared, Path(system.recipe).stem + _label({**lasting, **declared.changes}, usual)
             )
         yield cell
+
+
+def _based_on(cell: Cell, base: Cell) -> Cell:
+    """Return a cell that starts from the training of another system."""
+    return replace(
+        cell, recipe=cell.recipe.with_changes({"transfer.parent": base.run}), parent=replace(base, splits=())
+    )
 
 
 def _with_parent(child: Cell, declared: Parent, label: str) -> Cell:
@@ -193,6 +229,7 @@ def _with_parent(child: Cell, declared: Parent, label: str) -> Cell:
         corpus=declared.corpus,
         splits=(),
         also=declared.also,
+        scored=(),
     )
     recipe = child.recipe.model_copy(update=kept).with_changes({"transfer.parent": parent.run})
     return replace(child, recipe=recipe, parent=parent)
@@ -200,6 +237,11 @@ def _with_parent(child: Cell, declared: Parent, label: str) -> Cell:
 
 def _corpus(corpus: Corpus) -> dict[str, str]:
     return {"name": corpus.name, "source": corpus.source, "target": corpus.target}
+
+
+def _run_name(corpus: Corpus) -> str:
+    """Return the name of a corpus, with its direction if it is not the corpus' usual one."""
+    return f"{corpus.name}.{corpus.source}-{corpus.target}" if isinstance(corpus, Directed) else corpus.name
 
 
 def _named(corpus: Corpus) -> dict[str, str]:

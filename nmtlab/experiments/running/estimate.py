@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 import pandas as pd
 
 from nmtlab.errors import CorpusError
-from nmtlab.experiments.running.cells import ENDED, NOT_RUN, Cell, is_made, made_run, run_seconds, with_parents
+from nmtlab.experiments.running.cells import ENDED, NOT_RUN, Cell, is_made, made_run, run_seconds, trainings
 from nmtlab.experiments.tables.corpora import Corpus
 from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus
@@ -69,19 +69,21 @@ def estimate_grid(cells: Sequence[Cell], workspace: Workspace) -> pd.DataFrame:
     Raises:
         RunError: a run with a cell's name is a different training.
     """
-    cells = with_parents(cells)
+    cells = trainings(cells)
     with TemporaryDirectory() as folder:
-        corpora = {corpus: _opened(corpus, workspace, Path(folder)) for corpus in {cell.corpus for cell in cells}}
+        trained = {corpus for cell in cells for corpus in (cell.corpus, *cell.more)}
+        corpora = {corpus: _opened(corpus, workspace, Path(folder)) for corpus in trained}
         runs = {cell.run: _run(cell, corpora[cell.corpus], workspace) for cell in cells}
         known = [(cell, run_seconds(run)) for cell in cells if (run := runs[cell.run]) and run.status in ENDED]
-        guesses: dict[tuple[Corpus, str], tuple[float, float]] = {}
+        guesses: dict[tuple[Corpus, tuple[Corpus, ...], str], tuple[float, float]] = {}
         lines = []
         for cell in cells:
-            run, corpus, kind = runs[cell.run], corpora[cell.corpus], (cell.corpus, cell.label)
+            run, kind = runs[cell.run], (cell.corpus, cell.more, cell.label)
+            texts = [corpora[corpus] for corpus in (cell.corpus, *cell.more)]
             if not is_made(cell, run) and kind not in guesses:
-                guesses[kind] = _guess(cell, corpus, known)
+                guesses[kind] = _guess(cell, texts, known)
             minutes, disk_mib = (0.0, 0.0) if is_made(cell, run) else guesses[kind]
-            problem = corpus if isinstance(corpus, str) else ""
+            problem = next((text for text in texts if isinstance(text, str)), "")
             status = run.status if run else NOT_RUN
             lines.append((cell.run, cell.row, cell.column, cell.seed, status, minutes, disk_mib, problem))
     return pd.DataFrame(lines, columns=COLUMNS).astype({"seed": "Int64"})
@@ -102,14 +104,15 @@ def _opened(corpus: Corpus, workspace: Workspace, spare: Path) -> ParallelCorpus
         return str(error)
 
 
-def _guess(cell: Cell, corpus: ParallelCorpus | str, known: Known) -> tuple[float, float]:
+def _guess(cell: Cell, texts: Sequence[ParallelCorpus | str], known: Known) -> tuple[float, float]:
     """Return the minutes and MiB that a cell takes from the start."""
-    if isinstance(corpus, str):
+    corpora = [text for text in texts if isinstance(text, ParallelCorpus)]
+    if len(corpora) < len(texts):
         return math.nan, math.nan
     same = [seconds for other, seconds in known if (other.corpus, other.label) == (cell.corpus, cell.label)]
     if not cell.recipe.model.neural:
-        minutes, disk_mib = _PHRASE_MINUTES_A_PAIR * corpus.count("train"), _PHRASE_MIB
+        minutes, disk_mib = _PHRASE_MINUTES_A_PAIR * corpora[0].count("train"), _PHRASE_MIB
     else:
-        cost = estimate_cost(cell.recipe, corpus)
+        cost = estimate_cost(cell.recipe, *corpora)
         minutes, disk_mib = cost.minutes, cost.disk_mib
     return (fmean(same) / 60 if same else minutes), disk_mib

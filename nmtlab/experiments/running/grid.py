@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from nmtlab.errors import CorpusError
-from nmtlab.experiments.running.cells import Cell, is_made, made_run, run_seconds, with_parents
+from nmtlab.experiments.running.cells import Cell, is_made, made_run, run_seconds, trainings
 from nmtlab.experiments.running.engines import Engine, one_by_one
 from nmtlab.experiments.running.events import CellEnded, GridEvent, GridPlanned, NoText, OnGridEvent, Opening, ignore
 from nmtlab.experiments.tables.corpora import Corpus
@@ -33,7 +33,8 @@ def run_grid(
     Raises:
         NmtlabError: before any training: no corpus can be opened, or a run with a cell's name is a different training.
     """
-    cells = with_parents(cells)
+    names = {cell.parent.run for cell in cells if cell.parent}
+    cells = trainings(cells)
     corpora = _opened(cells, workspace, on_event)
     cells = [cell for cell in cells if corpora.keys() >= set(cell.corpora)]
     runs = {cell.run: made_run(cell, corpora[cell.corpus], workspace) for cell in cells}
@@ -47,7 +48,6 @@ def run_grid(
             problems.append(event)
         on_event(event)
 
-    names = {cell.parent.run for cell in cells if cell.parent}
     if parents := [cell for cell in pending if cell.run in names]:
         engine(parents, workspace, watch, should_stop)
     engine([cell for cell in pending if cell.run not in names], workspace, watch, should_stop)

@@ -31,6 +31,8 @@ class System:
         seeded: whether training is random; if not, one training stands for every seed.
         at: scale -> further changes at that scale only.
         parent: the row's parent that it starts from; empty for none. Parent and child have the same seed.
+        texts: name of the row's set of texts that it is trained on; empty for the row's text alone.
+        base: the system from whose training, on the same texts with the same seed, this one starts; None for none.
     """
 
     name: str
@@ -39,6 +41,21 @@ class System:
     seeded: bool = True
     at: Mapping[Scale, Changes] = field(default_factory=dict)
     parent: str = ""
+    texts: str = ""
+    base: "System | None" = None
+
+
+@dataclass(frozen=True)
+class Texts:
+    """The texts of a training in several directions.
+
+    Args:
+        name: its name, with which the names of runs begin.
+        corpora: one or more; the first is the recipe's `corpus`.
+    """
+
+    name: str
+    corpora: tuple[Corpus, ...]
 
 
 @dataclass(frozen=True)
@@ -61,14 +78,16 @@ class Setup:
     """A row at one scale.
 
     Args:
-        corpus: corpus to train on.
+        corpus: corpus to train on, and to score on.
         changes: this row's changes to the recipe of every system.
         parents: the texts of parents, by the name that systems have for them.
+        texts: sets of texts to train on instead, by the name that systems have for them.
     """
 
     corpus: Corpus
     changes: Changes = field(default_factory=dict)
     parents: Mapping[str, Parent] = field(default_factory=dict)
+    texts: Mapping[str, Texts] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

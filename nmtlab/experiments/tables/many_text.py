@@ -10,6 +10,7 @@ from itertools import permutations
 from nmtlab.experiments.tables.corpora import (
     ConcatenatedCorpus,
     Corpus,
+    ExternalCorpus,
     MultiParallelCorpus,
     SyntheticCorpus,
     SyntheticFamily,
@@ -24,12 +25,14 @@ class ManyTexts:
     """Texts of several languages with English.
 
     Args:
+        name: of the group of languages.
         into_english: a text of each language, the largest first.
         together: the same sentences in all of these languages; its test text is for zero-shot directions.
     """
 
-    into_english: tuple[ConcatenatedCorpus, ...] | tuple[SyntheticCorpus, ...]
-    together: MultiParallelCorpus | SyntheticFamily
+    name: str
+    into_english: tuple[ConcatenatedCorpus, ...] | tuple[SyntheticCorpus, ...] | tuple[ExternalCorpus, ...]
+    together: MultiParallelCorpus | SyntheticFamily | ExternalCorpus
 
     @property
     def languages(self) -> tuple[str, ...]:
@@ -67,10 +70,16 @@ def _common(first: str, second: str, third: str) -> MultiParallelCorpus:
 
 
 IBERIAN = ManyTexts(
-    (_software("pt", 20_000), _software("es", 10_000), _software("gl", 4000)), _common("gl", "pt", "es")
+    "iberian", (_software("pt", 20_000), _software("es", 10_000), _software("gl", 4000)), _common("gl", "pt", "es")
 )
+TED = ManyTexts(
+    "ted", tuple(ExternalCorpus(f"ted-{code}-en", code, "en") for code in ("pt", "es", "gl")),
+    ExternalCorpus("ted-gl-pt-es", "gl", "pt"),
+)  # fmt: skip
+"""TED talks (Qi et al. 2018), which the user provides, in the same languages."""
+
 TURKIC = ManyTexts(
-    (_software("tr", 10_000, 60), _software("ug", 0, 60), _software("uz", 0, 60)), _common("tr", "uz", "ug")
+    "turkic", (_software("tr", 10_000, 60), _software("ug", 0, 60), _software("uz", 0, 60)), _common("tr", "uz", "ug")
 )
 """All text of Uyghur and Uzbek; with 63 common test lines an anecdote."""
 
@@ -94,7 +103,8 @@ def _artificial(prefix: str, settings: dict[str, float], sizes: dict[str, int], 
         for place, (code, own) in enumerate(relatives)
     )
     start = len(texts) * _APART
-    return ManyTexts(texts, SyntheticFamily(f"{prefix}-{'-'.join(sizes)}", relatives, dev, dev, test, start))
+    name = "artificial" if prefix == "many" else prefix
+    return ManyTexts(name, texts, SyntheticFamily(f"{prefix}-{'-'.join(sizes)}", relatives, dev, dev, test, start))
 
 
 ARTIFICIAL = _artificial("many", _FAMILY, {"qaa": 16_000, "qac": 8000, "qad": 4000, "qab": 2000}, dev=200, test=500)

@@ -1,0 +1,50 @@
+"""Translation through a third language: what a zero-shot direction has to beat."""
+
+from collections.abc import Callable
+from typing import Literal
+
+import pandas as pd
+
+from nmtlab.analysis.access.measure import versioned
+from nmtlab.recipe import MachineSettings, SearchSettings
+from nmtlab.runs.run import Run
+from nmtlab.systems import open_system
+from nmtlab.text.corpus import ParallelCorpus
+
+
+@versioned(1)
+def pivoted(
+    run: Run,
+    corpus: ParallelCorpus,
+    split: Literal["dev", "test"] = "test",
+    through: str = "en",
+    search: SearchSettings | None = None,
+    machine: MachineSettings | None = None,
+    on_progress: Callable[[int], None] = lambda lines: None,
+) -> pd.DataFrame:
+    """Translate a text into a third language with a run, and from there into the target language with the same run.
+
+    Args:
+        run: trained into the third language and from it.
+        corpus: the text; its target is the target language.
+        split: dev or test.
+        through: code of the third language.
+        search: search settings; the recipe's if not given.
+        machine: where to compute; torch's choice if not given.
+        on_progress: called with the number of lines just translated, twice for each.
+
+    Returns:
+        One row per line: `between`, its translation into the third language; `translation`.
+
+    Raises:
+        RunError: the run does not translate into the third language or from it.
+        CorpusError: no such split.
+    """
+    lines = list(corpus.lines(split, corpus.source))
+    first, second = (
+        open_system(run.directed(*direction), search, machine=machine)
+        for direction in ((corpus.source, through), (through, corpus.target))
+    )
+    between = [translation.text for translation in first.translate(lines, on_progress=on_progress)]
+    last = [translation.text for translation in second.translate(between, on_progress=on_progress)]
+    return pd.DataFrame({"between": between, "translation": last})

@@ -1,0 +1,227 @@
+"""Many languages in one model: shared and private units against what they have to beat (thesis 4.2)."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from nmtlab.experiments.measures.languages import CHRF, OFF_TARGET, PIVOT_BLEU, SACRE_BLEU
+from nmtlab.experiments.measures.quality import DEV_BLEU
+from nmtlab.experiments.tables.corpora import Corpus
+from nmtlab.experiments.tables.declaration import (
+    NOT_TINY,
+    SCALES,
+    Changes,
+    Row,
+    Scale,
+    Setup,
+    System,
+    Table,
+    Texts,
+)
+from nmtlab.experiments.tables.many_text import ARTIFICIAL, IBERIAN, TED, TINY, ManyTexts
+from nmtlab.experiments.tables.normalisation import SIZES as TRANSFORMER
+
+TO_ONE, FROM_ONE, TO_MANY = "many-to-one", "one-to-many", "many-to-many"
+
+# All systems have the same number of updates, separate models too, and none stops early.
+SIZES: dict[Scale, Changes] = {
+    "tiny": {**TRANSFORMER["tiny"], "model.heads": 4},
+    "small": {
+        "text.vocabulary_size": 4000, "training.batch_tokens": 2048, "training.validate_every": 250,
+        "training.max_evaluations": 10, "training.patience": 10,
+    },
+    "thesis": TRANSFORMER["thesis"],
+}  # fmt: skip
+
+
+def sets_of(texts: ManyTexts) -> dict[str, Texts]:
+    """Return the sets of texts that a model is trained on, by name."""
+    corpora = {TO_ONE: texts.into_english, FROM_ONE: texts.from_english, TO_MANY: texts.both_ways}
+    return {name: Texts(f"{texts.name}.{name}", some) for name, some in corpora.items()}
+
+
+def _setup(corpus: Corpus, texts: ManyTexts) -> Setup:
+    """Return the setup of a direction, with the sets of texts that contain it; a zero-shot one is scored only."""
+    sets = sets_of(texts)
+    trained = {name: one for name, one in sets.items() if corpus in one.corpora}
+    return Setup(corpus, texts=trained or {TO_MANY: sets[TO_MANY]})
+
+
+def _rows(texts: ManyTexts, corpora: Sequence[Corpus]) -> tuple[Row, ...]:
+    return tuple(
+        Row(
+            f"{corpus.source}-{corpus.target}",
+            {
+                "thesis": _alike(corpus, TED, "the talks that stand in have other languages"),
+                "small": _setup(corpus, texts),
+                "tiny": _alike(corpus, TINY, NOT_TINY),
+            },
+        )
+        for corpus in corpora
+    )
+
+
+def _alike(corpus: Corpus, others: ManyTexts, otherwise: str) -> Setup | str:
+    """Return the setup of the same direction with other texts, or why there is none."""
+    directions = (*others.both_ways, *others.zero_shot)
+    same = (one for one in directions if (one.source, one.target) == (corpus.source, corpus.target))
+    found = next(same, None)
+    return otherwise if found is None else _setup(found, others)
+
+
+IBERIAN_ROWS = _rows(IBERIAN, IBERIAN.both_ways)
+ARTIFICIAL_ROWS = _rows(ARTIFICIAL, ARTIFICIAL.both_ways)
+IBERIAN_ZERO_SHOT = _rows(IBERIAN, IBERIAN.zero_shot)
+ARTIFICIAL_ZERO_SHOT = _rows(ARTIFICIAL, ARTIFICIAL.zero_shot)
+
+SEPARATE = System("separate", "many-shared")
+
+
+def _shares(share: float) -> Changes:
+    return {f"model.{part}_share": share for part in ("embedding", "attention", "feed_forward")}
+
+
+def _half_as_long(system: System) -> System:
+    """Return a system with half of the evaluations, and so of the updates."""
+    return replace(system, at={"tiny": {"training.max_evaluations": 1}, "small": {"training.max_evaluations": 5}})
+
+
+def _with(texts: str) -> tuple[System, ...]:
+    """Return the systems that are compared on a set of texts."""
+    shared = System(f"shared, {texts}", "many-shared", texts=texts)
+    frozen = System(f"adapters on it, {texts}", "many-adapters-frozen", texts=texts, base=_half_as_long(shared))
+    return (
+        shared,
+        replace(shared, name=f"wider, {texts}"),
+        System(f"adapters, {texts}", "many-adapters", texts=texts),
+        _half_as_long(frozen),
+        System(f"half private, {texts}", "many-shared-private", texts=texts),
+    )
+
+
+def _private(name: str, changes: Changes) -> System:
+    return System(f"{name}, {TO_MANY}", "many-shared", changes, texts=TO_MANY)
+
+
+_ABLATIONS = (
+    _private("all private", _shares(0.0)),
+    _private("three quarters private", _shares(0.25)),
+    _private("a quarter private", _shares(0.75)),
+    _private("half of the embeddings private", {"model.embedding_share": 0.5}),
+    _private("half of the attention private", {"model.attention_share": 0.5}),
+    _private("half of the feed-forward private", {"model.feed_forward_share": 0.5}),
+)
+_TO_ONE, _FROM_ONE, _TO_MANY = _with(TO_ONE), _with(FROM_ONE), _with(TO_MANY)
+_ADAPTERS = {
+    system.name for systems in (_TO_ONE, _FROM_ONE) for system in systems if system.name.startswith("adapters")
+}
+_FROM = {system.name for system in _FROM_ONE}
+
+_LEFT_OUT = {
+    **{(row.name, name): "with all directions only" for row in ARTIFICIAL_ROWS for name in sorted(_ADAPTERS)},
+    **{
+        (row.name, name): "on the artificial family only"
+        for row in IBERIAN_ROWS
+        for name in (*sorted(_FROM), *(system.name for system in _ABLATIONS))
+    },
+}
+
+WIDTHS = {
+    (IBERIAN.name, TO_ONE): 168,
+    (IBERIAN.name, TO_MANY): 208,
+    (ARTIFICIAL.name, TO_ONE): 168,
+    (ARTIFICIAL.name, FROM_ONE): 176,
+    (ARTIFICIAL.name, TO_MANY): 216,
+}
+"""Width d, divisible by the heads, of the wider model on each set of texts.
+
+It has within 2 % as many trained parameters as the model with half of its units private; they differ because d is a
+multiple of 4. Trained are all parameters but the rows of types that do not occur in the text of the table's languages.
+"""
+
+ADAPTER_WIDTHS = {(IBERIAN.name, TO_ONE): 396, (IBERIAN.name, TO_MANY): 438, (ARTIFICIAL.name, TO_MANY): 392}
+"""Width of the adapters with which the shared model has as many trained parameters."""
+
+
+def _as_large(
+    rows: Sequence[Row], texts: ManyTexts, sets: Sequence[str] = (TO_ONE, FROM_ONE, TO_MANY)
+) -> dict[tuple[str, str], Changes]:
+    """Return the exceptions that give models the parameters of one with half of its units private."""
+    wider = {
+        (row.name, f"wider, {name}"): {"model.d_model": width, "model.d_ff": 4 * width}
+        for row in rows
+        for (of, name), width in WIDTHS.items()
+        if of == texts.name and name in sets
+    }
+    adapted = {
+        (row.name, f"{system}, {name}"): {"model.adapter_width": width}
+        for row in rows
+        for system in ("adapters", "adapters on it")
+        for (of, name), width in ADAPTER_WIDTHS.items()
+        if of == texts.name and name in sets
+    }
+    return {**wider, **adapted}
+
+
+MANY_LANGUAGES = Table(
+    name="many-languages",
+    title="Many languages in one model: what is shared, what is private, and what it has to beat",
+    rows=(*IBERIAN_ROWS, *ARTIFICIAL_ROWS),
+    systems=(SEPARATE, *_TO_ONE, *_FROM_ONE, *_TO_MANY, *_ABLATIONS),
+    measures=(SACRE_BLEU, CHRF),
+    baseline=SEPARATE.name,
+    changes=SIZES,
+    exceptions={**_as_large(IBERIAN_ROWS, IBERIAN), **_as_large(ARTIFICIAL_ROWS, ARTIFICIAL)},
+    left_out=_LEFT_OUT,
+    published=False,
+)
+
+ZERO_SHOT = Table(
+    name="zero-shot",
+    title="Directions never trained: translated at once, and through English",
+    rows=(*IBERIAN_ZERO_SHOT, *ARTIFICIAL_ZERO_SHOT),
+    systems=(*_TO_MANY, *_ABLATIONS),
+    measures=(SACRE_BLEU, PIVOT_BLEU, OFF_TARGET),
+    baseline=_TO_MANY[0].name,
+    changes=SIZES,
+    exceptions={
+        **_as_large(IBERIAN_ZERO_SHOT, IBERIAN, (TO_MANY,)),
+        **_as_large(ARTIFICIAL_ZERO_SHOT, ARTIFICIAL, (TO_MANY,)),
+    },
+    left_out={
+        (row.name, system.name): "on the artificial family only" for row in IBERIAN_ZERO_SHOT for system in _ABLATIONS
+    },
+    published=False,
+)
+
+_LEARNING = [
+    {"training.lr_scale": rate, "model.dropout": dropout} for rate in (0.35, 0.7, 1.4) for dropout in (0.1, 0.2)
+]
+"""Learning rates and dropout that are tried with every system; 0.7 and 0.1 are the recipe's."""
+
+
+def _tried(system: System, changes: Changes) -> System:
+    name = f"{system.name}, rate × {changes['training.lr_scale']:g}, dropout {changes['model.dropout']:g}"
+    return replace(system, name=name, changes={**system.changes, **changes})
+
+
+_TUNED = tuple(system for system in _TO_MANY if system.base is None)
+_TINY_ALONE = tuple(
+    replace(row, at={**row.at, "small": "learning is tuned on the Iberian texts"}) for row in ARTIFICIAL_ROWS
+)
+MANY_LANGUAGES_TUNING = Table(
+    name="many-languages-tuning",
+    title="Learning rate and dropout of every system, on dev text",
+    rows=(*IBERIAN_ROWS, *_TINY_ALONE),
+    systems=tuple(_tried(system, changes) for system in _TUNED for changes in _LEARNING),
+    measures=(DEV_BLEU,),
+    changes=SIZES,
+    exceptions={
+        (row, _tried(system, changes).name): width
+        for (row, name), width in _as_large(IBERIAN_ROWS, IBERIAN).items()
+        for system in _TUNED
+        if system.name == name
+        for changes in _LEARNING
+    },
+    seeds=dict.fromkeys(SCALES, (1,)),
+    published=False,
+)
