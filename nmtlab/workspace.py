@@ -7,7 +7,7 @@ from pathlib import Path
 
 from nmtlab.errors import CorpusError, RunError
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,149}")
 _MARKER = ".nmtlab"
 
 
@@ -55,7 +55,7 @@ class Workspace:
         if not _NAME.fullmatch(name):
             raise RunError(
                 f"run name {name!r}: not allowed",
-                "use up to 100 letters, digits and . _ + -, beginning with a letter or digit",
+                "use up to 150 letters, digits and . _ + -, beginning with a letter or digit",
             )
         return self.runs / name
 
@@ -73,7 +73,7 @@ class Workspace:
         if not _NAME.fullmatch(name):
             raise CorpusError(
                 f"corpus name {name!r}: not allowed",
-                "use up to 100 letters, digits and . _ + -, beginning with a letter or digit",
+                "use up to 150 letters, digits and . _ + -, beginning with a letter or digit",
             )
         folder = self.data / "corpora" / name
         if folder.exists():

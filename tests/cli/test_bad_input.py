@@ -180,7 +180,7 @@ def test_a_name_that_is_taken(refused, spoiled):
 def test_a_run_name_that_leaves_the_folder(refused, spoiled, data, words, name):
     outside = data / "x"  # what ../x would mean
     outside.mkdir()
-    assert refused(*words, name).startswith(f"run name {name!r}: not allowed; use up to 100 letters, digits")
+    assert refused(*words, name).startswith(f"run name {name!r}: not allowed; use up to 150 letters, digits")
     assert outside.is_dir()
 
 
@@ -321,7 +321,7 @@ def test_a_language_that_cannot_be_grown(refused, data, words, expected):
 
 def test_a_corpus_name_that_is_taken_or_leaves_the_folder(refused, spoiled):
     assert refused("corpus", "make", "spoiled").startswith("corpus 'spoiled': already exists; choose another")
-    assert refused("corpus", "make", "../x").startswith("corpus name '../x': not allowed; use up to 100")
+    assert refused("corpus", "make", "../x").startswith("corpus name '../x': not allowed; use up to 150")
 
 
 # What disk, memory and streams refuse

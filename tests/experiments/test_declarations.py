@@ -8,8 +8,10 @@ import pytest
 
 from nmtlab.errors import NmtlabError
 from nmtlab.experiments import SCALES, TABLES, Setup, cells_of, find_table, published
+from nmtlab.experiments.running.cells import trainings
 from nmtlab.experiments.tables.corpora import ConcatenatedCorpus
 from nmtlab.recipe import find_recipe
+from nmtlab.workspace import Workspace
 
 SHARED = Path(__file__).parents[2].parent / "shared"
 NAMES = [table.name for table in TABLES]
@@ -77,6 +79,13 @@ def test_cells_of_the_same_name_are_the_same_training_in_every_table():
     for table in TABLES:
         names = [(cell.row, cell.run) for cell in cells_of(table, "small")]
         assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_training_has_a_name_that_is_allowed(name, tmp_path):
+    workspace = Workspace(tmp_path)
+    for cell in (cell for scale in SCALES for cell in trainings(cells_of(find_table(name), scale))):
+        assert workspace.run_folder(cell.run).name == cell.run
 
 
 def test_the_small_scale_has_three_real_pairs_into_english_or_more_and_two_artificial_languages():

@@ -27,7 +27,7 @@ from nmtlab.text.pipeline import Pipeline
 from nmtlab.training.setup import train
 from nmtlab.workspace import Workspace
 
-OUTSIDE = ["../x", "/abs", "a/b", "", ".hidden", "..", ".", "a b", "-x", "x\n", "x\0", "a" * 101, "ä"]
+OUTSIDE = ["../x", "/abs", "a/b", "", ".hidden", "..", ".", "a b", "-x", "x\n", "x\0", "a" * 151, "ä"]
 
 
 @pytest.fixture
@@ -50,12 +50,12 @@ def test_a_name_that_leaves_the_folder_or_is_hard_to_type_is_refused(name, works
         with pytest.raises(RunError) as caught:
             what(name)
         assert repr(name) in str(caught.value)
-        assert "use up to 100 letters, digits and . _ + -" in str(caught.value)
-    with pytest.raises(CorpusError, match="use up to 100 letters, digits"):
+        assert "use up to 150 letters, digits and . _ + -" in str(caught.value)
+    with pytest.raises(CorpusError, match="use up to 150 letters, digits"):
         workspace.new_corpus_folder(name)
 
 
-@pytest.mark.parametrize("name", ["a", "9", "demo-postnorm", "tiny.transformer-small.1", "a+b_c", "A" * 100])
+@pytest.mark.parametrize("name", ["a", "9", "demo-postnorm", "tiny.transformer-small.1", "a+b_c", "A" * 150])
 def test_other_names_lead_to_a_folder_below_runs(name, workspace):
     assert workspace.run_folder(name) == workspace.data / "runs" / name
 

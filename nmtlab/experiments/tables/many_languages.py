@@ -76,10 +76,6 @@ ARTIFICIAL_ZERO_SHOT = _rows(ARTIFICIAL, ARTIFICIAL.zero_shot)
 SEPARATE = System("separate", "many-shared")
 
 
-def _shares(share: float) -> Changes:
-    return {f"model.{part}_share": share for part in ("embedding", "attention", "feed_forward")}
-
-
 def _half_as_long(system: System) -> System:
     """Return a system with half of the evaluations, and so of the updates."""
     return replace(system, at={"tiny": {"training.max_evaluations": 1}, "small": {"training.max_evaluations": 5}})
@@ -98,17 +94,14 @@ def _with(texts: str) -> tuple[System, ...]:
     )
 
 
-def _private(name: str, changes: Changes) -> System:
-    return System(f"{name}, {TO_MANY}", "many-shared", changes, texts=TO_MANY)
+def _half_private(component: str) -> System:
+    name = f"half of the {component.replace('_', '-')} private, {TO_MANY}"
+    return System(name, "many-shared", {f"model.{component}_share": 0.5}, texts=TO_MANY)
 
 
 _ABLATIONS = (
-    _private("all private", _shares(0.0)),
-    _private("three quarters private", _shares(0.25)),
-    _private("a quarter private", _shares(0.75)),
-    _private("half of the embeddings private", {"model.embedding_share": 0.5}),
-    _private("half of the attention private", {"model.attention_share": 0.5}),
-    _private("half of the feed-forward private", {"model.feed_forward_share": 0.5}),
+    System(f"all private, {TO_MANY}", "many-private", texts=TO_MANY),
+    *map(_half_private, ("embedding", "attention", "feed_forward")),
 )
 _TO_ONE, _FROM_ONE, _TO_MANY = _with(TO_ONE), _with(FROM_ONE), _with(TO_MANY)
 _ADAPTERS = {
