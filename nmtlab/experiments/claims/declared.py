@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from nmtlab.errors import NmtlabError
-from nmtlab.experiments.measures.languages import SHARED_TYPES
+from nmtlab.experiments.measures.languages import SACRE_BLEU, SHARED_TYPES
 from nmtlab.experiments.measures.quality import (
     CONVERGED,
     DEV_BLEU,
@@ -41,7 +41,7 @@ COLUMNS = (
 
 _SHOWN_BY: Mapping[str, tuple[Measure, ...]] = {
     "dynamics": (DEV_BLEU, TRAIN_PERPLEXITY, CONVERGED, GRADIENT_NORM, GRADIENT_NOISE, *GRADIENT_LEFT),
-    "translate": (TEST_BLEU, TOKENIZED_TEST_BLEU),
+    "translate": (TEST_BLEU, TOKENIZED_TEST_BLEU, SACRE_BLEU),
     "norms": (NORM_FREQUENCY, RARE_RECALL),
     "attention": (LEFT_SHIFT, RIGHT_COPIES),
     "lexicon": (LEXICON_PRECISION,),

@@ -1,11 +1,11 @@
 """One cell of a table: an ordinary run, and everything needed to make it."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from nmtlab.analysis.access.translations import translations
+from nmtlab.analysis.access.translations import stored_translations, translations
 from nmtlab.errors import RunError
 from nmtlab.experiments.tables.corpora import Corpus, Directed
 from nmtlab.experiments.tables.declaration import Changes, Parent, Row, Scale, Setup, System, Table, Texts
@@ -139,12 +139,13 @@ def made_run(cell: Cell, corpus: ParallelCorpus, workspace: Workspace) -> Run | 
     return run
 
 
-def is_made(cell: Cell, run: Run | None) -> bool:
-    """Return whether a cell is complete, given its run, if any."""
+def is_made(cell: Cell, run: Run | None, texts: Iterable[ParallelCorpus]) -> bool:
+    """Return whether a cell is complete, given its run, if any, and those of its texts that are available."""
     if run is None or run.status not in ENDED:
         return False
-    made = (len(list(run.folder.glob(f"translations/{split}-*.txt"))) for split in cell.splits)
-    return not can_translate(run) or all(number >= len(cell.texts) for number in made)
+    if not can_translate(run):
+        return True
+    return all(stored_translations(run, text, split) is not None for text in texts for split in cell.splits)
 
 
 def can_translate(run: Run) -> bool:

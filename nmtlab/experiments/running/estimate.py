@@ -71,8 +71,8 @@ def estimate_grid(cells: Sequence[Cell], workspace: Workspace) -> pd.DataFrame:
     """
     cells = trainings(cells)
     with TemporaryDirectory() as folder:
-        trained = {corpus for cell in cells for corpus in (cell.corpus, *cell.more)}
-        corpora = {corpus: _opened(corpus, workspace, Path(folder)) for corpus in trained}
+        needed = {corpus for cell in cells for corpus in cell.corpora}
+        corpora = {corpus: _opened(corpus, workspace, Path(folder)) for corpus in needed}
         runs = {cell.run: _run(cell, corpora[cell.corpus], workspace) for cell in cells}
         known = [(cell, run_seconds(run)) for cell in cells if (run := runs[cell.run]) and run.status in ENDED]
         guesses: dict[tuple[Corpus, tuple[Corpus, ...], str], tuple[float, float]] = {}
@@ -80,9 +80,11 @@ def estimate_grid(cells: Sequence[Cell], workspace: Workspace) -> pd.DataFrame:
         for cell in cells:
             run, kind = runs[cell.run], (cell.corpus, cell.more, cell.label)
             texts = [corpora[corpus] for corpus in (cell.corpus, *cell.more)]
-            if not is_made(cell, run) and kind not in guesses:
+            scored = [text for corpus in cell.texts if isinstance(text := corpora[corpus], ParallelCorpus)]
+            complete = is_made(cell, run, scored)
+            if not complete and kind not in guesses:
                 guesses[kind] = _guess(cell, texts, known)
-            minutes, disk_mib = (0.0, 0.0) if is_made(cell, run) else guesses[kind]
+            minutes, disk_mib = (0.0, 0.0) if complete else guesses[kind]
             problem = next((text for text in texts if isinstance(text, str)), "")
             status = run.status if run else NOT_RUN
             lines.append((cell.run, cell.row, cell.column, cell.seed, status, minutes, disk_mib, problem))

@@ -38,9 +38,9 @@ def run_grid(
     corpora = _opened(cells, workspace, on_event)
     cells = [cell for cell in cells if corpora.keys() >= set(cell.corpora)]
     runs = {cell.run: made_run(cell, corpora[cell.corpus], workspace) for cell in cells}
-    made = tuple((cell, run_seconds(runs[cell.run])) for cell in cells if is_made(cell, runs[cell.run]))
-    pending = tuple(cell for cell in cells if not is_made(cell, runs[cell.run]))
-    on_event(GridPlanned(pending, made))
+    complete = {cell.run for cell in cells if is_made(cell, runs[cell.run], [corpora[text] for text in cell.texts])}
+    pending = tuple(cell for cell in cells if cell.run not in complete)
+    on_event(GridPlanned(pending, tuple((cell, run_seconds(runs[cell.run])) for cell in cells if cell.run in complete)))
     problems = []
 
     def watch(event: GridEvent) -> None:
