@@ -108,8 +108,9 @@ class Recipe(Section):
             lines += ["", f"# {(type(section).__doc__ or '').splitlines()[0]}", f"[{name}]"]
             for key, field in type(section).model_fields.items():
                 lines += [f"# {field.description}", f"{key} = {_toml(getattr(section, key))}"]
-        for corpus in self.more_corpora:
-            lines += ["", f"# {help_}", "[[more_corpora]]"]
+        lines += ["", f"# {help_}"] if self.more_corpora else []
+        for number, corpus in enumerate(self.more_corpora):
+            lines += [*([""] if number else []), "[[more_corpora]]"]
             lines += [f"{key} = {_toml(value)}" for key, value in corpus]
         return "\n".join(lines) + "\n"
 

@@ -26,7 +26,7 @@ TO_ONE, FROM_ONE, TO_MANY = "many-to-one", "one-to-many", "many-to-many"
 SIZES: dict[Scale, Changes] = {
     "tiny": {**TRANSFORMER["tiny"], "model.heads": 4},
     "small": {
-        "text.vocabulary_size": 4000, "training.batch_tokens": 2048, "training.validate_every": 250,
+        "text.vocabulary_size": 4000, "training.batch_tokens": 1024, "training.validate_every": 300,
         "training.max_evaluations": 10, "training.patience": 10,
     },
     "thesis": TRANSFORMER["thesis"],
