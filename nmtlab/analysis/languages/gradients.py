@@ -73,27 +73,28 @@ def gradient_cosines(
         raise CorpusError(
             f"directions {', '.join(named) or 'none'}", "give corpora of two or more different directions"
         )
-    system = opened(run)
+    system, smoothing = opened(run), run.recipe.training.label_smoothing
     parts = _parts(system.model)
-    halves: dict[str, tuple[Gradients, Gradients]] = {}
+    whole: dict[str, Gradients] = {}
+    floors = []
     for direction, corpus in named.items():
         directed = system.directed(*corpus.direction)
         pairs = list(islice(corpus.pairs(split), sentences))
-        smoothing = run.recipe.training.label_smoothing
-        first, second = (
+        halves = [
             _gradients(directed.model, _batches(directed.pipeline, half), smoothing, set(parts))
             for half in (pairs[::2], pairs[1::2])
-        )
-        halves[direction] = first, second
-    whole = {direction: _sum(first, second) for direction, (first, second) in halves.items()}
-    compared = {(one, other): (whole[one], whole[other]) for one, other in combinations(named, 2)}
-    compared |= {(direction, direction): both for direction, both in halves.items()}
-    tables = [
-        cosine_by_part(*both, parts).assign(direction=one, other_direction=other)
-        for (one, other), both in compared.items()
-    ]
-    columns = ["side", "kind", "depth", "weights", "direction", "other_direction", "cosine"]
-    return pd.concat(tables, ignore_index=True)[columns]
+        ]
+        first, second = halves
+        floors.append(_compared((direction, first), (direction, second), parts))
+        whole[direction] = _sum(first, second)
+    tables = [_compared(ours, theirs, parts) for ours, theirs in combinations(whole.items(), 2)]
+    return pd.concat([*tables, *floors], ignore_index=True)
+
+
+def _compared(ours: tuple[str, Gradients], theirs: tuple[str, Gradients], parts: Mapping[str, Part]) -> pd.DataFrame:
+    """Return the rows of two directions with their gradients."""
+    table = cosine_by_part(ours[1], theirs[1], parts).assign(direction=ours[0], other_direction=theirs[0])
+    return table[["side", "kind", "depth", "weights", "direction", "other_direction", "cosine"]]
 
 
 def cosine_by_part(ours: Gradients, theirs: Gradients, parts: Mapping[str, Part]) -> pd.DataFrame:
