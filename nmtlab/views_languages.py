@@ -8,7 +8,17 @@ from nmtlab.analysis.access.measure import measure
 from nmtlab.analysis.languages.directions import direction_scores
 from nmtlab.analysis.languages.gradients import gradient_cosines
 from nmtlab.analysis.languages.layers import similarity_by_layer
-from nmtlab.plots import View, ablation_figure, directions_figure, gradient_cosine_figure, similarity_figure
+from nmtlab.analysis.languages.parameters import parameter_counts
+from nmtlab.analysis.languages.probes import language_by_layer
+from nmtlab.plots import (
+    View,
+    ablation_figure,
+    directions_figure,
+    gradient_cosine_figure,
+    parameters_figure,
+    probe_figure,
+    similarity_figure,
+)
 from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus
 
@@ -27,6 +37,30 @@ def similarity_view(run: Run, corpora: Sequence[ParallelCorpus], split: str = "t
     found = measure(run, similarity_by_layer, corpora=list(corpora), split=split)
     shown = ["layer", "language", "other_language", "cka", "null_95", "precision", "precision_back"]
     return View(found[shown], similarity_figure(found))
+
+
+def probe_view(run: Run, corpora: Sequence[ParallelCorpus], split: str = "test") -> View:
+    """Show how well a run's source languages can be read off encoder states; its table has the accuracy.
+
+    Args:
+        run, corpora, split: as of `similarity_view`.
+
+    Raises:
+        NmtlabError: as of `probes.language_by_layer`.
+    """
+    found = measure(run, language_by_layer, corpora=list(corpora), split=split)
+    return View(found[["layer", "units", "width", "accuracy", "chance"]], probe_figure(found))
+
+
+def parameters_view(runs: Sequence[Run]) -> View:
+    """Show the parameters of runs, counted three ways; its table has the counts.
+
+    Raises:
+        RunError: a phrase-based run.
+    """
+    counts = pd.concat([measure(run, parameter_counts).assign(system=run.name) for run in runs], ignore_index=True)
+    shown = counts[["system", "count", "embeddings", "body", "total"]]
+    return View(shown, parameters_figure(shown))
 
 
 def directions_view(run: Run, corpora: Sequence[ParallelCorpus], split: str = "test") -> View:

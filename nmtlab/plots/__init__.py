@@ -11,6 +11,8 @@ from nmtlab.plots.many_languages import (
     ablation_figure,
     directions_figure,
     gradient_cosine_figure,
+    parameters_figure,
+    probe_figure,
     similarity_figure,
 )
 from nmtlab.plots.movement import movement_figure
@@ -41,6 +43,8 @@ __all__ = [
     "movement_figure",
     "norm_figure",
     "overlap_figure",
+    "parameters_figure",
+    "probe_figure",
     "signals_figure",
     "similarity_figure",
     "slopes_figure",

@@ -41,7 +41,7 @@ def similarity_figure(similarity: pd.DataFrame) -> go.Figure:
             )  # fmt: skip
     figure.update_xaxes(title_text="encoder layer (0: embedding)", dtick=1)
     figure.update_yaxes(title_text="similarity of the same sentences", col=1)
-    figure.update_yaxes(title_text="share of sentences, mean of both ways", rangemode="tozero", col=2)
+    figure.update_yaxes(title_text="share of sentences (both ways)", rangemode="tozero", col=2)
     figure.update_layout(legend=BELOW, margin_b=110)
     sentences = int(similarity["sentences"].iloc[0]) if len(similarity) else 0
     return dressed(figure, f"How alike languages are, layer by layer: {sentences:,} sentences", 460)
@@ -53,6 +53,50 @@ def _add_chance(figure: go.Figure, low: pd.Series, high: pd.Series, column: int)
         fillcolor=see_through(FAINT, 0.25), line={"color": FAINT, "width": 1}, legendgroup="chance",
         name="shuffled sentences (mean to 95 %), or chance", showlegend=column == 1, row=1, col=column,
     )  # fmt: skip
+
+
+def probe_figure(probes: pd.DataFrame) -> go.Figure:
+    """Draw how well the source language can be read off encoder states: a line for each kind of units.
+
+    Args:
+        probes: rows of `probes.language_by_layer`, of one run.
+    """
+    figure = go.Figure()
+    style = styles(["all", "shared", "private"])
+    for units, lines in probes.groupby("units", sort=False):
+        figure.add_scatter(
+            x=lines["layer"], y=100 * lines["accuracy"], mode="lines+markers", name=f"{units} units",
+            line=style[str(units)], customdata=lines["width"],
+            hovertemplate="after layer %{x}: %{y:.1f} %<extra>%{customdata} units, " + f"{units}</extra>",
+        )  # fmt: skip
+    chance = probes.drop_duplicates("layer")
+    figure.add_scatter(
+        x=chance["layer"], y=100 * chance["chance"], mode="lines", name="always the most frequent language",
+        line={"color": FAINT, "dash": "dot"}, hoverinfo="skip",
+    )  # fmt: skip
+    figure.update_xaxes(title_text="encoder layer (0: embedding)", dtick=1)
+    figure.update_yaxes(title_text="accuracy on new sentences (%)", range=[0, 103])
+    figure.update_layout(legend=BELOW, margin_b=110)
+    return dressed(figure, "Can the source language be read off the encoder's states?", 460)
+
+
+def parameters_figure(counts: pd.DataFrame) -> go.Figure:
+    """Draw the parameters of systems, counted three ways: embeddings and body in one bar.
+
+    Args:
+        counts: rows of `parameters.counted_parameters` with a column `system`.
+    """
+    figure = go.Figure()
+    places = [[plain(system) for system in counts["system"]], list(counts["count"])]
+    for part, colour in (("body", COLOURS[0]), ("embeddings", COLOURS[5])):
+        figure.add_bar(
+            x=counts[part], y=places, orientation="h", name=part, marker_color=colour,
+            hovertemplate="%{y}: %{x:,}<extra>" + part + "</extra>",
+        )  # fmt: skip
+    figure.update_xaxes(title_text="parameters")
+    figure.update_yaxes(title_text="system, and what is counted", autorange="reversed", showgrid=False)
+    figure.update_layout(barmode="stack", legend=BELOW, margin_b=110)
+    return dressed(figure, "Parameters: stored, used by one direction, trained", 200 + 24 * len(counts))
 
 
 def directions_figure(scores: pd.DataFrame, metric: str = "bleu", title: str = "") -> go.Figure:
@@ -80,8 +124,8 @@ def directions_figure(scores: pd.DataFrame, metric: str = "bleu", title: str = "
     )
     figure = go.Figure(
         go.Heatmap(
-            x=targets, y=sources, z=values, text=labels.fillna(""), texttemplate="%{text}", colorscale=SHADES, zmin=0,
-            hoverongaps=False, colorbar={"title": {"text": name}}, xgap=2, ygap=2,
+            x=targets, y=sources, z=values, text=labels.fillna(""), texttemplate="%{text}",
+            colorscale=SHADES, zmin=0, zmax=max(1.0, scores[metric].max()), hoverongaps=False, colorbar={"title": {"text": name}}, xgap=2, ygap=2,
             hovertemplate="%{y} to %{x}: %{text}<extra></extra>",
         )
     )  # fmt: skip

@@ -3,7 +3,9 @@
 import shutil
 from urllib.parse import parse_qs, urlparse
 
+import pandas as pd
 import pytest
+from dashboards.conftest import PATIENCE
 from dashboards.test_pages import figures, make, notes, told
 
 from nmtlab.analysis.access.measure import answers
@@ -25,6 +27,7 @@ SETTINGS = {
         {"name": "tiny", "source": "nl", "target": "en"}, {"name": "tiny", "source": "en", "target": "nl"},
     ],
 }  # fmt: skip
+MATRIX = "BLEU of all directions"
 TEXTS = ("tiny test", "tiny dev")
 
 
@@ -121,3 +124,36 @@ def test_without_a_text_in_several_directions_the_page_says_how_to_make_one(copy
     assert told(page) == ""
     assert any("nmtlab corpus join" in note for note in notes(page))
     assert page.many.measure.layout.display == "none"
+
+
+def test_in_a_browser_a_run_is_measured_and_a_cell_leads_to_its_sentences_and_to_translate(browser, serve, copy):
+    from dashboards.shown import Shown, eventually
+
+    served = serve(copy)
+    shown = Shown(browser.new_page(viewport={"width": 1500, "height": 1300}), served.address)
+    shown.open("languages", "?runs=many")
+    assert "Trained in 3 directions" in shown.notes
+    shown.press("Translate and compare")
+    for title in (MATRIX, "How alike languages are", "Do directions fight"):
+        shown.chart(title).locator(".main-svg").first.wait_for(timeout=1000 * PATIENCE)
+    run = Run(copy.runs / "many")
+    scores = answers(run, direction_scores)[0].frame().set_index(["source", "target"])["bleu"]
+    (matrix,) = shown.traces(MATRIX)
+    drawn = pd.DataFrame(matrix["z"], matrix["y"], matrix["x"], dtype=float).stack().dropna()
+    assert drawn.to_dict() == pytest.approx(scores.to_dict())
+    shown.click_point(MATRIX, 0, 2)  # from en, the last row, into nl, the first column
+    corpus = ParallelCorpus.open(copy.data / "corpora/tiny", "en", "nl")
+    eventually(lambda: shown.column("Sentences, en to nl", "source"), list(corpus.lines("test", "en")))
+    assert shown.column("Sentences, en to nl", "many") == stored_translations(run, corpus, "test")
+    shown.pick("Sentences, en to nl", "3")
+    link = shown.page.locator("a", has_text="Translate").last
+    eventually(lambda: "into=nl" in (link.get_attribute("href") or ""), True)
+    link.click()
+    shown.drawn()
+    third = list(corpus.lines("test", "en"))[2]
+    best = {**parse_qs(shown.query[1:]), "translated": bool(shown.column("Translations", "translation")[0])}
+    assert {key: best[key] for key in ("from", "into", "text", "translated")} == {
+        "from": ["en"], "into": ["nl"], "text": [third], "translated": True,
+    }  # fmt: skip
+    shown.check()
+    shown.page.close(run_before_unload=True)

@@ -5,7 +5,14 @@ import math
 import pandas as pd
 import pytest
 
-from nmtlab.plots import ablation_figure, directions_figure, gradient_cosine_figure, similarity_figure
+from nmtlab.plots import (
+    ablation_figure,
+    directions_figure,
+    gradient_cosine_figure,
+    parameters_figure,
+    probe_figure,
+    similarity_figure,
+)
 
 HOSTILE = "<script>alert(1)</script>"
 SIMILARITY = pd.DataFrame(
@@ -49,6 +56,7 @@ def test_the_matrix_of_directions_marks_those_that_were_not_trained():
     assert matrix.text.tolist() == [["", "<b>23.4</b>"], ["<b>20.0</b>", ""], ["8.1<br>zero-shot", "<b>30.0</b>"]]
     assert matrix.z[2][0] == 8.06
     assert math.isnan(matrix.z[0][0])
+    assert (matrix.zmin, matrix.zmax) == (0, 30)
     assert (figure.layout.xaxis.title.text, figure.layout.yaxis.title.text) == ("target language", "source language")
     assert (
         figure.layout.title.text == "BLEU of all directions, trained ones bold: &lt;script&gt;alert(1)&lt;/script&gt;"
@@ -84,3 +92,28 @@ def test_gradients_of_two_directions_are_beside_the_noise_floor():
     assert (matrix.zmin, matrix.zmid, matrix.zmax) == (-1, 0, 1)
     assert [shape.x0 for shape in figure.layout.shapes] == [1.5]  # between the second and the third
     assert "noise floor" in figure.layout.xaxis.title.text
+
+
+def test_the_probe_has_a_line_for_each_kind_of_units_and_chance():
+    probes = pd.DataFrame(
+        [(layer, units, 8, 0.5 + layer / 10) for layer in range(2) for units in ("all", "shared")],
+        columns=["layer", "units", "width", "accuracy"],
+    ).assign(chance=0.25)
+    figure = probe_figure(probes)
+    assert [trace.name for trace in figure.data] == ["all units", "shared units", "always the most frequent language"]
+    assert list(figure.data[0].y) == pytest.approx([50, 60])
+    assert list(figure.data[2].y) == [25, 25]
+    assert figure.layout.yaxis.title.text == "accuracy on new sentences (%)"
+
+
+def test_parameters_are_bars_of_embeddings_and_body():
+    counts = pd.DataFrame(
+        {"system": ["half"] * 2 + [HOSTILE], "count": ["stored", "used", "stored"], "embeddings": [3, 2, 4],
+         "body": [5, 4, 6]}
+    )  # fmt: skip
+    figure = parameters_figure(counts)
+    assert {trace.name: list(trace.x) for trace in figure.data} == {"body": [5, 4, 6], "embeddings": [3, 2, 4]}
+    assert [list(level) for level in figure.data[0].y] == [
+        ["half", "half", "&lt;script&gt;alert(1)&lt;/script&gt;"], ["stored", "used", "stored"],
+    ]  # fmt: skip
+    assert figure.layout.barmode == "stack"

@@ -27,7 +27,7 @@ Gradients = Mapping[str, Tensor]
 """Gradients by the name of the parameter."""
 
 
-class Part(NamedTuple):
+class ModelPart(NamedTuple):
     """A part of a model."""
 
     side: str  # encoder or decoder; empty for embeddings
@@ -35,7 +35,7 @@ class Part(NamedTuple):
     depth: int  # from 1; 0 for embeddings
 
 
-EMBEDDINGS = Part("", "embeddings", 0)
+EMBEDDINGS = ModelPart("", "embeddings", 0)
 
 
 @versioned(1)
@@ -80,24 +80,25 @@ def gradient_cosines(
     for direction, corpus in named.items():
         directed = system.directed(*corpus.direction)
         pairs = list(islice(corpus.pairs(split), sentences))
-        halves = [
-            _gradients(directed.model, _batches(directed.pipeline, half), smoothing, set(parts))
+        first, second = (
+            _gradients(directed.model, _batches(directed.pipeline, half, directed.model.device), smoothing, set(parts))
             for half in (pairs[::2], pairs[1::2])
-        ]
-        first, second = halves
+        )
         floors.append(_compared((direction, first), (direction, second), parts))
         whole[direction] = _sum(first, second)
     tables = [_compared(ours, theirs, parts) for ours, theirs in combinations(whole.items(), 2)]
     return pd.concat([*tables, *floors], ignore_index=True)
 
 
-def _compared(ours: tuple[str, Gradients], theirs: tuple[str, Gradients], parts: Mapping[str, Part]) -> pd.DataFrame:
+def _compared(
+    ours: tuple[str, Gradients], theirs: tuple[str, Gradients], parts: Mapping[str, ModelPart]
+) -> pd.DataFrame:
     """Return the rows of two directions with their gradients."""
     table = cosine_by_part(ours[1], theirs[1], parts).assign(direction=ours[0], other_direction=theirs[0])
     return table[["side", "kind", "depth", "weights", "direction", "other_direction", "cosine"]]
 
 
-def cosine_by_part(ours: Gradients, theirs: Gradients, parts: Mapping[str, Part]) -> pd.DataFrame:
+def cosine_by_part(ours: Gradients, theirs: Gradients, parts: Mapping[str, ModelPart]) -> pd.DataFrame:
     """Return the cosine of two gradients in each part of a model.
 
     Args:
@@ -108,7 +109,7 @@ def cosine_by_part(ours: Gradients, theirs: Gradients, parts: Mapping[str, Part]
         A row for each part, in their order: `side`, `kind`, `depth`; `weights`, their number; `cosine`, -1 to 1, NaN if
         a gradient is 0.
     """
-    names: dict[Part, list[str]] = defaultdict(list)
+    names: dict[ModelPart, list[str]] = defaultdict(list)
     for name, part in parts.items():
         names[part] += [name] if name in ours and name in theirs else []
     rows = []
@@ -120,10 +121,10 @@ def cosine_by_part(ours: Gradients, theirs: Gradients, parts: Mapping[str, Part]
         inner, first, second = products.tolist()
         cosine = inner / (first * second) ** 0.5 if first and second else float("nan")
         rows.append((*part, sum(ours[name].numel() for name in some), cosine))
-    return pd.DataFrame(rows, columns=[*Part._fields, "weights", "cosine"])
+    return pd.DataFrame(rows, columns=[*ModelPart._fields, "weights", "cosine"])
 
 
-def _parts(model: TranslationModel) -> dict[str, Part]:
+def _parts(model: TranslationModel) -> dict[str, ModelPart]:
     """Return the part of each shared parameter that is in one, embeddings first."""
     tables = model.vocabulary_parts()
     shared = [name for name, _ in model.named_parameters() if not model.private_language(name)]
@@ -131,10 +132,10 @@ def _parts(model: TranslationModel) -> dict[str, Part]:
     return embeddings | {name: part for name in shared if (part := _sublayer(name))}
 
 
-def _sublayer(name: str) -> Part | None:
+def _sublayer(name: str) -> ModelPart | None:
     """Return the sublayer of a parameter such as `encoder.0.attention.query.weight`, if it is in one."""
     side, depth, kind, *_ = [*name.split("."), "", ""]
-    return Part(side, _KINDS[kind], int(depth) + 1) if kind in _KINDS else None
+    return ModelPart(side, _KINDS[kind], int(depth) + 1) if kind in _KINDS else None
 
 
 def _gradients(
@@ -156,14 +157,15 @@ def _sum(ours: Gradients, theirs: Gradients) -> dict[str, Tensor]:
     return {**ours, **theirs, **both}
 
 
-def _batches(pipeline: Pipeline, pairs: Sequence[Pair]) -> Iterator[Batch[Tensor]]:
-    """Yield pairs as batches in the pipeline's direction."""
+def _batches(pipeline: Pipeline, pairs: Sequence[Pair], device: torch.device) -> Iterator[Batch[Tensor]]:
+    """Yield pairs as batches in the pipeline's direction on a device."""
     sources, targets = (
         pipeline.encode_source([source for source, _ in pairs]),
         pipeline.encode_target([t for _, t in pairs]),
     )
     source_language, target_language = pipeline.languages
     lengths = [max(map(len, both)) for both in zip(sources, targets, strict=True)]
-    for batch in sorted_batches(lengths, _BATCH_TOKENS):
-        sides = (pad([side[number] for number in batch]) for side in (sources, targets))
-        yield on_device(batch_of(*sides, source_language=source_language, target_language=target_language))
+    for numbers in sorted_batches(lengths, _BATCH_TOKENS):
+        sides = (pad([side[number] for number in numbers]) for side in (sources, targets))
+        batch = batch_of(*sides, source_language=source_language, target_language=target_language)
+        yield on_device(batch, device)

@@ -9,6 +9,7 @@ import torch
 from nmtlab.analysis.access.measure import versioned
 from nmtlab.models.interface import TranslationModel
 from nmtlab.runs.run import Run
+from nmtlab.systems import check_has_model
 from nmtlab.text.pipeline import Pipeline, Side
 from nmtlab.training.prepare import model_for
 
@@ -17,7 +18,12 @@ _COUNTS = ("stored", "used", "trained")
 
 @versioned(1)
 def parameter_counts(run: Run) -> pd.DataFrame:
-    """Return `counted_parameters` of a run's model in its direction; its weights are not needed."""
+    """Return `counted_parameters` of a run's model in its direction; its weights are not needed.
+
+    Raises:
+        RunError: a phrase-based run.
+    """
+    check_has_model(run)
     with torch.random.fork_rng(devices=()):
         model = model_for(run.recipe, run.pipeline, run.translation_table)
     return counted_parameters(model, run.pipeline)

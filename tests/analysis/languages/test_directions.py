@@ -10,7 +10,14 @@ from nmtlab.analysis.languages.gradients import gradient_cosines
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.lines import write_lines
 from nmtlab.training.setup import train
-from nmtlab.views_languages import ablation_view, directions_view, gradient_cosine_view, similarity_view
+from nmtlab.views_languages import (
+    ablation_view,
+    directions_view,
+    gradient_cosine_view,
+    parameters_view,
+    probe_view,
+    similarity_view,
+)
 
 
 @pytest.fixture(scope="module")
@@ -64,6 +71,10 @@ def test_every_direction_is_scored_and_only_stored_translations_are_shown_at_fir
 def test_views_show_what_was_measured(copies, both_ways):
     corpora = copies.corpora
     assert list(similarity_view(copies.shared, corpora).frame["layer"]) == [0, 1, 2]
+    assert list(probe_view(copies.halves, corpora).frame["units"]) == ["all", "shared", "private"] * 3
+    counts = parameters_view([copies.shared, copies.halves]).frame
+    assert counts["system"].tolist() == ["shared"] * 3 + ["halves"] * 3
+    assert counts["count"].tolist() == ["stored", "used", "trained"] * 2
     scores = directions_view(both_ways, [ParallelCorpus(corpora[0].folder, "en", "nl"), corpora[0]]).frame
     assert scores[["source", "target"]].to_numpy().tolist() == [["en", "nl"], ["de", "en"]]
     view = gradient_cosine_view(copies.shared, corpora)

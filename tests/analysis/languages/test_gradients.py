@@ -6,7 +6,7 @@ import torch
 
 from nmtlab.analysis.access.measure import measure
 from nmtlab.analysis.access.opened import opened
-from nmtlab.analysis.languages.gradients import EMBEDDINGS, Part, cosine_by_part, gradient_cosines
+from nmtlab.analysis.languages.gradients import EMBEDDINGS, ModelPart, cosine_by_part, gradient_cosines
 from nmtlab.errors import CorpusError, RunError
 from nmtlab.models.interface import on_device
 from nmtlab.text.batch import batch_of
@@ -62,7 +62,7 @@ def test_opposite_losses_have_opposite_gradients():
         dict(zip("wb", torch.autograd.grad(value, (weight, bias), retain_graph=True), strict=True))
         for value in (loss, -2 * loss, (weight @ torch.tensor([3.0, 0.0, -1.0])).sum() + 0 * bias.sum())
     )
-    parts = {"w": Part("encoder", "attention", 1), "b": EMBEDDINGS}
+    parts = {"w": ModelPart("encoder", "attention", 1), "b": EMBEDDINGS}
     table = cosine_by_part(ours, theirs, parts)
     assert table["cosine"].to_numpy() == pytest.approx(-1)
     assert table["weights"].tolist() == [6, 2]
@@ -84,13 +84,13 @@ def test_one_direction_alone_is_refused(copies, trained):
         gradient_cosines(trained[0], copies.corpora)
 
 
-def _parts_of(run) -> dict[str, Part]:
+def _parts_of(run) -> dict[str, ModelPart]:
     kinds = {"attention": "attention", "cross_attention": "cross-attention", "feed_forward": "feed-forward"}
     parts = {}
     for name, _ in opened(run).model.named_parameters():
         words = name.split(".")
         if words[0] in ("encoder", "decoder") and words[2] in kinds:
-            parts[name] = Part(words[0], kinds[words[2]], int(words[1]) + 1)
+            parts[name] = ModelPart(words[0], kinds[words[2]], int(words[1]) + 1)
         elif "embedding" in name or name == "output_layer.bias":
             parts[name] = EMBEDDINGS
     return parts
