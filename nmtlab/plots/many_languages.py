@@ -13,6 +13,8 @@ _CELL = 34
 """Pixels of a heatmap's row."""
 _BAR = 34
 """Pixels of a bar."""
+_MOST_NUMBERED = 10
+"""Maximum number of columns of a heatmap with a number in each cell."""
 _AGAINST_AND_WITH = "RdBu"
 """Colour scale for cosines: red below 0, white at 0, blue above."""
 
@@ -124,8 +126,8 @@ def directions_figure(scores: pd.DataFrame, metric: str = "bleu", title: str = "
     )
     figure = go.Figure(
         go.Heatmap(
-            x=targets, y=sources, z=values, text=labels.fillna(""), texttemplate="%{text}",
-            colorscale=SHADES, zmin=0, zmax=max(1.0, scores[metric].max()), hoverongaps=False, colorbar={"title": {"text": name}}, xgap=2, ygap=2,
+            x=targets, y=sources, z=values, text=labels.fillna(""), texttemplate="%{text}", colorscale=SHADES, zmin=0,
+            zmax=max(1.0, scores[metric].max()), hoverongaps=False, colorbar={"title": {"text": name}}, xgap=2, ygap=2,
             hovertemplate="%{y} to %{x}: %{text}<extra></extra>",
         )
     )  # fmt: skip
@@ -156,7 +158,8 @@ def ablation_figure(lines: pd.DataFrame, metric: str = "BLEU", baseline: str = "
         figure.add_vline(mean, line={"color": FAINT, "width": 1, "dash": "dot"})
     figure.update_xaxes(title_text=f"{metric} (%), mean and 95 % interval", rangemode="tozero")
     figure.update_yaxes(title_text="system", type="category", autorange="reversed", showgrid=False)
-    return dressed(figure, f"{metric} by shared and private components", 150 + _BAR * len(lines))
+    title = f"{metric[:1].upper()}{metric[1:]} by shared and private components"
+    return dressed(figure, title, 150 + _BAR * len(lines))
 
 
 def gradient_cosine_figure(cosines: pd.DataFrame) -> go.Figure:
@@ -176,7 +179,8 @@ def gradient_cosine_figure(cosines: pd.DataFrame) -> go.Figure:
     wide = wide.reindex(down, columns=across)
     figure = go.Figure(
         go.Heatmap(
-            x=across, y=down, z=wide, text=np.vectorize(_signed, otypes=[str])(wide), texttemplate="%{text}",
+            x=across, y=down, z=wide, text=np.vectorize(_signed, otypes=[str])(wide),
+            texttemplate="%{text}" if len(across) <= _MOST_NUMBERED else None,
             colorscale=_AGAINST_AND_WITH, zmin=-1, zmid=0, zmax=1, hoverongaps=False, xgap=1, ygap=1,
             colorbar={"title": {"text": "cosine"}}, hovertemplate="%{y}<br>%{x}: %{text}<extra></extra>",
         )
