@@ -27,6 +27,7 @@ from nmtlab.dashboards.table import Table
 from nmtlab.dashboards.work import Work
 from nmtlab.plots import directions_figure, gradient_cosine_figure, similarity_figure
 from nmtlab.runs.run import Run
+from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.workspace import Workspace
 
 _STORED = ParallelText("stored with the run", "", ())
@@ -88,14 +89,14 @@ class ManyLanguages(widgets.VBox):
         if run is None:
             return
         if text is None:
-            self.measure.layout.display = "none"
+            self.measure.layout.display, self.link.value = "none", ""
             self.note.say(_NO_TEXT)
             return
         if changed & {"runs", "text"}:
             self._draw(run, text)
         if changed & {"runs", "text", "direction"}:
             self._show_sentences(run, text)
-        self._show_link(run)
+        self._show_link(run, text)
 
     def _offer(self, run: Run | None) -> None:
         """Offer the texts in several directions of a run; without any, the answers stored with it."""
@@ -117,29 +118,28 @@ class ManyLanguages(widgets.VBox):
             if (frame := found.get(analysis)) is not None:
                 chart.show(figure(frame))
         ways = [corpus.direction for corpus in text.corpora]
-        _set_options(self.direction, {f"{source} to {target}": f"{source}-{target}" for source, target in ways})
+        _set_options(self.direction, {" to ".join(way): "-".join(way) for way in ways})
         missing = [name for one, name in _ANALYSES.items() if one in found and found[one] is None]
         self.measure.layout.display = "" if missing and text is not _STORED and can_decode(run) else "none"
         few = len(run.directions) > _MOST_DIRECTIONS
         limit = f"Gradients are those of the first {_MOST_DIRECTIONS} directions. " if few else ""
         self.note.say(limit + (f"Not measured on this text: {', '.join(missing)}." if missing else ""))
 
+    def _chosen(self, text: ParallelText) -> ParallelCorpus | None:
+        """Return the corpus of the chosen direction, if the text has one."""
+        return next((one for one in text.corpora if "-".join(one.direction) == self.direction.value), None)
+
     def _show_sentences(self, run: Run, text: ParallelText) -> None:
         """Show the sentences of the chosen direction with the run's stored translations."""
-        corpus = next((one for one in text.corpora if "-".join(one.direction) == self.direction.value), None)
-        if corpus is None:
-            return
-        table = sentences([run], Text(corpus, text.split, False))
-        self.sentences.title = f"Sentences, {corpus.source} to {corpus.target}: select one"
-        self.sentences.show(table.reset_index().set_index("line", drop=False))
+        if corpus := self._chosen(text):
+            table = sentences([run], Text(corpus, text.split, False))
+            self.sentences.title = f"Sentences, {corpus.source} to {corpus.target}: select one"
+            self.sentences.show(table.reset_index().set_index("line", drop=False))
 
-    def _show_link(self, run: Run) -> None:
-        line = self.sentences.value
-        if line is None:
-            self.link.value = ""
-            return
-        source, _, target = self.direction.value.partition("-")
-        self.link.value = link_to_translate(run, (source, target), str(self.sentences.frame.loc[line, "source"]))
+    def _show_link(self, run: Run, text: ParallelText) -> None:
+        corpus, line = self._chosen(text), self.sentences.value
+        source = "" if corpus is None or line is None else str(self.sentences.frame.loc[line, "source"])
+        self.link.value = link_to_translate(run, corpus.direction, source) if source else ""
 
     def _clicked(self, point: dict[str, Any]) -> None:
         way = f"{point['y']}-{point['x']}"
@@ -172,7 +172,7 @@ _ANALYSES: Mapping[Analysis, str] = {
 }
 
 
-def _corpora(run: Run, analysis: Analysis, text: ParallelText) -> list:
+def _corpora(run: Run, analysis: Analysis, text: ParallelText) -> list[ParallelCorpus]:
     """Return the corpora of a text that an analysis needs; none if there are too few."""
     if analysis is direction_scores:
         return list(text.corpora)
