@@ -28,7 +28,7 @@ FLOORS = [
     ("systems",),
     ("analysis",),
     ("experiments", "plots"),
-    ("progress", "views", "demo"),
+    ("progress", "views", "views_languages", "demo"),
     ("dashboards",),
     ("cli",),
     ("__main__",),

@@ -54,7 +54,7 @@ LANGUAGES = About(
     "languages",
     "Related languages",
     "What does a parent in a related language give its child: which vectors are shared, how far do they move, and what "
-    "is a relative worth? (thesis 3.1)",
+    "is a relative worth? (thesis 3.1) How do many languages share one model? (thesis 4.2)",
 )
 SEARCH = About(
     "search",

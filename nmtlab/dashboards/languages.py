@@ -1,4 +1,4 @@
-"""Related languages: what a child has from its parent, and what becomes of it (thesis 3.1)."""
+"""Related languages: what a child has from its parent (thesis 3.1), and many languages in one model (4.2)."""
 
 from collections.abc import Iterator
 
@@ -12,10 +12,11 @@ from nmtlab.analysis.languages.source_neighbours import source_neighbours
 from nmtlab.dashboards.about import LANGUAGES
 from nmtlab.dashboards.chart import Chart
 from nmtlab.dashboards.columns import columns, row
+from nmtlab.dashboards.many_languages import ManyLanguages
 from nmtlab.dashboards.page import Note, Page, heading
 from nmtlab.dashboards.relatives import Measured
 from nmtlab.dashboards.runs import RunChooser
-from nmtlab.dashboards.systems import can_decode, has_parent, system_of
+from nmtlab.dashboards.systems import can_decode, has_parent, has_relatives, is_multilingual, system_of
 from nmtlab.dashboards.table import Table
 from nmtlab.dashboards.work import Work
 from nmtlab.runs.run import Run
@@ -36,10 +37,11 @@ _WORDS = (
 
 
 class LanguagesPage(Page):
-    """A child: what it took over from its parent, how its vectors moved, and which of them are neighbours."""
+    """What a child took over from its parent and how its vectors moved; what many languages share in one run."""
 
     def __init__(self, workspace: Workspace) -> None:
-        self.runs = RunChooser(workspace, accepts=has_parent, first=FIRST, many=False, title="Children")
+        title = "Children, and runs of several directions"
+        self.runs = RunChooser(workspace, accepts=has_relatives, first=FIRST, many=False, title=title)
         self.hint, self.taken = Note(), Table("What the child took over", height="12em")
         self.moved, self.medians = Chart(), Table("Median movement, by how often the type occurs")
         self.word = widgets.Text(description="Subword", continuous_update=False, placeholder="or click a point")
@@ -47,34 +49,52 @@ class LanguagesPage(Page):
         self.kind = widgets.Dropdown(description="Show", options=_WORDS)
         self.find = widgets.Button(description="Compare the words of both texts", layout={"width": "18em"})
         self.words, self.work = Table("Words of the child's text", height="22em"), Work(self.guarded)
-        self.measured = Measured()
+        self.measured, self.many = Measured(), ManyLanguages(workspace, self.guarded)
         self._workspace = workspace
         self.find.on_click(lambda _: self._compare_words())
         self.moved.on_click(lambda point: setattr(self.word, "value", point["customdata"][0]))
-        state = {"runs": self.runs.table, "word": self.word, "kind": self.kind, "figure": self.measured.figure}
+        state = {
+            "runs": self.runs.table, "word": self.word, "kind": self.kind, "figure": self.measured.figure,
+            **self.many.state,
+        }  # fmt: skip
         parts = {
             **dict.fromkeys((self.taken, self.moved, self.medians), ("runs",)),
             **dict.fromkeys((self.hint, self.neighbours), ("runs", "word")),
             self.words: ("runs", "kind"),
             self.work: ("runs",),
+            **self.many.parts,
         }
+        self.child = widgets.VBox(
+            [
+                self.taken, heading("How far do the vectors move while the child learns?"),
+                self.moved, columns(self.medians, widgets.VBox([self.word, self.neighbours])),
+                heading("Which words does the parent's text have, and do they mean the same?"),
+                row(self.kind, self.find, self.work), self.words,
+            ]
+        )  # fmt: skip
         body = [
-            self.runs, self.hint, self.taken,
-            heading("How far do the vectors move while the child learns?"),
-            self.moved, columns(self.medians, widgets.VBox([self.word, self.neighbours])),
-            heading("Which words does the parent's text have, and do they mean the same?"),
-            row(self.kind, self.find, self.work), self.words,
-            heading("What was measured over seeds"), self.measured,
+            self.runs, self.hint, self.many, self.child, heading("What was measured over seeds"), self.measured,
         ]  # fmt: skip
         super().__init__(LANGUAGES, state, self._answer, body, self.runs.refresh, parts)
 
     def _answer(self, changed: set[str]) -> None:
         if "figure" in changed:
             self.measured.show()
-        if not self.runs.chosen:
-            self.hint.say("No run here has a parent: train one with 'nmtlab train CHILD --parent RUN'.")
-            return
-        run = self.runs.chosen[0]
+        run = next(iter(self.runs.chosen), None)
+        self.many.show(run if run and is_multilingual(run) else None, changed)
+        is_child = run is not None and has_parent(run)
+        self.child.layout.display = "" if is_child or run is None else "none"
+        if run is None:
+            self.hint.say(
+                "No run here has a parent or several directions: train one with 'nmtlab train CHILD --parent RUN', or "
+                "with 'more_corpora' in its recipe."
+            )
+        elif is_child:
+            self._show_child(run, changed)
+        else:
+            self.hint.say(f"Trained in {len(run.directions)} directions: {_named(run)}.")
+
+    def _show_child(self, run: Run, changed: set[str]) -> None:
         inheritance = Inheritance.of(run.inheritance)
         summary = inheritance.summary()
         self.hint.say(f"{summary[0].upper()}{summary[1:]}.")
@@ -128,6 +148,10 @@ def languages_page(workspace: Workspace | None = None) -> LanguagesPage:
 def _corpus(run: Run, workspace: Workspace) -> ParallelCorpus:
     named = run.recipe.corpus
     return ParallelCorpus.open(workspace.corpus_folder(named.name), named.source, named.target)
+
+
+def _named(run: Run) -> str:
+    return ", ".join(f"{source} to {target}" for source, target in run.directions)
 
 
 def _kinds(lists: pd.DataFrame) -> str:

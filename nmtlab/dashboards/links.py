@@ -20,16 +20,17 @@ from nmtlab.dashboards.systems import (
     can_decode,
     has_g,
     has_lexicon,
-    has_parent,
+    has_relatives,
     has_searches,
     is_neural,
     of_one_pair,
 )
 from nmtlab.runs.run import Run
+from nmtlab.text.corpus import Direction
 
 SHOWS: Mapping[About, Callable[[Run], bool]] = {
     NORMS: is_neural, ATTENTION: can_decode, DEPTH: has_g, DYNAMICS: is_neural, LEXICON: has_lexicon,
-    LANGUAGES: has_parent, SEARCH: has_searches, TRANSLATE: can_decode,
+    LANGUAGES: has_relatives, SEARCH: has_searches, TRANSLATE: can_decode,
 }  # fmt: skip
 """Pages that show runs, each with the test whether it can show a run."""
 
@@ -56,6 +57,12 @@ def link_to_line(table: str, measure: str, pair: str, system: str) -> str:
         pair, system: language pair and system of the line.
     """
     return _link(TABLES, table=table, measure=measure, line=line_key(pair, system))
+
+
+def link_to_translate(run: Run, direction: Direction, sentence: str) -> str:
+    """Return a link, as markup, to a sentence on the page Translate, in one direction of a run."""
+    source, target = direction
+    return _link(TRANSLATE, **{"runs": run.name, "from": source, "into": target, "text": sentence})
 
 
 def line_key(pair: str, system: str) -> str:

@@ -32,6 +32,10 @@ _BATCH_TOKENS = 256  # padded
 _TERMS = {
     "word_norm": "‖W‖",
     "word_cos": "cos",
+    "shared_norm": "‖W‖ of shared units",
+    "shared_cos": "cos of shared units",
+    "private_norm": "‖W‖ of private units",
+    "private_cos": "cos of private units",
     "bias": "b",
     "lexicon_norm": "‖Wˡ‖",
     "lexicon_cos": "cosˡ",

@@ -54,6 +54,16 @@ def has_parent(run: Run) -> bool:
     return bool(answers(run, movement)) or (can_decode(run) and _is_here(run.folder.parent / run.inheritance["parent"]))
 
 
+def is_multilingual(run: Run) -> bool:
+    """Return whether a run is neural and was trained in several directions."""
+    return is_neural(run) and len(run.directions) > 1
+
+
+def has_relatives(run: Run) -> bool:
+    """Return whether a run has a parent whose weights it began with, or several directions."""
+    return is_multilingual(run) or has_parent(run)
+
+
 def can_decode(run: Run) -> bool:
     """Return whether a run is neural and its weights are available."""
     return is_neural(run) and run.has_weights()

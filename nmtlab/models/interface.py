@@ -110,6 +110,10 @@ class InnerProduct(NamedTuple):
     rows: Tensor
 
 
+WORD_TERMS = ("word", "shared", "private")
+"""Names of the inner products with a word's vector: with the whole of it, or with its shared and private units."""
+
+
 class Sublayer(NamedTuple):
     """A sublayer's position in the model: the names of its norm's parameters begin with `name`."""
 

@@ -281,10 +281,12 @@ class Transformer(TranslationModel):
 
     def explain(self, states: Tensor) -> dict[str, Tensor]:
         _, rows, bias = self.output_table()
-        return self.output_layer.parts(states, rows, bias)
+        return self.output_layer.parts(states, rows, bias, self.target_embedding.units)
 
     def inner_products(self, states: Tensor) -> dict[str, InnerProduct]:
-        return {"word": InnerProduct(self.output_layer.scaled(states), self.output_table().rows)}
+        vectors, rows = self.output_layer.scaled(states), self.output_table().rows
+        units = self.target_embedding.units.items()
+        return {name: InnerProduct(vectors[..., some], rows[:, some]) for name, some in units}
 
     def start(self, memory: Memory, language: str | None = None, length: Tensor | None = None) -> TransformerState:
         table = self.output_table(language)

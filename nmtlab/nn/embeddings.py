@@ -1,12 +1,13 @@
 """Word embeddings, plain or of unit norm, with private units for each language if wanted."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from nmtlab.nn.output import WHOLE
 from nmtlab.nn.private import Generators, key
 
 
@@ -32,6 +33,14 @@ class WordEmbedding(nn.Module):
         self.weight = nn.Parameter(torch.empty(types, shared)) if shared else None
         private = {key(code): nn.Parameter(torch.empty(types, d_model - shared)) for code in languages}
         self.private = nn.ParameterDict(private) if share < 1 else None
+
+    @property
+    def units(self) -> Mapping[str, slice]:
+        """The units by name: all of them `word`, or those that are `shared` and those that are `private`, if any."""
+        if self.private is None:
+            return WHOLE
+        shared = 0 if self.weight is None else self.weight.shape[1]
+        return {**({"shared": slice(shared)} if shared else {}), "private": slice(shared, None)}
 
     def stored(self, language: str = "", ids: Tensor | None = None) -> Tensor:
         """Return the embeddings of `ids`, (n,), or of all types, in a language, before normalisation: (n, d_model)."""

@@ -6,6 +6,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+WHOLE: Mapping[str, slice] = {"word": slice(None)}
+"""All units of a word's vector, under one name."""
+
 
 class OutputLayer(nn.Module):
     """Logits of the allowed types, `g w·h + b`, with rows of a word embedding as w (thesis eq 3.7).
@@ -44,7 +47,13 @@ class OutputLayer(nn.Module):
         """Return logits, (..., columns), for h, (..., d_model), rows, (columns, d_model), and biases, (columns,)."""
         return F.linear(self.scaled(h), rows, bias)
 
-    def parts(self, h: Tensor, rows: Tensor, bias: Tensor) -> dict[str, Tensor]:
-        """Return the terms, each (..., columns), that add up to the logits."""
-        word = F.linear(self.scaled(h), rows)
-        return {"word": word, "bias": bias.expand_as(word)}
+    def parts(self, h: Tensor, rows: Tensor, bias: Tensor, units: Mapping[str, slice] = WHOLE) -> dict[str, Tensor]:
+        """Return the terms, each (..., columns), that add up to the logits.
+
+        Args:
+            h, rows, bias: as of `forward`.
+            units: name -> units of h and rows, each of which has an inner product of its own.
+        """
+        scaled = self.scaled(h)
+        terms = {name: F.linear(scaled[..., some], rows[:, some]) for name, some in units.items()}
+        return {**terms, "bias": bias.expand(*h.shape[:-1], -1)}

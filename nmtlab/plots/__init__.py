@@ -7,6 +7,14 @@ from nmtlab.plots.dynamics import dev_figure, gradient_figure, loss_figure
 from nmtlab.plots.languages import child_size_figure, overlap_figure, vocabulary_figure, worth_figure
 from nmtlab.plots.lexicon import lexicon_figure
 from nmtlab.plots.logits import logit_figure
+from nmtlab.plots.many_languages import (
+    ablation_figure,
+    directions_figure,
+    gradient_cosine_figure,
+    parameters_figure,
+    probe_figure,
+    similarity_figure,
+)
 from nmtlab.plots.movement import movement_figure
 from nmtlab.plots.norms import norm_figure
 from nmtlab.plots.search import calibration_figure, lengths_figure, sweep_figure, tree_figure, ways_figure
@@ -18,12 +26,15 @@ from nmtlab.plots.view import View
 
 __all__ = [
     "View",
+    "ablation_figure",
     "attention_figure",
     "calibration_figure",
     "child_size_figure",
     "cognate_figure",
     "depth_figure",
     "dev_figure",
+    "directions_figure",
+    "gradient_cosine_figure",
     "gradient_figure",
     "lengths_figure",
     "lexicon_figure",
@@ -32,7 +43,10 @@ __all__ = [
     "movement_figure",
     "norm_figure",
     "overlap_figure",
+    "parameters_figure",
+    "probe_figure",
     "signals_figure",
+    "similarity_figure",
     "slopes_figure",
     "sweep_figure",
     "table_figure",

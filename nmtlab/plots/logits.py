@@ -7,6 +7,8 @@ from nmtlab.plots.theme import COLOURS, dressed, plain
 
 _SHOWN = {
     "word": "‖W<sub>e</sub>‖ ‖h̃‖ cos",
+    "shared": "shared units: ‖W<sub>e</sub>‖ ‖h̃‖ cos",
+    "private": "private units: ‖W<sub>e</sub>‖ ‖h̃‖ cos",
     "bias": "b<sub>e</sub>",
     "lexicon": "lexicon: ‖W<sup>l</sup><sub>e</sub>‖ ‖h<sup>l</sup>‖ cos",
     "lexicon_bias": "b<sup>l</sup><sub>e</sub>",

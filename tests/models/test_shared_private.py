@@ -142,6 +142,22 @@ def test_a_logit_is_the_sum_of_a_shared_and_a_private_inner_product():
     torch.testing.assert_close(logits(model, pairs("gl", "es")), expected)
 
 
+@pytest.mark.parametrize(("share", "terms"), [(0.0, ["private"]), (0.5, ["shared", "private"]), (1.0, ["word"])])
+@pytest.mark.parametrize("more", [{}, {"norm": "layer"}])  # the latter with a g before the softmax
+def test_a_logit_is_explained_by_its_shared_and_its_private_units(share, terms, more):
+    model = built(settings(embedding_share=share, **more)).directed("pt", "es")
+    with torch.no_grad():
+        for parameter in model.output_layer.parameters():
+            parameter.normal_()
+    states = model(pairs("pt", "es"))
+    parts, products = model.explain(states), model.inner_products(states)
+    assert (list(products), list(parts)) == (terms, [*terms, "bias"])
+    torch.testing.assert_close(sum(parts.values()), model.output(states))
+    for name, (vectors, rows) in products.items():
+        torch.testing.assert_close(vectors @ rows.T, parts[name])
+    assert torch.equal(torch.cat([rows for _, rows in products.values()], dim=1), model.output_table().rows)
+
+
 def test_each_target_language_generates_its_types_only():
     model = built(settings())
     for target, allowed in ALLOWED.items():

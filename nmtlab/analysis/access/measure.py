@@ -68,6 +68,17 @@ def measure(run: Run, analysis: Analysis, **arguments: Any) -> pd.DataFrame:
     return stored.frame() if stored else _kept(run, question, analysis(run, **arguments))
 
 
+def stored_answer(run: Run, analysis: Analysis, **arguments: Any) -> pd.DataFrame | None:
+    """Return what `measure` would read from the answers stored with a run; None if it would have to compute it.
+
+    Raises:
+        RunError: the stored answer is damaged.
+    """
+    run = _in_direction(run, arguments)
+    stored = _stored(run, analysis, _question(run, analysis, arguments))
+    return stored.frame() if stored else None
+
+
 def measure_by_sentence(
     run: Run, analysis: SentenceAnalysis, on_progress: Callable[[int], None] = lambda sentences: None, **arguments: Any
 ) -> pd.DataFrame:

@@ -14,6 +14,7 @@ from nmtlab.analysis.lexical.norms import norm_correlations, word_norms
 from nmtlab.analysis.lexical.rare_words import word_accuracy
 from nmtlab.analysis.lexical.reference_links import reference_links
 from nmtlab.analysis.lexical.unknown_words import reference_unknowns, unknown_summary
+from nmtlab.models.interface import WORD_TERMS
 from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus
 
@@ -70,7 +71,7 @@ def _norms(run: Run, corpus: ParallelCorpus, part: str) -> Iterator[Quantity]:
     choices = rare_choices(run, corpus, part, below=RARE)
     wrong = int((~choices["right"]).sum())
     shares = deciding_terms(choices).set_index("effect")["share"]
-    yield "norm decides", shares.get("word_norm", 0.0), wrong
+    yield "norm decides", sum(shares.get(f"{name}_norm", 0.0) for name in WORD_TERMS), wrong
 
 
 def _attention(run: Run, corpus: ParallelCorpus, part: str) -> Iterator[Quantity]:

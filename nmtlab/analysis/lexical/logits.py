@@ -7,6 +7,8 @@ columns, TERM_norm, TERM_h_norm and TERM_cos; any other has one, by its name:
     |W_e|  word_norm      |W^l_e|  lexicon_norm      b_e    bias
     |h~|   word_h_norm    |h^l|    lexicon_h_norm    b^l_e  lexicon_bias
     cos    word_cos       cos^l    lexicon_cos       log p  table (arthur's)
+
+A word's vector with shared and private units (thesis 4.2) has two terms in place of `word`: `shared` and `private`.
 """
 
 from collections.abc import Sequence

@@ -7,6 +7,7 @@ import torch
 from nmtlab.analysis.access.measure import versioned
 from nmtlab.analysis.access.opened import RunOrSystem, forced_states, opened
 from nmtlab.errors import RunError
+from nmtlab.models.interface import WORD_TERMS
 from nmtlab.runs.run import Run
 from nmtlab.systems import check_has_model
 from nmtlab.text.pipeline import Pipeline
@@ -43,7 +44,9 @@ def word_norms(system: RunOrSystem) -> pd.DataFrame:
         state = forced_states(model, [[UNK, EOS]], [[UNK]])  # rows and biases are the same in every state
         stored = model.embeddings()["output"].norm(dim=1)
         used, bias = (torch.full_like(stored, torch.nan) for _ in range(2))
-        used[model.output_ids] = model.inner_products(state)["word"].rows.norm(dim=1)
+        products = model.inner_products(state)
+        rows = torch.cat([products[name].rows for name in WORD_TERMS if name in products], dim=1)
+        used[model.output_ids] = rows.norm(dim=1)
         terms = model.explain(state)
         bias[model.output_ids] = torch.stack([terms[name][0] for name in terms if name.endswith("bias")]).sum(0)
     values = {

@@ -1,0 +1,171 @@
+"""Do directions fight? The cosine of two directions' gradients on the weights that they share, part by part."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations, islice
+from typing import NamedTuple
+
+import pandas as pd
+import torch
+from torch import Tensor
+
+from nmtlab.analysis.access.measure import versioned
+from nmtlab.analysis.access.opened import opened
+from nmtlab.errors import CorpusError, RunError
+from nmtlab.models.interface import TranslationModel, on_device
+from nmtlab.runs.run import Run
+from nmtlab.text.batch import Batch, batch_of
+from nmtlab.text.batches import pad, sorted_batches
+from nmtlab.text.corpus import Pair, ParallelCorpus
+from nmtlab.text.pipeline import Pipeline
+from nmtlab.training.objective import training_objective
+
+_BATCH_TOKENS = 2000  # padded
+_KINDS = {"attention": "attention", "cross_attention": "cross-attention", "feed_forward": "feed-forward"}
+
+Gradients = Mapping[str, Tensor]
+"""Gradients by the name of the parameter."""
+
+
+class ModelPart(NamedTuple):
+    """A part of a model."""
+
+    side: str  # encoder or decoder; empty for embeddings
+    kind: str  # embeddings, attention, cross-attention or feed-forward
+    depth: int  # from 1; 0 for embeddings
+
+
+EMBEDDINGS = ModelPart("", "embeddings", 0)
+
+
+@versioned(1)
+def gradient_cosines(
+    run: Run, corpora: Sequence[ParallelCorpus], split: str = "dev", sentences: int = 200
+) -> pd.DataFrame:
+    """Return the cosine of the gradients of two directions' losses on the weights that all languages share.
+
+    The loss is that of training, summed over a direction's sentences, without dropout. Below 0, a step for one
+    direction is a step back for the other. Even one direction's gradients on two texts are not parallel: the cosine of
+    those on two halves of its text shows how far chance alone turns them (the noise floor). Each half is half as long,
+    so that the cosine of two whole texts of one direction would be higher.
+
+    Args:
+        run: of a Transformer, in any direction.
+        corpora: of two or more directions.
+        split: train, dev or test.
+        sentences: number of sentences of each direction, from the first, 2 or more.
+
+    Returns:
+        A row for each part of the model with shared weights, and each pair of directions and each direction alone:
+        `side`, encoder or decoder, empty for embeddings; `kind`, embeddings (all vocabulary tables and output biases),
+        attention, cross-attention or feed-forward; `depth` of the layer, from 1, 0 for embeddings; `weights`, the
+        number of shared ones; `direction` and `other_direction`, such as `gl-en`, for the noise floor the same twice;
+        `cosine`, -1 to 1, NaN if a gradient is 0. Norms, adapters, language vectors and g are in no part.
+
+    Raises:
+        CorpusError: no such split, or fewer than two directions.
+        RunError: the run is not a Transformer, has no weights, or does not translate in one of the directions.
+    """
+    if run.recipe.model.family != "transformer":
+        raise RunError(f"run {run.name!r}: not a Transformer", "choose a run whose model.family is transformer")
+    named = {"-".join(corpus.direction): corpus for corpus in corpora}
+    if len(named) < max(2, len(corpora)):
+        raise CorpusError(
+            f"directions {', '.join(named) or 'none'}", "give corpora of two or more different directions"
+        )
+    system, smoothing = opened(run), run.recipe.training.label_smoothing
+    parts = _parts(system.model)
+    whole: dict[str, Gradients] = {}
+    floors = []
+    for direction, corpus in named.items():
+        directed = system.directed(*corpus.direction)
+        pairs = list(islice(corpus.pairs(split), sentences))
+        first, second = (
+            _gradients(directed.model, _batches(directed.pipeline, half, directed.model.device), smoothing, set(parts))
+            for half in (pairs[::2], pairs[1::2])
+        )
+        floors.append(_compared((direction, first), (direction, second), parts))
+        whole[direction] = _sum(first, second)
+    tables = [_compared(ours, theirs, parts) for ours, theirs in combinations(whole.items(), 2)]
+    return pd.concat([*tables, *floors], ignore_index=True)
+
+
+def _compared(
+    ours: tuple[str, Gradients], theirs: tuple[str, Gradients], parts: Mapping[str, ModelPart]
+) -> pd.DataFrame:
+    """Return the rows of two directions with their gradients."""
+    table = cosine_by_part(ours[1], theirs[1], parts).assign(direction=ours[0], other_direction=theirs[0])
+    return table[["side", "kind", "depth", "weights", "direction", "other_direction", "cosine"]]
+
+
+def cosine_by_part(ours: Gradients, theirs: Gradients, parts: Mapping[str, ModelPart]) -> pd.DataFrame:
+    """Return the cosine of two gradients in each part of a model.
+
+    Args:
+        ours, theirs: gradients of two losses; a parameter that is not in both has none in one of them.
+        parts: parameter -> its part.
+
+    Returns:
+        A row for each part, in their order: `side`, `kind`, `depth`; `weights`, their number; `cosine`, -1 to 1, NaN if
+        a gradient is 0.
+    """
+    names: dict[ModelPart, list[str]] = defaultdict(list)
+    for name, part in parts.items():
+        names[part] += [name] if name in ours and name in theirs else []
+    rows = []
+    for part, some in names.items():
+        products = torch.zeros(3, dtype=torch.float64)
+        for name in some:
+            one, other = (gradients[name].double().flatten() for gradients in (ours, theirs))
+            products += torch.stack((one @ other, one @ one, other @ other)).cpu()
+        inner, first, second = products.tolist()
+        cosine = inner / (first * second) ** 0.5 if first and second else float("nan")
+        rows.append((*part, sum(ours[name].numel() for name in some), cosine))
+    return pd.DataFrame(rows, columns=[*ModelPart._fields, "weights", "cosine"])
+
+
+def _parts(model: TranslationModel) -> dict[str, ModelPart]:
+    """Return the part of each shared parameter that is in one, embeddings first."""
+    tables = model.vocabulary_parts()
+    shared = [name for name, _ in model.named_parameters() if not model.private_language(name)]
+    embeddings = {name: EMBEDDINGS for name in shared if tables.get(name, ("", None))[1]}
+    return embeddings | {name: part for name in shared if (part := _sublayer(name))}
+
+
+def _sublayer(name: str) -> ModelPart | None:
+    """Return the sublayer of a parameter such as `encoder.0.attention.query.weight`, if it is in one."""
+    side, depth, kind, *_ = [*name.split("."), "", ""]
+    return ModelPart(side, _KINDS[kind], int(depth) + 1) if kind in _KINDS else None
+
+
+def _gradients(
+    model: TranslationModel, batches: Iterator[Batch[Tensor]], smoothing: float, names: set[str]
+) -> dict[str, Tensor]:
+    """Return the gradients of the loss on some batches with respect to the named parameters, as far as it has any."""
+    objective = training_objective(model, smoothing)
+    parameters = {name: parameter for name, parameter in model.named_parameters() if name in names}
+    found: dict[str, Tensor] = {}
+    for batch in batches:
+        loss = objective(batch).total
+        of_batch = torch.autograd.grad(loss, list(parameters.values()), allow_unused=True)
+        found = _sum(found, {name: one for name, one in zip(parameters, of_batch, strict=True) if one is not None})
+    return found
+
+
+def _sum(ours: Gradients, theirs: Gradients) -> dict[str, Tensor]:
+    both = {name: ours[name] + theirs[name] for name in ours.keys() & theirs.keys()}
+    return {**ours, **theirs, **both}
+
+
+def _batches(pipeline: Pipeline, pairs: Sequence[Pair], device: torch.device) -> Iterator[Batch[Tensor]]:
+    """Yield pairs as batches in the pipeline's direction on a device."""
+    sources, targets = (
+        pipeline.encode_source([source for source, _ in pairs]),
+        pipeline.encode_target([t for _, t in pairs]),
+    )
+    source_language, target_language = pipeline.languages
+    lengths = [max(map(len, both)) for both in zip(sources, targets, strict=True)]
+    for numbers in sorted_batches(lengths, _BATCH_TOKENS):
+        sides = (pad([side[number] for number in numbers]) for side in (sources, targets))
+        batch = batch_of(*sides, source_language=source_language, target_language=target_language)
+        yield on_device(batch, device)

@@ -1,0 +1,89 @@
+"""How many parameters does a model of many languages have? Counted three ways (thesis 4.2)."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+import torch
+
+from nmtlab.analysis.access.measure import versioned
+from nmtlab.models.interface import TranslationModel
+from nmtlab.runs.run import Run
+from nmtlab.systems import check_has_model
+from nmtlab.text.pipeline import Pipeline, Side
+from nmtlab.training.prepare import model_for
+
+_COUNTS = ("stored", "used", "trained")
+
+
+@versioned(1)
+def parameter_counts(run: Run) -> pd.DataFrame:
+    """Return `counted_parameters` of a run's model in its direction; its weights are not needed.
+
+    Raises:
+        RunError: a phrase-based run.
+    """
+    check_has_model(run)
+    with torch.random.fork_rng(devices=()):
+        model = model_for(run.recipe, run.pipeline, run.translation_table)
+    return counted_parameters(model, run.pipeline)
+
+
+def counted_parameters(model: TranslationModel, pipeline: Pipeline) -> pd.DataFrame:
+    """Return the number of parameters of a model, trained or not, counted three ways.
+
+    Args:
+        model: its default languages are the direction that `used` counts.
+        pipeline: the model's.
+
+    Returns:
+        A row for each way of counting: `count`, which is one of
+
+        - stored: all parameters;
+        - used: those that translate in one direction, shared or of its languages: in the encoder and the table of
+          source types of the source language, elsewhere of the target language, in a table of both sides of either;
+        - trained: as stored, but of tables with a row for each type only the rows of types that occur in training text:
+          for a shared table in any language, for a private one in its own, on the sides that have the table (neither
+          BOS nor, in one language, tags occur in text);
+
+        `embeddings`, the parameters in tables with a row for each type, output biases included; `body`, the others;
+        `total`.
+    """
+    tables = model.vocabulary_parts()
+    common = "target_embedding" not in {part for part, _ in tables.values()}
+    numbers = {"embeddings": np.zeros(len(_COUNTS), dtype=int), "body": np.zeros(len(_COUNTS), dtype=int)}
+    for name, parameter in model.named_parameters():
+        part, side = tables.get(name, (None, None))
+        sides = _sides(name.startswith("encoder") or part == "source_embedding", common and part == "source_embedding")
+        language = model.private_language(name)
+        stored = parameter.numel()
+        used = _used(model, name, language, sides) * stored
+        trained = stored if side is None else _seen(pipeline, language, sides) * stored // len(parameter)
+        numbers["body" if side is None else "embeddings"] += stored, round(used), trained
+    total = numbers["embeddings"] + numbers["body"]
+    return pd.DataFrame({"count": _COUNTS, **numbers, "total": total})
+
+
+def _sides(source: bool, both: bool) -> Sequence[int]:
+    """Return the sides on which a parameter is used: 0 for source, 1 for target."""
+    if both:
+        return 0, 1
+    return (0,) if source else (1,)
+
+
+def _used(model: TranslationModel, name: str, language: str, sides: Sequence[int]) -> float:
+    """Return the share of a parameter that is used in the model's direction, 0 to 1."""
+    if name == "languages":  # a vector for each source language and each target language
+        return 2 / sum(max(1, len(codes)) for codes in model.language_codes)
+    return float(not language or language in [model.default_languages[side] for side in sides])
+
+
+def _seen(pipeline: Pipeline, language: str, sides: Sequence[int]) -> int:
+    """Return how many types occur in the training text of some sides, in one language or, if it is empty, in any."""
+    texts = [(pipeline.source, pipeline.target)[side] for side in sides]
+    counts = [_counts(side, language) for side in texts if not language or language in side.languages]
+    return int(np.any([count > 0 for count in counts], axis=0).sum())
+
+
+def _counts(side: Side, language: str) -> np.ndarray:
+    return side.language_counts.get(language, side.vocabulary.counts)

@@ -1,0 +1,108 @@
+"""Figures of many languages in one model (thesis 4.2), drawn from measured runs."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from nmtlab.analysis.access.measure import measure
+from nmtlab.analysis.languages.directions import direction_scores
+from nmtlab.analysis.languages.gradients import gradient_cosines
+from nmtlab.analysis.languages.layers import similarity_by_layer
+from nmtlab.analysis.languages.parameters import parameter_counts
+from nmtlab.analysis.languages.probes import language_by_layer
+from nmtlab.plots import (
+    View,
+    ablation_figure,
+    directions_figure,
+    gradient_cosine_figure,
+    parameters_figure,
+    probe_figure,
+    similarity_figure,
+)
+from nmtlab.runs.run import Run
+from nmtlab.text.corpus import ParallelCorpus
+
+
+def similarity_view(run: Run, corpora: Sequence[ParallelCorpus], split: str = "test") -> View:
+    """Show how alike a run's source languages are after each encoder layer; its table has CKA and precision.
+
+    Args:
+        run: of a Transformer.
+        corpora: of two or more source languages; line n of all means the same.
+        split: train, dev or test.
+
+    Raises:
+        NmtlabError: as of `layers.similarity_by_layer`.
+    """
+    found = measure(run, similarity_by_layer, corpora=list(corpora), split=split)
+    shown = ["layer", "language", "other_language", "cka", "null_95", "precision", "precision_back"]
+    return View(found[shown], similarity_figure(found))
+
+
+def probe_view(run: Run, corpora: Sequence[ParallelCorpus], split: str = "test") -> View:
+    """Show how well a run's source languages can be read off encoder states; its table has the accuracy.
+
+    Args:
+        run, corpora, split: as of `similarity_view`.
+
+    Raises:
+        NmtlabError: as of `probes.language_by_layer`.
+    """
+    found = measure(run, language_by_layer, corpora=list(corpora), split=split)
+    return View(found[["layer", "units", "width", "accuracy", "chance"]], probe_figure(found))
+
+
+def parameters_view(runs: Sequence[Run]) -> View:
+    """Show the parameters of runs, counted three ways; its table has the counts.
+
+    Raises:
+        RunError: a phrase-based run.
+    """
+    counts = pd.concat([measure(run, parameter_counts).assign(system=run.name) for run in runs], ignore_index=True)
+    shown = counts[["system", "count", "embeddings", "body", "total"]]
+    return View(shown, parameters_figure(shown))
+
+
+def directions_view(run: Run, corpora: Sequence[ParallelCorpus], split: str = "test") -> View:
+    """Show BLEU in all directions, trained and zero-shot; its table has the scores.
+
+    Args:
+        run: a trained run.
+        corpora: a text in each direction.
+        split: train, dev or test.
+
+    Raises:
+        CorpusError: as of `directions.direction_scores`.
+    """
+    scores = measure(run, direction_scores, corpora=list(corpora), split=split)
+    return View(scores, directions_figure(scores, title=run.name))
+
+
+def gradient_cosine_view(run: Run, corpora: Sequence[ParallelCorpus], split: str = "dev") -> View:
+    """Show the cosine of gradients of each two directions, by part; its table has a column for each two.
+
+    Args:
+        run: of a Transformer.
+        corpora: of two or more directions.
+        split: train, dev or test.
+
+    Raises:
+        NmtlabError: as of `gradients.gradient_cosines`.
+    """
+    found = measure(run, gradient_cosines, corpora=list(corpora), split=split)
+    pairs = found["direction"] + " " + found["other_direction"]
+    place = ["side", "kind", "depth"]
+    wide = found.assign(pair=pairs).pivot(index=place, columns="pair", values="cosine")
+    order = pd.MultiIndex.from_frame(found[place].drop_duplicates())
+    return View(wide.reindex(order)[list(dict.fromkeys(pairs))].reset_index(), gradient_cosine_figure(found))
+
+
+def ablation_view(lines: pd.DataFrame, metric: str = "BLEU", baseline: str = "") -> View:
+    """Show the mean score of each system; its table has these and the margins of their 95 % intervals.
+
+    Args:
+        lines: `system`, `mean` and `margin`, from top to bottom.
+        metric: what the mean is of.
+        baseline: the system to compare with, if any.
+    """
+    return View(lines[["system", "mean", "margin"]], ablation_figure(lines, metric, baseline))

@@ -1,0 +1,86 @@
+"""The scores of a run in all its directions."""
+
+import pytest
+
+from nmtlab.analysis.access.measure import measure, stored_answer
+from nmtlab.analysis.access.scores import score_texts
+from nmtlab.analysis.access.translations import translations
+from nmtlab.analysis.languages.directions import direction_scores, parallel_texts, stored_direction_scores
+from nmtlab.analysis.languages.gradients import gradient_cosines
+from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.lines import write_lines
+from nmtlab.training.setup import train
+from nmtlab.views_languages import (
+    ablation_view,
+    directions_view,
+    gradient_cosine_view,
+    parameters_view,
+    probe_view,
+    similarity_view,
+)
+
+
+@pytest.fixture(scope="module")
+def both_ways(copies, tiny_recipe):
+    """A run from de into en and from en into nl: de to nl is zero-shot."""
+    changes = {
+        "text.segmentation": "bpe", "text.vocabulary_size": 90, "training.validate_every": 20,
+        "training.max_evaluations": 1, "training.batch_tokens": 400,
+        "more_corpora": [{"name": "copies", "source": "en", "target": "nl"}],
+    }  # fmt: skip
+    return train("both", tiny_recipe.with_changes(changes), copies.corpora[0], copies.workspace)
+
+
+def test_a_text_in_several_languages_has_all_directions_of_a_run(copies, both_ways):
+    test, dev = parallel_texts(both_ways, copies.workspace)
+    assert (test.name, dev.name) == ("copies test", "copies dev")
+    assert [corpus.direction for corpus in test.corpora] == [("de", "en"), ("de", "nl"), ("en", "nl")]
+    assert [corpus.direction for corpus in test.into("nl")] == [("de", "nl"), ("en", "nl")]
+    text, _ = parallel_texts(copies.shared, copies.workspace)
+    assert [corpus.direction for corpus in text.corpora] == [("de", "en"), ("nl", "en")]
+
+
+def test_a_folder_that_is_no_text_of_several_directions_is_not_offered(copies, both_ways, trained):
+    folder = copies.workspace.data / "corpora" / "odd"
+    for name in ("test.de", "test.en", "test.en.gz", "notes.txt"):
+        write_lines(folder / name, ["one"])
+    assert "odd test" not in [text.name for text in parallel_texts(both_ways, copies.workspace)]
+    assert parallel_texts(trained[0], copies.workspace) == []
+
+
+def test_every_direction_is_scored_and_only_stored_translations_are_shown_at_first(copies, both_ways):
+    text, _ = parallel_texts(both_ways, copies.workspace)
+    assert stored_direction_scores(both_ways, text.corpora).empty
+    first = text.corpora[1]
+    lines = translations(both_ways, first, "test")
+    (row,) = stored_direction_scores(both_ways, text.corpora).to_dict("records")
+    expected = score_texts(lines, first.references("test"), "nl")
+    assert row == {
+        "source": "de", "target": "nl", "trained": False, "corpus": "copies",
+        **{name: expected[name] for name in ("sentences", "bleu", "chrf")},
+    }  # fmt: skip
+    assert stored_answer(both_ways, direction_scores, corpora=list(text.corpora)) is None
+    done: list[int] = []
+    table = measure(both_ways, direction_scores, corpora=list(text.corpora), on_progress=done.append)
+    assert sum(done) == 3 * row["sentences"]
+    assert table["trained"].tolist() == [True, False, True]
+    assert stored_answer(both_ways, direction_scores, corpora=list(text.corpora)).equals(table)
+    assert stored_direction_scores(both_ways, text.corpora).equals(table)
+
+
+def test_views_show_what_was_measured(copies, both_ways):
+    corpora = copies.corpora
+    assert list(similarity_view(copies.shared, corpora).frame["layer"]) == [0, 1, 2]
+    assert list(probe_view(copies.halves, corpora).frame["units"]) == ["all", "shared", "private"] * 3
+    counts = parameters_view([copies.shared, copies.halves]).frame
+    assert counts["system"].tolist() == ["shared"] * 3 + ["halves"] * 3
+    assert counts["count"].tolist() == ["stored", "used", "trained"] * 2
+    scores = directions_view(both_ways, [ParallelCorpus(corpora[0].folder, "en", "nl"), corpora[0]]).frame
+    assert scores[["source", "target"]].to_numpy().tolist() == [["en", "nl"], ["de", "en"]]
+    view = gradient_cosine_view(copies.shared, corpora)
+    assert list(view.frame) == ["side", "kind", "depth", "de-en nl-en", "de-en de-en", "nl-en nl-en"]
+    assert view.frame["kind"].tolist()[:3] == ["embeddings", "attention", "feed-forward"]
+    found = measure(copies.shared, gradient_cosines, corpora=list(corpora), split="dev")
+    assert view.frame["de-en nl-en"].tolist() == found["cosine"][: len(view.frame)].tolist()
+    lines = scores.assign(system=scores["source"], mean=scores["bleu"], margin=1.0)
+    assert ablation_view(lines).frame["mean"].tolist() == scores["bleu"].tolist()

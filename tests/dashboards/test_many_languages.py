@@ -1,0 +1,159 @@
+"""The page Related languages on runs of several directions."""
+
+import shutil
+from urllib.parse import parse_qs, urlparse
+
+import pandas as pd
+import pytest
+from dashboards.conftest import PATIENCE
+from dashboards.test_pages import figures, make, notes, told
+
+from nmtlab.analysis.access.measure import answers
+from nmtlab.analysis.access.translations import stored_translations, translations
+from nmtlab.analysis.languages.directions import direction_scores
+from nmtlab.analysis.languages.gradients import gradient_cosines
+from nmtlab.analysis.languages.layers import similarity_by_layer
+from nmtlab.dashboards.links import links_to
+from nmtlab.runs.pack import pack
+from nmtlab.runs.run import Run
+from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.training.setup import train
+from nmtlab.workspace import Workspace
+
+SETTINGS = {
+    "text.segmentation": "bpe", "text.vocabulary_size": 90, "training.validate_every": 20,
+    "training.max_evaluations": 1, "training.batch_tokens": 400,
+    "more_corpora": [
+        {"name": "tiny", "source": "nl", "target": "en"}, {"name": "tiny", "source": "en", "target": "nl"},
+    ],
+}  # fmt: skip
+MATRIX = "BLEU of all directions"
+TEXTS = ("tiny test", "tiny dev")
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory, make_corpus, tiny_recipe) -> Workspace:
+    """A workspace with a text in de, nl and en, and the run `many` from de and nl into en, and from en into nl."""
+    workspace = Workspace(tmp_path_factory.mktemp("many") / "data")
+    folder = workspace.data / "corpora" / "tiny"
+    shutil.copytree(make_corpus(), folder)
+    for split in ("train", "dev", "test"):
+        shutil.copy(folder / f"{split}.de", folder / f"{split}.nl")
+    train("many", tiny_recipe.with_changes(SETTINGS), ParallelCorpus.open(folder, "de", "en"), workspace)
+    return workspace
+
+
+@pytest.fixture
+def copy(here, tmp_path) -> Workspace:
+    """Such a workspace to store answers in."""
+    shutil.copytree(here.data, tmp_path / "data")
+    return Workspace(tmp_path / "data")
+
+
+def test_a_run_of_several_directions_is_shown_without_what_is_said_of_a_child(copy):
+    page = make("languages", copy)
+    assert told(page) == ""
+    assert page.runs.chosen[0].name == "many"
+    assert page.hint.value == "Trained in 3 directions: de to en, nl to en, en to nl."
+    assert page.child.layout.display == "none"
+    assert page.many.text.options == tuple((name, name) for name in TEXTS)
+    assert figures(page) == []
+    assert "Not measured on this text: all directions, languages by layer, gradients." in notes(page)
+    assert "languages.ipynb?runs=many" in links_to([Run(copy.runs / "many")])
+
+
+def test_directions_with_stored_translations_are_shown_at_once_and_all_when_measured(copy):
+    run = Run(copy.runs / "many")
+    corpus = ParallelCorpus.open(copy.data / "corpora/tiny", "de", "nl")  # never trained
+    translations(run, corpus, "test")
+    page = make("languages", copy)
+    (matrix,) = figures(page)
+    assert "zero-shot" in matrix.data[0].text.flatten().tolist()[0]
+    page.many.measure.click()
+    assert told(page) == ""
+    assert len(figures(page)) == 3
+    assert page.many.measure.layout.display == "none"
+    assert not any("Not measured" in note for note in notes(page))
+    for analysis in (direction_scores, similarity_by_layer, gradient_cosines):
+        assert len(answers(run, analysis)) == 1
+    scores = answers(run, direction_scores)[0].frame()
+    assert scores[["source", "target", "trained"]].to_numpy().tolist() == [
+        ["de", "en", True], ["de", "nl", False], ["nl", "en", True], ["en", "nl", True],
+    ]  # fmt: skip
+    again = make("languages", copy)
+    assert [figure.to_json() for figure in figures(again)] == [figure.to_json() for figure in figures(page)]
+
+
+def test_a_click_on_a_direction_shows_its_sentences_with_a_link_to_translate(copy):
+    run = Run(copy.runs / "many")
+    corpus = ParallelCorpus.open(copy.data / "corpora/tiny", "en", "nl")
+    lines = translations(run, corpus, "dev")
+    page = make("languages", copy)
+    page.many.text.value = "tiny dev"
+    page.many._clicked({"x": "nl", "y": "en"})
+    assert page.many.direction.value == "en-nl"
+    table = page.many.sentences.frame
+    assert table["source"].tolist() == list(corpus.lines("dev", "en"))
+    assert table["many"].tolist() == lines == stored_translations(run, corpus, "dev")
+    page.many.sentences.choose([2])
+    address = urlparse(page.many.link.value.split("'")[1].replace("&amp;", "&"))
+    wanted = {"runs": ["many"], "from": ["en"], "into": ["nl"], "text": [table.loc[2, "source"]]}
+    assert (address.path, parse_qs(address.query)) == ("translate.ipynb", wanted)
+    assert "direction=en-nl" in page._browser.query
+    page.many._clicked({"x": "de", "y": "nl"})  # an empty cell
+    assert page.many.direction.value == "en-nl"
+
+
+def test_a_packed_run_shows_its_stored_answers_without_the_texts(copy, tmp_path):
+    page = make("languages", copy)
+    page.many.measure.click()
+    packed = Workspace(tmp_path / "packed")
+    pack(Run(copy.runs / "many"), packed.gallery / "many")
+    shown = make("languages", packed)
+    assert told(shown) == ""
+    assert shown.many.text.value == "stored with the run"
+    assert len(figures(shown)) == 3
+    assert shown.many.measure.layout.display == "none"
+    for ours, theirs in zip(figures(shown), figures(page), strict=True):
+        assert [str(trace) for trace in ours.data] == [str(trace) for trace in theirs.data]
+
+
+def test_without_a_text_in_several_directions_the_page_says_how_to_make_one(copy):
+    shutil.rmtree(copy.data / "corpora")
+    page = make("languages", copy)
+    assert told(page) == ""
+    assert any("nmtlab corpus join" in note for note in notes(page))
+    assert page.many.measure.layout.display == "none"
+
+
+def test_in_a_browser_a_run_is_measured_and_a_cell_leads_to_its_sentences_and_to_translate(browser, serve, copy):
+    from dashboards.shown import Shown, eventually
+
+    served = serve(copy)
+    shown = Shown(browser.new_page(viewport={"width": 1500, "height": 1300}), served.address)
+    shown.open("languages", "?runs=many")
+    assert "Trained in 3 directions" in shown.notes
+    shown.press("Translate and compare")
+    for title in (MATRIX, "How alike languages are", "Do directions fight"):
+        shown.chart(title).locator(".main-svg").first.wait_for(timeout=1000 * PATIENCE)
+    run = Run(copy.runs / "many")
+    scores = answers(run, direction_scores)[0].frame().set_index(["source", "target"])["bleu"]
+    (matrix,) = shown.traces(MATRIX)
+    drawn = pd.DataFrame(matrix["z"], matrix["y"], matrix["x"], dtype=float).stack().dropna()
+    assert drawn.to_dict() == pytest.approx(scores.to_dict())
+    shown.click_point(MATRIX, 0, 2)  # from en, the last row, into nl, the first column
+    corpus = ParallelCorpus.open(copy.data / "corpora/tiny", "en", "nl")
+    eventually(lambda: shown.column("Sentences, en to nl", "source"), list(corpus.lines("test", "en")))
+    assert shown.column("Sentences, en to nl", "many") == stored_translations(run, corpus, "test")
+    shown.pick("Sentences, en to nl", "3")
+    link = shown.page.locator("a", has_text="Translate").last
+    eventually(lambda: "into=nl" in (link.get_attribute("href") or ""), True)
+    link.click()
+    shown.drawn()
+    third = list(corpus.lines("test", "en"))[2]
+    best = {**parse_qs(shown.query[1:]), "translated": bool(shown.column("Translations", "translation")[0])}
+    assert {key: best[key] for key in ("from", "into", "text", "translated")} == {
+        "from": ["en"], "into": ["nl"], "text": [third], "translated": True,
+    }  # fmt: skip
+    shown.check()
+    shown.page.close(run_before_unload=True)
