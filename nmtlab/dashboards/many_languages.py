@@ -70,7 +70,7 @@ class ManyLanguages(widgets.VBox):
                 heading("Many languages: which directions does it translate, and how do its languages share it?"),
                 row(self.text, self.measure, self.work), self.note,
                 columns(self.matrix, widgets.VBox([self.direction, self.sentences, self.link])),
-                columns(self.layers, self.cosines),
+                self.layers, self.cosines,
             ]
         )  # fmt: skip
 
