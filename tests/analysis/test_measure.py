@@ -19,6 +19,8 @@ import pytest
 import nmtlab
 from nmtlab.analysis.access.measure import answers, measure, measure_by_sentence, versioned
 from nmtlab.analysis.dynamics.signals import signals
+from nmtlab.analysis.languages.cognate_neighbours import cognate_neighbours
+from nmtlab.analysis.languages.cognates import cognate_recall
 from nmtlab.analysis.languages.movement import movement
 from nmtlab.analysis.languages.shared_types import shared_types
 from nmtlab.analysis.languages.shared_words import words_of_parent
@@ -302,6 +304,7 @@ def test_every_answer_of_the_gallery_is_found(folder):
     known = {"outcome": outcome, "missed_by_beams": missed_by_beams, "signals": signals, "search_errors": search_errors}
     known |= {"planned_lengths": planned_lengths, "lexical_choice": lexical_choice, "movement": movement}
     known |= {"shared_types": shared_types, "words_of_parent": words_of_parent}
+    known |= {"cognate_recall": cognate_recall, "cognate_neighbours": cognate_neighbours}
     files = sorted((folder / "measures").glob("*.parquet"))
     found = [answer for analysis in known.values() for answer in answers(run, analysis)]
     assert sorted(answer.path for answer in found) == files
