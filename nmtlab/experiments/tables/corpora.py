@@ -50,9 +50,7 @@ class ConcatenatedCorpus:
             parts = [_part(self.name, part, workspace, self.source, self.target) for part in self.parts]
             among = [_part(self.name, part, workspace, target=self.target) for part in self.among]
             join(folder, parts, sizes, among)
-        wanted = {"parts": self.parts, **sizes, **({"among": self.among} if self.among else {})}
-        made = _read(folder / REPORT)
-        _check_same(folder, made | made.get("origin", {}) | made.get("options", {}), wanted)
+        _check_joined(folder, {"parts": self.parts, **sizes, **({"among": self.among} if self.among else {})})
         return ParallelCorpus.open(folder, self.source, self.target)
 
 
@@ -86,8 +84,7 @@ class MultiParallelCorpus:
         sizes = {"train": self.train, "dev": self.dev, "test": self.test}
         if not folder.exists():
             join_languages(folder, [_part(self.name, part, workspace) for part in self.parts], sizes)
-        made = _read(folder / REPORT)
-        _check_same(folder, made | made.get("origin", {}) | made.get("options", {}), {"parts": self.parts, **sizes})
+        _check_joined(folder, {"parts": self.parts, **sizes})
         return ParallelCorpus.open(folder, self.source, self.target)
 
 
@@ -267,6 +264,11 @@ def _read(path: Path) -> dict[str, Any]:
             f"corpus {path.parent.name!r}: its {path.name} is missing or damaged, so its content is unknown",
             f"rename or remove {path.parent} to have it made again",
         ) from error
+
+
+def _check_joined(folder: Path, wanted: Mapping[str, Any]) -> None:
+    made = _read(folder / REPORT)
+    _check_same(folder, made | made.get("origin", {}) | made.get("options", {}), wanted)
 
 
 def _check_same(folder: Path, made: Mapping[str, Any], wanted: Mapping[str, Any], of: str = "") -> None:
