@@ -5,51 +5,38 @@ from typing import Literal
 
 import pandas as pd
 
-from nmtlab.analysis.access.measure import measure
 from nmtlab.analysis.attention.weights import attention
 from nmtlab.analysis.dynamics.curves import dev_curve, gradient_curve, loss_curve, spike_counts
 from nmtlab.analysis.dynamics.depth import g_by_depth, g_fits, g_slopes
 from nmtlab.analysis.dynamics.signals import stored_signals
-from nmtlab.analysis.languages.cognates import cognate_recall
-from nmtlab.analysis.languages.movement import movement_by_kind, movement_of
 from nmtlab.analysis.lexical.norms import norm_bins, norm_correlations, word_norms
 from nmtlab.analysis.search.beams import stored_sweeps
 from nmtlab.analysis.search.search_tree import ended_hypotheses, ranked, search_tree
 from nmtlab.errors import NmtlabError, RunError
-from nmtlab.experiments import Scale, Table, find_table, summary, with_published
-from nmtlab.experiments.results.curves import child_size_curves, vocabulary_curves
-from nmtlab.experiments.results.stored import RESULTS, read_cells, stored_tables
+from nmtlab.experiments import Scale, find_table, summary, with_published
+from nmtlab.experiments.results.stored import RESULTS, measured_cells
 from nmtlab.experiments.results.summary import interval
-from nmtlab.experiments.results.worth import replaced_pairs
 from nmtlab.experiments.running.trainability import map_path, read_map
 from nmtlab.experiments.tables.length_planning import LENGTH_PLANNING, WHOLE_TEXT
-from nmtlab.experiments.tables.transfer import CHILD_SIZE, FIGURE_3_1
 from nmtlab.plots import (
     View,
     attention_figure,
     calibration_figure,
-    child_size_figure,
-    cognate_figure,
     depth_figure,
     dev_figure,
     gradient_figure,
     loss_figure,
-    movement_figure,
     norm_figure,
-    overlap_figure,
     signals_figure,
     slopes_figure,
     sweep_figure,
     table_figure,
     trainability_figure,
     tree_figure,
-    vocabulary_figure,
     ways_figure,
-    worth_figure,
 )
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
-from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.workspace import Workspace
 
 
@@ -145,33 +132,6 @@ def slopes_view(runs: Sequence[Run]) -> View:
     return View(table.rename(columns=str), slopes_figure(slopes))
 
 
-def movement_view(child: Run) -> View:
-    """Show how far the source vectors of a child moved (thesis 3.1.4); its table has medians by frequency.
-
-    Raises:
-        RunError: it has no parent, or neither the parent nor a stored answer is here.
-    """
-    moved = movement_of(child)
-    medians = movement_by_kind(moved)
-    return View(medians, movement_figure(moved, medians))
-
-
-def cognate_view(runs: Sequence[Run], corpus: ParallelCorpus, parent: ParallelCorpus) -> View:
-    """Show how many words are translated, with and without a cognate in the parent's language; its table has them all.
-
-    Args:
-        runs: systems of the child's language, with or without a parent.
-        corpus: the child's corpus, an artificial language, with a test text.
-        parent: corpus of the parent's language.
-
-    Raises:
-        CorpusError: no gold data.
-    """
-    recalls = [measure(run, cognate_recall, corpus=corpus, parent=parent).assign(run=run.name) for run in runs]
-    recall = pd.concat(recalls, ignore_index=True)
-    return View(recall[["run", "kind", "seen", "words", "recall"]], cognate_figure(recall))
-
-
 def tree_view(run: Run, sentence: str, search: SearchSettings, reference: str | None = None) -> View:
     """Show what a beam keeps and drops (Figure 4.1); its table has the finished hypotheses, best first.
 
@@ -235,7 +195,7 @@ def table_view(name: str, scale: Scale = "small", measure: str = "") -> View:
         NmtlabError: there is no such table, or it was not measured at this scale or with this measure.
     """
     table = find_table(name)
-    cells = _measured_by(table, scale, measure or table.measures[0].name)
+    cells = measured_cells(table.name, scale, measure or table.measures[0].name)
     lines = with_published(summary(cells, table), table)
     compared = ["difference", "difference_margin", "verdict"] if table.baseline else []
     begun = lines[lines["row"].isin(lines.loc[lines["seeds"] > 0, "row"])]
@@ -256,7 +216,7 @@ def planning_view(scale: Scale = "small") -> View:
     Raises:
         NmtlabError: it was not measured at this scale.
     """
-    cells, measures = _measured(LENGTH_PLANNING.name, scale), {one.name: one for one in WHOLE_TEXT}
+    cells, measures = measured_cells(LENGTH_PLANNING.name, scale), {one.name: one for one in WHOLE_TEXT}
     lines = summary(cells[cells["metric"].isin(measures)], LENGTH_PLANNING)
     searches = lines["metric"].map(lambda name: measures[name].search)
     ordinary = lines["column"] == LENGTH_PLANNING.baseline
@@ -289,76 +249,6 @@ def calibration_view() -> View:
     return View(bins, calibration_figure(bins))
 
 
-def overlap_view(segmentation: str = "words not in the target text") -> View:
-    """Show how much the texts of related and unrelated languages share (thesis 3.1.2); its table has the shares.
-
-    Args:
-        segmentation: one of those of `shared_words.overlap_matrix`.
-
-    Raises:
-        NmtlabError: the overlap was not measured, or not with this segmentation.
-    """
-    path = RESULTS / "overlap-matrix.csv"
-    if not path.is_file():
-        raise NmtlabError("the overlap of languages was not measured", "run 'nmtlab corpus overlap-matrix --csv'")
-    whole = pd.read_csv(path, keep_default_na=False)
-    matrix = whole[whole["segmentation"] == segmentation]
-    if matrix.empty:
-        known = ", ".join(dict.fromkeys(whole["segmentation"]))
-        raise NmtlabError(f"segmentation {segmentation!r}: not measured", f"choose one of {known}")
-    shown = matrix[["language", "other_language", "types", "shared_types", "type_share", "token_share"]]
-    return View(shown, overlap_figure(matrix))
-
-
-def child_size_view(scale: Scale = "small", measure: str = "test BLEU") -> View:
-    """Show the scores of children alone and with a parent, by the size of their text (thesis 3.1).
-
-    Its table has means over the seeds.
-
-    Args:
-        scale: at which `child-size` was run.
-        measure: name of one of its measures.
-
-    Raises:
-        NmtlabError: it was not measured at this scale or with this measure.
-    """
-    curves = child_size_curves(_measured_by(CHILD_SIZE, scale, measure), CHILD_SIZE, scale)
-    return View(_means(curves, "child_pairs"), child_size_figure(curves))
-
-
-def worth_view(scale: Scale = "small", measure: str = "test BLEU") -> View:
-    """Show how many of a child's pairs its parents replace; its table has the numbers and their 95 % intervals.
-
-    A number is infinite if even the largest child alone has a lower score, and minus infinity if even the smallest one
-    has a higher score.
-
-    Args:
-        scale: at which `child-size` was run.
-        measure: name of one of its measures.
-
-    Raises:
-        NmtlabError: it was not measured at this scale or with this measure.
-    """
-    replaced = replaced_pairs(_measured_by(CHILD_SIZE, scale, measure), CHILD_SIZE, scale)
-    shown = replaced.sort_values(["pair", "child_pairs"], kind="stable")
-    return View(shown[["pair", "child_pairs", "system", "seeds", "replaced", "low", "high"]], worth_figure(replaced))
-
-
-def vocabulary_view(scale: Scale = "small") -> View:
-    """Show dev BLEU of a child alone and with a parent, by the size of the vocabulary (Figure 3.1).
-
-    Its table has means over the seeds.
-
-    Args:
-        scale: at which `figure-3.1` was run.
-
-    Raises:
-        NmtlabError: it was not measured at this scale.
-    """
-    curves = vocabulary_curves(_measured(FIGURE_3_1.name, scale), FIGURE_3_1, scale)
-    return View(_means(curves, "types"), vocabulary_figure(curves))
-
-
 def trainability_view(training: str = "") -> View:
     """Show a map of which Transformers learn, from `data/results`; its table has convergence rates by depth.
 
@@ -378,29 +268,3 @@ def trainability_view(training: str = "") -> View:
     )
     shown.columns = [f"{rate:g}" for rate in shown.columns]
     return View(shown.reset_index(), trainability_figure(chosen))
-
-
-def _means(curves: pd.DataFrame, size: str) -> pd.DataFrame:
-    """Return the means of some curves, a column per system."""
-    wide = curves.pivot(index=["pair", size], columns="system", values="mean")
-    return wide[list(dict.fromkeys(curves["system"]))].reset_index().rename_axis(columns=None)
-
-
-def _measured_by(table: Table, scale: Scale, measure: str) -> pd.DataFrame:
-    """Return the cells of a table with one of its measures."""
-    cells = _measured(table.name, scale)
-    chosen = cells[cells["metric"] == measure]
-    if chosen.empty:
-        names = ", ".join(cells["metric"].unique())
-        raise NmtlabError(f"{table.name}: {measure!r} was not measured", f"choose from {names}")
-    return chosen
-
-
-def _measured(name: str, scale: Scale) -> pd.DataFrame:
-    """Return the cells of a table: those saved in the workspace, else those that come with nmtlab."""
-    stored = stored_tables((Workspace.find().data / "results", RESULTS))
-    path = next((one.path for one in stored if one.name == f"{name}.{scale}"), None)
-    if path is None:
-        remedy = f"run 'nmtlab reproduce {name} --scale {scale} --save'"
-        raise NmtlabError(f"{name}: not measured at the scale {scale}", remedy)
-    return read_cells(path)

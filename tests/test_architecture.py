@@ -28,7 +28,7 @@ FLOORS = [
     ("systems",),
     ("analysis",),
     ("experiments", "plots"),
-    ("progress", "views", "views_languages", "demo"),
+    ("progress", "views", "views_languages", "views_transfer", "demo"),
     ("dashboards",),
     ("cli",),
     ("__main__",),

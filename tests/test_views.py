@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from child_sizes import results_of
 
 from nmtlab.analysis.access.measure import measure
 from nmtlab.analysis.attention.weights import attention
@@ -23,7 +22,6 @@ from nmtlab.runs.run import Run
 from nmtlab.views import (
     attention_view,
     calibration_view,
-    child_size_view,
     depth_view,
     dev_view,
     gradient_view,
@@ -35,8 +33,6 @@ from nmtlab.views import (
     table_view,
     trainability_view,
     tree_view,
-    vocabulary_view,
-    worth_view,
 )
 
 
@@ -190,40 +186,6 @@ def test_how_often_planned_lengths_are_right_is_of_the_seeds(tmp_path, monkeypat
     assert (row["row"], row["column"], row["bin"]) == ("gl-en", "planned", 0)
     assert (row["probability"], row["right"]) == pytest.approx((0.2, 0.2))
     assert row["margin"] == pytest.approx(4.303 * 0.1 / 3**0.5, rel=1e-3)
-
-
-def test_children_by_the_size_of_their_text_and_what_their_parents_replace(tmp_path, monkeypatch):
-    monkeypatch.setenv("NMTLAB_DATA", str(tmp_path))
-    (tmp_path / "results").mkdir()
-    scores = {
-        "gl-en (500)": {"BPE": [5.0] * 3, "BPE + unrelated parent": [4.0] * 3, "BPE + transfer": [8.0] * 3},
-        "gl-en (2,000)": {"BPE": [11.0] * 3, "BPE + transfer": [12.0] * 3},
-    }
-    results_of("child-size", scores).to_csv(tmp_path / "results/child-size.small.csv", index=False)
-    means = child_size_view().frame
-    assert list(means.columns) == ["pair", "child_pairs", "BPE", "BPE + unrelated parent", "BPE + transfer"]
-    assert means.fillna(0).to_numpy().tolist() == [["gl-en", 500, 5, 4, 8], ["gl-en", 2000, 11, 0, 12]]
-    worth = worth_view()
-    assert worth.frame[["child_pairs", "system", "replaced"]].to_numpy().tolist() == [
-        [500, "BPE + unrelated parent", float("-inf")],
-        [500, "BPE + transfer", 500],
-        [2000, "BPE + transfer", float("inf")],
-    ]
-    assert "Pairs of text that a parent replaces" in worth.figure.layout.title.text
-    for view in (child_size_view, worth_view):
-        with pytest.raises(NmtlabError, match=r"'dev BLEU' was not measured.*test BLEU"):
-            view(measure="dev BLEU")
-        with pytest.raises(NmtlabError, match="not measured at the scale thesis"):
-            view("thesis")
-
-
-def test_children_by_the_size_of_their_vocabulary(tmp_path, monkeypatch):
-    monkeypatch.setenv("NMTLAB_DATA", str(tmp_path))
-    (tmp_path / "results").mkdir()
-    scores = {"gl-en (4,000)": {"BPE (small vocabulary)": [4.0], "BPE": [5.0], "BPE + transfer": [8.0]}}
-    results_of("figure-3.1", scores, "dev BLEU").to_csv(tmp_path / "results/figure-3.1.small.csv", index=False)
-    means = vocabulary_view().frame
-    assert means.fillna(0).to_numpy().tolist() == [["gl-en (4,000)", 1000, 4, 0], ["gl-en (4,000)", 2000, 5, 8]]
 
 
 def test_a_map_of_trainability_with_its_shares(tmp_path, monkeypatch):

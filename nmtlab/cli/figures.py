@@ -72,7 +72,7 @@ def _views(runs: "list[Run]") -> "Iterator[tuple[str, View]]":
 
 
 def _table_views(tables: "list[Stored]") -> "Iterator[tuple[str, View]]":
-    from nmtlab.views import child_size_view, vocabulary_view, worth_view
+    from nmtlab.views_transfer import child_size_view, vocabulary_view, worth_view
 
     views = {"curves": child_size_view, "worth": worth_view, "": vocabulary_view}
     for stored in tables:

@@ -6,6 +6,7 @@ import ipywidgets as widgets
 import pandas as pd
 
 from nmtlab.analysis.access.measure import answers, measure
+from nmtlab.analysis.languages.cognate_neighbours import cognate_neighbours
 from nmtlab.analysis.languages.shared_types import parent_of
 from nmtlab.analysis.languages.shared_words import word_kinds, words_of_parent
 from nmtlab.analysis.languages.source_neighbours import source_neighbours
@@ -22,7 +23,7 @@ from nmtlab.dashboards.work import Work
 from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.training.inheritance import Inheritance
-from nmtlab.views import movement_view
+from nmtlab.views_transfer import movement_view
 from nmtlab.workspace import Workspace
 
 FIRST = ("child-gl-en.4000.transfer-bpe.related-parent.s1",)
@@ -46,6 +47,7 @@ class LanguagesPage(Page):
         self.moved, self.medians = Chart(), Table("Median movement, by how often the type occurs")
         self.word = widgets.Text(description="Subword", continuous_update=False, placeholder="or click a point")
         self.neighbours = Table("Nearest source types", height="22em")
+        self.cognates = Table("Is the nearest word of the parent's language the translation?")
         self.kind = widgets.Dropdown(description="Show", options=_WORDS)
         self.find = widgets.Button(description="Compare the words of both texts", layout={"width": "18em"})
         self.words, self.work = Table("Words of the child's text", height="22em"), Work(self.guarded)
@@ -58,7 +60,7 @@ class LanguagesPage(Page):
             **self.many.state,
         }  # fmt: skip
         parts = {
-            **dict.fromkeys((self.taken, self.moved, self.medians), ("runs",)),
+            **dict.fromkeys((self.taken, self.moved, self.medians, self.cognates), ("runs",)),
             **dict.fromkeys((self.hint, self.neighbours), ("runs", "word")),
             self.words: ("runs", "kind"),
             self.work: ("runs",),
@@ -67,7 +69,7 @@ class LanguagesPage(Page):
         self.child = widgets.VBox(
             [
                 self.taken, heading("How far do the vectors move while the child learns?"),
-                self.moved, columns(self.medians, widgets.VBox([self.word, self.neighbours])),
+                self.moved, columns(self.medians, widgets.VBox([self.word, self.neighbours])), self.cognates,
                 heading("Which words does the parent's text have, and do they mean the same?"),
                 row(self.kind, self.find, self.work), self.words,
             ]
@@ -103,10 +105,18 @@ class LanguagesPage(Page):
             self.taken.show(_taken(inheritance))
             self.moved.show(view.figure)
             self.medians.show(view.frame.round(2))
+            self._show_cognates(run)
         if changed & {"runs", "kind"}:
             self._show_words(run)
         if changed & {"runs", "word"}:
             self._show_neighbours(run)  # last, since it fails for unknown words
+
+    def _show_cognates(self, run: Run) -> None:
+        """Show a stored answer about an artificial language: of others, nobody knows the cognates."""
+        stored = answers(run, cognate_neighbours)
+        self.cognates.layout.display = "" if stored else "none"
+        if stored:
+            self.cognates.show(stored[0].frame().round(3))
 
     def _show_words(self, run: Run) -> None:
         stored = answers(run, words_of_parent)

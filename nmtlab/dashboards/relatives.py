@@ -10,12 +10,13 @@ from nmtlab.dashboards.page import Note
 from nmtlab.dashboards.table import Table
 from nmtlab.errors import NmtlabError
 from nmtlab.plots.view import View
-from nmtlab.views import child_size_view, overlap_view, vocabulary_view, worth_view
+from nmtlab.views_transfer import child_size_view, cognate_view, overlap_view, vocabulary_view, worth_view
 
 _VIEWS: Mapping[str, Callable[[], View]] = {
     "what a relative is worth: BLEU over the child's text": child_size_view,
     "pairs that a parent replaces": worth_view,
     "BLEU over the vocabulary (Figure 3.1)": vocabulary_view,
+    "words with and without a cognate (artificial)": cognate_view,
     "shared words": overlap_view,
     "shared subwords": lambda: overlap_view("bpe 8000"),
 }

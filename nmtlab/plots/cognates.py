@@ -9,11 +9,12 @@ from nmtlab.plots.theme import BELOW, dressed, plain, styles
 _TITLES = {"cognate": "words with a cognate", "no cognate": "words without a cognate", "name": "names"}
 
 
-def cognate_figure(recall: pd.DataFrame) -> go.Figure:
+def cognate_figure(recall: pd.DataFrame, about: str) -> go.Figure:
     """Draw the share of words that systems translate, by how often the child's text has them.
 
     Args:
         recall: rows of `cognates.cognate_recall` with a column `run`.
+        about: what the systems have in common, such as their text.
     """
     kinds = [kind for kind in _TITLES if kind in set(recall["kind"])]
     figure = make_subplots(cols=len(kinds), shared_yaxes=True, subplot_titles=[_TITLES[kind] for kind in kinds])
@@ -30,4 +31,4 @@ def cognate_figure(recall: pd.DataFrame) -> go.Figure:
         figure.update_xaxes(title_text="times in the child's training text", type="category", col=column)
     figure.update_yaxes(title_text="translated words (%)", range=[0, 100], col=1)
     figure.update_layout(legend=BELOW, margin_b=110)
-    return dressed(figure, "Words of the test text that are translated, by what the parent knows of them", 440)
+    return dressed(figure, f"Translated words of the test text, by what the parent knows of them: {about}", 440)

@@ -11,6 +11,7 @@ from nmtlab.errors import NmtlabError
 from nmtlab.experiments.results.collected import COLUMNS, NUMBERS
 from nmtlab.experiments.tables.declaration import SCALES, Scale, Table
 from nmtlab.experiments.tables.listing import TABLES
+from nmtlab.workspace import Workspace
 
 RESULTS = Path(nmtlab.__file__).parents[1] / "data/results"
 """The measured tables; only a checkout has them, and `nmtlab reproduce --save` writes there."""
@@ -69,6 +70,30 @@ def read_cells(path: Path) -> pd.DataFrame:
         raise NmtlabError(
             f"{path}: not a table of results ({reason})", "remove it, or write it again with 'nmtlab reproduce --save'"
         ) from error
+
+
+def measured_cells(name: str, scale: Scale, measure: str = "") -> pd.DataFrame:
+    """Return the cells of a table: those saved in the workspace, else those that come with nmtlab.
+
+    Args:
+        name: of the table.
+        scale: the scale at which it was run.
+        measure: name of one of its measures; all of them if not given.
+
+    Raises:
+        NmtlabError: it was not measured at this scale or with this measure.
+    """
+    stored = stored_tables((Workspace.find().data / "results", RESULTS))
+    path = next((one.path for one in stored if one.name == f"{name}.{scale}"), None)
+    if path is None:
+        remedy = f"run 'nmtlab reproduce {name} --scale {scale} --save'"
+        raise NmtlabError(f"{name}: not measured at the scale {scale}", remedy)
+    cells = read_cells(path)
+    chosen = cells[cells["metric"] == measure] if measure else cells
+    if measure and chosen.empty:
+        names = ", ".join(cells["metric"].unique())
+        raise NmtlabError(f"{name}: {measure!r} was not measured", f"choose from {names}")
+    return chosen
 
 
 def _numbers(text: pd.Series, kind: type | str) -> pd.Series:
