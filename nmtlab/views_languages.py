@@ -1,6 +1,7 @@
 """Figures of many languages in one model (thesis 4.2), drawn from measured runs."""
 
 from collections.abc import Sequence
+from typing import Literal
 
 import pandas as pd
 
@@ -10,10 +11,17 @@ from nmtlab.analysis.languages.gradients import gradient_cosines
 from nmtlab.analysis.languages.layers import similarity_by_layer
 from nmtlab.analysis.languages.parameters import parameter_counts
 from nmtlab.analysis.languages.probes import language_by_layer
+from nmtlab.errors import NmtlabError
+from nmtlab.experiments import Scale
+from nmtlab.experiments.measures.languages import SACRE_BLEU
+from nmtlab.experiments.results.many import component_means, gains
+from nmtlab.experiments.results.stored import measured_cells
+from nmtlab.experiments.tables.many_languages import ABLATIONS, ARTIFICIAL_ROWS, IBERIAN_ROWS, MANY_LANGUAGES, TO_MANY
 from nmtlab.plots import (
     View,
     ablation_figure,
     directions_figure,
+    gain_figure,
     gradient_cosine_figure,
     parameters_figure,
     probe_figure,
@@ -21,6 +29,12 @@ from nmtlab.plots import (
 )
 from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus
+
+Group = Literal["iberian", "artificial"]
+"""A group of languages that models are trained on together."""
+
+_MEASURE = f"run 'nmtlab reproduce {MANY_LANGUAGES.name} --save'"
+_ROWS = {"iberian": IBERIAN_ROWS, "artificial": ARTIFICIAL_ROWS}
 
 
 def similarity_view(run: Run, corpora: Sequence[ParallelCorpus], split: str = "test") -> View:
@@ -97,12 +111,39 @@ def gradient_cosine_view(run: Run, corpora: Sequence[ParallelCorpus], split: str
     return View(wide.reindex(order)[list(dict.fromkeys(pairs))].reset_index(), gradient_cosine_figure(found))
 
 
-def ablation_view(lines: pd.DataFrame, metric: str = "BLEU", baseline: str = "") -> View:
-    """Show the mean score of each system; its table has these and the margins of their 95 % intervals.
+def ablation_view(group: Group = "artificial", texts: str = TO_MANY, scale: Scale = "small") -> View:
+    """Show the mean score over directions of each system, by what it shares; its table has the means and margins.
 
     Args:
-        lines: `system`, `mean` and `margin`, from top to bottom.
-        metric: what the mean is of.
-        baseline: the system to compare with, if any.
+        group: of languages.
+        texts: the set of texts on which the systems were trained.
+        scale: at which `many-languages` was run.
+
+    Raises:
+        NmtlabError: it was not measured at this scale.
     """
-    return View(lines[["system", "mean", "margin"]], ablation_figure(lines, metric, baseline))
+    cells = measured_cells(MANY_LANGUAGES.name, scale, SACRE_BLEU.name)
+    means = component_means(cells, MANY_LANGUAGES, _ROWS[group], texts)
+    if means.empty:
+        raise NmtlabError(f"{MANY_LANGUAGES.name}: no system was measured in all {group} directions, {texts}", _MEASURE)
+    return View(means, ablation_figure(means, f"{SACRE_BLEU.name} of {group} languages", "shared"))
+
+
+def gain_view(group: Group = "iberian", scale: Scale = "small") -> View:
+    """Show what directions gain over separate models, by the size of their text; its table has the differences.
+
+    The systems with one private component, which `ablation_view` shows, are left out.
+
+    Args:
+        group: of languages.
+        scale: at which `many-languages` was run.
+
+    Raises:
+        NmtlabError: it was not measured at this scale.
+    """
+    cells = measured_cells(MANY_LANGUAGES.name, scale, SACRE_BLEU.name)
+    cells = cells[~cells["column"].isin([system.name for system in ABLATIONS])]
+    found = gains(cells, MANY_LANGUAGES, _ROWS[group], scale)
+    if found.empty:
+        raise NmtlabError(f"{MANY_LANGUAGES.name}: no {group} direction has a separate and a common model", _MEASURE)
+    return View(found, gain_figure(found, f"{group} languages"))

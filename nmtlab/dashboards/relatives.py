@@ -1,4 +1,4 @@
-"""What was measured about related languages over seeds: figures that no single run is behind."""
+"""What was measured over seeds about related and many languages: figures that no single run is behind."""
 
 from collections.abc import Callable, Mapping
 
@@ -10,6 +10,7 @@ from nmtlab.dashboards.page import Note
 from nmtlab.dashboards.table import Table
 from nmtlab.errors import NmtlabError
 from nmtlab.plots.view import View
+from nmtlab.views_languages import ablation_view, gain_view
 from nmtlab.views_transfer import child_size_view, cognate_view, overlap_view, vocabulary_view, worth_view
 
 _VIEWS: Mapping[str, Callable[[], View]] = {
@@ -17,6 +18,10 @@ _VIEWS: Mapping[str, Callable[[], View]] = {
     "pairs that a parent replaces": worth_view,
     "BLEU over the vocabulary (Figure 3.1)": vocabulary_view,
     "words with and without a cognate (artificial)": cognate_view,
+    "many languages: gains over separate models (Iberian)": gain_view,
+    "many languages: gains over separate models (artificial)": lambda: gain_view("artificial"),
+    "many languages: shared and private (Iberian)": lambda: ablation_view("iberian"),
+    "many languages: shared and private (artificial)": ablation_view,
     "shared words": overlap_view,
     "shared subwords": lambda: overlap_view("bpe 8000"),
 }

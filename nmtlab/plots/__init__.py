@@ -10,6 +10,7 @@ from nmtlab.plots.logits import logit_figure
 from nmtlab.plots.many_languages import (
     ablation_figure,
     directions_figure,
+    gain_figure,
     gradient_cosine_figure,
     parameters_figure,
     probe_figure,
@@ -34,6 +35,7 @@ __all__ = [
     "depth_figure",
     "dev_figure",
     "directions_figure",
+    "gain_figure",
     "gradient_cosine_figure",
     "gradient_figure",
     "lengths_figure",

@@ -100,7 +100,7 @@ def _half_private(component: str) -> System:
     return System(name, "many-shared", {f"model.{component}_share": 0.5}, texts=TO_MANY)
 
 
-_ABLATIONS = (
+ABLATIONS = (
     System(f"all private, {TO_MANY}", "many-private", texts=TO_MANY),
     *map(_half_private, ("embedding", "attention", "feed_forward")),
 )
@@ -115,7 +115,7 @@ _LEFT_OUT = {
     **{
         (row.name, name): "on the artificial family only"
         for row in IBERIAN_ROWS
-        for name in (*sorted(_FROM), *(system.name for system in _ABLATIONS))
+        for name in (*sorted(_FROM), *(system.name for system in ABLATIONS))
     },
 }
 
@@ -160,7 +160,7 @@ MANY_LANGUAGES = Table(
     name="many-languages",
     title="Many languages in one model: what is shared, what is private, and what it has to beat",
     rows=(*IBERIAN_ROWS, *ARTIFICIAL_ROWS),
-    systems=(SEPARATE, *_TO_ONE, *_FROM_ONE, *_TO_MANY, *_ABLATIONS),
+    systems=(SEPARATE, *_TO_ONE, *_FROM_ONE, *_TO_MANY, *ABLATIONS),
     measures=(SACRE_BLEU, CHRF),
     baseline=SEPARATE.name,
     changes=SIZES,
@@ -173,7 +173,7 @@ ZERO_SHOT = Table(
     name="zero-shot",
     title="Directions never trained: translated at once, and through English",
     rows=(*IBERIAN_ZERO_SHOT, *ARTIFICIAL_ZERO_SHOT),
-    systems=(*_TO_MANY, *_ABLATIONS),
+    systems=(*_TO_MANY, *ABLATIONS),
     measures=(SACRE_BLEU, PIVOT_BLEU, OFF_TARGET),
     baseline=_TO_MANY[0].name,
     changes=SIZES,
@@ -182,7 +182,7 @@ ZERO_SHOT = Table(
         **_as_large(ARTIFICIAL_ZERO_SHOT, ARTIFICIAL, (TO_MANY,)),
     },
     left_out={
-        (row.name, system.name): "on the artificial family only" for row in IBERIAN_ZERO_SHOT for system in _ABLATIONS
+        (row.name, system.name): "on the artificial family only" for row in IBERIAN_ZERO_SHOT for system in ABLATIONS
     },
     published=False,
 )

@@ -11,7 +11,6 @@ from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.lines import write_lines
 from nmtlab.training.setup import train
 from nmtlab.views_languages import (
-    ablation_view,
     directions_view,
     gradient_cosine_view,
     parameters_view,
@@ -82,5 +81,3 @@ def test_views_show_what_was_measured(copies, both_ways):
     assert view.frame["kind"].tolist()[:3] == ["embeddings", "attention", "feed-forward"]
     found = measure(copies.shared, gradient_cosines, corpora=list(corpora), split="dev")
     assert view.frame["de-en nl-en"].tolist() == found["cosine"][: len(view.frame)].tolist()
-    lines = scores.assign(system=scores["source"], mean=scores["bleu"], margin=1.0)
-    assert ablation_view(lines).frame["mean"].tolist() == scores["bleu"].tolist()

@@ -1,0 +1,71 @@
+"""Many languages in one model (thesis 4.2): scores of systems as means over directions, and gains by size of text."""
+
+import pandas as pd
+
+from nmtlab.experiments.results.summary import interval, summary
+from nmtlab.experiments.tables.corpora import Corpus, Directed
+from nmtlab.experiments.tables.declaration import Row, Scale, Setup, Table
+
+
+def component_means(results: pd.DataFrame, table: Table, rows: tuple[Row, ...], texts: str) -> pd.DataFrame:
+    """Return the mean score over directions of the systems trained on one set of texts.
+
+    Args:
+        results: lines of `nmtlab.experiments.results.collected.results`, of one measure.
+        table: its declaration.
+        rows: the directions, of one group of languages.
+        texts: name of the set of texts, such as `many-to-many`.
+
+    Returns:
+        One line per system, in the table's order: `system`, its name without that of the texts; `seeds`, how many have
+        a value in every direction; their `mean` over directions and its `margin` (95 %, Student's t).
+    """
+    names = {system.name: system.name.removesuffix(f", {texts}") for system in table.systems if system.texts == texts}
+    wide = results[results["row"].isin([row.name for row in rows])].pivot_table(
+        index=["column", "seed"], columns="row", values="value", dropna=False
+    )
+    whole = wide.dropna().mean(axis=1) if wide.shape[1] == len(rows) else pd.Series(dtype=float)
+    lines = []
+    for column, name in names.items():
+        if seeds := whole[whole.index.get_level_values(0) == column].tolist():
+            lines.append((name, len(seeds), *interval(seeds)))
+    return pd.DataFrame(lines, columns=["system", "seeds", "mean", "margin"])
+
+
+def gains(results: pd.DataFrame, table: Table, rows: tuple[Row, ...], scale: Scale) -> pd.DataFrame:
+    """Return what each direction gains over a separate model, by the size of its text.
+
+    Args:
+        results, table, rows: as of `component_means`.
+        scale: the scale at which it was run.
+
+    Returns:
+        One line per system and direction with a difference, smaller texts first: `texts`, on which the system is
+        trained; `system`, without them; `direction`; `to_english`; `pairs` of its training text; `difference` and
+        `margin`, NaN with a single seed.
+    """
+    sizes = {row.name: pairs_of(setup.corpus) for row in rows if isinstance(setup := row.at[scale], Setup)}
+    into = {row.name: setup.corpus.target == "en" for row in rows if isinstance(setup := row.at[scale], Setup)}
+    of = {system.name: system.texts for system in table.systems if system.texts}
+    lines = summary(results[results["row"].isin(list(sizes))], table)
+    lines = lines[lines["difference"].notna() & lines["column"].isin(list(of))]
+    texts = lines["column"].map(of)
+    found = (
+        lines.drop(columns="margin")
+        .assign(
+            texts=texts,
+            system=[name.removesuffix(f", {one}") for name, one in zip(lines["column"], texts, strict=True)],
+            to_english=lines["row"].map(into).astype(bool),
+            pairs=lines["row"].map(sizes).astype(int),
+            order=lines["column"].map(list(of).index).astype(int),
+        )
+        .rename(columns={"row": "direction", "difference_margin": "margin"})
+    )
+    ordered = found.sort_values(["order", "pairs"], kind="stable", ignore_index=True)
+    return ordered[["texts", "system", "direction", "to_english", "pairs", "difference", "margin"]]
+
+
+def pairs_of(corpus: Corpus) -> int:
+    """Return the number of training pairs of a corpus that declares it; 0 if it has all that there are."""
+    whole = corpus.corpus if isinstance(corpus, Directed) else corpus
+    return getattr(whole, "train", 0)

@@ -1,0 +1,74 @@
+"""Many languages in one model: means over directions, and gains over separate models."""
+
+import pytest
+from child_sizes import results_of
+
+from nmtlab.errors import NmtlabError
+from nmtlab.experiments.results.many import component_means, gains, pairs_of
+from nmtlab.experiments.tables.many_languages import IBERIAN_ROWS, MANY_LANGUAGES, TO_MANY, TO_ONE
+from nmtlab.experiments.tables.many_text import ARTIFICIAL, IBERIAN
+from nmtlab.views_languages import ablation_view, gain_view
+
+SHARED, HALF = f"shared, {TO_MANY}", f"half private, {TO_MANY}"
+DIRECTIONS = ("pt-en", "es-en", "gl-en", "en-pt", "en-es", "en-gl")
+
+
+def results(**left_out):
+    """Return results in which each next direction has one point less, and half private one more than shared."""
+    scores = {
+        row: {
+            "separate": [10.0 - place] * 3,
+            SHARED: [11.0 - place, 12.0 - place, 13.0 - place],
+            HALF: [12.0 - place, 13.0 - place, 14.0 - place],
+        }
+        for place, row in enumerate(DIRECTIONS)
+    }
+    scores["gl-en"][f"shared, {TO_ONE}"] = [20.0] * 3
+    for row, system in left_out.items():
+        scores[row.replace("_", "-")][system] = [None, None, None]
+    return results_of("many-languages", scores)
+
+
+def test_the_mean_is_over_directions_and_its_margin_over_seeds():
+    means = component_means(results(), MANY_LANGUAGES, IBERIAN_ROWS, TO_MANY)
+    assert means["system"].tolist() == ["shared", "half private"]
+    assert means["mean"].tolist() == pytest.approx([9.5, 10.5])
+    assert means["margin"].tolist() == pytest.approx([4.303 / 3**0.5] * 2)
+
+
+def test_a_system_that_was_not_measured_in_every_direction_has_no_mean():
+    some = results(en_gl=SHARED)
+    assert component_means(some, MANY_LANGUAGES, IBERIAN_ROWS, TO_MANY)["system"].tolist() == ["half private"]
+    none = some[some["row"] != "pt-en"]
+    assert component_means(none, MANY_LANGUAGES, IBERIAN_ROWS, TO_MANY).empty
+
+
+def test_gains_are_over_the_separate_model_of_the_direction_and_smaller_texts_come_first():
+    found = gains(results(), MANY_LANGUAGES, IBERIAN_ROWS, "small")
+    (alone,) = found[found["texts"] == TO_ONE].to_dict("records")
+    assert (alone["system"], alone["direction"], alone["pairs"]) == ("shared", "gl-en", 4000)
+    assert alone["difference"] == pytest.approx(12)
+    half = found[found["system"] == "half private"]
+    assert half["direction"].tolist() == ["gl-en", "en-gl", "es-en", "en-es", "pt-en", "en-pt"]
+    assert half["pairs"].tolist() == [4000, 4000, 10_000, 10_000, 20_000, 20_000]
+    assert half["to_english"].tolist() == [True, False] * 3
+    assert half["difference"].tolist() == pytest.approx([3.0] * 6)
+
+
+def test_the_pairs_of_a_text_are_those_of_both_directions():
+    assert [pairs_of(corpus) for corpus in IBERIAN.both_ways] == [20_000, 10_000, 4000] * 2
+    assert [pairs_of(corpus) for corpus in ARTIFICIAL.into_english] == [16_000, 8000, 4000, 2000]
+
+
+def test_views_of_what_was_saved(tmp_path, monkeypatch):
+    monkeypatch.setenv("NMTLAB_DATA", str(tmp_path))
+    (tmp_path / "results").mkdir()
+    results().to_csv(tmp_path / "results/many-languages.small.csv", index=False)
+    assert ablation_view("iberian").frame["mean"].tolist() == pytest.approx([9.5, 10.5])
+    assert len(gain_view().frame) == 13
+    assert [title.text for title in gain_view().figure.layout.annotations if "English" in title.text] == [
+        "many-to-one: into English", "many-to-many: into English", "many-to-many: from English",
+    ]  # fmt: skip
+    for view in (ablation_view, gain_view):
+        with pytest.raises(NmtlabError, match=r"artificial direction.*reproduce many-languages"):
+            view("artificial")
