@@ -18,6 +18,8 @@ from nmtlab.analysis.languages.directions import (
 )
 from nmtlab.analysis.languages.gradients import gradient_cosines
 from nmtlab.analysis.languages.layers import similarity_by_layer
+from nmtlab.analysis.languages.parameters import parameter_counts
+from nmtlab.analysis.languages.probes import language_by_layer
 from nmtlab.dashboards.chart import Chart
 from nmtlab.dashboards.columns import columns, row
 from nmtlab.dashboards.links import link_to_translate
@@ -25,7 +27,7 @@ from nmtlab.dashboards.page import Note, Part, heading, html
 from nmtlab.dashboards.systems import can_decode
 from nmtlab.dashboards.table import Table
 from nmtlab.dashboards.work import Work
-from nmtlab.plots import directions_figure, gradient_cosine_figure, similarity_figure
+from nmtlab.plots import directions_figure, gradient_cosine_figure, probe_figure, similarity_figure
 from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.workspace import Workspace
@@ -54,7 +56,8 @@ class ManyLanguages(widgets.VBox):
         self.text = widgets.Dropdown(description="Text", options=[], layout={"width": "26em"})
         self.direction = widgets.Dropdown(description="Direction", options=[])
         self.sentences = Table("Sentences: select one", pick="one", height="20em")
-        self.matrix, self.layers, self.cosines = Chart(), Chart(), Chart()
+        self.matrix, self.layers, self.probes, self.cosines = Chart(), Chart(), Chart(), Chart()
+        self.parameters = Table("Parameters: stored, used by the first direction, and trained")
         self.note, self.link, self.work = Note(), html(), Work(guarded)
         self.measure = widgets.Button(description="Translate and compare", layout={"width": "18em"})
         self.measure.on_click(lambda _: self._start())
@@ -62,7 +65,8 @@ class ManyLanguages(widgets.VBox):
         self.state = {"text": self.text, "direction": self.direction, "line": self.sentences}
         of_text = ("runs", "text")
         self.parts: Mapping[Part, Collection[str]] = {
-            **dict.fromkeys((self.note, self.matrix, self.layers, self.cosines, self.work), of_text),
+            **dict.fromkeys((self.note, self.matrix, self.layers, self.probes, self.cosines, self.work), of_text),
+            self.parameters: ("runs",),
             self.sentences: (*of_text, "direction"),
         }
         super().__init__(
@@ -70,7 +74,7 @@ class ManyLanguages(widgets.VBox):
                 heading("Many languages: which directions does it translate, and how do its languages share it?"),
                 row(self.text, self.measure, self.work), self.note,
                 columns(self.matrix, widgets.VBox([self.direction, self.sentences, self.link])),
-                self.layers, self.cosines,
+                self.layers, columns(self.probes, self.parameters), self.cosines,
             ]
         )  # fmt: skip
 
@@ -88,6 +92,8 @@ class ManyLanguages(widgets.VBox):
         text = self._texts.get(self.text.value or "")
         if run is None:
             return
+        if "runs" in changed:
+            self.parameters.show(parameter_counts(run))
         if text is None:
             self.measure.layout.display, self.link.value = "none", ""
             self.note.say(_NO_TEXT)
@@ -112,8 +118,11 @@ class ManyLanguages(widgets.VBox):
         shown = stored_direction_scores(run, text.corpora, text.split) if scores is None else scores
         if len(shown):
             self.matrix.show(directions_figure(shown, title=f"{run.name}, {text.name}"))
-        drawn = ((self.layers, similarity_by_layer, similarity_figure),
-                 (self.cosines, gradient_cosines, gradient_cosine_figure))  # fmt: skip
+        drawn = (
+            (self.layers, similarity_by_layer, similarity_figure),
+            (self.probes, language_by_layer, probe_figure),
+            (self.cosines, gradient_cosines, gradient_cosine_figure),
+        )
         for chart, analysis, figure in drawn:
             if (frame := found.get(analysis)) is not None:
                 chart.show(figure(frame))
@@ -168,6 +177,7 @@ class ManyLanguages(widgets.VBox):
 _ANALYSES: Mapping[Analysis, str] = {
     direction_scores: "all directions",
     similarity_by_layer: "languages by layer",
+    language_by_layer: "the language in shared and private units",
     gradient_cosines: "gradients",
 }
 
@@ -178,7 +188,7 @@ def _corpora(run: Run, analysis: Analysis, text: ParallelText) -> list[ParallelC
         return list(text.corpora)
     if run.recipe.model.family != "transformer":
         return []
-    if analysis is similarity_by_layer:
+    if analysis in (similarity_by_layer, language_by_layer):
         found = text.into(run.direction[1])
     else:
         found = [corpus for corpus in text.corpora if corpus.direction in run.directions][:_MOST_DIRECTIONS]

@@ -13,6 +13,8 @@ from nmtlab.analysis.access.translations import stored_translations, translation
 from nmtlab.analysis.languages.directions import direction_scores
 from nmtlab.analysis.languages.gradients import gradient_cosines
 from nmtlab.analysis.languages.layers import similarity_by_layer
+from nmtlab.analysis.languages.parameters import parameter_counts
+from nmtlab.analysis.languages.probes import language_by_layer
 from nmtlab.dashboards.links import links_to
 from nmtlab.runs.pack import pack
 from nmtlab.runs.run import Run
@@ -56,9 +58,11 @@ def test_a_run_of_several_directions_is_shown_without_what_is_said_of_a_child(co
     assert page.runs.chosen[0].name == "many"
     assert page.hint.value == "Trained in 3 directions: de to en, nl to en, en to nl."
     assert page.child.layout.display == "none"
+    assert page.many.parameters.frame["total"].tolist() == parameter_counts(page.runs.chosen[0])["total"].tolist()
     assert page.many.text.options == tuple((name, name) for name in TEXTS)
     assert figures(page) == []
-    assert "Not measured on this text: all directions, languages by layer, gradients." in notes(page)
+    missing = "all directions, languages by layer, the language in shared and private units, gradients"
+    assert f"Not measured on this text: {missing}." in notes(page)
     assert "languages.ipynb?runs=many" in links_to([Run(copy.runs / "many")])
 
 
@@ -71,10 +75,10 @@ def test_directions_with_stored_translations_are_shown_at_once_and_all_when_meas
     assert "zero-shot" in matrix.data[0].text.flatten().tolist()[0]
     page.many.measure.click()
     assert told(page) == ""
-    assert len(figures(page)) == 3
+    assert len(figures(page)) == 4
     assert page.many.measure.layout.display == "none"
     assert not any("Not measured" in note for note in notes(page))
-    for analysis in (direction_scores, similarity_by_layer, gradient_cosines):
+    for analysis in (direction_scores, similarity_by_layer, language_by_layer, gradient_cosines):
         assert len(answers(run, analysis)) == 1
     scores = answers(run, direction_scores)[0].frame()
     assert scores[["source", "target", "trained"]].to_numpy().tolist() == [
@@ -112,7 +116,7 @@ def test_a_packed_run_shows_its_stored_answers_without_the_texts(copy, tmp_path)
     shown = make("languages", packed)
     assert told(shown) == ""
     assert shown.many.text.value == "stored with the run"
-    assert len(figures(shown)) == 3
+    assert len(figures(shown)) == 4
     assert shown.many.measure.layout.display == "none"
     for ours, theirs in zip(figures(shown), figures(page), strict=True):
         assert [str(trace) for trace in ours.data] == [str(trace) for trace in theirs.data]
@@ -134,7 +138,7 @@ def test_in_a_browser_a_run_is_measured_and_a_cell_leads_to_its_sentences_and_to
     shown.open("languages", "?runs=many")
     assert "Trained in 3 directions" in shown.notes
     shown.press("Translate and compare")
-    for title in (MATRIX, "How alike languages are", "Do directions fight"):
+    for title in (MATRIX, "How alike languages are", "Can the source language be read off", "Do directions fight"):
         shown.chart(title).locator(".main-svg").first.wait_for(timeout=1000 * PATIENCE)
     run = Run(copy.runs / "many")
     scores = answers(run, direction_scores)[0].frame().set_index(["source", "target"])["bleu"]
