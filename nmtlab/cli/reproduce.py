@@ -230,6 +230,7 @@ def _save(
     from nmtlab.experiments import summary
     from nmtlab.experiments.results.collected import with_kept
     from nmtlab.experiments.results.comparisons import read_comparisons
+    from nmtlab.experiments.results.dev_curves import dev_curves, save_dev_curves
     from nmtlab.experiments.results.hypotheses import hypotheses, save_hypotheses
     from nmtlab.experiments.results.stored import read_cells
     from nmtlab.files import write_text
@@ -255,5 +256,9 @@ def _save(
         translated = cells.with_suffix(".translations.parquet")
         save_hypotheses(translated, found)
         written.append(translated)
+    if len(evaluated := dev_curves(table, scale, workspace)):
+        curves = cells.with_suffix(".curves.csv")
+        save_dev_curves(curves, evaluated)
+        written.append(curves)
     for path in written:
         print(f"written to {path}")
