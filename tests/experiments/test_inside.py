@@ -10,6 +10,7 @@ from nmtlab.analysis.dynamics.depth import g_trends
 from nmtlab.analysis.dynamics.signals import signals
 from nmtlab.experiments.measures.quality import (
     CONVERGED,
+    FIRST_GRADIENT_LEFT,
     G_SLOPES,
     GRADIENT_COMPONENT,
     GRADIENT_LEFT,
@@ -58,9 +59,12 @@ def test_converged_is_what_convergence_says(run, tiny_corpus, monkeypatch, verdi
     assert math.isnan(found) if value is None else found == value
 
 
-def test_what_is_left_of_the_gradient_is_the_first_norms_to_the_last_ones_of_a_side(run, tiny_corpus):
-    found = signals(run, tiny_corpus, update=run.last_step)
-    for left in GRADIENT_LEFT:
+@pytest.mark.parametrize(("measures", "trained"), [(GRADIENT_LEFT, True), (FIRST_GRADIENT_LEFT, False)])
+def test_what_is_left_of_the_gradient_is_the_first_norms_to_the_last_ones_of_a_side(
+    run, tiny_corpus, measures, trained
+):
+    found = signals(run, tiny_corpus, update=run.last_step if trained else 0)
+    for left in measures:
         gradients = found[found["side"] == left.side].set_index("place")["gradient"]
         expected = math.log10(gradients[1] / gradients[gradients.index.max()])
         assert left.value(run, tiny_corpus) == pytest.approx(expected)

@@ -164,27 +164,29 @@ class GTrend(OfSeedsAlone):
 
 @dataclass(frozen=True)
 class GradientLeft(OfSeedsAlone):
-    """How much of a Transformer's gradient remains after passing down one side, at the end of training.
+    """How much of a Transformer's gradient remains after passing down one side, at the end of training or before it.
 
     It is log10 of the gradient before the first normalisation divided by that before the last
     (`nmtlab.analysis.dynamics.signals`).
 
     Args:
         side: encoder or decoder.
+        trained: measure the last weights; otherwise those before the first update.
     """
 
     side: Literal["encoder", "decoder"]
+    trained: bool = True
     split: ClassVar[Literal["dev"]] = "dev"
     lower_is_better: ClassVar[bool] = False
 
     @property
     def name(self) -> str:
         """Name of the number in a table."""
-        return f"gradient ratio first/last norm: {self.side} (log10)"
+        return f"gradient ratio first/last norm: {self.side} (log10)" + ("" if self.trained else ", untrained")
 
     def value(self, run: Run, corpus: ParallelCorpus) -> float:
         """Return the number, cached in the run's folder; -inf if no gradient remains."""
-        found = measure(run, signals, corpus=corpus, split=self.split, update=run.last_step)
+        found = measure(run, signals, corpus=corpus, split=self.split, update=run.last_step if self.trained else 0)
         gradients = found.loc[found["side"] == self.side, "gradient"]
         return float(np.log10(gradients.iloc[0] / gradients.iloc[-1]))
 
@@ -255,6 +257,7 @@ GRADIENT_NORM = GradientNorm("gradient norm", "norm")
 GRADIENT_COMPONENT = GradientNorm("1,000 × gradient norm / √parameters", "component")
 GRADIENT_NOISE = GradientNorm("gradient norm, 99th percentile / median", "noise")
 GRADIENT_LEFT = (GradientLeft("encoder"), GradientLeft("decoder"))
+FIRST_GRADIENT_LEFT = (GradientLeft("encoder", trained=False), GradientLeft("decoder", trained=False))
 
 G_SLOPES = tuple(
     GTrend(f"slope, {side} {panel}") for side in ("encoder", "decoder") for panel in ("attention", "feed-forward")

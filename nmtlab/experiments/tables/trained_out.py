@@ -1,0 +1,70 @@
+"""Placement and type of normalisation at the two ends of training: before the first update, and once it has ended."""
+
+from dataclasses import replace
+from itertools import product
+
+from nmtlab.experiments.measures.quality import FIRST_GRADIENT_LEFT, TOKENIZED_TEST_BLEU
+from nmtlab.experiments.tables.corpora import ConcatenatedCorpus
+from nmtlab.experiments.tables.declaration import (
+    NOT_PUBLISHED,
+    SEEDS,
+    Changes,
+    Row,
+    Scale,
+    Setup,
+    System,
+    Table,
+    language_pair,
+)
+from nmtlab.experiments.tables.lexical_choice import TINY_QAA
+from nmtlab.experiments.tables.normalisation import DE_EN, DEEP_SIZES, EN_VI, POST_LAYER, QAA_EN, SIZES, TABLE_3_13
+
+# Batches, vocabulary and rate are those of the recipes; dev BLEU has to rise within 20 evaluations, as in the thesis.
+_ENOUGH: dict[Scale, Changes] = {**SIZES, "small": {"training.max_evaluations": 25, "training.patience": 20}}
+
+
+def _of_another_name(row: Row) -> Row:
+    """Return a row with the same text under another name: a run is named by its text, and others are shorter."""
+    small = row.at["small"].corpus
+    return replace(row, at={**row.at, "small": Setup(replace(small, name=small.name.replace("small", "long")))})
+
+
+TRAINED_OUT = Table(
+    name="table-3.13-trained-out",
+    title="Placement and type of normalisation, trained until dev BLEU stops rising (at most 5,000 updates)",
+    rows=(EN_VI, *(_of_another_name(row) for row in (DE_EN, QAA_EN))),
+    systems=TABLE_3_13.systems,
+    measures=(TOKENIZED_TEST_BLEU,),
+    baseline=POST_LAYER.name,
+    changes=_ENOUGH,
+    seeds={**SEEDS, "small": (1, 2, 3, 4, 5)},
+    published=False,
+)
+
+_FEW_DE = ConcatenatedCorpus("untrained-de-en", "de", "en", ("multi30k-de-en",), train=10_000, dev=64, test=64)
+
+# A run needs one update to have a checkpoint; what is measured are its weights before it.
+_ONE_UPDATE: Changes = {"training.validate_every": 1, "training.max_evaluations": 1}
+_INITS, _PLACEMENTS = {"xavier": "Xavier", "small": "SmallInit"}, {"postnorm": "PostNorm", "prenorm": "PreNorm"}
+
+
+def _untrained(init: str, recipe: str, layers: int) -> System:
+    name = f"{_INITS[init]} {_PLACEMENTS[recipe]}, {layers} layers"
+    depth: Changes = {"model.encoder_layers": layers, "model.decoder_layers": layers}
+    return System(name, recipe, {"model.init": init, **depth, **_ONE_UPDATE})
+
+
+UNTRAINED_GRADIENTS = Table(
+    name="untrained-gradients",
+    title="Before the first update: the gradient at the first norm of each side, relative to the last",
+    rows=(
+        EN_VI,
+        language_pair("de-en", NOT_PUBLISHED, _FEW_DE),
+        language_pair("qaa-en", NOT_PUBLISHED, "real text, as de-en", TINY_QAA),
+    ),
+    systems=tuple(_untrained(*form) for form in product(_INITS, _PLACEMENTS, (2, 4, 6))),
+    measures=FIRST_GRADIENT_LEFT,
+    changes=DEEP_SIZES,
+    seeds={**SEEDS, "small": tuple(range(1, 11))},
+    published=False,
+)
