@@ -40,8 +40,8 @@ def decompose(
 
     Returns:
         A row for each of the `top` candidates, the target word and the words of `also`, best first: `id`; `word`;
-        `count` in the training text's target side; `rank` among all words, from 1; `wanted`, whether it is the target
-        word; the terms (see above), which add up to `logit`; `probability`.
+        `count` in the training text of the target language; `rank` among all words, from 1; `wanted`, whether it is the
+        target word; the terms (see above), which add up to `logit`; `probability`.
 
     Raises:
         NmtlabError: no such position, or a word of `also` that is not in the vocabulary or cannot be produced.

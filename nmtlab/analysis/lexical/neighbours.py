@@ -16,8 +16,8 @@ def neighbours(system: RunOrSystem, word: str, k: int = 10) -> pd.DataFrame:
         k: number of neighbours.
 
     Returns:
-        A row for each, nearest first: `word`; `cos`, -1 to 1; `count` in the training text's target side; `norm` of its
-        vector as stored.
+        A row for each, nearest first: `word`; `cos`, -1 to 1; `count` in the training text of the target language;
+        `norm` of its vector as stored.
 
     Raises:
         NmtlabError: the vocabulary has no such word.
