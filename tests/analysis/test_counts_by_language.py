@@ -13,6 +13,7 @@ from nmtlab.analysis.lexical.logits import decompose
 from nmtlab.analysis.lexical.neighbours import neighbours
 from nmtlab.analysis.lexical.norms import word_norms
 from nmtlab.analysis.lexical.tokens import token_probabilities
+from nmtlab.errors import NmtlabError
 from nmtlab.recipe import SearchSettings, named_recipe
 from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus
@@ -76,6 +77,19 @@ def test_target_words_are_counted_in_the_language_of_the_direction(system, name,
     expected = counted(system, target)
     assert len(frame) > 1
     assert all(count == expected[word] for word, count in frame.itertuples(index=False))
+
+
+def test_a_word_of_another_language_cannot_be_produced_and_has_no_neighbours(system):
+    into = {language: system.directed("en", language) for language in ("gl", "pt")}
+    pieces = counted(system, "pt").keys() - counted(system, "gl").keys()
+    word = min(piece for piece in pieces if f"▁{piece}" not in system.pipeline.target.vocabulary.types)
+    assert len(neighbours(into["pt"], word))
+    assert word not in set(neighbours(into["gl"], "</s>", k=EVERYTHING)["word"])
+    refused = pytest.raises(NmtlabError, match="the system cannot produce it; choose a word of the training text in gl")
+    with refused:
+        neighbours(into["gl"], word)
+    with refused:
+        decompose(into["gl"], TEXTS["en"][0], TEXTS["gl"][0], 0, also=[word])
 
 
 @pytest.mark.parametrize("target", ["gl", "pt"])

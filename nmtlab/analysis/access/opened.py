@@ -48,6 +48,20 @@ def type_of(side: Side, word: str) -> int:
     raise NmtlabError(f"word {word!r}: not in the {side.language} vocabulary", remedy)
 
 
+def output_type_of(system: Translator, word: str) -> int:
+    """Return the id of a type that a system can produce in the target language in use.
+
+    Raises:
+        NmtlabError: the vocabulary has no such type, or the system cannot produce it.
+    """
+    pipeline = system.pipeline
+    number = type_of(pipeline.target, word)
+    if not pipeline.target_allowed[number]:
+        remedy = f"choose a word of the training text in {pipeline.target.language}"
+        raise NmtlabError(f"word {word!r}: the system cannot produce it", remedy)
+    return number
+
+
 def source_vectors(system: Translator, *languages: str) -> Tensor:
     """Return the source vectors of a system's types, (types, D), in the first of some languages that it reads.
 
