@@ -22,7 +22,7 @@ from nmtlab.nn.initialisers import small_normal, xavier_normal
 from nmtlab.nn.length import LengthModel
 from nmtlab.nn.lexical import LexicalModule, TranslationTable
 from nmtlab.nn.norms import ScaleNorm
-from nmtlab.nn.output import OutputLayer
+from nmtlab.nn.output import OutputLayer, OutputTypes
 from nmtlab.nn.private import Generators, generators
 from nmtlab.nn.recurrent import CELLS, FusedLayer, SequenceDropout, Stack, SteppedLayer
 from nmtlab.nn.residual import PostNorm, PreNorm
@@ -45,8 +45,7 @@ def build_model(
     Args:
         settings: the recipe's model section.
         source_types: size of the source vocabulary.
-        allowed: (target types,) bool, which types may be produced; or one such mask for each target language, of which
-            a recurrent model takes the union.
+        allowed: (target types,) bool, which types may be produced; or one such mask for each target language.
         joint: whether source and target share one vocabulary; a Transformer's embeddings may then share one table.
         table: p(target | source), for a model that has one.
         languages: codes of the source languages and of the target languages.
@@ -54,7 +53,7 @@ def build_model(
     """
     masks = allowed if isinstance(allowed, Mapping) else {"": allowed}
     if isinstance(settings, RnnSettings):
-        return _recurrent(settings, source_types, np.logical_or.reduce(list(masks.values())), table, languages)
+        return _recurrent(settings, source_types, masks, table, languages)
     return _transformer(settings, source_types, masks, joint, languages, first_tokens)
 
 
@@ -113,10 +112,7 @@ def _transformer(
         decoder=nn.ModuleList(decoder_layer() for _ in range(s.decoder_layers)),
         encoder_norm=norm() if closing else nn.Identity(),
         decoder_norm=norm() if closing else nn.Identity(),
-        output_layer=OutputLayer(
-            {language: torch.from_numpy(mask) for language, mask in allowed.items()},
-            scaled=s.fixnorm and s.norm != "scale",
-        ),
+        output_layer=OutputLayer(_tensors(allowed), scaled=s.fixnorm and s.norm != "scale"),
         dropout=s.dropout,
         language_vectors=s.language_vectors,
         language_codes=languages,
@@ -132,11 +128,12 @@ def _transformer(
 def _recurrent(
     settings: RnnSettings,
     source_types: int,
-    allowed: np.ndarray,
+    allowed: Mapping[str, np.ndarray],
     table: LexicalTable | None,
     languages: LanguageCodes,
 ) -> RecurrentModel:
     s = settings
+    target_types = len(next(iter(allowed.values())))
     dropout = SequenceDropout(s.dropout, s.variational)
     radius = s.radius if s.fixnorm else None
 
@@ -149,7 +146,6 @@ def _recurrent(
         return Stack([layer() for _ in range(layers)], dropout, s.residual)
 
     half = s.layers // 2
-    allowed_types = torch.from_numpy(allowed)
     model = RecurrentModel(
         encoder=Encoder(
             embedding=WordEmbedding(source_types, s.d_model, fixnorm=False),
@@ -158,16 +154,16 @@ def _recurrent(
             dropout=dropout,
             lexicon_reads_dropped=s.lexicon_reads_dropped,
         ),
-        target_embedding=WordEmbedding(len(allowed), s.d_model, fixnorm=False),
+        target_embedding=WordEmbedding(target_types, s.d_model, fixnorm=False),
         cells=[CELLS[s.cell](s.d_model, s.d_model, s.layer_norm) for _ in range(s.layers)],
         attention=GlobalAttention(s.d_model, s.attention),
         dropout=dropout,
         residual=s.residual,
-        output_weight=None if s.tied else nn.Parameter(torch.empty(len(allowed), s.d_model)),
-        allowed=allowed_types,
+        output_weight=None if s.tied else nn.Parameter(torch.empty(target_types, s.d_model)),
+        output_types=OutputTypes(_tensors(allowed)),
         radius=radius,
         fix_hidden=s.fix_hidden,
-        lexical=_lexical(s, allowed_types, table),
+        lexical=_lexical(s, target_types, table),
         language_codes=languages,
     )
     for name, parameter in model.named_parameters():
@@ -177,19 +173,18 @@ def _recurrent(
 
 
 def _lexical(
-    settings: RnnSettings, allowed: Tensor, table: LexicalTable | None
+    settings: RnnSettings, target_types: int, table: LexicalTable | None
 ) -> LexicalModule | TranslationTable | None:
     if settings.lexicon == "module":
-        return LexicalModule(len(allowed), settings.d_model, settings.dropout, settings.radius)
+        return LexicalModule(target_types, settings.d_model, settings.dropout, settings.radius)
     if settings.lexicon == "none" or table is None:
         return None
-    column = allowed.cumsum(0) - 1
-    targets = torch.from_numpy(table.targets).long()
-    kept = allowed[targets]
-    entries = torch.cat((kept.new_zeros(1, dtype=torch.long), kept.cumsum(0)))
-    offsets = entries[torch.from_numpy(table.offsets).long()]
-    probabilities = torch.from_numpy(table.probabilities).float()
-    return TranslationTable(offsets, column[targets[kept]], probabilities[kept], int(allowed.sum()))
+    offsets, targets = (torch.from_numpy(values).long() for values in (table.offsets, table.targets))
+    return TranslationTable(offsets, targets, torch.from_numpy(table.probabilities).float())
+
+
+def _tensors(masks: Mapping[str, np.ndarray]) -> dict[str, Tensor]:
+    return {language: torch.from_numpy(mask) for language, mask in masks.items()}
 
 
 def load_weights(model: TranslationModel, weights: dict[str, Tensor]) -> None:

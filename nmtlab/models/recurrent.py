@@ -26,6 +26,7 @@ from nmtlab.models.interface import (
 from nmtlab.nn.embeddings import WordEmbedding
 from nmtlab.nn.global_attention import GlobalAttention
 from nmtlab.nn.lexical import TABLE_EPSILON, LexicalModule, TranslationTable, at_length
+from nmtlab.nn.output import OutputTypes
 from nmtlab.nn.recurrent import Cell, CellState, SequenceDropout, Stack
 from nmtlab.text.batch import Batch
 from nmtlab.text.vocabulary import EOS, PAD
@@ -175,7 +176,7 @@ class RecurrentModel(TranslationModel):
         dropout: of embeddings and of each layer's output; h~ is fed back without dropout.
         residual: add each layer's input to its output, from the second on.
         output_weight: the output layer's table, (types, D); None: the target embeddings are tied.
-        allowed: (types,) bool, which types may be produced.
+        output_types: which types may be produced in each target language.
         radius: norm of target embeddings, and of h~ in the output layer if `fix_hidden`; None: free.
         fix_hidden: whether h~ is scaled to that norm.
         lexical: the lexical module, a translation table, or None.
@@ -191,14 +192,14 @@ class RecurrentModel(TranslationModel):
         dropout: SequenceDropout,
         residual: bool,
         output_weight: nn.Parameter | None,
-        allowed: Tensor,
+        output_types: OutputTypes,
         radius: float | None,
         fix_hidden: bool,
         lexical: LexicalModule | TranslationTable | None,
         language_codes: LanguageCodes = ((), ()),
     ) -> None:
         super().__init__()
-        width = target_embedding.weight.shape[1]
+        types, width = target_embedding.weight.shape
         self.encoder = encoder
         self.target_embedding = target_embedding
         self.cells = nn.ModuleList(cells)
@@ -210,8 +211,8 @@ class RecurrentModel(TranslationModel):
         self.dropout = dropout
         self.residual = residual
         self.output_weight = output_weight
-        self.output_bias = nn.Parameter(torch.zeros(len(allowed)))
-        self.register_buffer("_output_ids", allowed.nonzero().squeeze(1), persistent=False)
+        self.output_bias = nn.Parameter(torch.zeros(types))
+        self.output_types = output_types
         self.radius = radius
         self.fix_hidden = fix_hidden
         self.lexical = lexical
@@ -219,14 +220,14 @@ class RecurrentModel(TranslationModel):
 
     @property
     def output_ids(self) -> Tensor:
-        return self._output_ids
+        return self._output_ids()
 
     def encode(self, source: Tensor, language: str | None = None) -> Memory:
         self.check_languages(source=language)
         return self.encoder(source)
 
     def start(self, memory: Memory, language: str | None = None, length: None = None) -> RecurrentState:
-        return self._start(memory, self.output_table(language))
+        return self._start(memory, language, self.output_table(language))
 
     def step(self, state: RecurrentState, token: Tensor, record: bool = False, attention: Tensor | None = None) -> Step:
         nothing = [None] * len(self.cells)
@@ -238,7 +239,8 @@ class RecurrentModel(TranslationModel):
 
     def forward(self, batch: Batch[Tensor], memory: Memory | None = None) -> Tensor:
         self.check_languages(target=batch.target_language)
-        state = self._start(memory or self.encode(batch.source, batch.source_language), None)
+        memory = memory or self.encode(batch.source, batch.source_language)
+        state = self._start(memory, batch.target_language, None)
         projected = self._project(batch.target_input).split(1, dim=1)
         dropped = zip(*(self.dropout.masks(state.h_tilde, len(projected)) for _ in self.cells), strict=True)
         recurrent = [self.dropout.recurrent_mask(state.h_tilde) for _ in self.cells]
@@ -253,9 +255,8 @@ class RecurrentModel(TranslationModel):
 
     def output_table(self, language: str | None = None) -> OutputTable:
         self.check_languages(target=language)
-        return OutputTable(
-            self.output_ids, torch.cat(list(self._rows().values()), dim=-1), sum(self._biases().values())
-        )
+        ids = self._output_ids(language)
+        return OutputTable(ids, torch.cat(list(self._rows(ids).values()), dim=-1), sum(self._biases(ids).values()))
 
     def output(self, states: Tensor, table: OutputTable | None = None) -> Tensor:
         table = table or self.output_table()
@@ -264,18 +265,18 @@ class RecurrentModel(TranslationModel):
 
     def explain(self, states: Tensor) -> dict[str, Tensor]:
         terms = {name: F.linear(*product) for name, product in self.inner_products(states).items()}
-        terms |= {name: bias.expand(*states.shape[:-1], -1) for name, bias in self._biases().items()}
+        terms |= {name: bias.expand(*states.shape[:-1], -1) for name, bias in self._biases(self.output_ids).items()}
         if isinstance(self.lexical, TranslationTable):
             terms["table"] = self._table_term(states)
         return terms
 
     def inner_products(self, states: Tensor) -> dict[str, InnerProduct]:
-        rows = self._rows()
+        rows = self._rows(self.output_ids)
         return {name: InnerProduct(vectors, rows[name]) for name, vectors in self._vectors(states).items()}
 
     def lexicon(self, source_types: Tensor) -> Tensor | None:
         if isinstance(self.lexical, TranslationTable):
-            return self.lexical(source_types).log()
+            return self.lexical(source_types, self.output_ids).log()
         if self.lexical is None:
             return None
         vectors = self.lexical(self.encoder.embedding.table(source_types))
@@ -301,9 +302,14 @@ class RecurrentModel(TranslationModel):
         output = target if self.output_weight is None else self.output_weight
         return {"source": self.encoder.embedding.weight, "target": target, "output": output}
 
-    def _start(self, memory: Memory, output: OutputTable | None) -> RecurrentState:
+    def _output_ids(self, language: str | None = None) -> Tensor:
+        """Return the type of each output column in a target language, the default if not given: (C,)."""
+        return self.output_types.types(language or self.default_languages[1])
+
+    def _start(self, memory: Memory, language: str | None, output: OutputTable | None) -> RecurrentState:
         layers = [tuple(tensor.unsqueeze(1) for tensor in state) for state in memory.last]
-        attended = Attended(self.attention.keys(memory.values), memory.values, memory.bias, self._lexical_rows(memory))
+        lexical = self._lexical_rows(memory, language)
+        attended = Attended(self.attention.keys(memory.values), memory.values, memory.bias, lexical)
         return RecurrentState(output, attended, layers, torch.zeros_like(layers[0][0]))
 
     def _project(self, token: Tensor) -> Tensor:
@@ -343,10 +349,10 @@ class RecurrentModel(TranslationModel):
         h_tilde = self.combine(torch.cat((context, below), dim=-1)).tanh()
         return replace(state, layers=layers, h_tilde=h_tilde), weights
 
-    def _lexical_rows(self, memory: Memory) -> Tensor | None:
-        """Return the lexicon's input at each source position."""
+    def _lexical_rows(self, memory: Memory, language: str | None) -> Tensor | None:
+        """Return the lexicon's input at each source position, for a target language."""
         if isinstance(self.lexical, TranslationTable):
-            return self.lexical(memory.source)
+            return self.lexical(memory.source, self._output_ids(language))
         return None if self.lexical is None else memory.embedded
 
     def _read(self, h_tilde: Tensor, attended: Tensor | None) -> Tensor:
@@ -362,18 +368,16 @@ class RecurrentModel(TranslationModel):
         vectors = {"word": at_length(h_tilde, self.radius if self.fix_hidden else None)}
         return vectors | ({"lexicon": rest} if isinstance(self.lexical, LexicalModule) else {})
 
-    def _rows(self) -> dict[str, Tensor]:
-        """Return a row per output column, by the name of the term."""
+    def _rows(self, ids: Tensor) -> dict[str, Tensor]:
+        """Return a row for each of the output columns of `ids`, (C,), by the name of the term."""
         weight = self.target_embedding.weight if self.output_weight is None else self.output_weight
-        rows = {"word": at_length(weight.index_select(0, self.output_ids), self.radius)}
-        return rows | (
-            {"lexicon": self.lexical.rows(self.output_ids)} if isinstance(self.lexical, LexicalModule) else {}
-        )
+        rows = {"word": at_length(weight.index_select(0, ids), self.radius)}
+        return rows | ({"lexicon": self.lexical.rows(ids)} if isinstance(self.lexical, LexicalModule) else {})
 
-    def _biases(self) -> dict[str, Tensor]:
-        biases = {"bias": self.output_bias.index_select(0, self.output_ids)}
+    def _biases(self, ids: Tensor) -> dict[str, Tensor]:
+        biases = {"bias": self.output_bias.index_select(0, ids)}
         if isinstance(self.lexical, LexicalModule):
-            biases["lexicon_bias"] = self.lexical.bias.index_select(0, self.output_ids)
+            biases["lexicon_bias"] = self.lexical.bias.index_select(0, ids)
         return biases
 
     def _table_term(self, states: Tensor) -> Tensor:

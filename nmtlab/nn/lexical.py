@@ -54,26 +54,27 @@ class TranslationTable(nn.Module):
 
     Args:
         offsets: (source types + 1,) start of each source type's entries, and the end of the last.
-        columns: (entries,) output columns.
+        targets: (entries,) target types.
         probabilities: (entries,).
-        width: number C of output columns.
     """
 
-    def __init__(self, offsets: Tensor, columns: Tensor, probabilities: Tensor, width: int) -> None:
+    def __init__(self, offsets: Tensor, targets: Tensor, probabilities: Tensor) -> None:
         super().__init__()
-        self.width = width
         self.register_buffer("offsets", offsets, persistent=False)
-        self.register_buffer("columns", columns, persistent=False)
+        self.register_buffer("targets", targets, persistent=False)
         self.register_buffer("probabilities", probabilities, persistent=False)
 
-    def forward(self, types: Tensor) -> Tensor:
-        """Return the dense rows of source types, (...): (..., C)."""
+    def forward(self, types: Tensor, output_ids: Tensor) -> Tensor:
+        """Return the dense rows of source types, (...), for the types of the output columns, (C,): (..., C)."""
         unique, inverse = types.unique(return_inverse=True)
         begin, end = self.offsets[unique], self.offsets[unique + 1]
         counts = end - begin
         row = torch.repeat_interleave(torch.arange(len(unique), device=types.device), counts)
         first = torch.repeat_interleave(begin - (counts.cumsum(0) - counts), counts)
         entry = first + torch.arange(len(row), device=types.device)
-        rows = self.probabilities.new_zeros(len(unique), self.width)
-        rows[row, self.columns[entry]] = self.probabilities[entry]
+        targets = self.targets[entry]
+        column = torch.searchsorted(output_ids, targets).clamp_max(len(output_ids) - 1)
+        kept = output_ids[column] == targets
+        rows = self.probabilities.new_zeros(len(unique), len(output_ids))
+        rows[row[kept], column[kept]] = self.probabilities[entry[kept]]
         return rows[inverse]

@@ -10,8 +10,8 @@ WHOLE: Mapping[str, slice] = {"word": slice(None)}
 """All units of a word's vector, under one name."""
 
 
-class OutputLayer(nn.Module):
-    """Logits of the allowed types, `g w·h + b`, with rows of a word embedding as w (thesis eq 3.7).
+class OutputTypes(nn.Module):
+    """The types that have a column in the output, by target language.
 
     Only the allowed types get a column: equivalent to a logit of -inf for the others, but cheaper (target masks, thesis
     3.3.3.1).
@@ -19,14 +19,11 @@ class OutputLayer(nn.Module):
     Args:
         allowed: which types may be generated in each target language: (types,) bool, by language code. With one
             language, its code does not matter.
-        scaled: whether there is a learned scalar g, starting at 1; otherwise it is 1.
     """
 
-    def __init__(self, allowed: Mapping[str, Tensor], scaled: bool) -> None:
+    def __init__(self, allowed: Mapping[str, Tensor]) -> None:
         super().__init__()
         self.languages = tuple(allowed)
-        self.bias = nn.Parameter(torch.zeros(len(allowed[self.languages[0]])))
-        self.g = nn.Parameter(torch.ones(())) if scaled else None
         for language, mask in allowed.items():
             self.register_buffer(f"types_{language}", mask.nonzero().squeeze(1), persistent=False)
 
@@ -38,6 +35,20 @@ class OutputLayer(nn.Module):
         """Return the rows of a table, (types, ...), whose types have a column in a target language."""
         types = self.types(language)
         return table if len(types) == len(table) else table.index_select(0, types)
+
+
+class OutputLayer(OutputTypes):
+    """Logits of the allowed types, `g w·h + b`, with rows of a word embedding as w (thesis eq 3.7).
+
+    Args:
+        allowed: as of `OutputTypes`.
+        scaled: whether there is a learned scalar g, starting at 1; otherwise it is 1.
+    """
+
+    def __init__(self, allowed: Mapping[str, Tensor], scaled: bool) -> None:
+        super().__init__(allowed)
+        self.bias = nn.Parameter(torch.zeros(len(next(iter(allowed.values())))))
+        self.g = nn.Parameter(torch.ones(())) if scaled else None
 
     def scaled(self, h: Tensor) -> Tensor:
         """Return h times g, the vector that rows are multiplied by."""

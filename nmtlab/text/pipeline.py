@@ -28,7 +28,7 @@ from nmtlab.text.segmentation import (
 from nmtlab.text.tags import language_tag, tags_before, tags_for
 from nmtlab.text.tokenizers import UNKNOWN, Subwords, Tokenizer, Words
 from nmtlab.text.truecase import Truecaser
-from nmtlab.text.vocabulary import BOS, EOS, PAD, UNK, Vocabulary
+from nmtlab.text.vocabulary import BOS, EOS, PAD, SPECIALS, UNK, Vocabulary
 
 _MANIFEST = "pipeline.json"
 _INHERITED, _TARGET_TAG = "inherited_targets", "target_tag"
@@ -56,6 +56,16 @@ class Side:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "languages", self.languages or (self.language,))
+
+    def counts_in(self, language: str) -> np.ndarray:
+        """Return `(size,)` int64: counts of the types in the training text of one language, of tags in that of all.
+
+        Without counts by language they are those of the side's whole training text.
+        """
+        counts = self.language_counts.get(language, self.vocabulary.counts).copy()
+        tags = slice(len(SPECIALS), self.vocabulary.reserved)
+        counts[tags] = self.vocabulary.counts[tags]
+        return counts
 
     def encode(self, lines: Sequence[str], tags: Sequence[str] = ()) -> list[list[int]]:
         """Return the ids of each line, preceded by those of `tags` and ended by EOS; a blank line is EOS alone."""
@@ -212,13 +222,13 @@ class Pipeline:
 
     @property
     def source_counts(self) -> np.ndarray:
-        """`(source_size,)` int64: counts of the types in the source side of the training text."""
-        return self.source.vocabulary.counts
+        """`(source_size,)` int64: counts of the types in the training text of the source language in use."""
+        return self.source.counts_in(self.source.language)
 
     @property
     def target_counts(self) -> np.ndarray:
-        """`(target_size,)` int64: counts of the types in the target side of the training text."""
-        return self.target.vocabulary.counts
+        """`(target_size,)` int64: counts of the types in the training text of the target language in use."""
+        return self.target.counts_in(self.target.language)
 
     @property
     def target_allowed(self) -> np.ndarray:
@@ -242,8 +252,7 @@ class Pipeline:
         return {language: self.target.vocabulary.tag_ids([tag])[0] for language, tag in tagged.items() if tag in tags}
 
     def _allowed(self, language: str) -> np.ndarray:
-        counts = self.target.language_counts.get(language, self.target_counts)
-        allowed = (counts > 0) | (not self.settings.target_vocabulary_mask)
+        allowed = (self.target.counts_in(language) > 0) | (not self.settings.target_vocabulary_mask)
         allowed[list(self.inherited_targets)] = True
         allowed[: self.target.vocabulary.reserved] = False
         allowed[[EOS, UNK]] = True

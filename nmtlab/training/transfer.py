@@ -173,8 +173,8 @@ def parent_rows(
     """Return the parent's row for each type of a child, -1 for none, by side; arguments as of `inherit`."""
     known = parent.source.vocabulary
     if "target_embedding" not in {part for part, _ in model.vocabulary_parts().values()}:
-        # One table, trained on both sides.
-        known = replace(known, counts=parent.source_counts + parent.target_counts)
+        # One table, trained on both sides, in all languages.
+        known = replace(known, counts=known.counts + parent.target.vocabulary.counts)
     return {
         "source": _source_rows(pipeline.source.vocabulary, known, settings.source_types, seed),
         "target": shared_rows(pipeline.target.vocabulary, parent.target.vocabulary),

@@ -8,7 +8,7 @@ from nmtlab.errors import RunError
 from nmtlab.models.build import build_model, load_weights
 from nmtlab.models.interface import on_device
 from nmtlab.models.transformer import Transformer
-from nmtlab.recipe import RnnSettings, TransformerSettings
+from nmtlab.recipe import TransformerSettings
 from nmtlab.text.batch import Batch, batch_of
 from nmtlab.text.vocabulary import BOS
 from nmtlab.training.objective import training_objective
@@ -220,11 +220,6 @@ def test_a_directed_model_is_the_same_model_in_another_direction():
     assert torch.equal(other.start(other.encode(source)).output_ids, model.output_table("es").ids)
     with pytest.raises(RunError, match="'xx'"):
         model.directed("xx", "en")
-
-
-def test_a_recurrent_model_generates_the_types_of_all_languages():
-    model = build_model(RnnSettings(d_model=8), TYPES, ALLOWED, joint=True, languages=(SOURCES, TARGETS))
-    assert model.directed("pt", "keys").output_ids.tolist() == list(range(2, TYPES))
 
 
 def test_embeddings_are_those_of_the_languages_in_use():

@@ -6,10 +6,10 @@ import torch
 from scripted_model import ScriptedMemory, ScriptedModel
 from torch import Tensor
 
+from nmtlab.alignment.table import LexicalTable
 from nmtlab.errors import RunError
 from nmtlab.models.build import build_model
-from nmtlab.models.interface import OutputTable, TranslationModel
-from nmtlab.models.transformer import Transformer
+from nmtlab.models.interface import TranslationModel
 from nmtlab.recipe import RnnSettings, SearchSettings, TransformerSettings
 from nmtlab.search.beam import beam_search
 from nmtlab.search.diverse import diverse_beam_search
@@ -26,29 +26,32 @@ SOURCE = torch.tensor([[5, 7, 4, EOS], [6, 8, EOS, PAD]])
 SETTINGS = SearchSettings(beam_size=3, score="log-prob", extra_length=4)
 SMALL = {"d_model": 8, "d_ff": 16, "encoder_layers": 1, "decoder_layers": 1, "heads": 2, "dropout": 0.0}
 WORDS_OF = {"xx": [EOS, UNK, 4, 5, 6], "yy": [EOS, UNK, 7, 8, 9, 10]}
+TABLE = LexicalTable.of_rows([[(4 + n % 7, 0.5), (4 + (n + 3) % 7, 0.25)] for n in range(TYPES)])
+MODELS = {
+    "transformer": TransformerSettings(**SMALL),
+    "untied": RnnSettings(d_model=6, tied=False),
+    "tied": RnnSettings(d_model=6),
+    "fixnorm": RnnSettings(d_model=6, fixnorm=True),
+    "fixnorm+lex": RnnSettings(d_model=6, fixnorm=True, lexicon="module"),
+    "arthur": RnnSettings(d_model=6, lexicon="table"),
+}
 
 
-def model_of(settings: TransformerSettings | RnnSettings) -> TranslationModel:
+def model_of(settings: TransformerSettings | RnnSettings, allowed=ALLOWED, targets=()) -> TranslationModel:
     torch.manual_seed(1)
-    model = build_model(settings, TYPES, ALLOWED, joint=False, languages=("ss", "")).double().eval()
+    built = build_model(settings, TYPES, allowed, joint=False, table=TABLE, languages=(("ss",), targets))
+    model = built.double().eval()
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.mul_(1.5)
     return model
 
 
-@pytest.fixture
-def multilingual(monkeypatch) -> Transformer:
-    """A Transformer that may generate different words in each target language, by a mask in its output table."""
-    whole = Transformer.output_table
-
-    def masked(self: Transformer, language: str | None = None) -> OutputTable:
-        ids, rows, bias = whole(self)
-        kept = torch.isin(ids, torch.tensor(WORDS_OF[language] if language else ids.tolist()))
-        return OutputTable(ids[kept], rows[kept], bias[kept])
-
-    monkeypatch.setattr(Transformer, "output_table", masked)
-    return model_of(TransformerSettings(**SMALL))
+@pytest.fixture(params=MODELS)
+def multilingual(request) -> TranslationModel:
+    """A model that may generate different words in each target language."""
+    masks = {language: np.isin(np.arange(TYPES), words) for language, words in WORDS_OF.items()}
+    return model_of(MODELS[request.param], masks, tuple(WORDS_OF))
 
 
 @pytest.mark.parametrize("language", WORDS_OF)

@@ -1,5 +1,6 @@
 """Pipelines and text checks of a training in several directions."""
 
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
@@ -67,6 +68,28 @@ def test_counts_by_language_are_of_the_text_in_each(pipeline):
         }
 
 
+def test_the_counts_of_a_directed_pipeline_are_those_of_the_text_in_its_languages(corpora, pipeline):
+    for source, target in (("en", "gl"), ("en", "pt"), ("gl", "en"), ("pt", "gl")):
+        directed = pipeline.directed(source, target)
+        for counts, language, side in (
+            (directed.source_counts, source, 0), (directed.target_counts, target, 1),
+        ):  # fmt: skip
+            texts = [corpus for corpus in corpora if corpus.direction[side] == language]
+            lines = [line for corpus in texts for line in corpus.lines("train", language)]
+            ids = [number for row in pipeline.encode_target(lines) for number in row]
+            expected = np.bincount(ids, minlength=pipeline.target_size)
+            expected[4:7] = (pipeline.target if side else pipeline.source).vocabulary.counts[4:7]
+            assert counts.tolist() == expected.tolist()
+    assert pipeline.source_counts[4:7].tolist() == [20, 20, 40]  # tags belong to no language
+    assert pipeline.directed("en", "pt").target_counts.sum() < pipeline.target.vocabulary.counts.sum()
+
+
+def test_counts_of_one_language_and_of_an_old_pipeline_are_those_of_the_vocabulary(corpora, pipeline):
+    old = replace(pipeline, target=replace(pipeline.target, language_counts={})).directed("en", "pt")
+    for one in (Pipeline.learn(settings(), corpora[0]), old):
+        assert np.array_equal(one.target_counts, one.target.vocabulary.counts)
+
+
 def test_without_the_setting_every_language_may_generate_every_type(corpora):
     pipeline = Pipeline.learn(settings(target_vocabulary_mask=False), *corpora)
     reserved = pipeline.target.vocabulary.reserved
@@ -102,8 +125,6 @@ def test_a_pipeline_of_several_languages_comes_back_with_its_counts(pipeline, tm
 
 
 def test_an_old_pipeline_without_counts_by_language_allows_the_types_of_all(pipeline, tmp_path):
-    from dataclasses import replace
-
     old = replace(pipeline, target=replace(pipeline.target, language_counts={}))
     old.save(tmp_path)
     assert not (tmp_path / "target.languages.tsv").exists()

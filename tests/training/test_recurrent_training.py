@@ -1,5 +1,8 @@
 """The recurrent systems are trained by the same loop as the Transformer."""
 
+import shutil
+
+import numpy as np
 import pytest
 import torch
 from conftest import WORDS
@@ -8,6 +11,7 @@ from nmtlab.models.interface import on_device
 from nmtlab.recipe import named_recipe
 from nmtlab.systems import open_system
 from nmtlab.text.batches import Batches
+from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.encoded import EncodedCorpus
 from nmtlab.text.mixture import Mixture
 from nmtlab.text.pipeline import Pipeline
@@ -37,6 +41,23 @@ def test_a_named_system_trains_validates_after_every_pass_and_translates(name, t
     assert set(run.embedding_norms()[passes]) == {"source", "target", "output"}
     texts = [translation.text for translation in open_system(run).translate(["ein hund", "", "haus rot"])]
     assert texts[1] == ""
+
+
+@pytest.mark.parametrize("name", ["fixnorm-lex-bpe", "arthur-bpe"])
+def test_a_system_of_two_directions_says_the_words_of_the_language_it_is_asked_for(name, tiny_corpus, workspace):
+    back = {"name": "tiny", "source": "en", "target": "de"}
+    changes = {"text.vocabulary_size": 90, "text.joint": True, "more_corpora": [back], "search.extra_length": 5}
+    recipe = named_recipe(name).with_settings(SMALL).with_changes(changes)
+    shutil.copytree(tiny_corpus.folder, workspace.data / "corpora" / "tiny")
+    run = train(name, recipe, ParallelCorpus.open(workspace.data / "corpora" / "tiny"), workspace)
+    masks = run.pipeline.allowed_by_language
+    assert not np.array_equal(masks["de"], masks["en"])
+    for source, target in run.directions:
+        system = open_system(run.directed(source, target))
+        lines = list(tiny_corpus.lines("dev", source))[:5]
+        said = {token for found in system.translate(lines, n_best=2) for h in found.hypotheses for token in h.tokens}
+        assert said <= set(np.flatnonzero(masks[target]).tolist())
+        assert system.model.output_ids.tolist() == np.flatnonzero(masks[target]).tolist()
 
 
 def test_arthurs_table_is_learned_from_the_training_pairs_and_kept_with_the_run(tiny_corpus, workspace):

@@ -27,7 +27,7 @@ from nmtlab.training.inheritance import Inheritance, Inherited
 from nmtlab.training.objective import training_objective
 from nmtlab.training.prepare import model_for
 from nmtlab.training.setup import train
-from nmtlab.training.transfer import inherit, shared_rows, target_overlap
+from nmtlab.training.transfer import inherit, parent_rows, shared_rows, target_overlap
 from nmtlab.workspace import Workspace
 
 SISTER = {word: word.replace("ei", "i") + "o" for word in WORDS}
@@ -335,3 +335,22 @@ def test_rows_of_one_table_for_both_sides_are_those_of_types_on_either_side(tiny
     assert torch.equal(table[seen], theirs[seen])
     assert torch.equal(table[~seen], drawn[~seen])
     assert report[0].kept == seen[4:].sum()
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_the_rows_of_a_parent_of_several_languages_are_those_of_types_in_any_of_them(
+    tiny_recipe, corpora, here, shared
+):
+    changes = {"text.segmentation": "bpe", "text.vocabulary_size": 90, "model.shared_embeddings": shared}
+    recipe = tiny_recipe.with_changes(changes)
+    ways = [ParallelCorpus.open(one.folder, *way) for one in corpora for way in (one.direction, one.direction[::-1])]
+    pipeline = Pipeline.learn(recipe.text, *ways)
+    model, settings = model_for(recipe, pipeline), TransferSettings(parent="p")
+    texts = [np.bincount(np.concatenate(pipeline.encode_target(list(one.lines("train", one.target))))) for one in ways]
+    counts = sum(np.pad(counts, (0, pipeline.target_size - len(counts))) for counts in texts)
+    seen = (counts > 0) | (np.arange(pipeline.target_size) < pipeline.target.vocabulary.reserved)
+    for direction in (("de", "en"), ("en", "xx")):
+        rows = parent_rows(model, pipeline, pipeline.directed(*direction), settings, 1)
+        for side in ("source", "target"):
+            assert ((rows[side] >= 0) == seen).all()
+    assert (pipeline.directed("de", "xx").target_counts == 0)[seen].any()

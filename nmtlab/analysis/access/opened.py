@@ -48,6 +48,34 @@ def type_of(side: Side, word: str) -> int:
     raise NmtlabError(f"word {word!r}: not in the {side.language} vocabulary", remedy)
 
 
+def output_type_of(system: Translator, word: str) -> int:
+    """Return the id of a type that a system can produce in the target language in use.
+
+    Raises:
+        NmtlabError: the vocabulary has no such type, or the system cannot produce it.
+    """
+    pipeline = system.pipeline
+    number = type_of(pipeline.target, word)
+    if not pipeline.target_allowed[number]:
+        remedy = f"choose a word of the training text in {pipeline.target.language}"
+        raise NmtlabError(f"word {word!r}: the system cannot produce it", remedy)
+    return number
+
+
+def source_vectors(system: Translator, *languages: str) -> Tensor:
+    """Return the source vectors of a system's types, (types, D), in the first of some languages that it reads.
+
+    Without private units (thesis 4.2) they are the same in all languages.
+
+    Args:
+        system: a neural one.
+        languages: codes; if it reads none of them, the vectors are those of the source language in use.
+    """
+    source, target = system.languages
+    read = [code for code in languages if code in system.pipeline.source.languages]
+    return system.model.directed(next(iter(read), source), target).embeddings()["source"]
+
+
 def scored_ids(model: TranslationModel, target: list[int]) -> list[int]:
     """Return the ids of a target that a model scores: all of them, but without the final EOS if it plans lengths."""
     return target[:-1] if model.plans_length else target

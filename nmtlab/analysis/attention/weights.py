@@ -46,8 +46,8 @@ def attention(
         A row for each pair of tokens in each head: `run`; `layer` and `head`, from 1; `target_position` and
         `source_position`, from 0; `target_piece` and `source_piece` as written (`<unk>` where a system has generated
         it), both ending in `</s>`; `target_unknown` and `source_unknown`, whether the token is UNK to the system;
-        `target_count` and `source_count`, the token's count in the training text; `weight`. The weights of a target
-        position in a head add up to 1.
+        `target_count` and `source_count`, the token's count in the training text of its language; `weight`. The
+        weights of a target position in a head add up to 1.
 
     Raises:
         CorpusError: the source sentence is blank.

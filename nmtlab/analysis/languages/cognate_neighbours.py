@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from nmtlab.analysis.access.measure import versioned
-from nmtlab.analysis.access.opened import opened
+from nmtlab.analysis.access.opened import opened, source_vectors
 from nmtlab.analysis.languages.cognates import BORROWED, cognates
 from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus
@@ -20,8 +20,9 @@ SPELLING, PARENT, CHILD = "spelling alone", "parent", "child"
 def cognate_neighbours(child: Run, parent: Run, corpus: ParallelCorpus, parent_corpus: ParallelCorpus) -> pd.DataFrame:
     """Return how often the nearest word of the parent's language is the translation (precision at 1).
 
-    The vector of a word is the mean of the source vectors of its subwords, without its context; vectors are compared by
-    cosine. Names, which both languages borrow, are left out.
+    The vector of a word is the mean of the source vectors of its subwords, without its context, in its own language if
+    the run reads it, else in the other one; vectors are compared by cosine. Names, which both languages borrow, are
+    left out.
 
     Args:
         child: a run with the subwords of its parent.
@@ -40,14 +41,17 @@ def cognate_neighbours(child: Run, parent: Run, corpus: ParallelCorpus, parent_c
     known = cognates(corpus, parent_corpus)
     known = known[known["kind"] != BORROWED].drop_duplicates("child").drop_duplicates("parent")
     systems = opened(child), opened(parent)
-    side = systems[0].pipeline.source
+    side, other = (system.pipeline.source for system in systems)
+    ways = (corpus.source, parent_corpus.source), (parent_corpus.source, corpus.source)
+    of_child, of_parent = ([source_vectors(system, *way) for way in ways] for system in systems)
     rows = []
-    for name, table in (
-        (SPELLING, _random(side.vocabulary.size, systems[0].model.embeddings()["source"])),
-        (PARENT, _aligned(side, systems[1].pipeline.source, systems[1].model.embeddings()["source"])),
-        (CHILD, systems[0].model.embeddings()["source"]),
+    for name, tables in (
+        (SPELLING, [_random(side.vocabulary.size, of_child[0])] * 2),
+        (PARENT, [_aligned(side, other, table) for table in of_parent]),
+        (CHILD, of_child),
     ):
-        ours, theirs = (_unit(_word_vectors(side, known[column], table)) for column in ("child", "parent"))
+        words = zip(("child", "parent"), tables, strict=True)
+        ours, theirs = (_unit(_word_vectors(side, known[column], table)) for column, table in words)
         right = (ours @ theirs.T).argmax(dim=1).cpu().numpy() == np.arange(len(known))
         for kind, of_kind in known.assign(right=right).groupby("kind", sort=True):
             rows.append((kind, name, len(of_kind), int(of_kind["right"].sum()), float(of_kind["right"].mean())))

@@ -41,7 +41,7 @@ def shared_types(run: Run, corpus: ParallelCorpus, parent: Run) -> pd.DataFrame:
     ours, theirs = run.pipeline.source, parent.pipeline.source.vocabulary
     known = {word for word, count in zip(theirs.types, theirs.counts.tolist(), strict=True) if count}
     vocabulary = ours.vocabulary
-    counted = zip(vocabulary.types, vocabulary.counts.tolist(), strict=True)
+    counted = zip(vocabulary.types, ours.counts_in(corpus.source).tolist(), strict=True)
     train = Counter({word: count for word, count in list(counted)[vocabulary.reserved :] if count})
     dev = Counter(piece for line in corpus.lines("dev", corpus.source) for piece in ours.tokenizer.split(line))
     texts = {"train": train, "dev": dev}

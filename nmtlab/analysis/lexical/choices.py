@@ -25,7 +25,7 @@ from nmtlab.errors import CorpusError
 from nmtlab.models.interface import TranslationModel
 from nmtlab.text.batches import sorted_batches
 from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.pipeline import Side
+from nmtlab.text.pipeline import Pipeline
 from nmtlab.text.vocabulary import SPECIALS
 from nmtlab.translation import Translator
 
@@ -47,8 +47,8 @@ def rare_choices(
         system: a run, or a translator.
         corpus: in the system's languages.
         split: train, dev or test.
-        below: a word (in a subword system, a piece) is rare if its training count is below this; words that the system
-            cannot produce are left out.
+        below: a word (in a subword system, a piece) is rare if its count in the training text of the target language is
+            below this; words that the system cannot produce are left out.
         limit: number of sentences to use, from the first, at least 1; all if not given.
         on_progress: called with the number of sentences just done.
 
@@ -99,7 +99,7 @@ def choices_in_batches(
         tokens = pd.DataFrame(places, columns=["line", "position", "gold"])
         asked = np.flatnonzero(rare[tokens["gold"]])
         chunks = np.array_split(asked, 1 + len(asked) * len(model.output_ids) // _LOGITS)
-        tables = [_compared(model, states[chunk], tokens.iloc[chunk], pipeline.target) for chunk in chunks]
+        tables = [_compared(model, states[chunk], tokens.iloc[chunk], pipeline) for chunk in chunks]
         yield [int(i) for i in batch], pd.concat(tables)
 
 
@@ -127,7 +127,7 @@ def deciding_terms(choices: pd.DataFrame) -> pd.DataFrame:
 
 
 @torch.inference_mode()
-def _compared(model: TranslationModel, states: Tensor, tokens: pd.DataFrame, side: Side) -> pd.DataFrame:
+def _compared(model: TranslationModel, states: Tensor, tokens: pd.DataFrame, pipeline: Pipeline) -> pd.DataFrame:
     """Compare the preferred word with the right one: a row for each of the states, (n, E), and tokens."""
     logits = model.output(states)
     gold = model.output_index(torch.tensor(tokens["gold"].to_numpy(), device=logits.device))
@@ -135,10 +135,10 @@ def _compared(model: TranslationModel, states: Tensor, tokens: pd.DataFrame, sid
     probabilities = logits.double().log_softmax(-1).gather(1, both).exp().cpu().numpy()
     types = model.output_ids[both].cpu().numpy()
     terms = {name: values.cpu().numpy() for name, values in logit_terms(model, states, both).items()}
-    frame = tokens[["line", "position"]].copy()
+    frame, counts = tokens[["line", "position"]].copy(), pipeline.target_counts
     for place, word in enumerate(("gold", "preferred")):
-        frame[word] = side.vocabulary.tokens(types[:, place])
-        frame[f"{word}_count"] = side.vocabulary.counts[types[:, place]]
+        frame[word] = pipeline.target.vocabulary.tokens(types[:, place])
+        frame[f"{word}_count"] = counts[types[:, place]]
         frame[f"{word}_probability"] = probabilities[:, place]
     frame["right"] = types[:, 0] == types[:, 1]
     for name, values in terms.items():

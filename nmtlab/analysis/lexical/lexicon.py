@@ -1,7 +1,7 @@
 """What has a lexical module learned about single words, and is it right? (thesis 3.2.6.5, Table 3.9)
 
 Word translations have the same form whether they come from a system or an aligner: a row for each source type and rank,
-with `source`, `count` (in the training text's source side), `rank` from 1, `target`, and `probability`.
+with `source`, `count` (in the training text of the source language), `rank` from 1, `target`, and `probability`.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ def system_translations(system: RunOrSystem, words: Sequence[str] | None = None,
 
     Args:
         system: a run, or a translator.
-        words: source words; if not given, all words of the training text, the most frequent first.
+        words: source words; if not given, all words of its training text, the most frequent first.
         k: maximum number of translations per word; those of probability 0 are left out.
 
     Returns:
@@ -147,9 +147,9 @@ def _source_types(pipeline: Pipeline, words: Sequence[str] | None) -> list[int]:
 
 
 def _translations(pipeline: Pipeline, rows: Sequence[tuple[int, Sequence[int], Sequence[float]]]) -> pd.DataFrame:
-    source, target = pipeline.source.vocabulary, pipeline.target.vocabulary
+    source, target, counts = pipeline.source.vocabulary, pipeline.target.vocabulary, pipeline.source_counts
     found = [
-        (source.types[number], source.counts[number], rank, target.types[type_], probability)
+        (source.types[number], counts[number], rank, target.types[type_], probability)
         for number, targets, probabilities in rows
         for rank, (type_, probability) in enumerate(zip(targets, probabilities, strict=True), start=1)
         if probability > 0

@@ -17,7 +17,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from nmtlab.analysis.access.opened import RunOrSystem, forced_states, opened, scored_ids, type_of
+from nmtlab.analysis.access.opened import RunOrSystem, forced_states, opened, output_type_of, scored_ids
 from nmtlab.errors import NmtlabError
 from nmtlab.models.interface import TranslationModel
 from nmtlab.search.top import stable_topk
@@ -40,8 +40,8 @@ def decompose(
 
     Returns:
         A row for each of the `top` candidates, the target word and the words of `also`, best first: `id`; `word`;
-        `count` in the training text's target side; `rank` among all words, from 1; `wanted`, whether it is the target
-        word; the terms (see above), which add up to `logit`; `probability`.
+        `count` in the training text of the target language; `rank` among all words, from 1; `wanted`, whether it is the
+        target word; the terms (see above), which add up to `logit`; `probability`.
 
     Raises:
         NmtlabError: no such position, or a word of `also` that is not in the vocabulary or cannot be produced.
@@ -54,12 +54,7 @@ def decompose(
         raise NmtlabError(
             f"position {position}: the target has {len(ids) - 1} tokens", f"choose a number from 0 to {len(ids) - 1}"
         )
-    asked = [type_of(pipeline.target, word) for word in also]
-    for word, number in zip(also, asked, strict=True):
-        if not pipeline.target_allowed[number]:
-            raise NmtlabError(
-                f"word {word!r}: the system cannot produce it", "choose a word of the training text's target side"
-            )
+    asked = [output_type_of(translator, word) for word in also]
     with torch.inference_mode():
         read = ids if model.plans_length else ids[: position + 1]
         state = forced_states(model, [pipeline.source_ids(source)], [read])[position : position + 1]  # (1, E)

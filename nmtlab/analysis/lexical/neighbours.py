@@ -3,7 +3,7 @@
 import pandas as pd
 import torch
 
-from nmtlab.analysis.access.opened import RunOrSystem, opened, type_of
+from nmtlab.analysis.access.opened import RunOrSystem, opened, output_type_of
 from nmtlab.search.top import stable_topk
 
 
@@ -12,20 +12,20 @@ def neighbours(system: RunOrSystem, word: str, k: int = 10) -> pd.DataFrame:
 
     Args:
         system: a run, or a translator.
-        word: of the target side.
+        word: of the target language.
         k: number of neighbours.
 
     Returns:
-        A row for each, nearest first: `word`; `cos`, -1 to 1; `count` in the training text's target side; `norm` of its
-        vector as stored.
+        A row for each, nearest first: `word`; `cos`, -1 to 1; `count` in the training text of the target language;
+        `norm` of its vector as stored.
 
     Raises:
-        NmtlabError: the vocabulary has no such word.
+        NmtlabError: the vocabulary has no such word, or the system cannot produce it.
         RunError: a phrase-based run, or one without weights.
     """
     translator = opened(system)
     model, pipeline = translator.model, translator.pipeline
-    asked = type_of(pipeline.target, word)
+    asked = output_type_of(translator, word)
     with torch.inference_mode():
         vectors = model.embeddings()["output"][model.output_ids].double()
         norms = vectors.norm(dim=1)

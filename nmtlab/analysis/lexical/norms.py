@@ -26,11 +26,11 @@ def word_norms(system: RunOrSystem) -> pd.DataFrame:
     `used_norm` follows from the recipe.
 
     Returns:
-        A row for each type that can be produced, except special ones: `id`; `word`; `count` in the training text's
-        target side; `rank` from 1 by falling count, ties by id; `norm`, of the output row as stored; `used_norm`, its
-        norm in the inner product (with fixnorm the same for all words); `bias` b_e, with a lexical module b_e + b^l_e,
-        because training determines only their sum. Without weights, the bias is missing, and so is the `used_norm` of a
-        Transformer with fixnorm.
+        A row for each type that can be produced, except special ones: `id`; `word`; `count` in the training text
+        of the target language; `rank` from 1 by falling count, ties by id; `norm`, of the output row as stored;
+        `used_norm`, its norm in the inner product (with fixnorm the same for all words); `bias` b_e, with a lexical
+        module b_e + b^l_e, because training determines only their sum. Without weights, the bias is missing, and so is
+        the `used_norm` of a Transformer with fixnorm.
 
     Raises:
         RunError: a phrase-based run, or one with neither weights nor logged norms.

@@ -19,8 +19,9 @@ def token_probabilities(system: RunOrSystem, source: str, target: str, top: int 
 
     Returns:
         A row for each token, ending in EOS unless the system plans lengths: `position`, from 0; `piece`, as written;
-        `unknown`, whether the token is UNK to the system; `count` in the training text's target side; `probability`;
-        `rank` among all tokens, from 1; `likeliest`, the `top` likeliest tokens as text with their probabilities.
+        `unknown`, whether the token is UNK to the system; `count` in the training text of the target language;
+        `probability`; `rank` among all tokens, from 1; `likeliest`, the `top` likeliest tokens as text with their
+        probabilities.
 
     Raises:
         RunError: a phrase-based run, or one without weights.
