@@ -412,3 +412,9 @@ def test_a_language_that_is_no_code_is_refused(code):
         Recipe().with_changes({"corpus.source": code})
     for allowed in ("", "uz", "pt-BR", "zh_CN", "uz-Cyrl"):
         assert Recipe().with_changes({"corpus.source": allowed}).corpus.source == allowed
+
+
+def test_a_tag_for_the_decoder_needs_a_transformer():
+    message = problem(named_recipe("tied-bpe").with_changes, {"text.target_tag": "decoder"})
+    assert "choose 'source'" in message
+    assert named_recipe("many-shared").with_changes({"text.target_tag": "decoder"}).text.target_tag == "decoder"
