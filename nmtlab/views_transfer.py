@@ -22,7 +22,7 @@ from nmtlab.plots import (
 )
 from nmtlab.runs.run import Run
 
-_LARGEST_ARTIFICIAL: Final = "qab-en (10,000)"
+_SMALLEST: Final = "qab-en (500)"
 COGNATE_SCRIPT = "python data/results/cognate_recall.py"
 
 
@@ -107,13 +107,13 @@ def vocabulary_view(scale: Scale = "small") -> View:
     return View(_means(curves, "types"), vocabulary_figure(curves))
 
 
-def cognate_view(row: str = _LARGEST_ARTIFICIAL) -> View:
+def cognate_view(row: str = _SMALLEST) -> View:
     """Show how many words of the artificial child are translated, with and without a cognate in the distant relative.
 
     Its table has means over the seeds.
 
     Args:
-        row: a row of `child-size`, such as `qab-en (500)`.
+        row: a row of `child-size`, such as `qab-en (2,000)`.
 
     Raises:
         NmtlabError: it was not measured.

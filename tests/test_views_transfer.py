@@ -45,7 +45,7 @@ def test_children_by_the_size_of_their_vocabulary(tmp_path, monkeypatch):
 def test_words_with_and_without_a_cognate_as_means_over_seeds(tmp_path, monkeypatch):
     monkeypatch.setattr("nmtlab.views_transfer.RESULTS", tmp_path)
     with pytest.raises(NmtlabError, match="was not measured"):
-        cognate_view()
+        cognate_view("qab-en (10,000)")
     lines = [
         ("qab-en (10,000)", system, seed, kind, "5-19", 10, right, right / 10)
         for kind, shift in (("cognate", 1), ("no cognate", 0))
@@ -54,7 +54,7 @@ def test_words_with_and_without_a_cognate_as_means_over_seeds(tmp_path, monkeypa
     ]
     columns = ["row", "system", "seed", "kind", "seen", "words", "right", "recall"]
     pd.DataFrame(lines, columns=columns).to_csv(tmp_path / "cognate-recall.csv", index=False)
-    view = cognate_view()
+    view = cognate_view("qab-en (10,000)")
     assert view.frame.to_numpy().tolist() == [
         ["cognate", "5-19", pytest.approx(0.3), pytest.approx(0.7)],
         ["no cognate", "5-19", pytest.approx(0.2), pytest.approx(0.6)],
@@ -65,4 +65,4 @@ def test_words_with_and_without_a_cognate_as_means_over_seeds(tmp_path, monkeypa
     assert list(first.y) == pytest.approx([30])
     assert list(first.customdata[0]) == [6, 20]
     with pytest.raises(NmtlabError, match=r"qab-en \(500\)"):
-        cognate_view("qab-en (500)")
+        cognate_view()
