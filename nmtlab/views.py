@@ -5,6 +5,7 @@ from typing import Literal
 
 import pandas as pd
 
+from nmtlab.analysis.attention.shift import attention_shift, shift_distribution, sink_summary
 from nmtlab.analysis.attention.weights import attention
 from nmtlab.analysis.dynamics.curves import dev_curve, gradient_curve, loss_curve, spike_counts
 from nmtlab.analysis.dynamics.depth import g_by_depth, g_fits, g_slopes
@@ -27,6 +28,7 @@ from nmtlab.plots import (
     gradient_figure,
     loss_figure,
     norm_figure,
+    shift_figure,
     signals_figure,
     slopes_figure,
     sweep_figure,
@@ -37,6 +39,8 @@ from nmtlab.plots import (
 )
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
+from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.links import Link
 from nmtlab.workspace import Workspace
 
 
@@ -82,6 +86,23 @@ def attention_view(
         peaks[["run", "target_piece", "source_piece", "weight"]],
         attention_figure(weights, {run.name: links for run in runs}),
     )
+
+
+def shift_view(runs: Sequence[Run], corpus: ParallelCorpus, split: str, links: Sequence[Collection[Link]]) -> View:
+    """Show how far attention peaks are from the linked words; its table says whether they collect on the first word.
+
+    Args:
+        runs: trained neural systems.
+        corpus: in their languages.
+        split: train, dev or test.
+        links: word links of each pair of the split.
+
+    Raises:
+        CorpusError, RunError: as of `shift.attention_shift`.
+    """
+    shifts = pd.concat([attention_shift(run, corpus, split, links) for run in runs], ignore_index=True)
+    shifts["run"] = pd.Categorical(shifts["run"], [run.name for run in runs])
+    return View(sink_summary(shifts), shift_figure(shift_distribution(shifts, by=["run"])))
 
 
 def dev_view(

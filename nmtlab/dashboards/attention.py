@@ -6,7 +6,8 @@ import ipywidgets as widgets
 import pandas as pd
 
 from nmtlab.analysis.access.measure import answers
-from nmtlab.analysis.attention.weights import attention_of, peak_shifts, shift_summary
+from nmtlab.analysis.attention.shift import peak_shifts, shift_summary
+from nmtlab.analysis.attention.weights import attention_of
 from nmtlab.analysis.lexical.lexical_choice import lexical_choice
 from nmtlab.analysis.lexical.reference_links import kept_links
 from nmtlab.analysis.lexical.word_pairs import forced_attention, pair_of_words, piece_links

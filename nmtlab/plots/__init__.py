@@ -19,6 +19,7 @@ from nmtlab.plots.many_languages import (
 from nmtlab.plots.movement import movement_figure
 from nmtlab.plots.norms import norm_figure
 from nmtlab.plots.search import calibration_figure, lengths_figure, sweep_figure, tree_figure, ways_figure
+from nmtlab.plots.shift import shift_figure
 from nmtlab.plots.signals import signals_figure
 from nmtlab.plots.tables import table_figure
 from nmtlab.plots.tokens import token_figure
@@ -47,6 +48,7 @@ __all__ = [
     "overlap_figure",
     "parameters_figure",
     "probe_figure",
+    "shift_figure",
     "signals_figure",
     "similarity_figure",
     "slopes_figure",

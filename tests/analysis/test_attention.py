@@ -7,15 +7,16 @@ import torch
 from learned import learned_run
 from pointing_model import PointingModel
 
-from nmtlab.analysis.attention.weights import (
-    attention,
+from nmtlab.analysis.attention.shift import (
     attention_error,
     attention_shift,
     peak_shifts,
     shift_distribution,
     shift_summary,
+    sink_summary,
     with_frequency,
 )
+from nmtlab.analysis.attention.weights import attention
 from nmtlab.analysis.lexical.word_pairs import (
     WordPair,
     forced_attention,
@@ -158,6 +159,19 @@ def test_the_distribution_counts_each_shift():
         "run": ["tied", "tied"], "shift": [0, 1], "words": [2, 3], "share": [0.4, 0.6],
     }  # fmt: skip
     assert shift_distribution(frame)["share"].tolist() == pytest.approx([2 / 3, 1 / 3, 1.0])
+
+
+def test_a_sink_on_the_first_word_is_not_a_shift_by_one():
+    words = pair_of("a b c d", "w x y z", {(0, 0), (1, 1), (2, 2), (3, 3)})
+    sunk, shifted = looking_at(words, 0, 0, 0, 3), looking_at(words, 0, 0, 1, 2)
+    both = pd.concat([peak_shifts("sunk", [words], [sunk]), peak_shifts("shifted", [words], [shifted])])
+    summary = sink_summary(both).set_index("run")
+    assert summary.loc["sunk"].to_dict() == {
+        "words": 4, "first": 0.75, "first_linked": 0.25, "on": 0.5, "on_if_moved": 0.25, "most_frequent": 0,
+    }  # fmt: skip
+    assert summary.loc["shifted"].to_dict() == {
+        "words": 4, "first": 0.5, "first_linked": 0.25, "on": 0.25, "on_if_moved": 0.75, "most_frequent": 1,
+    }  # fmt: skip
 
 
 def test_alignment_error_is_that_of_the_peaks_of_all_target_words():

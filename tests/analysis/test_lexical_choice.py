@@ -4,7 +4,7 @@ import pytest
 
 from nmtlab.analysis.access.measure import measure
 from nmtlab.analysis.access.translations import translations
-from nmtlab.analysis.attention.weights import attention_error, attention_shift
+from nmtlab.analysis.attention.shift import attention_error, attention_shift
 from nmtlab.analysis.lexical.choices import rare_choices
 from nmtlab.analysis.lexical.lexical_choice import lexical_choice
 from nmtlab.analysis.lexical.norms import norm_correlations, word_norms

@@ -1,34 +1,19 @@
-"""What do systems attend to, and does their attention point at the word being translated? (thesis 3.2.6.3)
+"""What do systems attend to in a sentence? (thesis 3.2.6.3)"""
 
-Shifts are counted to the left, as in the thesis: attention one word to the *left* of the aligned source word, in the
-written order of the source, has shift 1, and attention one word to its right has shift -1.
-"""
-
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 
-from nmtlab.analysis.access.checks import in_direction
-from nmtlab.analysis.lexical.word_pairs import WordPair, forced_attention, word_pairs
 from nmtlab.errors import CorpusError
-from nmtlab.evaluation.alignment_error import alignment_error
-from nmtlab.evaluation.rare_words import bucket_names, bucket_of
 from nmtlab.recipe.machine import MachineSettings
 from nmtlab.runs.run import Run
 from nmtlab.search.forced import forced_decode_all
 from nmtlab.systems import check_has_model, open_model
-from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.links import Link
 from nmtlab.text.vocabulary import EOS, SPECIALS, UNK
 from nmtlab.translation import Translator
 
 _END = SPECIALS[EOS]
-_COLUMNS = {
-    "line": int, "target_position": int, "target_word": str, "unknown": bool, "source_position": int,
-    "source_word": str, "weight": float, "linked_position": "Int64", "shift": "Int64",
-}  # fmt: skip
 
 
 def attention(
@@ -55,137 +40,6 @@ def attention(
     """
     systems = ((run.name, _opened(run, machine)) for run in runs)
     return pd.concat([attention_of(*system, source, target) for system in systems], ignore_index=True)
-
-
-def attention_shift(
-    run: Run,
-    corpus: ParallelCorpus,
-    split: str,
-    links: Sequence[Collection[Link]],
-    limit: int | None = None,
-    machine: MachineSettings | None = None,
-    on_progress: Callable[[int], None] = lambda pairs: None,
-) -> pd.DataFrame:
-    """Compare the peaks of attention with the positions of the aligned words, under forced references.
-
-    Words and their attention are those of `word_pairs` and `forced_attention`. If a target word is linked to several
-    words, the one nearest to the attention peak counts; of two equally near, the left one.
-
-    Args:
-        run: a trained neural system.
-        corpus: in the run's languages.
-        split: train, dev or test.
-        links: word links of each pair of the split, as from `gold_links` or a word aligner.
-        limit: number of pairs to use, from the first; all if not given.
-        machine: where to compute; the recipe's settings if not given.
-        on_progress: called with the number of pairs just done.
-
-    Returns:
-        A row for each target word: `run`; `line`, from 1; `target_position` and `target_word`; `unknown`, whether the
-        system cannot generate it; `source_position`, `source_word` and `weight` of the attention peak;
-        `linked_position`, of the aligned source word, and `shift`, how many words to its left the peak is, negative to
-        the right: both missing for a word without links. Positions count from 0.
-
-    Raises:
-        CorpusError: no such split, other languages, or links that do not belong to it.
-        RunError: the run is phrase-based, or its weights cannot be read.
-    """
-    check_has_model(run)
-    run = in_direction(run, corpus)
-    pairs = word_pairs(run, corpus, split, links, limit)
-    weights = forced_attention(open_model(run, machine=machine), pairs, on_progress)
-    return peak_shifts(run.name, pairs, weights)
-
-
-def peak_shifts(name: str, pairs: Sequence[WordPair], weights: Sequence[np.ndarray]) -> pd.DataFrame:
-    """Return the rows of `attention_shift`.
-
-    Args:
-        name: of the run.
-        pairs: with their links.
-        weights: attention in each pair, (target words, source words).
-    """
-    rows = [row for pair, matrix in zip(pairs, weights, strict=True) for row in _peaks(pair, matrix)]
-    frame = pd.DataFrame(rows, columns=list(_COLUMNS)).astype(_COLUMNS)
-    frame.insert(0, "run", name)
-    return frame
-
-
-def with_frequency(shifts: pd.DataFrame, counts: Mapping[str, int]) -> pd.DataFrame:
-    """Return rows of `attention_shift` with the training count of each target word.
-
-    Args:
-        shifts: rows of `attention_shift`.
-        counts: as from `word_pairs.target_word_counts`; words that are not in it have 0.
-
-    Returns:
-        The same rows with `training_count`, and `frequency`, its bucket as in `evaluation.rare_words`.
-    """
-    seen = [counts.get(word, 0) for word in shifts["target_word"]]
-    names = bucket_names()
-    buckets = pd.Categorical([names[bucket_of(count)] for count in seen], categories=names, ordered=True)
-    return shifts.assign(training_count=seen, frequency=buckets)
-
-
-def shift_summary(shifts: pd.DataFrame, by: Sequence[str] = ("run", "unknown")) -> pd.DataFrame:
-    """Summarise how far attention is from the aligned words.
-
-    Args:
-        shifts: rows of `attention_shift`, of one run or several.
-        by: columns to group by; `frequency` is available after `with_frequency`.
-
-    Returns:
-        A row for each group of linked words: the columns of `by`; `words`, their number; `mean` and `median` shift to
-        the left; `left`, `on` and `right`, the shares (0 to 1) of those whose attention is to the left of the aligned
-        word, on it and to the right.
-    """
-    linked = shifts.dropna(subset="shift")
-    sides = linked.assign(left=linked["shift"] > 0, on=linked["shift"] == 0, right=linked["shift"] < 0)
-    return (
-        sides.groupby(list(by), observed=True)
-        .agg(
-            words=("shift", "size"),
-            mean=("shift", "mean"),
-            median=("shift", "median"),
-            left=("left", "mean"),
-            on=("on", "mean"),
-            right=("right", "mean"),
-        )
-        .reset_index()
-        .astype(dict.fromkeys(("mean", "median", "left", "on", "right"), float))
-    )
-
-
-def shift_distribution(shifts: pd.DataFrame, by: Sequence[str] = ("run", "unknown")) -> pd.DataFrame:
-    """Return how many linked words have each shift.
-
-    Args:
-        shifts: rows of `attention_shift`, of one run or several.
-        by: columns to group by.
-
-    Returns:
-        A row for each group and shift that occurs: the columns of `by`, `shift`, `words`, and `share` of the group's
-        words (0 to 1).
-    """
-    groups = shifts.dropna(subset="shift").groupby([*by, "shift"], observed=True)
-    counted = groups.size().rename("words").reset_index()
-    return counted.assign(share=counted["words"] / counted.groupby(list(by), observed=True)["words"].transform("sum"))
-
-
-def attention_error(shifts: pd.DataFrame, links: Sequence[Collection[Link]]) -> pd.DataFrame:
-    """Return the alignment error rate of the attention peaks, one link for each target word.
-
-    Args:
-        shifts: rows of `attention_shift`, of one run or several.
-        links: of each pair of the split, as given to `attention_shift`; all count as sure links.
-
-    Returns:
-        A row for each run: `run`, `error_rate`, `precision`, `recall`, each from 0 to 1.
-
-    Raises:
-        CorpusError: the lines of `shifts` have no links.
-    """
-    return pd.DataFrame([{"run": name, **_error(rows, links)} for name, rows in shifts.groupby("run", sort=False)])
 
 
 def attention_of(name: str, system: Translator, source: str, target: str | None = None) -> pd.DataFrame:
@@ -232,26 +86,3 @@ def attention_of(name: str, system: Translator, source: str, target: str | None 
 def _opened(run: Run, machine: MachineSettings | None) -> Translator:
     check_has_model(run)
     return open_model(run, machine=machine)
-
-
-def _peaks(pair: WordPair, weights: np.ndarray) -> Iterator[dict[str, Any]]:
-    for j, word in enumerate(pair.target_words):
-        peak = int(weights[j].argmax())
-        linked = min((i for i, t in pair.links if t == j), key=lambda i: (abs(peak - i), i), default=None)
-        yield {
-            "line": pair.line,
-            "target_position": j,
-            "target_word": word,
-            "unknown": bool(pair.unknown[j]),
-            "source_position": peak,
-            "source_word": pair.source_words[peak],
-            "weight": float(weights[j, peak]),
-            "linked_position": linked,
-            "shift": None if linked is None else linked - peak,
-        }
-
-
-def _error(rows: pd.DataFrame, links: Sequence[Collection[Link]]) -> dict[str, float]:
-    lines = rows.groupby("line")
-    peaks = [set(zip(words["source_position"], words["target_position"], strict=True)) for _, words in lines]
-    return vars(alignment_error(peaks, [set(links[line - 1]) for line in lines.groups]))

@@ -6,7 +6,7 @@ import pandas as pd
 
 from nmtlab.analysis.access.checks import in_direction
 from nmtlab.analysis.access.measure import versioned
-from nmtlab.analysis.attention.weights import attention_error, attention_shift
+from nmtlab.analysis.attention.shift import attention_error, attention_shift
 from nmtlab.analysis.lexical.choices import deciding_terms, rare_choices
 from nmtlab.analysis.lexical.gold import has_gold
 from nmtlab.analysis.lexical.lexicon import gold_translations, precision, system_translations
