@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from nmtlab.analysis.access.measure import measure
+from nmtlab.analysis.attention.shift import attention_shift, sink_summary
 from nmtlab.analysis.attention.weights import attention
 from nmtlab.analysis.dynamics.curves import dev_curve
 from nmtlab.analysis.dynamics.depth import g_by_depth, g_fits, g_slopes
@@ -27,6 +28,7 @@ from nmtlab.views import (
     gradient_view,
     norms_view,
     planning_view,
+    shift_view,
     signals_view,
     slopes_view,
     sweep_view,
@@ -55,6 +57,16 @@ def test_attention_with_its_peaks(run):
     frame = attention_view([run], "das ist", "this is").frame
     weights = attention([run], "das ist", "this is").query("layer == 1 and head == 1")
     assert list(frame["weight"]) == list(weights.groupby("target_position")["weight"].max())
+
+
+def test_attention_is_summed_up_for_each_run_in_the_order_given(run, tiny_corpus, tmp_path):
+    links = [frozenset({(0, 0)})] * tiny_corpus.count("dev")
+    shutil.copytree(run.folder, tmp_path / "a copy")
+    runs = [run, Run(tmp_path / "a copy")]
+    view = shift_view(runs, tiny_corpus, "dev", links)
+    assert view.frame["run"].tolist() == [run.name for run in runs] == [trace.name for trace in view.figure.data]
+    expected = sink_summary(pd.concat([attention_shift(run, tiny_corpus, "dev", links) for run in runs]))
+    assert view.frame["first"].tolist() == expected["first"].tolist()
 
 
 def test_the_best_evaluation(run):
