@@ -37,6 +37,7 @@ from nmtlab.plots import (
     tree_figure,
     ways_figure,
 )
+from nmtlab.plots.attention import shown_weights
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus
@@ -69,6 +70,8 @@ def attention_view(
 ) -> View:
     """Show the attention of systems on one sentence side by side (Figure 3.3); its table has the peak of each piece.
 
+    Of a Transformer it is that of the last layer, the mean of the heads.
+
     Args:
         runs: neural, one or more, with weights.
         source: a sentence.
@@ -80,8 +83,9 @@ def attention_view(
         RunError: a run is phrase-based, or has no weights.
     """
     weights = attention(runs, source, target)
-    first = weights[(weights["layer"] == 1) & (weights["head"] == 1)].reset_index(drop=True)
-    peaks = first.loc[first.groupby(["run", "target_position"], sort=False)["weight"].idxmax()]
+    drawn = [shown_weights(of_run) for _, of_run in weights.groupby("run", sort=False)]
+    shown = pd.concat(drawn, ignore_index=True)
+    peaks = shown.loc[shown.groupby(["run", "target_position"], sort=False)["weight"].idxmax()]
     return View(
         peaks[["run", "target_piece", "source_piece", "weight"]],
         attention_figure(weights, {run.name: links for run in runs}),

@@ -54,9 +54,12 @@ def test_norms_without_points(run):
 
 
 def test_attention_with_its_peaks(run):
-    frame = attention_view([run], "das ist", "this is").frame
-    weights = attention([run], "das ist", "this is").query("layer == 1 and head == 1")
-    assert list(frame["weight"]) == list(weights.groupby("target_position")["weight"].max())
+    view = attention_view([run], "das ist", "this is")
+    weights = attention([run], "das ist", "this is")
+    last = weights[weights["layer"] == weights["layer"].max()]
+    means = last.groupby(["target_position", "source_position"])["weight"].mean()
+    assert list(view.frame["weight"]) == pytest.approx(list(means.groupby("target_position").max()))
+    assert view.figure.layout.title.text.endswith(": last layer, mean of the heads")
 
 
 def test_attention_is_summed_up_for_each_run_in_the_order_given(run, tiny_corpus, tmp_path):

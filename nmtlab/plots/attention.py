@@ -27,19 +27,19 @@ _LONGEST_NAME = 120
 def attention_figure(
     weights: pd.DataFrame,
     links: Mapping[str, Collection[tuple[int, int]]] | None = None,
-    layer: int = 1,
-    head: int = 1,
+    layer: int | None = None,
+    head: int | None = None,
 ) -> go.Figure:
     """Draw a heatmap for each run: source across, target down, as in the thesis.
 
     Args:
         weights: rows of `attention.attention`.
         links: by name of run, the (source position, target position) of token pairs to mark with a ring.
-        layer: from 1; for a run with fewer layers, its last.
-        head: from 1; for a run with fewer heads, its last.
+        layer: from 1; for a run with fewer layers, and if not given, its last.
+        head: from 1; for a run with fewer heads, its last; the mean of all heads if not given.
     """
     runs = list(dict.fromkeys(weights["run"]))
-    heads = [_head(weights[weights["run"] == run], layer, head) for run in runs]
+    heads = [shown_weights(weights[weights["run"] == run], layer, head) for run in runs]
     sources, targets = ([_pieces(matrix, side) for matrix in heads] for side in ("source", "target"))
     grid = _grid(runs, sources, targets)
     traces, layout, names = [], {}, []
@@ -54,7 +54,7 @@ def attention_figure(
         layout[f"yaxis{place + 1}"] = _TARGET | _ticks(targets[place]) | {"anchor": x, "domain": down} | title
         names.append(_RUN | {"text": _wrapped(run, grid.letters), "x": sum(across) / 2, "y": down[1]})
     figure = go.Figure(traces, {**layout, "annotations": names})  # `make_subplots` takes longer than the decoding
-    return _framed(figure, grid)
+    return _framed(figure, grid, _named(weights, layer, head))
 
 
 class _Grid(NamedTuple):
@@ -107,12 +107,19 @@ def _grid(runs: list[str], sources: list[list[str]], targets: list[list[str]]) -
     )  # fmt: skip
 
 
-def _framed(figure: go.Figure, grid: _Grid) -> go.Figure:
+def _named(weights: pd.DataFrame, layer: int | None, head: int | None) -> str:
+    """Return which layer and head are shown, if there are several."""
+    if weights[["layer", "head"]].max().max() == 1:
+        return ""
+    return f": {f'layer {layer}' if layer else 'last layer'}, {f'head {head}' if head else 'mean of the heads'}"
+
+
+def _framed(figure: go.Figure, grid: _Grid, named: str) -> go.Figure:
     """Return a figure with space for its title and a legend beside it, at any height."""
     margin = 45 + grid.above
     height = margin + grid.whole + grid.below
     top = 1 - 14 / height
-    dressed(figure, "Attention of each system for each target word", height)
+    dressed(figure, f"Attention of each system for each target word{named}", height)
     return figure.update_layout(
         margin={"t": margin, "b": grid.below},
         title={"y": top, "yanchor": "top"},
@@ -157,10 +164,19 @@ def _rings(linked: Sequence[tuple[int, int]], legend: bool) -> dict[str, object]
     }  # fmt: skip
 
 
-def _head(weights: pd.DataFrame, layer: int, head: int) -> pd.DataFrame:
-    """Return the weights of one head of one run."""
-    layer, head = min(layer, weights["layer"].max()), min(head, weights["head"].max())
-    return weights[(weights["layer"] == layer) & (weights["head"] == head)]
+def shown_weights(weights: pd.DataFrame, layer: int | None = None, head: int | None = None) -> pd.DataFrame:
+    """Return the weights of one run that are drawn: a row for each pair of tokens.
+
+    Args:
+        weights: rows of `attention.attention`, of one run.
+        layer, head: as of `attention_figure`.
+    """
+    last, heads = weights["layer"].max(), weights["head"].max()
+    of_layer = weights[weights["layer"] == min(layer or last, last)]
+    if head is not None:
+        return of_layer[of_layer["head"] == min(head, heads)]
+    means = of_layer.groupby(["target_position", "source_position"])["weight"].transform("mean")
+    return of_layer.assign(weight=means).query("head == 1")
 
 
 def _facts(weights: pd.DataFrame, side: str) -> list[str]:

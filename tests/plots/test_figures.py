@@ -84,6 +84,9 @@ def test_attention_is_a_heatmap_a_run_of_the_chosen_head(trained):
     (ring,) = traces(figure, "markers")
     assert (list(ring.x), list(ring.y)) == ([0], [1])
     assert figure.layout.yaxis.autorange == "reversed"
+    assert figure.layout.title.text.endswith(": layer 1, head 2")
+    one_head = weights.query("layer == 1 and head == 1")
+    assert attention_figure(one_head).layout.title.text == "Attention of each system for each target word"
 
 
 @pytest.mark.parametrize("words", [2, 12, 40])
