@@ -7,7 +7,8 @@ from conftest import WORDS
 
 from nmtlab.experiments import Row, Setup, System, Table, cells_of, estimate_grid, run_grid
 from nmtlab.experiments.measures.quality import DEV_BLEU
-from nmtlab.experiments.running.engines import one_by_one
+from nmtlab.experiments.running.cells import trainings
+from nmtlab.experiments.running.engines import one_by_one, take_ready
 from nmtlab.experiments.tables.corpora import ExternalCorpus
 from nmtlab.experiments.tables.declaration import Parent
 from nmtlab.runs.run import Run
@@ -75,6 +76,19 @@ def test_a_child_has_a_parent_of_its_seed_and_rows_without_parents_have_no_child
     assert child.recipe.training.warmup_updates == 20
 
 
+def test_a_child_waits_for_its_parent_and_other_cells_do_not(table):
+    cells = trainings([cell for cell in cells_of(table, "tiny") if cell.seed == 1])
+    parent = next(cell for cell in cells if cell.run == "tiny.little.warmup_updates-10.with-sister.s1")
+    waiting = list(cells)
+    assert take_ready(waiting, []) is parent
+    begun = []
+    while cell := take_ready(waiting, [parent, *begun]):
+        begun.append(cell)
+    assert [cell.column for cell in begun] == ["alone", "alone"]
+    assert {cell.column for cell in waiting} == {"child", "frozen"}
+    assert take_ready(waiting, begun).column == "child"
+
+
 def test_parents_are_made_first_and_made_cells_are_left_alone(table, space):
     cells = [cell for cell in cells_of(table, "tiny") if cell.seed == 1 and cell.row == "xx"]
     assert len(estimate_grid(cells, space)) == len(cells) + 1
@@ -86,8 +100,7 @@ def test_parents_are_made_first_and_made_cells_are_left_alone(table, space):
 
     assert run_grid(cells, space, engine) == []
     parent = cells[1].parent.run
-    assert made[0] == [parent]
-    assert sorted(made[1]) == sorted(cell.run for cell in cells)
+    assert [made[0][0], *sorted(made[0][1:])] == [parent, *sorted(cell.run for cell in cells)]
     for cell in cells:
         run = Run(space.run_folder(cell.run))
         assert run.status == "finished"

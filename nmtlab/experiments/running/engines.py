@@ -1,14 +1,15 @@
 """Engines that make the cells of a grid: one by one in this process, or several at once in separate processes.
 
 An engine is a function of cells, workspace, `on_event` and `should_stop`. It calls `run_cell` for each cell, in any
-process, forwards the events, and reports the end of each cell. A cell with a problem does not stop the others.
+process, forwards the events, and reports the end of each cell. A cell with a problem does not stop the others. Parents
+come before their children among the cells, and a child is not begun while its parent is being made.
 """
 
 import multiprocessing
 import signal
 import threading
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
@@ -51,8 +52,8 @@ def in_processes(workers: int) -> Engine:
                 waiting.clear()
                 for worker in working.values():
                     worker.stop()
-            while waiting and len(working) < workers:
-                worker = _start(waiting.pop(0), workspace)
+            while len(working) < workers and (cell := take_ready(waiting, [one.cell for one in working.values()])):
+                worker = _start(cell, workspace)
                 working[worker.connection] = worker
             for connection in wait(list(working), _POLL_SECONDS):
                 event = working[connection].receive()
@@ -61,6 +62,15 @@ def in_processes(workers: int) -> Engine:
                     working.pop(connection).process.join()
 
     return engine
+
+
+def take_ready(waiting: list[Cell], working: Iterable[Cell]) -> Cell | None:
+    """Remove and return the first cell whose parent is neither waiting nor being made; None if there is none."""
+    unmade = {cell.run for cell in (*waiting, *working)}
+    for place, cell in enumerate(waiting):
+        if cell.parent is None or cell.parent.run not in unmade:
+            return waiting.pop(place)
+    return None
 
 
 class _Worker(NamedTuple):

@@ -33,7 +33,6 @@ def run_grid(
     Raises:
         NmtlabError: before any training: no corpus can be opened, or a run with a cell's name is a different training.
     """
-    names = {cell.parent.run for cell in cells if cell.parent}
     cells = trainings(cells)
     corpora = _opened(cells, workspace, on_event)
     cells = [cell for cell in cells if corpora.keys() >= set(cell.corpora)]
@@ -48,9 +47,7 @@ def run_grid(
             problems.append(event)
         on_event(event)
 
-    if parents := [cell for cell in pending if cell.run in names]:
-        engine(parents, workspace, watch, should_stop)
-    engine([cell for cell in pending if cell.run not in names], workspace, watch, should_stop)
+    engine(pending, workspace, watch, should_stop)
     return problems
 
 

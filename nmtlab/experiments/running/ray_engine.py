@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from nmtlab.errors import NmtlabError
 from nmtlab.experiments.running.cells import Cell
-from nmtlab.experiments.running.engines import Engine, made
+from nmtlab.experiments.running.engines import Engine, made, take_ready
 from nmtlab.experiments.running.events import CellEnded, GridEvent, OnGridEvent
 from nmtlab.workspace import Workspace
 
@@ -119,8 +119,8 @@ def _make(
             waiting.clear()
             ray.get(board.stop.remote())
         # A task that waits for the board lends its core to the next one, so Ray alone would start too many.
-        while waiting and len(working) < max(1, int(ray.cluster_resources().get("CPU", 1))):
-            cell = waiting.pop(0)
+        cores = max(1, int(ray.cluster_resources().get("CPU", 1)))
+        while len(working) < cores and (cell := take_ready(waiting, working.values())):
             working[task.remote(cell, workspace, board)] = cell
         ended, _ = ray.wait(list(working), timeout=_POLL_SECONDS)
         for event in ray.get(board.take.remote()):
