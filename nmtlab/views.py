@@ -15,7 +15,8 @@ from nmtlab.analysis.search.beams import stored_sweeps
 from nmtlab.analysis.search.search_tree import ended_hypotheses, ranked, search_tree
 from nmtlab.errors import NmtlabError, RunError
 from nmtlab.experiments import Scale, find_table, summary, with_published
-from nmtlab.experiments.results.stored import RESULTS, measured_cells
+from nmtlab.experiments.results.effects import effects_over_training, still_rising
+from nmtlab.experiments.results.stored import RESULTS, measured_cells, measured_curves
 from nmtlab.experiments.results.summary import interval
 from nmtlab.experiments.running.trainability import map_path, read_map
 from nmtlab.experiments.tables.length_planning import LENGTH_PLANNING, WHOLE_TEXT
@@ -25,6 +26,7 @@ from nmtlab.plots import (
     calibration_figure,
     depth_figure,
     dev_figure,
+    effect_figure,
     gradient_figure,
     loss_figure,
     norm_figure,
@@ -228,6 +230,31 @@ def table_view(name: str, scale: Scale = "small", measure: str = "") -> View:
     shown = ["row", "column", "seeds", "mean", "margin", *compared, *published]
     figure = table_figure(lines, table.title, "difference" if table.baseline else "value", table.baseline)
     return View(begun[shown], figure)
+
+
+def effect_view(name: str, row: str, than: str = "", scale: Scale = "small") -> View:
+    """Show how far the systems of a table are from another one over the course of training, in dev BLEU.
+
+    Its table has the differences at the end, and how many trainings were still rising then.
+
+    Args:
+        name: of the table.
+        row: one of its rows.
+        than: the system that the others are compared with; the table's baseline if not given.
+        scale: at which the table was run.
+
+    Raises:
+        NmtlabError: the table or its dev scores were not measured at this scale, or it has no such row or system.
+    """
+    than = than or find_table(name).baseline
+    curves = measured_curves(name, scale)
+    effects = effects_over_training(curves, row, than)
+    if effects.empty:
+        rows = ", ".join(curves["row"].unique())
+        raise NmtlabError(f"{name}: no two systems to compare on {row!r} with {than!r}", f"choose a row from {rows}")
+    rising = still_rising(curves[curves["row"] == row]).groupby("column")["rising"].sum()
+    last = effects.groupby("system", sort=False).tail(1)
+    return View(last.assign(rising=last["system"].map(rising)), effect_figure(effects, than, f"{name}, {row}"))
 
 
 def planning_view(scale: Scale = "small") -> View:

@@ -8,6 +8,7 @@ from nmtlab.analysis.dynamics.curves import gradient_quantiles
 from nmtlab.dashboards.about import DYNAMICS
 from nmtlab.dashboards.chart import Chart
 from nmtlab.dashboards.columns import columns, row
+from nmtlab.dashboards.effects import Effects
 from nmtlab.dashboards.page import Note, Page, heading
 from nmtlab.dashboards.runs import RunChooser
 from nmtlab.dashboards.signals import Signals
@@ -39,7 +40,11 @@ class DynamicsPage(Page):
         self.gradients, self.spikes = Chart(), Table("Gradient norm by quarter of the training")
         self.quantiles = Table("Quantiles of the gradient norm divided by √parameters, × 1,000")
         self.signals, self.maps = Signals(workspace, self.guarded), Maps(workspace)
-        state = {"runs": self.runs.table, "score": self.score, "over": self.over, "training": self.maps.training}
+        self.effects = Effects(workspace)
+        state = {
+            "runs": self.runs.table, "score": self.score, "over": self.over, "training": self.maps.training,
+            "table": self.effects.text, "than": self.effects.than,
+        }  # fmt: skip
         by_run = (self.losses, self.last_losses, self.gradients, self.spikes, self.verdicts, self.quantiles)
         parts = {
             **dict.fromkeys((self.live, self.dev, self.best), ("runs", "score", "over")),
@@ -50,12 +55,15 @@ class DynamicsPage(Page):
             self.losses, self.last_losses, self.gradients, columns(self.spikes, self.quantiles),
             heading("Which signals enter each normalisation layer?"), self.signals,
             heading("Which Transformers converge?"), self.maps,
+            heading("Does a change gain, or does it only gain time?"), self.effects,
         ]  # fmt: skip
         super().__init__(DYNAMICS, state, self._answer, body, self.runs.refresh, parts)
 
     def _answer(self, changed: set[str]) -> None:
         if "training" in changed:
             self.maps.show()
+        if changed & {"table", "than"}:
+            self.effects.show()
         chosen = self.runs.chosen
         if "runs" in changed:
             self.signals.show(chosen)

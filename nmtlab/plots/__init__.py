@@ -3,7 +3,7 @@
 from nmtlab.plots.attention import attention_figure
 from nmtlab.plots.cognates import cognate_figure
 from nmtlab.plots.depth import depth_figure, slopes_figure
-from nmtlab.plots.dynamics import dev_figure, gradient_figure, loss_figure
+from nmtlab.plots.dynamics import dev_figure, effect_figure, gradient_figure, loss_figure
 from nmtlab.plots.languages import child_size_figure, overlap_figure, vocabulary_figure, worth_figure
 from nmtlab.plots.lexicon import lexicon_figure
 from nmtlab.plots.logits import logit_figure
@@ -36,6 +36,7 @@ __all__ = [
     "depth_figure",
     "dev_figure",
     "directions_figure",
+    "effect_figure",
     "gain_figure",
     "gradient_cosine_figure",
     "gradient_figure",

@@ -53,7 +53,7 @@ def notes(page: Page) -> list[str]:
 
 def figures(page: Page) -> list:
     """Return the figures that runs are behind."""
-    skipped = set(leaves(getattr(page, "measured", None)))
+    skipped = {leaf for name in ("measured", "effects") for leaf in leaves(getattr(page, name, None))}
     return [
         leaf.figure for leaf in leaves(page) if isinstance(leaf, Chart) and leaf.figure.data and leaf not in skipped
     ]
@@ -100,7 +100,7 @@ def test_a_page_of_packed_runs_with_weights_shows_all_but_g(name, gallery):
 def held(page: Page) -> dict[object, str]:
     """Return what charts and tables hold that answer a page's controls."""
     own = {page.state.get("runs"), page.state.get("claim")}
-    unmoved = (getattr(page, name, None) for name in ("maps", "measured"))  # which no run is behind
+    unmoved = (getattr(page, name, None) for name in ("maps", "measured", "effects"))  # which no run is behind
     skipped = {leaf for part in unmoved for leaf in leaves(part)}
     parts = [leaf for leaf in leaves(page) if isinstance(leaf, Chart | Table) and leaf not in own | skipped]
     return {

@@ -9,6 +9,7 @@ import pandas as pd
 import nmtlab
 from nmtlab.errors import NmtlabError
 from nmtlab.experiments.results.collected import COLUMNS, NUMBERS
+from nmtlab.experiments.results.dev_curves import read_dev_curves
 from nmtlab.experiments.tables.declaration import SCALES, Scale, Table
 from nmtlab.experiments.tables.listing import TABLES
 from nmtlab.workspace import Workspace
@@ -83,17 +84,36 @@ def measured_cells(name: str, scale: Scale, measure: str = "") -> pd.DataFrame:
     Raises:
         NmtlabError: it was not measured at this scale or with this measure.
     """
-    stored = stored_tables((Workspace.find().data / "results", RESULTS))
-    path = next((one.path for one in stored if one.name == f"{name}.{scale}"), None)
-    if path is None:
-        remedy = f"run 'nmtlab reproduce {name} --scale {scale} --save'"
-        raise NmtlabError(f"{name}: not measured at the scale {scale}", remedy)
-    cells = read_cells(path)
+    cells = read_cells(_stored_file(name, scale))
     chosen = cells[cells["metric"] == measure] if measure else cells
     if measure and chosen.empty:
         names = ", ".join(cells["metric"].unique())
         raise NmtlabError(f"{name}: {measure!r} was not measured", f"choose from {names}")
     return chosen
+
+
+def measured_curves(name: str, scale: Scale) -> pd.DataFrame:
+    """Return the dev scores over training of a table's cells, from where its cells are stored.
+
+    Raises:
+        NmtlabError: the table was not measured at this scale, or without them.
+    """
+    path = _stored_file(name, scale).with_suffix(".curves.csv")
+    if not path.is_file():
+        raise NmtlabError(f"{name}: the dev scores of its trainings were not kept", _remedy(name, scale))
+    return read_dev_curves(path)
+
+
+def _stored_file(name: str, scale: Scale) -> Path:
+    stored = stored_tables((Workspace.find().data / "results", RESULTS))
+    path = next((one.path for one in stored if one.name == f"{name}.{scale}"), None)
+    if path is None:
+        raise NmtlabError(f"{name}: not measured at the scale {scale}", _remedy(name, scale))
+    return path
+
+
+def _remedy(name: str, scale: Scale) -> str:
+    return f"run 'nmtlab reproduce {name} --scale {scale} --save'"
 
 
 def _numbers(text: pd.Series, kind: type | str) -> pd.Series:

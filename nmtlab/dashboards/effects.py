@@ -1,0 +1,61 @@
+"""How the difference between systems develops over training, from the measured tables."""
+
+import ipywidgets as widgets
+
+from nmtlab.dashboards.chart import Chart
+from nmtlab.dashboards.columns import row
+from nmtlab.dashboards.page import Note
+from nmtlab.dashboards.table import Table
+from nmtlab.errors import NmtlabError
+from nmtlab.experiments.results.dev_curves import read_dev_curves
+from nmtlab.experiments.results.stored import RESULTS, stored_tables
+from nmtlab.views import effect_view
+from nmtlab.workspace import Workspace
+
+_RISING = "seeds that were still rising"
+
+
+class Effects(widgets.VBox):
+    """The systems of a measured table against one of them; `text` selects table and row, `than` the system."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._systems = _available(workspace)
+        names = {f"{table}: {text}": (table, text) for table, text in self._systems}
+        self.text = widgets.Dropdown(description="Table", options=names, layout={"width": "30em"})
+        self.than = widgets.Dropdown(description="Minus", layout={"width": "24em"})
+        self._chart, self._ends = Chart(), Table("At the end, in points of dev BLEU")
+        missing = "" if names else "No table here has dev scores of its trainings: run 'nmtlab reproduce TABLE --save'."
+        super().__init__([row(self.text, self.than), Note(missing), self._chart, self._ends])
+
+    def show(self) -> None:
+        """Show the selected table, if any; the system to compare with stays if the table has it."""
+        if not self.text.value:
+            return
+        table, text = self.text.value
+        systems = self._systems[table, text]
+        if systems != self.than.options:
+            before = self.than.value
+            self.than.options = systems
+            self.than.value = before if before in systems else systems[0]
+        view = effect_view(table, text, self.than.value)
+        self._chart.show(view.figure)
+        self._ends.show(view.frame.round(2).rename(columns={"step": "updates", "rising": _RISING}))
+
+
+def _available(workspace: Workspace) -> dict[tuple[str, str], tuple[str, ...]]:
+    """Return the systems with dev scores of each table and row, the table's baseline first."""
+    found = {}
+    for stored in stored_tables((workspace.data / "results", RESULTS)):
+        path = stored.path.with_suffix(".curves.csv")
+        if stored.scale != "small" or not path.is_file():
+            continue
+        try:
+            curves = read_dev_curves(path)
+        except NmtlabError:
+            continue  # a damaged file must not take the page with it
+        for text, some in curves.groupby("row", sort=False):
+            systems = some["column"].drop_duplicates().tolist()
+            if len(systems) > 1:
+                first = sorted(systems, key=lambda name: name != stored.table.baseline)
+                found[stored.table.name, str(text)] = tuple(first)
+    return found
