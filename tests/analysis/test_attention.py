@@ -14,7 +14,6 @@ from nmtlab.analysis.attention.shift import (
     shift_distribution,
     shift_summary,
     sink_summary,
-    with_frequency,
 )
 from nmtlab.analysis.attention.weights import attention
 from nmtlab.analysis.lexical.word_pairs import (
@@ -22,7 +21,6 @@ from nmtlab.analysis.lexical.word_pairs import (
     forced_attention,
     pair_of_words,
     piece_links,
-    target_word_counts,
     word_pairs,
 )
 from nmtlab.errors import CorpusError, RunError
@@ -124,13 +122,6 @@ def test_no_pairs_make_an_empty_table():
     assert frame.empty
     assert list(frame.columns) == list(peak_shifts("x", [NEWS], [looking_at(NEWS, 0, 0, 0, 0, 0)]).columns)
     assert shift_summary(frame).empty
-    assert with_frequency(frame, {}).empty
-
-
-def test_words_are_put_in_the_bucket_of_their_frequency():
-    frame = with_frequency(peak_shifts("x", [NEWS], [looking_at(NEWS, 0, 0, 1, 2, 3)]), {"tuy": 200, "nói": 7})
-    assert frame["training_count"].tolist() == [200, 0, 0, 7, 0]
-    assert frame["frequency"].tolist() == ["100+", "0", "0", "5-9", "0"]
 
 
 def test_the_summary_is_what_one_would_count():
@@ -146,10 +137,6 @@ def test_the_summary_is_what_one_would_count():
     assert summary.loc[("lex", True)].to_dict() == {
         "words": 2, "mean": -1.0, "median": -1.0, "left": 0.0, "on": 0.5, "right": 0.5,
     }  # fmt: skip
-    known = with_frequency(both[~both["unknown"]], {"tuy": 3})
-    frequencies = shift_summary(known, by=["frequency"])
-    assert frequencies["frequency"].tolist() == ["0", "2-4"]
-    assert frequencies["words"].tolist() == [4, 2]
 
 
 def test_the_distribution_counts_each_shift():
@@ -244,16 +231,6 @@ def test_the_shift_on_a_corpus_is_that_of_a_plain_loop(runs, tiny_corpus, links)
     assert frame["shift"].nunique() > 1
     error = attention_error(frame, links).iloc[0]
     assert error["error_rate"] == pytest.approx(alignment_error(peaks, links).error_rate)
-
-
-def test_words_are_counted_as_training_has_them(runs, tiny_corpus):
-    for run in runs.values():
-        counts = target_word_counts(run.pipeline, tiny_corpus)
-        assert sum(counts.values()) == sum(len(line.split()) for line in tiny_corpus.lines("train", "en"))
-    vocabulary = runs["words"].pipeline.target.vocabulary
-    known = dict(zip(vocabulary.types[4:], vocabulary.counts[4:].tolist(), strict=True))
-    counts = target_word_counts(runs["words"].pipeline, tiny_corpus)
-    assert known == {word: counts[word] for word in known}
 
 
 def test_a_limit_takes_the_first_lines(runs, tiny_corpus, links):

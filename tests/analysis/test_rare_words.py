@@ -52,10 +52,18 @@ def run(trained, corpus, tmp_path) -> Run:
 
 
 def test_training_words_are_counted_without_their_punctuation(corpus):
-    counts = training_counts(corpus)
+    counts = training_counts(corpus, max_words=250)
     assert [counts[word] for word in ("Chan", "Berlin", "Fauci", "Jenner", "sees", ",", ".", "Tashkent")] == [
         5, 2, 1, 1, 2, 2, 3, 0,
     ]  # fmt: skip
+
+
+def test_words_of_pairs_that_training_leaves_out_are_not_counted(corpus):
+    lengths = [max(len(side.split()) for side in pair) for pair in corpus.pairs("train")]
+    longest = max(lengths)
+    assert lengths.count(longest) < len(lengths)
+    fewer, whole = (training_counts(corpus, limit) for limit in (longest - 1, longest))
+    assert fewer < whole == training_counts(corpus, 250)
 
 
 def test_words_of_translations_are_counted_by_training_frequency(run, corpus):

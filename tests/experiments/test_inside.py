@@ -19,6 +19,7 @@ from nmtlab.experiments.measures.quality import (
     LATE_G,
     OUTPUT_G,
 )
+from nmtlab.runs.run import Run
 from nmtlab.training.setup import train
 from nmtlab.workspace import Workspace
 
@@ -43,6 +44,9 @@ def test_the_size_and_the_noise_of_the_gradient_are_those_of_its_log(run, tiny_c
     assert median == after[(len(after) - 1) // 2]
     parameters = sum(weights.numel() for weights in run.weights()[0].values())
     assert GRADIENT_COMPONENT.value(run, tiny_corpus) == pytest.approx(1000 * median / math.sqrt(parameters), rel=0.01)
+    without = Run(run.folder)
+    vars(without)["recipe"] = run.recipe.with_changes({"training.schedule": "no-warmup"})
+    assert GRADIENT_NORM.value(without, tiny_corpus) == np.sort(norms)[(len(norms) - 1) // 2]
     around = [np.median(norms[max(0, at - 50) : at + 51]) for at in range(len(norms))]
     late = (norms / around)[-len(norms) // 4 :]
     assert GRADIENT_NOISE.value(run, tiny_corpus) == pytest.approx(np.quantile(late, 0.99))

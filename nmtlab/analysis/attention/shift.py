@@ -4,7 +4,7 @@ Shifts are counted to the left, as in the thesis: attention one word to the *lef
 written order of the source, has shift 1, and attention one word to its right has shift -1.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,6 @@ import pandas as pd
 from nmtlab.analysis.access.checks import in_direction
 from nmtlab.analysis.lexical.word_pairs import WordPair, forced_attention, word_pairs
 from nmtlab.evaluation.alignment_error import alignment_error
-from nmtlab.evaluation.rare_words import bucket_names, bucket_of
 from nmtlab.recipe.machine import MachineSettings
 from nmtlab.runs.run import Run
 from nmtlab.systems import check_has_model, open_model
@@ -80,28 +79,12 @@ def peak_shifts(name: str, pairs: Sequence[WordPair], weights: Sequence[np.ndarr
     return frame
 
 
-def with_frequency(shifts: pd.DataFrame, counts: Mapping[str, int]) -> pd.DataFrame:
-    """Return rows of `attention_shift` with the training count of each target word.
-
-    Args:
-        shifts: rows of `attention_shift`.
-        counts: as from `word_pairs.target_word_counts`; words that are not in it have 0.
-
-    Returns:
-        The same rows with `training_count`, and `frequency`, its bucket as in `evaluation.rare_words`.
-    """
-    seen = [counts.get(word, 0) for word in shifts["target_word"]]
-    names = bucket_names()
-    buckets = pd.Categorical([names[bucket_of(count)] for count in seen], categories=names, ordered=True)
-    return shifts.assign(training_count=seen, frequency=buckets)
-
-
 def shift_summary(shifts: pd.DataFrame, by: Sequence[str] = ("run", "unknown")) -> pd.DataFrame:
     """Summarise how far attention is from the aligned words.
 
     Args:
         shifts: rows of `attention_shift`, of one run or several.
-        by: columns to group by; `frequency` is available after `with_frequency`.
+        by: columns to group by.
 
     Returns:
         A row for each group of linked words: the columns of `by`; `words`, their number; `mean` and `median` shift to

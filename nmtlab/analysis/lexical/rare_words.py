@@ -23,6 +23,7 @@ from nmtlab.evaluation.rare_words import (
 )
 from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.segmentation import usable_pairs
 from nmtlab.text.tokenizers import Words
 
 OUTCOMES = ("right", "confused", "unknown", "missing")
@@ -49,7 +50,7 @@ def word_accuracy(run: Run, corpus: ParallelCorpus, part: str = "test", edges: S
     """
     hypotheses = _words(translations(run, corpus, part), corpus.target)
     references = _words(corpus.lines(part, corpus.target), corpus.target)
-    buckets = accuracy_by_frequency(hypotheses, references, training_counts(corpus), edges)
+    buckets = accuracy_by_frequency(hypotheses, references, _counts(run, corpus), edges)
     return pd.DataFrame([{**vars(b), "recall": b.recall, "precision": b.precision, "f1": b.f1} for b in buckets])
 
 
@@ -78,7 +79,7 @@ def name_translations(
     known = {row["target"]: Name(row["target"], row["class"], row["source"]) for row in names.to_dict("records")}
     hypotheses = _words(translations(run, corpus, part), corpus.target)
     sources, references = (_words(corpus.lines(part, code), code) for code in (corpus.source, corpus.target))
-    counts = training_counts(corpus)
+    counts = _counts(run, corpus)
     rows = []
     for line, words in enumerate(zip(hypotheses, references, sources, strict=True), start=1):
         for name, group, outcome, produced in name_outcomes(*words, known):
@@ -127,14 +128,22 @@ def confusions(outcomes: pd.DataFrame) -> pd.DataFrame:
     return table.sort_values("times", ascending=False, kind="stable", ignore_index=True)
 
 
-def training_counts(corpus: ParallelCorpus) -> Counter[str]:
-    """Return the word counts of the target side of a corpus' training text.
+def training_counts(corpus: ParallelCorpus, max_words: int) -> Counter[str]:
+    """Return the word counts of the target side of a corpus' training text, without the pairs that training leaves out.
+
+    Args:
+        corpus: with its training text.
+        max_words: maximum number of words on either side of a pair.
 
     Raises:
         CorpusError: the corpus has no training text.
     """
     words = Words(corpus.target)
-    return Counter(word for line in corpus.lines("train", corpus.target) for word in words.split(line))
+    return Counter(word for _, line in usable_pairs(corpus, max_words, Counter()) for word in words.split(line))
+
+
+def _counts(run: Run, corpus: ParallelCorpus) -> Counter[str]:
+    return training_counts(corpus, run.recipe.text.max_words)
 
 
 def _words(lines: Iterable[str], language: str) -> list[list[str]]:

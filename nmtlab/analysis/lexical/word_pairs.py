@@ -3,7 +3,6 @@
 Both sides are split into words as by `Pipeline.source_words`: Moses tokens for word systems, otherwise at white space.
 """
 
-from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
@@ -17,7 +16,6 @@ from nmtlab.search.forced import forced_decode_all
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.links import Link, check_links
 from nmtlab.text.pipeline import Pipeline
-from nmtlab.text.segmentation import usable_pairs
 from nmtlab.text.vocabulary import UNK
 from nmtlab.translation import Translator
 
@@ -114,16 +112,6 @@ def forced_attention(
         found[place] = belongs.T @ weights / belongs.sum(0)[:, None]
         on_progress(1)
     return found
-
-
-def target_word_counts(pipeline: Pipeline, corpus: ParallelCorpus) -> Counter[str]:
-    """Return the counts of the target words in a corpus' training text, excluding pairs that training leaves out.
-
-    Raises:
-        CorpusError: the corpus has no training text, or it cannot be read.
-    """
-    usable = usable_pairs(corpus, pipeline.settings.max_words, Counter())
-    return Counter(word for _, target in usable for word in pipeline.target.tokenizer.words(target)[0])
 
 
 def pair_of_words(

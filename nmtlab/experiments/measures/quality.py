@@ -214,7 +214,9 @@ class GradientNorm(OfSeedsAlone):
             curve = gradient_curve(run)
             late = curve.iloc[-len(curve) // 4 :]
             return float((late["norm"] / late["median"]).quantile(0.99))
-        found = gradient_quantiles(run, first=run.recipe.training.warmup_updates + 1, quantiles=[0.5])
+        training = run.recipe.training
+        warm_up = training.warmup_updates if training.schedule in ("inverse-sqrt", "validation-decay") else 0
+        found = gradient_quantiles(run, first=warm_up + 1, quantiles=[0.5])
         return float(found[self.quantity].iloc[0]) * (1000 if self.quantity == "component" else 1)
 
 
