@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from nmtlab.errors import RunError
 from nmtlab.files import replacing
 from nmtlab.reading import read_bytes, reading
-from nmtlab.recipe.migrate import SCHEMA, migrate_section
+from nmtlab.recipe.migrate import TEXT_SCHEMA, migrate_section
 from nmtlab.recipe.text import TextSettings
 from nmtlab.text import language_counts
 from nmtlab.text.corpus import ParallelCorpus
@@ -323,7 +323,7 @@ class Pipeline:
     def _manifest(self, files: dict[str, bytes]) -> bytes:
         digests = {name: sha256(content).hexdigest() for name, content in files.items()}
         manifest = _Manifest(
-            schema_=SCHEMA,
+            schema_=TEXT_SCHEMA,
             settings=self.settings,
             source=self.source.languages[0],
             target=self.target.languages[0],
@@ -345,7 +345,7 @@ class _Manifest(BaseModel):
 
     model_config = ConfigDict(extra="forbid", validate_by_name=True, serialize_by_alias=True)
 
-    schema_: int = Field(1, alias="schema", ge=1, le=SCHEMA)
+    schema_: int = Field(1, alias="schema", ge=1, le=TEXT_SCHEMA)
     settings: TextSettings
     source: str
     target: str

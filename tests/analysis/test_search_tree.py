@@ -156,7 +156,9 @@ def test_a_run_that_plans_lengths_has_a_tree_of_its_beams(tmp_path, tiny_corpus,
 
 
 def test_of_a_planned_nothing_there_is_no_tree(tmp_path, tiny_corpus, tiny_recipe):
-    recipe = tiny_recipe.with_changes({"model.plan_length": True, "model.max_predicted_length": 8})
+    recipe = tiny_recipe.with_changes(
+        {"model.plan_length": True, "model.max_predicted_length": 8, "model.length_output": "classifier"}
+    )
     system = open_system(train("planned", recipe, tiny_corpus, Workspace(tmp_path)))
     with torch.no_grad():
         system.model.length_model.output.bias[0] = 99.0

@@ -115,6 +115,7 @@ def test_a_run_that_plans_lengths_has_a_tree_beside_the_others(page, here):
 
 def test_where_nothing_is_planned_there_is_no_tree_but_its_probability(here, tiny_corpus, tiny_recipe):
     planned = {"model.plan_length": True, "model.max_predicted_length": 30, "search.length_candidates": 1}
+    planned |= {"model.length_output": "classifier"}
     run = train("nothing", tiny_recipe.with_changes(planned), tiny_corpus, here)
     with torch.no_grad():
         system_of(run).model.length_model.output.bias[0] = 99.0

@@ -296,6 +296,26 @@ def test_a_recipe_is_written_with_its_schema_in_which_old_names_are_mistakes(wri
     assert problem(Recipe().with_settings, ["training.rate_scale=2"]).endswith("it is now called training.lr_scale")
 
 
+@pytest.mark.parametrize("schema", ["", "schema = 1\n", "schema = 2\n"])
+def test_a_recipe_that_planned_lengths_before_the_third_version_keeps_its_length_model(schema, written):
+    model = load_recipe(written(f"{schema}[model]\nplan_length = true\nd_model = 64\n")).model
+    assert (model.length_input, model.length_output, model.d_model) == ("mean", "classifier", 64)
+    model = load_recipe(written(f"{schema}[model]\nplan_length = true\nlength_output = 'mixture'\n")).model
+    assert (model.length_input, model.length_output) == ("mean", "mixture")
+    today = TransformerSettings()
+    for text in (
+        f"schema = {SCHEMA}\n[model]\nplan_length = true\n",
+        f"{schema}base = 'planned'\n[model]\nd_model = 64\n",
+        f"{schema}base = 'prenorm'\n[model]\nplan_length = true\n",
+        f"{schema}[model]\nplan_length = false\n",
+        f"{schema}[model]\nfamily = 'rnn'\n\n[text]\njoint = false\n",
+    ):
+        model = load_recipe(written(text)).model
+        if model.family == "transformer":
+            assert (model.length_input, model.length_output) == (today.length_input, today.length_output)
+    assert (today.length_input, today.length_output) == ("counted-mean", "mixture")
+
+
 @pytest.mark.parametrize("schema", ["99", "0", "true", "'2'", "1.5", "[]"])
 def test_a_schema_that_is_not_known_is_an_error(schema, written):
     message = problem(load_recipe, written(f"schema = {schema}\n"))
