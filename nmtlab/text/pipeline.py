@@ -31,7 +31,9 @@ from nmtlab.text.truecase import Truecaser
 from nmtlab.text.vocabulary import BOS, EOS, PAD, UNK, Vocabulary
 
 _MANIFEST = "pipeline.json"
-_INHERITED, _TARGET_TAG = "inherited_targets", "target_tag"
+_INHERITED = "inherited_targets"
+_ADDED = ("target_tag", "max_target_tokens")
+"""Text settings that were added since version 2."""
 _REMEDY = "restore it from a copy of the run, or train the run again"
 
 
@@ -334,9 +336,9 @@ class Pipeline:
             files=digests,
         )
         # What has its default is left out, so that file and checksum are as they were before there was such a field.
-        default = self.settings.target_tag == TextSettings.model_fields[_TARGET_TAG].default
+        fields = TextSettings.model_fields
         left_out: dict[str, Any] = {} if self.inherited_targets else {_INHERITED: True}
-        left_out |= {"settings": {_TARGET_TAG}} if default else {}
+        left_out["settings"] = {name for name in _ADDED if getattr(self.settings, name) == fields[name].default}
         return manifest.model_dump_json(indent=2, exclude=left_out).encode()
 
 

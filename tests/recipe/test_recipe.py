@@ -263,6 +263,11 @@ def test_choices_are_checked_together_not_one_by_one():
     assert (changed.model.heads, changed.model.d_model) == (6, 12)
 
 
+def test_a_phrase_based_system_has_no_limit_on_target_tokens():
+    message = problem(named_recipe("moses").with_changes, {"text.max_target_tokens": 9})
+    assert message.endswith("text.max_target_tokens limits neural training alone; set it to 0, or use text.max_words")
+
+
 # Recipes of earlier versions
 
 
