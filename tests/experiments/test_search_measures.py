@@ -7,12 +7,22 @@ import pytest
 
 from nmtlab.analysis.access.measure import measure_by_sentence
 from nmtlab.analysis.search.beams import decoded, outcome, sweep, varied
+from nmtlab.analysis.search.length_weights import length_sweep
 from nmtlab.analysis.search.lengths import length_errors, oracle_lengths, planned_lengths
 from nmtlab.analysis.search.reference_losses import losses_by_rest, losses_by_seen, reference_losses
 from nmtlab.analysis.search.search_errors import error_rates, search_errors
 from nmtlab.evaluation import bleu_metric, default_tokenizer, paired_bootstrap
 from nmtlab.experiments import cells_of
-from nmtlab.experiments.measures.search import LengthLoss, Missed, OracleLength, PlannedLength, RestLoss, Searched
+from nmtlab.experiments.measures.search import (
+    LENGTH_WEIGHTS,
+    LENGTHS_TRIED,
+    LengthLoss,
+    Missed,
+    OracleLength,
+    PlannedLength,
+    RestLoss,
+    Searched,
+)
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
 from nmtlab.training.setup import train
@@ -65,11 +75,17 @@ def test_significance_is_of_the_texts_that_were_found(pair):
 
 def test_a_run_that_plans_lengths_is_searched_by_its_own_score(tiny_corpus, tiny_recipe, tmp_path):
     planned = tiny_recipe.with_changes(
-        {"model.plan_length": True, "model.max_predicted_length": 30, "search.length_candidates": 2}
+        {"model.plan_length": True, "model.max_predicted_length": 30, "search.length_candidates": 3}
     )
     run = train("planned", planned, tiny_corpus, Workspace(tmp_path))
-    own = SearchSettings(score="log-prob", beam_size=2, length_candidates=2)
-    expected = outcome(run, tiny_corpus, "test", own).iloc[0]["bleu"]
+    own = SearchSettings(score="log-prob", beam_size=2, length_candidates=3)
+    usual = outcome(run, tiny_corpus, "test", own).iloc[0]["bleu"]
+    assert Searched("BLEU", REWARD).value(run, tiny_corpus) == usual
+    tried = length_sweep(run, tiny_corpus, own, LENGTHS_TRIED, LENGTH_WEIGHTS)
+    best = tried.iloc[int(tried["bleu"].argmax())]
+    plan = {"length_candidates": int(best["length_candidates"]), "length_weight": float(best["length_weight"])}
+    expected = outcome(run, tiny_corpus, "test", own.model_copy(update=plan)).iloc[0]["bleu"]
+    assert expected != usual
     assert Searched("BLEU", REWARD, gammas=(0.0, 1.0)).value(run, tiny_corpus) == expected
     alone = outcome(run, tiny_corpus, "test", own.model_copy(update={"length_candidates": 1})).iloc[0]["bleu"]
     assert Searched("BLEU", REWARD, gammas=(0.0, 1.0), lengths=1).value(run, tiny_corpus) == alone

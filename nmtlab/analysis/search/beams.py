@@ -220,7 +220,8 @@ def described(run: Run, search: SearchSettings) -> str:
         "" if search.allow_empty else "never empty",
     ]
     if plans_length(run):
-        how = [f"planned, {search.length_candidates} lengths"]
+        weight = f"w {search.length_weight:g}" if search.length_weight != usual.length_weight else ""
+        how = [f"planned, {search.length_candidates} lengths", weight]
     else:
         numbers = {"length-normalised": f"α {search.alpha:g}", "word-reward": f"γ {search.gamma:g}"}
         coverage = f"coverage {search.coverage:g}" if search.coverage else ""

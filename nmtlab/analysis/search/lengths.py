@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from nmtlab.analysis.access.checks import in_direction
+from nmtlab.analysis.access.checks import check_plans_length, in_direction
 from nmtlab.analysis.access.measure import versioned
 from nmtlab.analysis.access.opened import RunOrSystem, opened
 from nmtlab.errors import RunError
@@ -22,7 +22,6 @@ from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.translation import Translator
 
 _BATCH_TOKENS = 4096
-_REMEDY = "choose a run of the recipe 'planned'"
 
 
 def length_plan(system: RunOrSystem, source: str) -> pd.DataFrame:
@@ -40,7 +39,7 @@ def length_plan(system: RunOrSystem, source: str) -> pd.DataFrame:
     """
     translator = opened(system)
     if not translator.model.plans_length:
-        raise RunError("this system does not plan lengths", _REMEDY)
+        raise RunError("this system does not plan lengths", "choose a run of the recipe 'planned'")
     model = translator.model
     ids = torch.tensor([translator.pipeline.source_ids(source)], device=model.device)
     with torch.inference_mode():
@@ -82,12 +81,25 @@ def planned_lengths(run: Run, corpus: ParallelCorpus, split: str = "test", limit
             found = model.length_log_probs(model.encode(source)).double().exp().cpu().numpy()
         share = share if share.size else np.empty((len(pairs), found.shape[1]))
         share[batch] = found
+    return compared_lengths(share, reference)
+
+
+def compared_lengths(share: np.ndarray, reference: np.ndarray) -> pd.DataFrame:
+    """Compare distributions over lengths with the lengths of references.
+
+    Args:
+        share: (sentences, N + 1) probabilities of the lengths 0 to N.
+        reference: (sentences,) lengths in tokens.
+
+    Returns:
+        The rows of `planned_lengths`.
+    """
     within = reference < share.shape[1]
-    of_reference = share[np.arange(len(pairs)), np.minimum(reference, share.shape[1] - 1)]
+    of_reference = share[np.arange(len(reference)), np.minimum(reference, share.shape[1] - 1)]
     rank = 1 + (share > of_reference[:, None]).sum(1)
     return pd.DataFrame(
         {
-            "line": np.arange(1, len(pairs) + 1),
+            "line": np.arange(1, len(reference) + 1),
             "reference_length": reference,
             "likeliest": share.argmax(1),
             "probability": share.max(1),
@@ -176,7 +188,5 @@ def length_calibration(found: pd.DataFrame, bins: int = 5) -> pd.DataFrame:
 
 def _planning(run: Run, corpus: ParallelCorpus) -> Translator:
     run = in_direction(run, corpus)
-    translator = opened(run)
-    if not translator.model.plans_length:
-        raise RunError(f"run {run.name!r}: it does not plan lengths", _REMEDY)
-    return translator
+    check_plans_length(run)
+    return opened(run)

@@ -8,6 +8,7 @@ from typing import ClassVar, Literal
 from nmtlab.analysis.access.checks import plans_length
 from nmtlab.analysis.access.measure import measure, measure_by_sentence
 from nmtlab.analysis.search.beams import decoded, outcome, sweep, varied
+from nmtlab.analysis.search.length_weights import length_sweep
 from nmtlab.analysis.search.lengths import length_errors, oracle_lengths, planned_lengths
 from nmtlab.analysis.search.reference_losses import loss_of_rests, losses_by_rest, losses_by_seen, reference_losses
 from nmtlab.analysis.search.search_errors import error_rates, search_errors
@@ -17,19 +18,27 @@ from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus
 
+LENGTHS_TRIED = (1, 2, 5, 10)
+"""Numbers of lengths to try on dev with a run that plans lengths."""
+
+LENGTH_WEIGHTS = (1.0, 0.0, 0.5, 2.0, 4.0)
+"""Exponents w of p(length) to try with each; the first wins ties."""
+
 
 @dataclass(frozen=True)
 class Searched:
     """A result of translating the test text with other search settings (`analysis.search.beams.outcome`).
 
-    A run that plans lengths keeps its score, p(length) times p; it only takes the beam size from `search`.
+    A run that plans lengths keeps its score, p(length)^w times p; it only takes the beam size from `search`. Where word
+    rewards are tuned for other runs, its w and its number of lengths are, unless that is given.
 
     Args:
         name: name of the number in a table, with the search settings.
         search: the search settings.
         outcome: `bleu`; `length`, the ratio to the reference length in words; or `empty`, the percentage of empty
             translations.
-        gammas: word rewards to choose from by dev BLEU; empty for no tuning.
+        gammas: word rewards to choose from by dev BLEU, of runs that plan lengths `LENGTHS_TRIED` and
+            `LENGTH_WEIGHTS`; empty for no tuning.
         limit: number of sentences, counted from the first; all if not given.
         lengths: number of lengths that a run that plans lengths tries; that of its recipe if not given.
         lower_is_better: the desired direction.
@@ -72,14 +81,24 @@ class Searched:
         return measure(run, decoded, **arguments)["text"].tolist()
 
     def _tuned(self, run: Run, corpus: ParallelCorpus) -> SearchSettings:
-        """Return the search settings, with the word reward that has the best dev BLEU."""
+        """Return the search settings, with the word reward, or the plan of lengths, that has the best dev BLEU."""
         if plans_length(run):
             lengths = self.lengths or run.recipe.search.length_candidates
-            return SearchSettings(score="log-prob", beam_size=self.search.beam_size, length_candidates=lengths)
+            usual = SearchSettings(score="log-prob", beam_size=self.search.beam_size, length_candidates=lengths)
+            return usual if self.lengths or not self.gammas else _tuned_plan(run, corpus, usual)
         if not self.gammas:
             return self.search
         candidates = varied(self.search, "gamma", self.gammas)
         return candidates[int(sweep(run, corpus, candidates, "dev")["bleu"].argmax())]
+
+
+def _tuned_plan(run: Run, corpus: ParallelCorpus, search: SearchSettings) -> SearchSettings:
+    """Return search settings with the number of lengths and the weight of p(length) that have the best dev BLEU."""
+    tried = {"search": search, "lengths": LENGTHS_TRIED, "weights": LENGTH_WEIGHTS}
+    found = measure(run, length_sweep, corpus=corpus, split="dev", **tried)
+    best = found.iloc[int(found["bleu"].argmax())]
+    plan = {"length_candidates": int(best["length_candidates"]), "length_weight": float(best["length_weight"])}
+    return search.model_copy(update=plan)
 
 
 @dataclass(frozen=True)
