@@ -246,7 +246,8 @@ def calibration_view() -> View:
     means = grouped[["probability", "right"]].mean()
     means["margin"] = grouped["right"].agg(lambda seeds: interval(seeds.tolist()).margin)
     bins = means.reset_index()
-    return View(bins, calibration_figure(bins))
+    edges = {"low": bins["right"] - bins["margin"], "high": bins["right"] + bins["margin"]}
+    return View(bins, calibration_figure(bins.assign(**edges)))
 
 
 def trainability_view(training: str = "") -> View:

@@ -208,7 +208,7 @@ def length_errors(
         "sentences": bins["sentences"].map("{:,}".format),
         "probability": bins["probability"].map("{:.3f}".format),
         "accuracy": bins["right"].map("{:.3f}".format),
-        "±": bins["margin"].map("{:.3f}".format),
+        "95 %": bins.apply(lambda one: f"{one['low']:.3f} to {one['high']:.3f}", axis=1),
     }
     print_table("Calibration: accuracy by predicted probability", list(shown), _rows(shown), set(shown))
 

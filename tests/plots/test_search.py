@@ -130,13 +130,16 @@ def test_calibration_has_a_panel_a_text_and_a_line_a_system_beside_the_diagonal(
     bins = pd.DataFrame(
         {
             "row": ["de-en", "de-en", "gl-en"], "column": ["planned"] * 3, "probability": [0.1, 0.3, 0.2],
-            "right": [0.1, 0.2, 0.25], "margin": [0.01, 0.02, math.nan],
+            "right": [0.1, 0.2, 0.25], "low": [0.09, 0.15, math.nan], "high": [0.11, 0.22, math.nan],
         }
     )  # fmt: skip
     figure = calibration_figure(bins)
     drawn = {(trace.name, trace.xaxis): trace for trace in figure.data}
     assert list(drawn["planned", "x"].y) == [0.1, 0.2]
     assert list(drawn["planned", "x2"].y) == [0.25]
+    errors = drawn["planned", "x"].error_y
+    assert list(errors.array) == pytest.approx([0.01, 0.02])
+    assert list(errors.arrayminus) == pytest.approx([0.01, 0.05])
     for axis in ("x", "x2"):
         diagonal = drawn["perfect calibration", axis]
         assert list(diagonal.x) == list(diagonal.y) == [0, pytest.approx(0.315)]

@@ -175,7 +175,8 @@ def length_calibration(found: pd.DataFrame, bins: int = 5) -> pd.DataFrame:
 
     Returns:
         A row for each bin, the least sure first: `sentences`; `probability`, the mean that the system assigns; `right`,
-        the share of right lengths, and `margin` of its 95 % interval (normal approximation of the binomial).
+        the share of right lengths; `low` and `high`, its 95 % interval (Wilson 1927), which has a width even if none is
+        right.
     """
     place = pd.qcut(found["probability"].rank(method="first"), min(bins, len(found)), labels=False)
     right = found["likeliest"] == found["reference_length"]
@@ -183,7 +184,15 @@ def length_calibration(found: pd.DataFrame, bins: int = 5) -> pd.DataFrame:
     shares = pd.DataFrame(
         {"sentences": grouped.size(), "probability": grouped["probability"].mean(), "right": grouped["right"].mean()}
     ).reset_index(drop=True)
-    return shares.assign(margin=1.96 * np.sqrt(shares["right"] * (1 - shares["right"]) / shares["sentences"]))
+    intervals = [_wilson(*counts) for counts in zip(grouped["right"].sum(), grouped.size(), strict=True)]
+    return shares.assign(low=[low for low, _ in intervals], high=[high for _, high in intervals])
+
+
+def _wilson(right: int, sentences: int) -> tuple[float, float]:
+    """Return Wilson's 95 % interval of a share."""
+    from scipy.stats import binomtest  # takes a second to load
+
+    return tuple(binomtest(int(right), int(sentences)).proportion_ci(0.95, method="wilson"))
 
 
 def _planning(run: Run, corpus: ParallelCorpus) -> Translator:
