@@ -5,6 +5,7 @@ import pytest
 import torch
 from learned import learned_run
 
+from nmtlab.analysis.search.beams import decoded
 from nmtlab.analysis.search.lengths import length_plan
 from nmtlab.analysis.search.search_tree import best_of_all, ended_hypotheses, first_empty_rank, ranked, search_tree
 from nmtlab.recipe import SearchSettings
@@ -131,6 +132,19 @@ def test_they_are_ranked_by_any_score_without_another_search():
     reward = ranked(found, SearchSettings(score="word-reward", gamma=2.0))
     assert reward["text"].tolist() == ["a b", "a", ""]
     assert reward["score"].tolist() == pytest.approx([2.5, 2.0, -3.0])
+
+
+@pytest.mark.parametrize("extra_length", [0, 50])
+@pytest.mark.parametrize("score", ["average", "length-normalised", "word-reward"])
+def test_translations_whose_length_leaves_out_the_end_are_ranked_by_the_scores_that_they_were_found_by(
+    trained, tiny_corpus, score, extra_length
+):
+    search = SEARCH.model_copy(update={"score": score, "gamma": 0.7, "extra_length": extra_length})
+    found = decoded(trained[0], tiny_corpus, "dev", search)
+    again = ranked(found, search)
+    assert again["score"].tolist() == pytest.approx(sorted(found["score"], reverse=True), abs=1e-4)
+    if not extra_length:
+        assert not found["finished"].all()  # what is cut off has no end to count
 
 
 def test_a_run_that_plans_lengths_has_a_tree_of_its_beams(tmp_path, tiny_corpus, tiny_recipe):
