@@ -7,6 +7,7 @@ import pytest
 
 from nmtlab.analysis.access.measure import measure_by_sentence
 from nmtlab.analysis.search.beams import decoded, outcome, sweep, varied
+from nmtlab.analysis.search.length_baselines import baseline_lengths
 from nmtlab.analysis.search.length_weights import length_sweep
 from nmtlab.analysis.search.lengths import length_errors, oracle_lengths, planned_lengths
 from nmtlab.analysis.search.reference_losses import losses_by_rest, losses_by_seen, reference_losses
@@ -16,6 +17,7 @@ from nmtlab.experiments import cells_of
 from nmtlab.experiments.measures.search import (
     LENGTH_WEIGHTS,
     LENGTHS_TRIED,
+    BaselineLength,
     LengthLoss,
     Missed,
     OracleLength,
@@ -91,6 +93,8 @@ def test_a_run_that_plans_lengths_is_searched_by_its_own_score(tiny_corpus, tiny
     assert Searched("BLEU", REWARD, gammas=(0.0, 1.0), lengths=1).value(run, tiny_corpus) == alone
     errors = length_errors(planned_lengths(run, tiny_corpus))
     assert PlannedLength("off", "error").value(run, tiny_corpus) == errors["error"]
+    line = length_errors(baseline_lengths(run, tiny_corpus, "linear"))
+    assert BaselineLength("line", "linear", "nll").value(run, tiny_corpus) == line["nll"]
     texts = oracle_lengths(run, tiny_corpus, "test", 3)["text"].tolist()
     score = bleu_metric(default_tokenizer(tiny_corpus.target)).corpus_score(texts, tiny_corpus.references("test")).score
     assert OracleLength("oracle", 3).value(run, tiny_corpus) == score
@@ -100,6 +104,7 @@ def test_an_ordinary_run_has_no_length_model_and_a_loss_of_its_references(pair):
     (run, _), corpus = pair
     assert math.isnan(PlannedLength("off", "error").value(run, corpus))
     assert math.isnan(OracleLength("oracle", 3).value(run, corpus))
+    assert math.isnan(BaselineLength("line", "linear", "error").value(run, corpus))
     losses = losses_by_seen(reference_losses(run, corpus))
     assert LengthLoss("seen", "seen").value(run, corpus) == losses["seen"]
     rise = LengthLoss("rise", "rise").value(run, corpus)

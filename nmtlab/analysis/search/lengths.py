@@ -19,7 +19,7 @@ from nmtlab.search.hypothesis import SearchResult
 from nmtlab.search.planned import length_candidates, planned_search
 from nmtlab.text.batches import pad, sorted_batches
 from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.translation import Translator
+from nmtlab.translation import Search, Translator
 
 _BATCH_TOKENS = 4096
 
@@ -130,18 +130,23 @@ def oracle_lengths(
     translator = _planning(run, corpus)
     sources, targets = zip(*islice(corpus.pairs(split), limit), strict=True)
     lengths = [len(ids) - 1 for ids in translator.pipeline.encode_target(list(targets))]
-    settings = SearchSettings(beam_size=beam_size)
-
-    def search(model: Searchable, memory: Memory, places: Sequence[int], language: str) -> list[SearchResult]:
-        oracle = torch.tensor([lengths[place] for place in places], device=model.device)
-        return planned_search(model, memory, settings, oracle_lengths=oracle, language=language)
-
+    search = told_lengths(lengths, SearchSettings(beam_size=beam_size))
     found = translator.translate(list(sources), search=search, hypotheses_per_source=beam_size)
     rows = [
         (line, one.text, lengths[line - 1], one.hypotheses[0].log_prob if one.hypotheses else math.nan)
         for line, one in enumerate(found, start=1)
     ]
     return pd.DataFrame(rows, columns=["line", "text", "length", "log_prob"])
+
+
+def told_lengths(lengths: Sequence[int], settings: SearchSettings) -> Search:
+    """Return a search for translations of given lengths, in tokens, one for each line that is translated."""
+
+    def search(model: Searchable, memory: Memory, places: Sequence[int], language: str) -> list[SearchResult]:
+        oracle = torch.tensor([lengths[place] for place in places], device=model.device)
+        return planned_search(model, memory, settings, oracle_lengths=oracle, language=language)
+
+    return search
 
 
 def length_errors(found: pd.DataFrame, lengths: tuple[int, ...] = (1, 5, 10)) -> pd.Series:
