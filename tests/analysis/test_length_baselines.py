@@ -5,8 +5,14 @@ import math
 import numpy as np
 import pytest
 
-from nmtlab.analysis.search.length_baselines import baseline_lengths, kernel_shares, linear_shares
-from nmtlab.analysis.search.lengths import compared_lengths, planned_lengths
+from nmtlab.analysis.search.length_baselines import (
+    BASELINES,
+    baseline_lengths,
+    kernel_shares,
+    length_models,
+    linear_shares,
+)
+from nmtlab.analysis.search.lengths import compared_lengths, length_errors, planned_lengths
 from nmtlab.analysis.search.trained_lengths import Lengths, trained_lengths
 from nmtlab.errors import CorpusError, RunError
 from nmtlab.runs.run import Run
@@ -99,6 +105,20 @@ def test_a_baseline_stands_beside_the_planned_lengths(planned, tiny_corpus, base
     # a word is translated by a word, so that the length is that of the source
     short = found[found["reference_length"] <= 5]
     assert (short["likeliest"] == short["reference_length"]).all()
+
+
+def test_the_length_model_and_its_baselines_stand_in_one_line_each(planned, tiny_corpus, make_corpus):
+    found = length_models(planned, tiny_corpus, "dev", limit=6).set_index("system")
+    assert list(found.index) == ["length model", *BASELINES.values()]
+    own = length_errors(planned_lengths(planned, tiny_corpus, "dev", limit=6))
+    assert found.loc["length model"].to_dict() == pytest.approx(own.to_dict())
+    for baseline, name in BASELINES.items():
+        errors = length_errors(baseline_lengths(planned, tiny_corpus, baseline, "dev", limit=6))
+        assert found.loc[name].to_dict() == pytest.approx(errors.to_dict())
+    other = make_corpus()
+    (other / "train.de").unlink()
+    (other / "train.en").unlink()
+    assert length_models(planned, ParallelCorpus.open(other), "dev")["system"].tolist() == ["length model"]
 
 
 def test_what_has_no_baseline_is_refused(planned, trained, tiny_corpus, make_corpus):

@@ -10,6 +10,7 @@ import torch
 
 from nmtlab.analysis.access.measure import measure, measure_by_sentence
 from nmtlab.analysis.search.beams import stored_sweeps, sweep, varied
+from nmtlab.analysis.search.length_baselines import BASELINES, length_models
 from nmtlab.analysis.search.lengths import length_calibration, length_errors, length_plan, planned_lengths
 from nmtlab.analysis.search.search_errors import search_errors
 from nmtlab.analysis.search.search_tree import LOG_PROB, ended_hypotheses, first_empty_rank, search_tree
@@ -153,6 +154,13 @@ def test_planned_lengths_of_whole_texts_are_shown_where_they_were_measured(here,
     again.runs.table.choose(["planned"])
     assert again.planned.frame["absolute error (tokens)"].tolist() == [round(length_errors(found)["error"], 3)]
     assert list(again.calibration.figure.data[1].y) == list(length_calibration(found)["right"])
+    length_models(run, tiny_corpus, "dev", limit=6)
+    beside = SearchPage(here)
+    beside.runs.table.choose(["planned"])
+    assert beside.planned.frame["predicted by"][0] == "length model"
+    assert set(beside.planned.frame["predicted by"][1:]) == set(BASELINES.values())
+    assert len(set(beside.planned.frame["text"])) == 1
+    again = SearchPage(here)
     again.runs.table.choose(["ordinary"])
     assert again.planned.layout.display == again.calibration.layout.display == "none"
 

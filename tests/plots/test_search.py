@@ -5,7 +5,14 @@ import math
 import pandas as pd
 import pytest
 
-from nmtlab.plots import calibration_figure, lengths_figure, sweep_figure, tree_figure, ways_figure
+from nmtlab.plots import (
+    calibration_figure,
+    length_models_figure,
+    lengths_figure,
+    sweep_figure,
+    tree_figure,
+    ways_figure,
+)
 
 TREE = pd.DataFrame(
     [
@@ -124,6 +131,16 @@ def test_lengths_that_are_decoded_stand_out():
     assert list(bars.y) == pytest.approx([0.1, 0.7, 0.2])
     assert bars.marker.color[1] == bars.marker.color[2] != bars.marker.color[0]
     assert figure.layout.shapes[0].x0 == 2
+
+
+def test_length_models_have_a_panel_a_measure_and_a_line_a_system():
+    lines = pd.DataFrame(
+        {"system": ["ours", "a <line>"], "error": [2.5, 2.0], "among 5": [0.6, 0.7], "nll": [2.4, 2.6]}
+    )
+    figure = length_models_figure(lines)
+    assert [list(trace.x) for trace in figure.data] == [[2.5, 2.0], [0.6, 0.7], [2.4, 2.6]]
+    assert {tuple(trace.y) for trace in figure.data} == {("ours", "a &lt;line&gt;")}
+    assert "nats" in figure.layout.xaxis3.title.text
 
 
 def test_calibration_has_a_panel_a_text_and_a_line_a_system_beside_the_diagonal():

@@ -201,7 +201,8 @@ def way_of(run: Run, answer: Measure) -> str:
 def text_of(answer: Measure) -> str:
     """Return the text that an answer is about: `the first 200 of multi30k-de-en test`."""
     question = answer.question
-    text = f"{question.about.get('corpus', '')} {question.arguments['split']}"
+    part = question.arguments.get("split") or question.arguments["part"]
+    text = f"{question.about.get('corpus', '')} {part}"
     text += f", {question.direction}" if question.direction else ""
     limit = question.arguments.get("limit")
     return f"the first {limit} of {text}" if limit else text

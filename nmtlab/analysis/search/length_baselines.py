@@ -10,16 +10,18 @@ import numpy as np
 import pandas as pd
 
 from nmtlab.analysis.access.checks import check_plans_length, in_direction
-from nmtlab.analysis.access.measure import versioned
-from nmtlab.analysis.search.lengths import compared_lengths
+from nmtlab.analysis.access.measure import measure, versioned
+from nmtlab.analysis.search.lengths import compared_lengths, length_errors, planned_lengths
 from nmtlab.analysis.search.trained_lengths import Lengths, trained_lengths
 from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus
 
 Baseline = Literal["linear", "kernel"]
 
-BASELINES: dict[Baseline, str] = {"linear": "linear fit", "kernel": "kernel estimate"}
-"""Name -> name to show."""
+BASELINES: dict[Baseline, str] = {"linear": "linear fit to the source length", "kernel": "kernel on the source length"}
+"""Name -> what it is."""
+
+LENGTH_MODEL = "length model"
 
 _WIDTH, _SMOOTHING = 0.08, 0.04  # of the kernel in source and target length, as shares of the source length
 _LEAST_SPREAD = 1e-3  # tokens, where all pairs lie on a line
@@ -54,6 +56,26 @@ def baseline_lengths(
     estimate = {"linear": linear_shares, "kernel": kernel_shares}[baseline]
     shares = estimate(trained_lengths(run, corpus), source, run.recipe.model.max_predicted_length)
     return compared_lengths(shares, reference)
+
+
+def length_models(run: Run, corpus: ParallelCorpus, part: str = "test", limit: int | None = None) -> pd.DataFrame:
+    """Return how well a run's length model and the baselines predict the lengths of a text; answers are stored.
+
+    Args:
+        run, part, limit: as for `baseline_lengths`; the run has weights.
+        corpus: in its languages; only that which the run was trained on has baselines.
+
+    Returns:
+        A row for each: `system`, and the values of `length_errors`.
+
+    Raises:
+        CorpusError, RunError: as for `planned_lengths`.
+    """
+    found = {LENGTH_MODEL: measure(run, planned_lengths, corpus=corpus, split=part, limit=limit)}
+    if corpus.checksum() in run.checksums:
+        asked = {"corpus": corpus, "part": part, "limit": limit}
+        found |= {name: measure(run, baseline_lengths, baseline=key, **asked) for key, name in BASELINES.items()}
+    return pd.DataFrame([{"system": name, **length_errors(rows)} for name, rows in found.items()])
 
 
 def linear_shares(trained: Lengths, source_length: np.ndarray, longest: int) -> np.ndarray:
