@@ -12,6 +12,7 @@ from nmtlab.analysis.dynamics.depth import g_by_depth, g_fits, g_slopes
 from nmtlab.analysis.dynamics.signals import stored_signals
 from nmtlab.analysis.lexical.norms import norm_bins, norm_correlations, word_norms
 from nmtlab.analysis.search.beams import stored_sweeps
+from nmtlab.analysis.search.length_baselines import length_models
 from nmtlab.analysis.search.search_tree import ended_hypotheses, ranked, search_tree
 from nmtlab.errors import NmtlabError, RunError
 from nmtlab.experiments import Scale, find_table, summary, with_published
@@ -28,6 +29,7 @@ from nmtlab.plots import (
     dev_figure,
     effect_figure,
     gradient_figure,
+    length_models_figure,
     loss_figure,
     norm_figure,
     shift_figure,
@@ -281,6 +283,22 @@ def planning_view(scale: Scale = "small") -> View:
     return View(means.reset_index(), ways_figure(begun))
 
 
+def length_models_view(run: Run, corpus: ParallelCorpus, part: Literal["dev", "test"] = "test") -> View:
+    """Show how well a run's length model predicts lengths, beside baselines that know only the source's (thesis 4.1).
+
+    Args:
+        run: one that plans lengths.
+        corpus: in its languages; only that which it was trained on has baselines.
+        part: the text.
+
+    Raises:
+        CorpusError: no such part, or other languages.
+        RunError: the run does not plan lengths, or has neither weights nor the answers.
+    """
+    lines = length_models(run, corpus, part)
+    return View(lines[["system", "error", "bias", "among 1", "among 5", "nll"]], length_models_figure(lines))
+
+
 def calibration_view() -> View:
     """Show how often planned lengths are right, by the confidence of the systems of `length-planning` (thesis 4.1).
 
@@ -298,7 +316,8 @@ def calibration_view() -> View:
     means = grouped[["probability", "right"]].mean()
     means["margin"] = grouped["right"].agg(lambda seeds: interval(seeds.tolist()).margin)
     bins = means.reset_index()
-    return View(bins, calibration_figure(bins))
+    edges = {"low": bins["right"] - bins["margin"], "high": bins["right"] + bins["margin"]}
+    return View(bins, calibration_figure(bins.assign(**edges)))
 
 
 def trainability_view(training: str = "") -> View:

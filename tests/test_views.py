@@ -14,18 +14,21 @@ from nmtlab.analysis.dynamics.depth import g_by_depth, g_fits, g_slopes
 from nmtlab.analysis.dynamics.signals import signals
 from nmtlab.analysis.lexical.norms import norm_correlations, word_norms
 from nmtlab.analysis.search.beams import sweep, varied
+from nmtlab.analysis.search.length_baselines import length_models
 from nmtlab.errors import NmtlabError, RunError
 from nmtlab.experiments import find_table, summary
 from nmtlab.experiments.results.stored import RESULTS, read_cells
 from nmtlab.experiments.running.trainability import Outcome, Point, read_map, with_outcome
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
+from nmtlab.training.setup import train
 from nmtlab.views import (
     attention_view,
     calibration_view,
     depth_view,
     dev_view,
     gradient_view,
+    length_models_view,
     norms_view,
     planning_view,
     shift_view,
@@ -36,6 +39,7 @@ from nmtlab.views import (
     trainability_view,
     tree_view,
 )
+from nmtlab.workspace import Workspace
 
 
 @pytest.fixture(scope="module")
@@ -188,6 +192,15 @@ def test_planned_lengths_stand_beside_every_way_of_searching(tmp_path, monkeypat
         assert shown.loc[way, "beam 12"] == 10.0 * metrics.index(f"BLEU by {name}, beam 12") + 2
     with pytest.raises(NmtlabError, match="not measured at the scale tiny"):
         planning_view("tiny")
+
+
+def test_the_length_model_stands_beside_its_baselines(tiny_corpus, tiny_recipe, tmp_path):
+    changes = {"model.plan_length": True, "model.max_predicted_length": 12, "training.max_evaluations": 1}
+    planned = train("planned", tiny_recipe.with_changes(changes), tiny_corpus, Workspace(tmp_path))
+    view, lines = length_models_view(planned, tiny_corpus, "dev"), length_models(planned, tiny_corpus, "dev")
+    pd.testing.assert_frame_equal(view.frame, lines[list(view.frame.columns)])
+    assert {"system", "error", "among 5", "nll"} <= set(view.frame.columns)
+    assert list(view.figure.data[0].x) == list(lines["error"])
 
 
 def test_how_often_planned_lengths_are_right_is_of_the_seeds(tmp_path, monkeypatch):

@@ -181,34 +181,35 @@ def length_errors(
 ) -> None:
     """Compare the lengths that a run plans with the reference lengths, and report how well calibrated they are.
 
+    Baselines that know only the length of the source stand beside it, on the corpus that it was trained on.
     Results are stored with the run.
     """
     from nmtlab.analysis.access.measure import measure
+    from nmtlab.analysis.search.length_baselines import length_models
     from nmtlab.analysis.search.lengths import length_calibration, planned_lengths
-    from nmtlab.analysis.search.lengths import length_errors as errors
     from nmtlab.cli.tables import print_table
 
     opened, text, _, _ = _inputs(run, corpus, source, target, None, None, None, None)
     found = measure(opened, planned_lengths, corpus=text, split=split, limit=limit)
     _write(found, csv)
     say_overlap(opened, text, split)
-    summed = errors(found)
+    lines = length_models(opened, text, split, limit)
     shares = {"among 1": "exact", "among 5": "in the top 5", "among 10": "in the top 10"}
-    print_table(
-        f"{run}, {text.name} {split}: the most probable length against the reference length",
-        ["sentences", "mean absolute error (tokens)", "mean error (tokens)", *shares.values()],
-        [
-            [f"{summed['sentences']:.0f}", f"{summed['error']:.2f}", f"{summed['bias']:.2f}"]
-            + [f"{summed[name]:.1%}" for name in shares]
-        ],
-        set(),
-    )
+    errors = {
+        "predicted by": lines["system"],
+        "mean absolute error (tokens)": lines["error"].map("{:.2f}".format),
+        "mean error (tokens)": lines["bias"].map("{:.2f}".format),
+        **{title: lines[name].map("{:.1%}".format) for name, title in shares.items()},
+        "loss (nats)": lines["nll"].map("{:.3f}".format),
+    }
+    title = f"{run}, {text.name} {split}, {len(found):,} sentences: the most probable length against the reference's"
+    print_table(title, list(errors), _rows(errors), set(errors) - {"predicted by"})
     bins = length_calibration(found)
     shown = {
         "sentences": bins["sentences"].map("{:,}".format),
         "probability": bins["probability"].map("{:.3f}".format),
         "accuracy": bins["right"].map("{:.3f}".format),
-        "±": bins["margin"].map("{:.3f}".format),
+        "95 %": bins.apply(lambda one: f"{one['low']:.3f} to {one['high']:.3f}", axis=1),
     }
     print_table("Calibration: accuracy by predicted probability", list(shown), _rows(shown), set(shown))
 

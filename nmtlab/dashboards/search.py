@@ -9,6 +9,7 @@ import pandas as pd
 from nmtlab.analysis.access.checks import plans_length
 from nmtlab.analysis.access.measure import answers
 from nmtlab.analysis.search.beams import described, stored_sweeps, text_of, way_of
+from nmtlab.analysis.search.length_baselines import BASELINES, LENGTH_MODEL, baseline_lengths
 from nmtlab.analysis.search.lengths import length_calibration, length_errors, length_plan, planned_lengths
 from nmtlab.analysis.search.search_errors import error_rates, search_errors
 from nmtlab.analysis.search.search_tree import (
@@ -50,7 +51,7 @@ _RATES = {
 }  # fmt: skip
 _PLANNED = {
     "sentences": "sentences", "error": "absolute error (tokens)", "bias": "bias (tokens)", "among 1": "right",
-    "among 5": "in top 5", "among 10": "in top 10",
+    "among 5": "in top 5", "among 10": "in top 10", "nll": "loss (nats)",
 }  # fmt: skip
 
 
@@ -213,7 +214,8 @@ class SearchPage(Page):
     def _show_plans(self, runs: list[Run]) -> str:
         plans = [(run, answer) for run in runs for answer in answers(run, planned_lengths)]
         if plans:
-            self.planned.show(pd.DataFrame([_plan_errors(run, answer) for run, answer in plans]))
+            baselines = [(run, answer) for run in runs for answer in answers(run, baseline_lengths)]
+            self.planned.show(pd.DataFrame([_plan_errors(run, answer) for run, answer in plans + baselines]))
             self.calibration.show(calibration_figure(pd.concat(_calibrated(run, answer) for run, answer in plans)))
             return ""
         planning = any(plans_length(run) for run in runs)
@@ -227,7 +229,9 @@ def search_page(workspace: Workspace | None = None) -> SearchPage:
 
 def _plan_errors(run: Run, answer: Measure) -> dict[str, object]:
     errors = length_errors(answer.frame()).round(3)
-    return {"run": run.name, "text": text_of(answer), **{shown: errors[name] for name, shown in _PLANNED.items()}}
+    by = BASELINES.get(answer.question.arguments.get("baseline", ""), LENGTH_MODEL)
+    which = {"run": run.name, "text": text_of(answer), "predicted by": by}
+    return {**which, **{shown: errors[name] for name, shown in _PLANNED.items()}}
 
 
 def _calibrated(run: Run, answer: Measure) -> pd.DataFrame:

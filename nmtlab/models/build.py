@@ -102,7 +102,8 @@ def _transformer(
     target_embedding = embedding(target_types, tuple(dict.fromkeys((*sources, *targets))) if shared else targets)
     if s.plan_length:  # the planned length replaces EOS
         allowed = {language: mask & (np.arange(target_types) != EOS) for language, mask in allowed.items()}
-        kind = partial(PlannedTransformer, LengthModel(s.d_model, s.max_predicted_length), s.length_gradient)
+        length_model = LengthModel(s.d_model, s.max_predicted_length, s.length_input, s.length_output)
+        kind = partial(PlannedTransformer, length_model, s.length_gradient)
     else:
         kind = Transformer
     model = kind(
@@ -222,4 +223,5 @@ def _initialise_transformer(model: Transformer, init: str, private: Generators) 
         elif isinstance(module, Adapters):
             module.draw(private)
         elif isinstance(module, LengthModel):
-            xavier_normal(module.output, private)
+            for linear in module.children():
+                xavier_normal(linear, private)

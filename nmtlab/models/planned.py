@@ -36,7 +36,7 @@ class PlannedTransformer(Transformer):
 
     def length_log_probs(self, memory: Memory) -> Tensor:
         states = memory.states if self.length_gradient else memory.states.detach()
-        return self.length_model(states, None if memory.bias is None else memory.bias[:, 0, 0])
+        return self.length_model(states, None if memory.bias is None else memory.bias[:, 0, 0], memory.lengths)
 
     def start(self, memory: Memory, language: str | None = None, length: Tensor | None = None) -> TransformerState:
         if length is None:

@@ -18,7 +18,14 @@ from nmtlab.plots.many_languages import (
 )
 from nmtlab.plots.movement import movement_figure
 from nmtlab.plots.norms import norm_figure
-from nmtlab.plots.search import calibration_figure, lengths_figure, sweep_figure, tree_figure, ways_figure
+from nmtlab.plots.search import (
+    calibration_figure,
+    length_models_figure,
+    lengths_figure,
+    sweep_figure,
+    tree_figure,
+    ways_figure,
+)
 from nmtlab.plots.shift import shift_figure
 from nmtlab.plots.signals import signals_figure
 from nmtlab.plots.tables import table_figure
@@ -40,6 +47,7 @@ __all__ = [
     "gain_figure",
     "gradient_cosine_figure",
     "gradient_figure",
+    "length_models_figure",
     "lengths_figure",
     "lexicon_figure",
     "logit_figure",

@@ -172,17 +172,41 @@ def lengths_figure(plan: pd.DataFrame, reference: int | None = None) -> go.Figur
     return dressed(figure, "Planned length of the translation (blue: lengths decoded)", 380)
 
 
+_LENGTH_ERRORS = {
+    "error": "mean absolute error (tokens)", "among 5": "length in the top 5 (share)", "nll": "loss (nats a sentence)",
+}  # fmt: skip
+
+
+def length_models_figure(lines: pd.DataFrame) -> go.Figure:
+    """Draw how well lengths are predicted: a panel for each measure, a line for each system.
+
+    Args:
+        lines: rows of `analysis.length_baselines.length_models`.
+    """
+    figure = make_subplots(rows=1, cols=len(_LENGTH_ERRORS), shared_yaxes=True, horizontal_spacing=0.05)
+    systems = [escape(system) for system in lines["system"]]
+    for place, (column, title) in enumerate(_LENGTH_ERRORS.items(), start=1):
+        figure.add_scatter(
+            x=lines[column], y=systems, mode="markers", name=title, showlegend=False,
+            marker={"size": 11, "color": COLOURS[: len(systems)]},
+            hovertemplate="%{y}: %{x:.3f}<extra></extra>", row=1, col=place,
+        )  # fmt: skip
+        figure.update_xaxes(title_text=title, rangemode="tozero", col=place)
+    figure.update_yaxes(autorange="reversed")
+    return dressed(figure, "Predicted lengths of translations, by the length model and by baselines", 300)
+
+
 def calibration_figure(bins: pd.DataFrame) -> go.Figure:
     """Draw how often the likeliest length is right, by how sure systems are of it: calibration, ideally the diagonal.
 
     Args:
         bins: `row`, a panel each; `column`, a line each; `probability`, that the system assigns; `right`, the share of
-            right lengths, and `margin` of its 95 % interval.
+            right lengths; `low` and `high`, its 95 % interval.
     """
     rows = list(dict.fromkeys(bins["row"]))
     figure = make_subplots(rows=1, cols=len(rows), subplot_titles=[escape(row) for row in rows])
     style = styles(bins["column"])
-    end = 1.05 * max(bins["probability"].max(), (bins["right"] + bins["margin"]).max())
+    end = 1.05 * max(bins["probability"].max(), bins["high"].max())
     for place in range(1, len(rows) + 1):
         figure.add_scatter(
             x=[0, end], y=[0, end], mode="lines", name="perfect calibration", legendgroup="diagonal",
@@ -191,9 +215,12 @@ def calibration_figure(bins: pd.DataFrame) -> go.Figure:
     for (column, row), curve in bins.groupby(["column", "row"], sort=False):
         figure.add_scatter(
             x=curve["probability"], y=curve["right"], mode="lines+markers", name=escape(column), legendgroup=column,
-            showlegend=row == rows[0], line=style[column], customdata=curve["margin"],
-            error_y={"type": "data", "array": curve["margin"], "thickness": 1.5, "width": 4},
-            hovertemplate="probability %{x:.3f}: right %{y:.3f} ± %{customdata:.3f}"
+            showlegend=row == rows[0], line=style[column], customdata=curve[["low", "high"]],
+            error_y={
+                "type": "data", "symmetric": False, "array": curve["high"] - curve["right"],
+                "arrayminus": curve["right"] - curve["low"], "thickness": 1.5, "width": 4,
+            },
+            hovertemplate="probability %{x:.3f}: right %{y:.3f} (%{customdata[0]:.3f} to %{customdata[1]:.3f})"
             f"<extra>{escape(column)}</extra>",
             row=1, col=rows.index(row) + 1,
         )  # fmt: skip

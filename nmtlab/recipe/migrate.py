@@ -9,8 +9,11 @@ from typing import Any
 
 from nmtlab.errors import RecipeError
 
-SCHEMA = 2
+SCHEMA = 3
 """Schema version that recipes are written in. A recipe without a schema has version 1."""
+
+TEXT_SCHEMA = 2
+"""The version since which the text section is the same: pipelines are written in it and so keep their checksums."""
 
 _RENAMED_IN_2 = {
     "text": {
@@ -35,6 +38,8 @@ _RENAMED_IN_2 = {
     "search": {"lengths": "length_candidates"},
 }
 
+_LENGTH_MODEL_BEFORE_3 = {"length_input": "mean", "length_output": "classifier"}
+
 
 def migrate(settings: Mapping[str, Any], where: str) -> dict[str, Any]:
     """Return a recipe's sections under the current field names, without its `schema`.
@@ -52,18 +57,29 @@ def migrate(settings: Mapping[str, Any], where: str) -> dict[str, Any]:
         raise RecipeError(f"{where}: schema = {schema!r} is not allowed", f"write schema = {SCHEMA}")
     if schema > SCHEMA:
         raise RecipeError(f"{where}: schema = {schema} is newer than this nmtlab ({SCHEMA})", "update nmtlab")
-    return {
+    migrated = {
         name: migrate_section(name, section, schema) if isinstance(section, dict) else section
         for name, section in sections.items()
     }
+    if schema < 3 and "base" not in sections:  # the defaults of a base are those of today
+        migrated = _with_first_length_model(migrated)
+    return migrated
 
 
 def migrate_section(name: str, settings: Mapping[str, Any], schema: int) -> dict[str, Any]:
     """Return one section of a recipe of any schema version under the current field names."""
-    if schema >= SCHEMA:
+    if schema > 1:
         return dict(settings)
     renamed = {old: new for old, new in _RENAMED_IN_2.get(name, {}).items() if new not in settings}
     return {renamed.get(field, field): value for field, value in settings.items()}
+
+
+def _with_first_length_model(sections: dict[str, Any]) -> dict[str, Any]:
+    """Return a recipe's sections with the only length model that there was before version 3, if it plans lengths."""
+    model = sections.get("model")
+    if not (isinstance(model, dict) and model.get("plan_length")):
+        return sections
+    return {**sections, "model": {**_LENGTH_MODEL_BEFORE_3, **model}}
 
 
 def new_name(section: str, field: str) -> str | None:

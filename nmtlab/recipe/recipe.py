@@ -55,6 +55,8 @@ class Recipe(Section):
     def _check(self) -> "Recipe":
         if self.corpus.vocabulary_only:
             raise ValueError("corpus.vocabulary_only is true, but the first corpus is trained on; leave it out")
+        if self.text.max_target_tokens and not self.model.neural:
+            raise ValueError("text.max_target_tokens limits neural training alone; set it to 0, or use text.max_words")
         one_table = self.model.family == "transformer" and self.text.joint and self.model.shared_embeddings
         uses = {self.transfer.source_embedding, self.transfer.target_embedding}
         if one_table and len(uses) > 1:

@@ -37,6 +37,9 @@ class SearchSettings(Section):
     length_candidates: int = Field(5, ge=1, le=10_000)
     """Number of most probable lengths tried with a model that plans lengths (thesis 4.1)."""
 
+    length_weight: float = Field(1.0, ge=0)
+    """Exponent w of p(length) in the score p(length)^w p(tokens) of a model that plans lengths; 1 is eq 4.1."""
+
     batch_tokens: int = Field(8192, ge=1)
     """Size of a decoding batch: padded source tokens times beam size."""
 

@@ -37,6 +37,9 @@ class TextSettings(Section):
     max_subwords: int = Field(0, ge=0)
     """Training pairs with more subwords than this on either side are left out and counted (0: no limit)."""
 
+    max_target_tokens: int = Field(0, ge=0)
+    """Pairs with more target tokens are left out of training, and of dev as it chooses the checkpoint (0: no limit)."""
+
     unk_copy_threshold: int = Field(0, ge=0)
     """Also train on a copy of the text in which types seen fewer times than this are UNK (0: no copy)."""
 

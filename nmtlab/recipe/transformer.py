@@ -70,6 +70,12 @@ class TransformerSettings(Section):
     plan_length: bool = False
     """Predict the translation length and count decoder positions down from it, instead of using EOS (thesis 4.1)."""
 
+    length_input: Literal["counted-mean", "counted-attention", "mean"] = "counted-mean"
+    """What p(length) depends on: the encoder's mean or a learned weighted mean, with the source length; or the mean."""
+
+    length_output: Literal["mixture", "classifier"] = "mixture"
+    """Form of p(length): a mixture over its ratio to the source length, or a classifier of lengths seen in training."""
+
     length_gradient: bool = True
     """Whether the gradient of the length loss reaches the encoder; otherwise it trains the length model only."""
 

@@ -17,6 +17,7 @@ class Hypothesis:
         score: the score that the search maximised.
         finished: whether it ended with EOS; otherwise it was cut off at the length limit.
         attention: weights on the source of each token, EOS included: (layers, heads, |y|, S), if recorded.
+        length_log_prob: log-probability of the planned length, part of `log_prob`; 0 if none was planned.
     """
 
     tokens: tuple[int, ...]
@@ -24,6 +25,7 @@ class Hypothesis:
     score: float
     finished: bool
     attention: np.ndarray | None = None
+    length_log_prob: float = 0.0
 
 
 @dataclass(frozen=True)

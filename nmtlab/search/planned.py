@@ -30,20 +30,21 @@ def planned_search(
 ) -> list[SearchResult]:
     """Search for translations of a batch, with one beam for each of a sentence's most probable lengths.
 
-    The search maximises p(length) times the probability of the tokens, whatever score the settings name.
+    The search maximises p(length)^w times the probability of the tokens, whatever score the settings name; w = 1 is
+    eq 4.1.
 
     Args:
         model: one that plans lengths, in evaluation mode.
         memory: of the sources.
-        settings: beam size, number of lengths and limit.
+        settings: beam size, number of lengths, w and limit.
         n_best: how many hypotheses to return per sentence, at most.
         oracle_lengths: (B,) the length of each translation, used instead of planned lengths.
         record: keep attention and the search tree, the beams of the lengths side by side.
         language: code of the target language; the model's default if not given.
 
     Returns:
-        For each sentence its hypotheses, best first; `log_prob` and `score` cover length and tokens, or only the tokens
-        with oracle lengths.
+        For each sentence its hypotheses, best first; `log_prob` covers length and tokens, or only the tokens with
+        oracle lengths.
     """
     if oracle_lengths is None:
         log_prob, length = length_candidates(model, memory, settings)
@@ -90,8 +91,9 @@ def _search_lengths(
     Length 0 needs no search, as its only translation is empty; with log-probability -inf it has no translation.
     """
     sentence = torch.arange(len(length), device=length.device) // (len(length) // len(memory.lengths))
+    weight = settings.length_weight
     results = [
-        SearchResult([Hypothesis((), p, p, True)] if p > -torch.inf and n == 0 else [])
+        SearchResult([Hypothesis((), p, weight * p, True, length_log_prob=p)] if p > -torch.inf and n == 0 else [])
         for p, n in zip(log_prob.tolist(), length.tolist(), strict=True)
     ]
     rows = (length > 0).nonzero().flatten()
@@ -101,16 +103,26 @@ def _search_lengths(
     beam = first_beam(length[rows, None], log_prob[rows, None])
     likeliest = settings.model_copy(update={"score": "log-prob", "coverage": 0.0, "allow_empty": True})
     found = search_from(model, state, beam, memory.mask[sentence[rows]], likeliest, settings.beam_size, record)
-    for row, result in zip(rows.tolist(), found, strict=True):
-        results[row] = _ended(result)
+    for row, of_length, result in zip(rows.tolist(), log_prob[rows].tolist(), found, strict=True):
+        results[row] = _ended(result, of_length, weight)
     return results
 
 
-def _ended(result: SearchResult) -> SearchResult:
-    """Return a beam's result with its hypotheses marked as finished: they end at their planned length."""
-    hypotheses = [replace(hypothesis, finished=True) for hypothesis in result.hypotheses]
-    last = [replace(step, finished=np.ones_like(step.finished)) for step in result.tree[-1:]]
-    return SearchResult(hypotheses, [*result.tree[:-1], *last])
+def _ended(result: SearchResult, log_prob: float, weight: float) -> SearchResult:
+    """Return a beam's result with its hypotheses marked as finished: they end at their planned length.
+
+    Args:
+        result: of the beam; log-probabilities and scores include that of the length.
+        log_prob: of the length.
+        weight: of `log_prob` in a score.
+    """
+    more = (weight - 1) * log_prob
+    hypotheses = [
+        replace(one, finished=True, score=one.score + more, length_log_prob=log_prob) for one in result.hypotheses
+    ]
+    tree = [replace(step, score=step.score + more) for step in result.tree]
+    last = [replace(step, finished=np.ones_like(step.finished)) for step in tree[-1:]]
+    return SearchResult(hypotheses, [*tree[:-1], *last])
 
 
 def _best(results: list[SearchResult], n_best: int) -> SearchResult:

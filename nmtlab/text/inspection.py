@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from nmtlab.errors import CorpusError
 from nmtlab.text.cleaning import digest, normalise
 from nmtlab.text.corpus import Direction, Pair, ParallelCorpus
+from nmtlab.text.pipeline import Pipeline
 
 
 @dataclass(frozen=True)
@@ -105,6 +106,24 @@ def check_texts(
         if "dev" in corpus.splits and corpus.direction not in dev:
             dev[corpus.direction] = DevText(list(corpus.lines("dev", corpus.source)), corpus.references("dev"))
     return dev, overlap
+
+
+def scored_dev(dev: DevText, pipeline: Pipeline) -> DevText:
+    """Return the dev text of which no reference of the first set has more than `text.max_target_tokens` tokens, if any.
+
+    Raises:
+        CorpusError: none is as short.
+    """
+    most = pipeline.settings.max_target_tokens
+    if not most:
+        return dev
+    kept = [place for place, ids in enumerate(pipeline.encode_target(dev.references[0])) if len(ids) - 1 <= most]
+    if not kept:
+        raise CorpusError(
+            f"dev: no target has at most {most} tokens", "add shorter ones, or raise text.max_target_tokens"
+        )
+    source, *references = ([lines[place] for place in kept] for lines in (dev.source, *dev.references))
+    return DevText(source, references)
 
 
 def _title(corpora: Sequence[ParallelCorpus], index: int, split: str) -> str:

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from nmtlab.errors import RunError
 from nmtlab.files import replacing
 from nmtlab.reading import read_bytes, reading
-from nmtlab.recipe.migrate import SCHEMA, migrate_section
+from nmtlab.recipe.migrate import TEXT_SCHEMA, migrate_section
 from nmtlab.recipe.text import TextSettings
 from nmtlab.text import language_counts
 from nmtlab.text.corpus import ParallelCorpus
@@ -31,7 +31,9 @@ from nmtlab.text.truecase import Truecaser
 from nmtlab.text.vocabulary import BOS, EOS, PAD, SPECIALS, UNK, Vocabulary
 
 _MANIFEST = "pipeline.json"
-_INHERITED, _TARGET_TAG = "inherited_targets", "target_tag"
+_INHERITED = "inherited_targets"
+_ADDED = ("target_tag", "max_target_tokens")
+"""Text settings that were added since version 2."""
 _REMEDY = "restore it from a copy of the run, or train the run again"
 
 
@@ -332,7 +334,7 @@ class Pipeline:
     def _manifest(self, files: dict[str, bytes]) -> bytes:
         digests = {name: sha256(content).hexdigest() for name, content in files.items()}
         manifest = _Manifest(
-            schema_=SCHEMA,
+            schema_=TEXT_SCHEMA,
             settings=self.settings,
             source=self.source.languages[0],
             target=self.target.languages[0],
@@ -343,9 +345,9 @@ class Pipeline:
             files=digests,
         )
         # What has its default is left out, so that file and checksum are as they were before there was such a field.
-        default = self.settings.target_tag == TextSettings.model_fields[_TARGET_TAG].default
+        fields = TextSettings.model_fields
         left_out: dict[str, Any] = {} if self.inherited_targets else {_INHERITED: True}
-        left_out |= {"settings": {_TARGET_TAG}} if default else {}
+        left_out["settings"] = {name for name in _ADDED if getattr(self.settings, name) == fields[name].default}
         return manifest.model_dump_json(indent=2, exclude=left_out).encode()
 
 
@@ -354,7 +356,7 @@ class _Manifest(BaseModel):
 
     model_config = ConfigDict(extra="forbid", validate_by_name=True, serialize_by_alias=True)
 
-    schema_: int = Field(1, alias="schema", ge=1, le=SCHEMA)
+    schema_: int = Field(1, alias="schema", ge=1, le=TEXT_SCHEMA)
     settings: TextSettings
     source: str
     target: str

@@ -38,6 +38,15 @@ def usable_pairs(corpus: ParallelCorpus, max_words: int, skipped: Counter[str]) 
             yield pair
 
 
+def beyond_token_limits(settings: TextSettings, source: Sequence[int], target: Sequence[int]) -> str:
+    """Return why a training pair of ids, EOS last, is too long in tokens, or an empty string; EOS is not counted."""
+    if settings.max_subwords and max(len(source), len(target)) - 1 > settings.max_subwords:
+        return "too many subwords"
+    if settings.max_target_tokens and len(target) - 1 > settings.max_target_tokens:
+        return "too many target tokens"
+    return ""
+
+
 def blocks(items: Iterable[T]) -> Iterator[list[T]]:
     """Yield `items` in lists of `BLOCK`."""
     iterator = iter(items)

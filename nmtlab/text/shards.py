@@ -17,9 +17,10 @@ from pydantic import BaseModel
 
 from nmtlab.errors import CorpusError
 from nmtlab.files import write_text
+from nmtlab.recipe.text import TextSettings
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.pipeline import Pipeline
-from nmtlab.text.segmentation import blocks, usable_pairs
+from nmtlab.text.segmentation import beyond_token_limits, blocks, usable_pairs
 from nmtlab.text.vocabulary import PAD, UNK
 
 SHARD_PAIRS = 1_000_000
@@ -109,8 +110,8 @@ def write_shards(
     for block in blocks(pairs):
         sources, targets = zip(*block, strict=True)
         rows = pipeline.encode_source(sources, corpus.target, corpus.origin), pipeline.encode_target(targets)
-        if training and pipeline.settings.max_subwords:
-            rows = _short_enough(rows, pipeline.settings.max_subwords, skipped)
+        if training:
+            rows = _short_enough(rows, pipeline.settings, skipped)
         for name, ids in zip(_SIDES, rows, strict=True):
             _append(folder / f"{name}.ids", np.fromiter(chain.from_iterable(ids), types[name]))
             _append(folder / f"{name}.lengths", np.fromiter(map(len, ids), "int32"))
@@ -128,11 +129,15 @@ def write_shards(
 
 
 def _short_enough(
-    rows: tuple[list[list[int]], list[list[int]]], most: int, skipped: Counter[str]
+    rows: tuple[list[list[int]], list[list[int]]], settings: TextSettings, skipped: Counter[str]
 ) -> tuple[list[list[int]], list[list[int]]]:
-    """Return the pairs with at most so many subwords on either side, EOS not counted; count the others."""
-    kept = [pair for pair in zip(*rows, strict=True) if max(map(len, pair)) - 1 <= most]
-    skipped["too many subwords"] += len(rows[0]) - len(kept)
+    """Return the pairs within the limits on tokens; count the others."""
+    kept = []
+    for pair in zip(*rows, strict=True):
+        if reason := beyond_token_limits(settings, *pair):
+            skipped[reason] += 1
+        else:
+            kept.append(pair)
     return [source for source, _ in kept], [target for _, target in kept]
 
 

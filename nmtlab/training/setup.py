@@ -13,7 +13,7 @@ from nmtlab.runs.listing import open_run
 from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.encoded import EncodedCorpus
-from nmtlab.text.inspection import check_texts
+from nmtlab.text.inspection import check_texts, scored_dev
 from nmtlab.text.mixture import Mixture
 from nmtlab.text.pipeline import Pipeline
 from nmtlab.training.events import OnEvent, Preparing, ignore
@@ -82,6 +82,7 @@ def train(
         Run.create(folder, recipe, environment(checksums, device, group.size, overlap), pipeline)
     checksums = group.broadcast(checksums)  # the other processes wait until the run exists
     run = Run(folder)
+    dev = {direction: scored_dev(text, run.pipeline.directed(*direction)) for direction, text in dev.items()}
     with run.writing() if group.is_main else nullcontext():
         on_event(Preparing("encoding the corpus"))
         if group.is_main:

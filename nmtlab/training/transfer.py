@@ -26,7 +26,7 @@ _FREE = {
         "dropout", "variational", "init", "init_range", "lexicon_reads_dropped", "length_gradient", "adapter_width",
     },
     "text": {
-        "max_words", "max_subwords", "min_frequency", "unk_copy_threshold", "vocabulary_size",
+        "max_words", "max_subwords", "max_target_tokens", "min_frequency", "unk_copy_threshold", "vocabulary_size",
         "target_vocabulary_mask", "transliteration",
     },
 }  # fmt: skip

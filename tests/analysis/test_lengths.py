@@ -1,5 +1,7 @@
 """Planned lengths beside those of the references."""
 
+import math
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -70,6 +72,13 @@ def test_exact_search_is_refused_as_there_is_no_end_and_the_score_is_named(plann
     assert described(planned, asked) == "planned, 3 lengths"
 
 
+def wilson(share: float, n: int, z: float = 1.959964) -> tuple[float, float]:
+    """Return Wilson's 95 % interval, from its formula."""
+    centre = (share + z * z / (2 * n)) / (1 + z * z / n)
+    margin = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
+    return max(0.0, centre - margin), min(1.0, centre + margin)
+
+
 FOUND = pd.DataFrame(
     {
         "reference_length": [5, 7, 9, 300], "likeliest": [5, 9, 8, 20], "probability": [0.5, 0.2, 0.3, 0.1],
@@ -92,10 +101,17 @@ def test_errors_are_summed_up():
 
 def test_calibration_is_by_how_sure_the_system_is():
     bins = length_calibration(FOUND, bins=2)
-    assert bins.to_dict("list") == {
+    assert bins.drop(columns=["low", "high"]).to_dict("list") == {
         "sentences": [2, 2], "probability": pytest.approx([0.15, 0.4]), "right": [0.0, 0.5],
-        "margin": pytest.approx([0.0, 0.693], abs=1e-3),
     }  # fmt: skip
+
+
+def test_the_interval_of_a_share_of_right_lengths_is_wilsons_and_never_empty():
+    bins = length_calibration(pd.concat([FOUND.assign(likeliest=right) for right in (0, 5)]), bins=2)
+    for row in length_calibration(FOUND, bins=2).itertuples():
+        assert (row.low, row.high) == pytest.approx(wilson(row.right, row.sentences))
+    assert bins["right"].min() == 0
+    assert (bins["high"] - bins["low"] > 0.3).all()
 
 
 def test_a_run_that_plans_none_is_refused(trained, tiny_corpus):

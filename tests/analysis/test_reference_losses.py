@@ -26,6 +26,13 @@ def planned(tiny_corpus, tiny_recipe, tmp_path_factory) -> Run:
     return train("planned", recipe, tiny_corpus, Workspace(tmp_path_factory.mktemp("planned")))
 
 
+@pytest.fixture(scope="module")
+def short(planned, tiny_corpus) -> Run:
+    """A run on targets of at most 4 tokens."""
+    changed = planned.recipe.with_changes({"text.max_target_tokens": 4})
+    return train("short", changed, tiny_corpus, Workspace(planned.folder.parents[2] / "short"))
+
+
 def said(run: Run, corpus: ParallelCorpus) -> list[np.ndarray]:
     """Return the log-probabilities of the tokens of each reference of dev, without EOS."""
     system = open_system(run)
@@ -37,23 +44,32 @@ def said(run: Run, corpus: ParallelCorpus) -> list[np.ndarray]:
     return found
 
 
-def test_references_have_their_loss_and_whether_their_length_was_seen(planned, tiny_corpus):
-    """Against forced decoding of each alone; the length of what is longer than 4 words was not seen."""
-    changed = planned.recipe.with_changes({"text.max_words": 4})
-    run = train("short", changed, tiny_corpus, Workspace(planned.folder.parents[2] / "short"))
-    found = reference_losses(run, tiny_corpus, "dev")
+def loss_alone(run: Run, source: str, target: str) -> float:
+    """Return the loss of one translation, without EOS."""
     system = open_system(run)
-    pairs = list(tiny_corpus.pairs("dev"))
-    assert found["line"].tolist() == list(range(1, len(pairs) + 1))
-    trained = [
-        target for source, target in tiny_corpus.pairs("train") if max(len(source.split()), len(target.split())) <= 4
-    ]
-    lengths = {len(system.pipeline.target_ids(target)) - 1 for target in trained}
-    for row, log_probs in zip(found.itertuples(), said(run, tiny_corpus), strict=True):
-        assert row.length == len(log_probs)
-        assert row.loss == pytest.approx(-log_probs.sum(), rel=1e-4)
-        assert row.seen == (row.length in lengths)
-    assert set(found["seen"]) == {True, False}
+    memory = system.model.encode(torch.tensor([system.pipeline.source_ids(source)]))
+    (forced,) = forced_decode(system.model, memory, torch.tensor([system.pipeline.target_ids(target)]))
+    return -forced.log_probs[:-1].sum()
+
+
+def test_references_have_their_loss_and_whether_training_had_as_long_a_target(short, tiny_corpus):
+    """Against forced decoding of each alone; what is longer than 4 tokens was left out of training."""
+    found = reference_losses(short, tiny_corpus, "dev")
+    own, left_out = (found[found["part"] == part] for part in ("dev", "train"))
+    pairs = dict(enumerate(tiny_corpus.pairs("dev"), start=1))
+    assert sorted(own["line"]) == list(pairs)
+    for row in own.itertuples():
+        source, target = pairs[row.line]
+        assert (row.length, row.seen) == (len(target.split()), len(target.split()) <= 4)
+        assert row.loss == pytest.approx(loss_alone(short, source, target), rel=1e-4)
+    assert set(own["seen"]) == {True, False}
+    dev = {target for _, target in pairs.values()}
+    longer = {t: s for s, t in tiny_corpus.pairs("train") if len(t.split()) > 4 and t not in dev}
+    assert not left_out["seen"].any()
+    assert sorted(left_out["length"]) == sorted(len(target.split()) for target in longer)
+    some = dict(list(longer.items())[:5])
+    for target, source in some.items():
+        assert (left_out["loss"] - loss_alone(short, source, target)).abs().min() < 1e-3
 
 
 def test_a_phrase_based_run_is_refused_and_so_is_a_text_in_other_languages(planned, tiny_corpus, tmp_path):

@@ -5,6 +5,7 @@ import pytest
 import torch
 from learned import learned_run
 
+from nmtlab.analysis.search.beams import decoded
 from nmtlab.analysis.search.lengths import length_plan
 from nmtlab.analysis.search.search_tree import best_of_all, ended_hypotheses, first_empty_rank, ranked, search_tree
 from nmtlab.recipe import SearchSettings
@@ -133,6 +134,19 @@ def test_they_are_ranked_by_any_score_without_another_search():
     assert reward["score"].tolist() == pytest.approx([2.5, 2.0, -3.0])
 
 
+@pytest.mark.parametrize("extra_length", [0, 50])
+@pytest.mark.parametrize("score", ["average", "length-normalised", "word-reward"])
+def test_translations_whose_length_leaves_out_the_end_are_ranked_by_the_scores_that_they_were_found_by(
+    trained, tiny_corpus, score, extra_length
+):
+    search = SEARCH.model_copy(update={"score": score, "gamma": 0.7, "extra_length": extra_length})
+    found = decoded(trained[0], tiny_corpus, "dev", search)
+    again = ranked(found, search)
+    assert again["score"].tolist() == pytest.approx(sorted(found["score"], reverse=True), abs=1e-4)
+    if not extra_length:
+        assert not found["finished"].all()  # what is cut off has no end to count
+
+
 def test_a_run_that_plans_lengths_has_a_tree_of_its_beams(tmp_path, tiny_corpus, tiny_recipe):
     recipe = tiny_recipe.with_changes({"model.plan_length": True, "model.max_predicted_length": 8})
     run = train("planned", recipe, tiny_corpus, Workspace(tmp_path))
@@ -156,7 +170,9 @@ def test_a_run_that_plans_lengths_has_a_tree_of_its_beams(tmp_path, tiny_corpus,
 
 
 def test_of_a_planned_nothing_there_is_no_tree(tmp_path, tiny_corpus, tiny_recipe):
-    recipe = tiny_recipe.with_changes({"model.plan_length": True, "model.max_predicted_length": 8})
+    recipe = tiny_recipe.with_changes(
+        {"model.plan_length": True, "model.max_predicted_length": 8, "model.length_output": "classifier"}
+    )
     system = open_system(train("planned", recipe, tiny_corpus, Workspace(tmp_path)))
     with torch.no_grad():
         system.model.length_model.output.bias[0] = 99.0

@@ -3,6 +3,9 @@
 import pandas as pd
 import pytest
 
+from nmtlab.analysis.search.length_baselines import BASELINES, baseline_lengths
+from nmtlab.analysis.search.lengths import length_errors
+from nmtlab.runs.run import Run
 from nmtlab.training.setup import train
 from nmtlab.workspace import Workspace
 
@@ -110,6 +113,10 @@ def test_planned_lengths_are_compared_with_the_references_and_kept(nmtlab, data,
     assert said.code == 0
     found = pd.read_csv(tmp_path / "lengths.csv")
     assert found["line"].tolist() == [1, 2, 3, 4, 5]
-    assert f"{(found['likeliest'] - found['reference_length']).abs().mean():.2f}" in said.out
+    table = {line.split("│")[1].strip(): line for line in said.out.splitlines() if line.count("│") == 8}
+    assert f"{(found['likeliest'] - found['reference_length']).abs().mean():.2f}" in table["length model"]
+    beside = baseline_lengths(Run(data / "runs/planned"), tiny_corpus, "kernel", "dev", limit=5)
+    assert f"{length_errors(beside)['nll']:.3f}" in table[BASELINES["kernel"]]
+    assert BASELINES["linear"] in table
     assert "Calibration: accuracy by predicted probability" in said.out
     assert list((data / "runs/planned/measures").glob("lengths.planned_lengths-*.parquet"))

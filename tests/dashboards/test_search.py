@@ -10,6 +10,7 @@ import torch
 
 from nmtlab.analysis.access.measure import measure, measure_by_sentence
 from nmtlab.analysis.search.beams import stored_sweeps, sweep, varied
+from nmtlab.analysis.search.length_baselines import BASELINES, length_models
 from nmtlab.analysis.search.lengths import length_calibration, length_errors, length_plan, planned_lengths
 from nmtlab.analysis.search.search_errors import search_errors
 from nmtlab.analysis.search.search_tree import LOG_PROB, ended_hypotheses, first_empty_rank, search_tree
@@ -115,6 +116,7 @@ def test_a_run_that_plans_lengths_has_a_tree_beside_the_others(page, here):
 
 def test_where_nothing_is_planned_there_is_no_tree_but_its_probability(here, tiny_corpus, tiny_recipe):
     planned = {"model.plan_length": True, "model.max_predicted_length": 30, "search.length_candidates": 1}
+    planned |= {"model.length_output": "classifier"}
     run = train("nothing", tiny_recipe.with_changes(planned), tiny_corpus, here)
     with torch.no_grad():
         system_of(run).model.length_model.output.bias[0] = 99.0
@@ -152,6 +154,13 @@ def test_planned_lengths_of_whole_texts_are_shown_where_they_were_measured(here,
     again.runs.table.choose(["planned"])
     assert again.planned.frame["absolute error (tokens)"].tolist() == [round(length_errors(found)["error"], 3)]
     assert list(again.calibration.figure.data[1].y) == list(length_calibration(found)["right"])
+    length_models(run, tiny_corpus, "dev", limit=6)
+    beside = SearchPage(here)
+    beside.runs.table.choose(["planned"])
+    assert beside.planned.frame["predicted by"][0] == "length model"
+    assert set(beside.planned.frame["predicted by"][1:]) == set(BASELINES.values())
+    assert len(set(beside.planned.frame["text"])) == 1
+    again = SearchPage(here)
     again.runs.table.choose(["ordinary"])
     assert again.planned.layout.display == again.calibration.layout.display == "none"
 

@@ -7,12 +7,24 @@ import pytest
 
 from nmtlab.analysis.access.measure import measure_by_sentence
 from nmtlab.analysis.search.beams import decoded, outcome, sweep, varied
+from nmtlab.analysis.search.length_baselines import baseline_lengths
+from nmtlab.analysis.search.length_weights import length_sweep
 from nmtlab.analysis.search.lengths import length_errors, oracle_lengths, planned_lengths
 from nmtlab.analysis.search.reference_losses import losses_by_rest, losses_by_seen, reference_losses
 from nmtlab.analysis.search.search_errors import error_rates, search_errors
 from nmtlab.evaluation import bleu_metric, default_tokenizer, paired_bootstrap
 from nmtlab.experiments import cells_of
-from nmtlab.experiments.measures.search import LengthLoss, Missed, OracleLength, PlannedLength, RestLoss, Searched
+from nmtlab.experiments.measures.search import (
+    LENGTH_WEIGHTS,
+    LENGTHS_TRIED,
+    BaselineLength,
+    LengthLoss,
+    Missed,
+    OracleLength,
+    PlannedLength,
+    RestLoss,
+    Searched,
+)
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
 from nmtlab.training.setup import train
@@ -65,16 +77,24 @@ def test_significance_is_of_the_texts_that_were_found(pair):
 
 def test_a_run_that_plans_lengths_is_searched_by_its_own_score(tiny_corpus, tiny_recipe, tmp_path):
     planned = tiny_recipe.with_changes(
-        {"model.plan_length": True, "model.max_predicted_length": 30, "search.length_candidates": 2}
+        {"model.plan_length": True, "model.max_predicted_length": 30, "search.length_candidates": 3}
     )
     run = train("planned", planned, tiny_corpus, Workspace(tmp_path))
-    own = SearchSettings(score="log-prob", beam_size=2, length_candidates=2)
-    expected = outcome(run, tiny_corpus, "test", own).iloc[0]["bleu"]
+    own = SearchSettings(score="log-prob", beam_size=2, length_candidates=3)
+    usual = outcome(run, tiny_corpus, "test", own).iloc[0]["bleu"]
+    assert Searched("BLEU", REWARD).value(run, tiny_corpus) == usual
+    tried = length_sweep(run, tiny_corpus, own, LENGTHS_TRIED, LENGTH_WEIGHTS)
+    best = tried.iloc[int(tried["bleu"].argmax())]
+    plan = {"length_candidates": int(best["length_candidates"]), "length_weight": float(best["length_weight"])}
+    expected = outcome(run, tiny_corpus, "test", own.model_copy(update=plan)).iloc[0]["bleu"]
+    assert expected != usual
     assert Searched("BLEU", REWARD, gammas=(0.0, 1.0)).value(run, tiny_corpus) == expected
     alone = outcome(run, tiny_corpus, "test", own.model_copy(update={"length_candidates": 1})).iloc[0]["bleu"]
     assert Searched("BLEU", REWARD, gammas=(0.0, 1.0), lengths=1).value(run, tiny_corpus) == alone
     errors = length_errors(planned_lengths(run, tiny_corpus))
     assert PlannedLength("off", "error").value(run, tiny_corpus) == errors["error"]
+    line = length_errors(baseline_lengths(run, tiny_corpus, "linear"))
+    assert BaselineLength("line", "linear", "nll").value(run, tiny_corpus) == line["nll"]
     texts = oracle_lengths(run, tiny_corpus, "test", 3)["text"].tolist()
     score = bleu_metric(default_tokenizer(tiny_corpus.target)).corpus_score(texts, tiny_corpus.references("test")).score
     assert OracleLength("oracle", 3).value(run, tiny_corpus) == score
@@ -84,6 +104,7 @@ def test_an_ordinary_run_has_no_length_model_and_a_loss_of_its_references(pair):
     (run, _), corpus = pair
     assert math.isnan(PlannedLength("off", "error").value(run, corpus))
     assert math.isnan(OracleLength("oracle", 3).value(run, corpus))
+    assert math.isnan(BaselineLength("line", "linear", "error").value(run, corpus))
     losses = losses_by_seen(reference_losses(run, corpus))
     assert LengthLoss("seen", "seen").value(run, corpus) == losses["seen"]
     rise = LengthLoss("rise", "rise").value(run, corpus)

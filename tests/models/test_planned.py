@@ -10,7 +10,6 @@ import torch
 from nmtlab.errors import RunError
 from nmtlab.models.build import build_model
 from nmtlab.models.interface import on_device
-from nmtlab.nn.length import LengthModel
 from nmtlab.nn.positions import sinusoids
 from nmtlab.recipe import SearchSettings, TransformerSettings
 from nmtlab.search.beam import beam_search
@@ -118,9 +117,10 @@ def test_forced_decoding_scores_the_length_in_place_of_eos():
     assert [forced.log_probs[-1] for forced in found] == pytest.approx([lengths[0, 3].item(), lengths[1, 1].item()])
 
 
+@pytest.mark.parametrize("reads", ["counted-mean", "counted-attention", "mean"])
 @pytest.mark.parametrize("reaches", [True, False])
-def test_the_loss_of_the_length_reaches_the_encoder_if_it_is_to(reaches):
-    model = planned(length_gradient=reaches)
+def test_the_loss_of_the_length_reaches_the_encoder_if_it_is_to(reaches, reads):
+    model = planned(length_gradient=reaches, length_input=reads)
     model.length_log_probs(model.encode(torch.from_numpy(SOURCE)))[:, 1].sum().backward()
     assert model.length_model.output.weight.grad.abs().sum() > 0
     encoder = [p.grad for p in model.encoder.parameters() if p.grad is not None]
@@ -134,13 +134,14 @@ def test_a_length_longer_than_can_be_planned_counts_as_the_longest():
     assert model.length_log_probs(model.encode(torch.from_numpy(SOURCE))).shape == (2, 3)
 
 
-def test_the_mean_is_of_what_is_not_padding():
-    torch.manual_seed(0)
-    head, states = LengthModel(4, 6), torch.randn(1, 3, 4)
-    padded = torch.cat((states, torch.randn(1, 2, 4)), dim=1)
-    mask = torch.tensor([[0.0, 0.0, 0.0, -math.inf, -math.inf]])
-    torch.testing.assert_close(head(padded, mask), head(states, None))
-    torch.testing.assert_close(head(states, None), head.output(states.mean(1)).log_softmax(-1))
+@pytest.mark.parametrize("output", ["mixture", "classifier"])
+@pytest.mark.parametrize("reads", ["counted-mean", "counted-attention", "mean"])
+def test_the_length_model_reads_what_the_encoder_says_of_the_source_and_its_length_without_eos(reads, output):
+    model = planned(length_input=reads, length_output=output)
+    memory, length_model = model.encode(torch.from_numpy(SOURCE)), model.length_model
+    lengths = torch.tensor([3, 1])
+    alone = [length_model(memory.states[row, None, : n + 1], None, lengths[row, None]) for row, n in ((0, 3), (1, 1))]
+    torch.testing.assert_close(model.length_log_probs(memory), torch.cat(alone))
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -158,11 +159,13 @@ def test_of_a_length_that_is_told_the_best_is_found_as_by_brute_force(seed):
         assert best.log_prob == best.score == pytest.approx(scores[best.tokens], abs=1e-4)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("output", ["mixture", "classifier"])
+@pytest.mark.parametrize("weight", [0.0, 1.0, 2.5])
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("lengths", [1, 2, 5])
-def test_the_best_of_the_most_probable_lengths_is_found_as_by_brute_force(seed, lengths):
-    model, sentences = planned(seed), ([4, 6, EOS], [5, EOS])
-    settings = WIDE.model_copy(update={"length_candidates": lengths})
+def test_the_best_of_the_most_probable_lengths_is_found_as_by_brute_force(lengths, seed, weight, output):
+    model, sentences = planned(seed, length_output=output), ([4, 6, EOS], [5, EOS])
+    settings = WIDE.model_copy(update={"length_candidates": lengths, "length_weight": weight})
     batch = source_of(*sentences)
     results = planned_search(model, model.encode(batch), settings, n_best=3)
     for result, sentence in zip(results, sentences, strict=True):
@@ -172,18 +175,32 @@ def test_the_best_of_the_most_probable_lengths_is_found_as_by_brute_force(seed, 
         ]  # up to words + 1: EOS would be one more
         tried = of_length.topk(min(lengths, len(of_length))).indices.tolist()  # independent of the other sentence
         every = [y for n in tried for y in itertools.product(range(2 + 1, TYPES), repeat=n)]
-        scores = {}
+        scores, log_probs = {}, {}
         for y in every:
-            target = torch.tensor([[*y, EOS]])
-            scores[y] = forced_decode(model, model.encode(source), target)[0].log_prob
+            (forced,) = forced_decode(model, model.encode(source), torch.tensor([[*y, EOS]]))
+            log_probs[y] = forced.log_prob
+            scores[y] = forced.log_probs[:-1].sum() + weight * of_length[len(y)].item()
         ranked = sorted(scores, key=lambda y: -scores[y])
         assert [h.tokens for h in result.hypotheses] == ranked[:3]
-        assert [h.log_prob for h in result.hypotheses] == pytest.approx([scores[y] for y in ranked[:3]])
-        assert all(h.finished and h.score == h.log_prob for h in result.hypotheses)
+        assert [h.score for h in result.hypotheses] == pytest.approx([scores[y] for y in ranked[:3]])
+        assert [h.log_prob for h in result.hypotheses] == pytest.approx([log_probs[y] for y in ranked[:3]])
+        assert all(h.finished for h in result.hypotheses)
+        assert [h.length_log_prob for h in result.hypotheses] == pytest.approx(
+            [of_length[len(y)].item() for y in ranked[:3]]
+        )
+
+
+def test_with_any_weight_the_tree_ends_in_the_scores_of_its_hypotheses():
+    model, settings = planned(), SearchSettings(beam_size=3, length_candidates=3, length_weight=0.3, extra_length=2)
+    (result,) = planned_search(model, model.encode(torch.from_numpy(SOURCE[:1])), settings, n_best=3, record=True)
+    ended = {round(score, 9) for score in result.tree[-1].score[result.tree[-1].finished].tolist()}
+    assert {round(h.score, 9) for h in result.hypotheses if h.tokens} <= ended
+    assert any(h.score != h.log_prob for h in result.hypotheses)
 
 
 def test_what_is_found_is_as_long_at_most_as_what_a_beam_finds():
-    model, settings = planned(), SearchSettings(beam_size=1, length_candidates=1, extra_length=2)
+    model = planned(length_output="classifier")
+    settings = SearchSettings(beam_size=1, length_candidates=1, extra_length=2)
     ordinary = model_that_never_ends()
     with torch.no_grad():
         model.length_model.output.bias.copy_(torch.arange(201.0))  # the longer the likelier
@@ -211,7 +228,7 @@ def test_a_sentence_is_translated_the_same_in_any_batch(dtype):
 
 
 def test_the_empty_translation_can_be_forbidden():
-    model = planned()
+    model = planned(length_output="classifier")
     with torch.no_grad():
         model.length_model.output.bias[0] = 50.0
     settings = SearchSettings(beam_size=2, length_candidates=2)

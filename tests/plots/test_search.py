@@ -5,7 +5,14 @@ import math
 import pandas as pd
 import pytest
 
-from nmtlab.plots import calibration_figure, lengths_figure, sweep_figure, tree_figure, ways_figure
+from nmtlab.plots import (
+    calibration_figure,
+    length_models_figure,
+    lengths_figure,
+    sweep_figure,
+    tree_figure,
+    ways_figure,
+)
 
 TREE = pd.DataFrame(
     [
@@ -126,17 +133,30 @@ def test_lengths_that_are_decoded_stand_out():
     assert figure.layout.shapes[0].x0 == 2
 
 
+def test_length_models_have_a_panel_a_measure_and_a_line_a_system():
+    lines = pd.DataFrame(
+        {"system": ["ours", "a <line>"], "error": [2.5, 2.0], "among 5": [0.6, 0.7], "nll": [2.4, 2.6]}
+    )
+    figure = length_models_figure(lines)
+    assert [list(trace.x) for trace in figure.data] == [[2.5, 2.0], [0.6, 0.7], [2.4, 2.6]]
+    assert {tuple(trace.y) for trace in figure.data} == {("ours", "a &lt;line&gt;")}
+    assert "nats" in figure.layout.xaxis3.title.text
+
+
 def test_calibration_has_a_panel_a_text_and_a_line_a_system_beside_the_diagonal():
     bins = pd.DataFrame(
         {
             "row": ["de-en", "de-en", "gl-en"], "column": ["planned"] * 3, "probability": [0.1, 0.3, 0.2],
-            "right": [0.1, 0.2, 0.25], "margin": [0.01, 0.02, math.nan],
+            "right": [0.1, 0.2, 0.25], "low": [0.09, 0.15, math.nan], "high": [0.11, 0.22, math.nan],
         }
     )  # fmt: skip
     figure = calibration_figure(bins)
     drawn = {(trace.name, trace.xaxis): trace for trace in figure.data}
     assert list(drawn["planned", "x"].y) == [0.1, 0.2]
     assert list(drawn["planned", "x2"].y) == [0.25]
+    errors = drawn["planned", "x"].error_y
+    assert list(errors.array) == pytest.approx([0.01, 0.02])
+    assert list(errors.arrayminus) == pytest.approx([0.01, 0.05])
     for axis in ("x", "x2"):
         diagonal = drawn["perfect calibration", axis]
         assert list(diagonal.x) == list(diagonal.y) == [0, pytest.approx(0.315)]

@@ -263,6 +263,11 @@ def test_choices_are_checked_together_not_one_by_one():
     assert (changed.model.heads, changed.model.d_model) == (6, 12)
 
 
+def test_a_phrase_based_system_has_no_limit_on_target_tokens():
+    message = problem(named_recipe("moses").with_changes, {"text.max_target_tokens": 9})
+    assert message.endswith("text.max_target_tokens limits neural training alone; set it to 0, or use text.max_words")
+
+
 # Recipes of earlier versions
 
 
@@ -294,6 +299,26 @@ def test_a_recipe_is_written_with_its_schema_in_which_old_names_are_mistakes(wri
     message = problem(load_recipe, written("[training]\nclip = 5.0\nclip_norm = 1.0\n"))
     assert message.endswith("training.clip: no such field; it is now called training.clip_norm")
     assert problem(Recipe().with_settings, ["training.rate_scale=2"]).endswith("it is now called training.lr_scale")
+
+
+@pytest.mark.parametrize("schema", ["", "schema = 1\n", "schema = 2\n"])
+def test_a_recipe_that_planned_lengths_before_the_third_version_keeps_its_length_model(schema, written):
+    model = load_recipe(written(f"{schema}[model]\nplan_length = true\nd_model = 64\n")).model
+    assert (model.length_input, model.length_output, model.d_model) == ("mean", "classifier", 64)
+    model = load_recipe(written(f"{schema}[model]\nplan_length = true\nlength_output = 'mixture'\n")).model
+    assert (model.length_input, model.length_output) == ("mean", "mixture")
+    today = TransformerSettings()
+    for text in (
+        f"schema = {SCHEMA}\n[model]\nplan_length = true\n",
+        f"{schema}base = 'planned'\n[model]\nd_model = 64\n",
+        f"{schema}base = 'prenorm'\n[model]\nplan_length = true\n",
+        f"{schema}[model]\nplan_length = false\n",
+        f"{schema}[model]\nfamily = 'rnn'\n\n[text]\njoint = false\n",
+    ):
+        model = load_recipe(written(text)).model
+        if model.family == "transformer":
+            assert (model.length_input, model.length_output) == (today.length_input, today.length_output)
+    assert (today.length_input, today.length_output) == ("counted-mean", "mixture")
 
 
 @pytest.mark.parametrize("schema", ["99", "0", "true", "'2'", "1.5", "[]"])

@@ -42,6 +42,18 @@ def pipeline(request, corpus):
     return Pipeline.learn(request.param, corpus)
 
 
+@pytest.mark.parametrize("settings", [WORDS, SUBWORDS], ids=["words", "subwords"])
+def test_pairs_with_too_long_a_target_are_left_out_of_training_alone_and_counted(settings, corpus, tmp_path):
+    pipeline = Pipeline.learn(settings.model_copy(update={"max_target_tokens": 6}), corpus)
+    encoded = EncodedCorpus.open(tmp_path, pipeline, corpus)
+    short = [pair for pair in kept(corpus) if len(pipeline.target_ids(pair[1])) - 1 <= 6]
+    assert sentences(encoded.shards[0].target) == [pipeline.target_ids(target) for _, target in short]
+    assert encoded.shards[0].source.lengths.max() - 1 > 6  # the source may be longer
+    assert encoded.skipped["too many target tokens"] == 295 - len(short)
+    assert 50 < len(short) < 295
+    assert len(EncodedCorpus.open(tmp_path, pipeline, corpus, "dev")) == 22
+
+
 def kept(corpus):
     return [pair for pair in corpus.pairs("train") if all(1 <= len(side.split()) <= 10 for side in pair)]
 

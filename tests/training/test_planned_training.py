@@ -1,5 +1,8 @@
 """A system that plans lengths, from training to translations."""
 
+import shutil
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -18,6 +21,7 @@ from nmtlab.training.setup import train
 from nmtlab.training.validation import text_perplexity
 from nmtlab.workspace import Workspace
 
+GALLERY = Path(__file__).parents[2] / "data/gallery"
 PLANNED = {"model.plan_length": True, "model.max_predicted_length": 40, "search.length_candidates": 2}
 
 
@@ -28,8 +32,9 @@ def planned(tiny_corpus, tiny_recipe, tmp_path_factory) -> Run:
 
 
 def test_it_learns_words_and_lengths(planned):
-    losses = planned.metrics("train")["loss"]
-    assert losses.iloc[-1] < 0.8 * losses.iloc[0]
+    terms = planned.metrics("train")["terms"]
+    assert terms.iloc[-1]["cross_entropy"] < 0.95 * terms.iloc[0]["cross_entropy"]
+    assert terms.iloc[-1]["length"] < 0.7 * terms.iloc[0]["length"]
     assert planned.status == "finished"
     assert planned.metrics("validation")["perplexity"].notna().all()
 
@@ -89,3 +94,23 @@ def test_it_can_be_asked_what_other_systems_are(planned, tiny_corpus):
 def test_the_named_recipe_plans_lengths():
     assert named_recipe("planned").model.plan_length
     assert not named_recipe("prenorm").model.plan_length
+
+
+def test_a_run_packed_with_the_first_length_model_still_plans_as_it_did(tmp_path):
+    """A classifier on the mean of the encoder's output. Its weights were packed as fp16, which changes few lines."""
+    run = Run(shutil.copytree(GALLERY / "small-gl-en.planned.s1", tmp_path / "small-gl-en.planned.s1"))
+    system, weights = open_system(run), run.weights()[0]
+    names = [name for name in sorted(weights) if name.startswith("length_model")]
+    assert names == ["length_model.output.bias", "length_model.output.weight"]
+    bias, weight = (weights[name].float() for name in names)
+    lines = (run.folder / "sentences/dev.gl").read_text(encoding="utf-8").splitlines()[:20]
+    for line in lines:
+        with torch.inference_mode():
+            memory = system.model.encode(torch.tensor([system.pipeline.source_ids(line)]))
+            found = system.model.length_log_probs(memory)[0]
+        expected = (weight @ memory.states[0].mean(0) + bias).log_softmax(0)
+        torch.testing.assert_close(found, expected, rtol=0, atol=1e-5)
+    (stored,) = (run.folder / "translations").glob("dev-*.txt")
+    before = stored.read_text(encoding="utf-8").splitlines()
+    same = [one.text == text for one, text in zip(system.translate(lines), before, strict=False)]
+    assert sum(same) >= 0.9 * len(lines)

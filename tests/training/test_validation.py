@@ -7,10 +7,12 @@ import sacrebleu
 import torch
 from learned import learned_run
 
+from nmtlab.errors import CorpusError
 from nmtlab.systems import open_system
 from nmtlab.text.inspection import check_texts
 from nmtlab.text.pipeline import Pipeline
 from nmtlab.text.vocabulary import BOS
+from nmtlab.training.setup import train
 from nmtlab.training.validation import dev_bleu, text_perplexity
 
 
@@ -64,6 +66,22 @@ def test_dev_bleu_is_sacrebleu_of_what_the_system_translates(system, run, tiny_c
     assert 0 < expected < 100
     assert dev_bleu(system.model, system.pipeline, dev, run.recipe) == pytest.approx(expected)
     assert expected == pytest.approx(run.metrics("validation")["bleu"].max())
+
+
+def test_dev_bleu_is_of_targets_within_the_limit_on_their_tokens(tiny_corpus, tiny_recipe, workspace):
+    changes = {"text.max_target_tokens": 4, "training.max_evaluations": 1}
+    run = train("short", tiny_recipe.with_changes(changes), tiny_corpus, workspace)
+    pairs = [pair for pair in tiny_corpus.pairs("dev") if len(pair[1].split()) <= 4]
+    assert 5 < len(pairs) < tiny_corpus.count("dev")
+    sources, targets = map(list, zip(*pairs, strict=True))
+    greedy = open_system(run, run.recipe.search.model_copy(update={"beam_size": 1}))
+    texts = [translation.text for translation in greedy.translate(sources)]
+    assert run.metrics("validation")["bleu"].item() == pytest.approx(sacrebleu.corpus_bleu(texts, [targets]).score)
+    perplexity, _ = text_perplexity(greedy.model, greedy.pipeline, sources, targets)
+    assert run.metrics("validation")["perplexity"].item() == pytest.approx(perplexity, rel=1e-4)
+    too_short = tiny_recipe.with_changes({"text.max_target_tokens": 1})
+    with pytest.raises(CorpusError, match="dev: no target has at most 1 tokens"):
+        train("none", too_short, tiny_corpus, workspace)
 
 
 def test_validation_leaves_the_model_in_the_mode_it_was_in(system, run, tiny_corpus):

@@ -40,6 +40,12 @@ def plans_length(run: Run) -> bool:
     return model.family == "transformer" and model.plan_length
 
 
+def check_plans_length(run: Run) -> None:
+    """Raise `RunError` if a run does not plan lengths."""
+    if not plans_length(run):
+        raise RunError(f"run {run.name!r}: it does not plan lengths", "choose a run of the recipe 'planned'")
+
+
 def check_has_end(run: Run) -> None:
     """Raise `RunError` if a run plans lengths: it generates no EOS that could be searched for."""
     if plans_length(run):

@@ -201,7 +201,8 @@ def way_of(run: Run, answer: Measure) -> str:
 def text_of(answer: Measure) -> str:
     """Return the text that an answer is about: `the first 200 of multi30k-de-en test`."""
     question = answer.question
-    text = f"{question.about.get('corpus', '')} {question.arguments['split']}"
+    part = question.arguments.get("split") or question.arguments["part"]
+    text = f"{question.about.get('corpus', '')} {part}"
     text += f", {question.direction}" if question.direction else ""
     limit = question.arguments.get("limit")
     return f"the first {limit} of {text}" if limit else text
@@ -220,7 +221,8 @@ def described(run: Run, search: SearchSettings) -> str:
         "" if search.allow_empty else "never empty",
     ]
     if plans_length(run):
-        how = [f"planned, {search.length_candidates} lengths"]
+        weight = f"w {search.length_weight:g}" if search.length_weight != usual.length_weight else ""
+        how = [f"planned, {search.length_candidates} lengths", weight]
     else:
         numbers = {"length-normalised": f"α {search.alpha:g}", "word-reward": f"γ {search.gamma:g}"}
         coverage = f"coverage {search.coverage:g}" if search.coverage else ""

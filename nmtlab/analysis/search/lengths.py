@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from nmtlab.analysis.access.checks import in_direction
+from nmtlab.analysis.access.checks import check_plans_length, in_direction
 from nmtlab.analysis.access.measure import versioned
 from nmtlab.analysis.access.opened import RunOrSystem, opened
 from nmtlab.errors import RunError
@@ -19,10 +19,9 @@ from nmtlab.search.hypothesis import SearchResult
 from nmtlab.search.planned import length_candidates, planned_search
 from nmtlab.text.batches import pad, sorted_batches
 from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.translation import Translator
+from nmtlab.translation import Search, Translator
 
 _BATCH_TOKENS = 4096
-_REMEDY = "choose a run of the recipe 'planned'"
 
 
 def length_plan(system: RunOrSystem, source: str) -> pd.DataFrame:
@@ -40,7 +39,7 @@ def length_plan(system: RunOrSystem, source: str) -> pd.DataFrame:
     """
     translator = opened(system)
     if not translator.model.plans_length:
-        raise RunError("this system does not plan lengths", _REMEDY)
+        raise RunError("this system does not plan lengths", "choose a run of the recipe 'planned'")
     model = translator.model
     ids = torch.tensor([translator.pipeline.source_ids(source)], device=model.device)
     with torch.inference_mode():
@@ -82,12 +81,25 @@ def planned_lengths(run: Run, corpus: ParallelCorpus, split: str = "test", limit
             found = model.length_log_probs(model.encode(source)).double().exp().cpu().numpy()
         share = share if share.size else np.empty((len(pairs), found.shape[1]))
         share[batch] = found
+    return compared_lengths(share, reference)
+
+
+def compared_lengths(share: np.ndarray, reference: np.ndarray) -> pd.DataFrame:
+    """Compare distributions over lengths with the lengths of references.
+
+    Args:
+        share: (sentences, N + 1) probabilities of the lengths 0 to N.
+        reference: (sentences,) lengths in tokens.
+
+    Returns:
+        The rows of `planned_lengths`.
+    """
     within = reference < share.shape[1]
-    of_reference = share[np.arange(len(pairs)), np.minimum(reference, share.shape[1] - 1)]
+    of_reference = share[np.arange(len(reference)), np.minimum(reference, share.shape[1] - 1)]
     rank = 1 + (share > of_reference[:, None]).sum(1)
     return pd.DataFrame(
         {
-            "line": np.arange(1, len(pairs) + 1),
+            "line": np.arange(1, len(reference) + 1),
             "reference_length": reference,
             "likeliest": share.argmax(1),
             "probability": share.max(1),
@@ -118,18 +130,23 @@ def oracle_lengths(
     translator = _planning(run, corpus)
     sources, targets = zip(*islice(corpus.pairs(split), limit), strict=True)
     lengths = [len(ids) - 1 for ids in translator.pipeline.encode_target(list(targets))]
-    settings = SearchSettings(beam_size=beam_size)
-
-    def search(model: Searchable, memory: Memory, places: Sequence[int], language: str) -> list[SearchResult]:
-        oracle = torch.tensor([lengths[place] for place in places], device=model.device)
-        return planned_search(model, memory, settings, oracle_lengths=oracle, language=language)
-
+    search = told_lengths(lengths, SearchSettings(beam_size=beam_size))
     found = translator.translate(list(sources), search=search, hypotheses_per_source=beam_size)
     rows = [
         (line, one.text, lengths[line - 1], one.hypotheses[0].log_prob if one.hypotheses else math.nan)
         for line, one in enumerate(found, start=1)
     ]
     return pd.DataFrame(rows, columns=["line", "text", "length", "log_prob"])
+
+
+def told_lengths(lengths: Sequence[int], settings: SearchSettings) -> Search:
+    """Return a search for translations of given lengths, in tokens, one for each line that is translated."""
+
+    def search(model: Searchable, memory: Memory, places: Sequence[int], language: str) -> list[SearchResult]:
+        oracle = torch.tensor([lengths[place] for place in places], device=model.device)
+        return planned_search(model, memory, settings, oracle_lengths=oracle, language=language)
+
+    return search
 
 
 def length_errors(found: pd.DataFrame, lengths: tuple[int, ...] = (1, 5, 10)) -> pd.Series:
@@ -163,7 +180,8 @@ def length_calibration(found: pd.DataFrame, bins: int = 5) -> pd.DataFrame:
 
     Returns:
         A row for each bin, the least sure first: `sentences`; `probability`, the mean that the system assigns; `right`,
-        the share of right lengths, and `margin` of its 95 % interval (normal approximation of the binomial).
+        the share of right lengths; `low` and `high`, its 95 % interval (Wilson 1927), which has a width even if none is
+        right.
     """
     place = pd.qcut(found["probability"].rank(method="first"), min(bins, len(found)), labels=False)
     right = found["likeliest"] == found["reference_length"]
@@ -171,12 +189,18 @@ def length_calibration(found: pd.DataFrame, bins: int = 5) -> pd.DataFrame:
     shares = pd.DataFrame(
         {"sentences": grouped.size(), "probability": grouped["probability"].mean(), "right": grouped["right"].mean()}
     ).reset_index(drop=True)
-    return shares.assign(margin=1.96 * np.sqrt(shares["right"] * (1 - shares["right"]) / shares["sentences"]))
+    intervals = [_wilson(*counts) for counts in zip(grouped["right"].sum(), grouped.size(), strict=True)]
+    return shares.assign(low=[low for low, _ in intervals], high=[high for _, high in intervals])
+
+
+def _wilson(right: int, sentences: int) -> tuple[float, float]:
+    """Return Wilson's 95 % interval of a share."""
+    from scipy.stats import binomtest  # takes a second to load
+
+    return tuple(binomtest(int(right), int(sentences)).proportion_ci(0.95, method="wilson"))
 
 
 def _planning(run: Run, corpus: ParallelCorpus) -> Translator:
     run = in_direction(run, corpus)
-    translator = opened(run)
-    if not translator.model.plans_length:
-        raise RunError(f"run {run.name!r}: it does not plan lengths", _REMEDY)
-    return translator
+    check_plans_length(run)
+    return opened(run)

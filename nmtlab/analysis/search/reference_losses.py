@@ -1,7 +1,7 @@
 """How well does a system predict references: those of unseen lengths, and tokens near the end? (thesis 4.1)"""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import pandas as pd
@@ -9,39 +9,37 @@ import pandas as pd
 from nmtlab.analysis.access.checks import in_direction
 from nmtlab.analysis.access.measure import versioned
 from nmtlab.analysis.access.opened import opened
+from nmtlab.analysis.search.unseen_lengths import held_out_pairs
 from nmtlab.runs.run import Run
 from nmtlab.search.forced import forced_decode_all
 from nmtlab.systems import check_has_model
 from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.pipeline import Pipeline
-from nmtlab.text.segmentation import usable_pairs
 
 _BATCH_TOKENS = 4096
 
 
-@versioned(1)
-def reference_losses(run: Run, corpus: ParallelCorpus, split: str = "test") -> pd.DataFrame:
-    """Return the loss of a run on the references of a text, and whether their lengths were seen in training.
+@versioned(2)
+def reference_losses(run: Run, corpus: ParallelCorpus, part: str = "test") -> pd.DataFrame:
+    """Return the loss of a run on references, of a text and of training pairs left out as too long.
 
     Args:
         run: neural, with weights.
         corpus: that the run was trained on.
-        split: dev or test.
+        part: dev or test.
 
     Returns:
-        A row for each sentence with a reference: `line` from 1; `length`, of the reference in tokens; `seen`, whether
-        the training text has a target sentence of this length; `loss`, the negative log-probability of the tokens in
-        nats, excluding EOS and the length.
+        A row for each of `held_out_pairs`: `part`, `line`, `length` and `seen`, as there; `loss`, the negative
+        log-probability of the tokens in nats, excluding EOS and the length.
 
     Raises:
-        CorpusError: no such split, or other languages.
-        RunError: the run is phrase-based, or has no weights.
+        CorpusError: no such part, or other languages.
+        RunError: the run is phrase-based, has no weights, or was not trained on this corpus.
     """
-    lines = list(_losses(run, corpus, split))
-    seen = _trained_lengths(run, corpus, opened(run).pipeline)
-    rows = [(line, len(losses), len(losses) + 1 in seen, losses.sum()) for line, losses in lines]
-    found = pd.DataFrame(rows, columns=["line", "length", "seen", "loss"])
-    return found.sort_values("line", ignore_index=True).astype({"loss": float})
+    run = in_direction(run, corpus)
+    check_has_model(run)
+    pairs = held_out_pairs(run, corpus, part)
+    losses = pd.Series({place: one.sum() for place, one in _losses(run, pairs["source"], pairs["target"])}, dtype=float)
+    return pairs[["part", "line", "length", "seen"]].assign(loss=losses)
 
 
 @versioned(1)
@@ -51,17 +49,22 @@ def losses_by_rest(run: Run, corpus: ParallelCorpus, split: str = "test") -> pd.
     A system that counts down knows this number; any other has to guess whether the end is near.
 
     Args:
-        run, corpus, split: as for `reference_losses`.
+        run: neural, with weights.
+        corpus: in its languages.
+        split: dev or test.
 
     Returns:
         A row for each number: `rest`, from 0, the last token before EOS; `tokens`, how many there are; `loss`, their
         summed negative log-probability in nats.
 
     Raises:
-        CorpusError, RunError: as for `reference_losses`.
+        CorpusError: no such split, or other languages.
+        RunError: the run is phrase-based, or has no weights.
     """
+    run = in_direction(run, corpus)
+    check_has_model(run)
     summed, tokens = Counter(), Counter()
-    for _, losses in _losses(run, corpus, split):
+    for _, losses in _losses(run, *zip(*corpus.pairs(split), strict=True)):
         summed.update(dict(enumerate(losses[::-1].tolist())))
         tokens.update(range(len(losses)))
     rests = sorted(tokens)
@@ -83,20 +86,11 @@ def loss_of_rests(found: pd.DataFrame, first: int, last: int | None = None) -> f
     return float(chosen["loss"].sum() / chosen["tokens"].sum()) if len(chosen) else np.nan
 
 
-def _losses(run: Run, corpus: ParallelCorpus, split: str) -> Iterator[tuple[int, np.ndarray]]:
-    """Yield the line of each reference that is not blank, and its tokens' losses, (n,), excluding EOS."""
-    run = in_direction(run, corpus)
-    check_has_model(run)
+def _losses(run: Run, sources: Iterable[str], targets: Iterable[str]) -> Iterator[tuple[int, np.ndarray]]:
+    """Yield the place of each target that is not blank, from 0, and its tokens' losses, (n,), excluding EOS."""
     translator = opened(run)
-    sources, targets = zip(*corpus.pairs(split), strict=True)
     source_ids = translator.pipeline.encode_source(list(sources))
     target_ids = translator.pipeline.encode_target(list(targets))
     for place, forced in forced_decode_all(translator.model, source_ids, target_ids, _BATCH_TOKENS):
         if len(target_ids[place]) > 1:
-            yield place + 1, -forced.log_probs[:-1]
-
-
-def _trained_lengths(run: Run, corpus: ParallelCorpus, pipeline: Pipeline) -> set[int]:
-    """Return the lengths of the translations that a run was trained on, in tokens with EOS."""
-    trained = usable_pairs(corpus, run.recipe.text.max_words, Counter())
-    return {len(ids) for ids in pipeline.encode_target([target for _, target in trained])}
+            yield place, -forced.log_probs[:-1]

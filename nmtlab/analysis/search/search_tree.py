@@ -124,15 +124,18 @@ def ended_hypotheses(tree: pd.DataFrame) -> pd.DataFrame:
 def ranked(hypotheses: pd.DataFrame, search: SearchSettings) -> pd.DataFrame:
     """Rerank translations by another score, without searching again.
 
+    A score counts EOS, and so does `length` here. The `length` of rows of `beams.decoded` does not; these say whether
+    they have `finished`, and are scored with one token more if they have.
+
     Args:
-        hypotheses: rows with `log_prob` and `length`, as of `ended_hypotheses`.
+        hypotheses: rows with `log_prob` and `length`, as of `ended_hypotheses` or of `beams.decoded`.
         search: the score and its parameters; the coverage penalty is ignored.
 
     Returns:
-        The rows, best first, with `score`.
+        The rows, best first, with `score`; what has no probability comes last.
     """
     log_prob = torch.tensor(hypotheses["log_prob"].to_numpy(), dtype=torch.float64)
-    length = torch.tensor(hypotheses["length"].to_numpy())
+    length = torch.tensor((hypotheses["length"] + hypotheses.get("finished", 0)).to_numpy())
     scores = hypothesis_score(search, log_prob, length).numpy()
     return hypotheses.assign(score=scores).sort_values("score", ascending=False, kind="stable", ignore_index=True)
 

@@ -8,28 +8,39 @@ from typing import ClassVar, Literal
 from nmtlab.analysis.access.checks import plans_length
 from nmtlab.analysis.access.measure import measure, measure_by_sentence
 from nmtlab.analysis.search.beams import decoded, outcome, sweep, varied
+from nmtlab.analysis.search.length_baselines import Baseline, baseline_lengths
+from nmtlab.analysis.search.length_weights import length_sweep
 from nmtlab.analysis.search.lengths import length_errors, oracle_lengths, planned_lengths
 from nmtlab.analysis.search.reference_losses import loss_of_rests, losses_by_rest, losses_by_seen, reference_losses
 from nmtlab.analysis.search.search_errors import error_rates, search_errors
+from nmtlab.analysis.search.unseen_lengths import ENOUGH, unseen_pairs, unseen_translations
 from nmtlab.evaluation import bleu_metric, default_tokenizer, paired_bootstrap
 from nmtlab.experiments.measures.quality import USABLE_BLEU, OfSeedsAlone
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus
 
+LENGTHS_TRIED = (1, 2, 5, 10)
+"""Numbers of lengths to try on dev with a run that plans lengths."""
+
+LENGTH_WEIGHTS = (1.0, 0.0, 0.5, 2.0, 4.0)
+"""Exponents w of p(length) to try with each; the first wins ties."""
+
 
 @dataclass(frozen=True)
 class Searched:
     """A result of translating the test text with other search settings (`analysis.search.beams.outcome`).
 
-    A run that plans lengths keeps its score, p(length) times p; it only takes the beam size from `search`.
+    A run that plans lengths keeps its score, p(length)^w times p; it only takes the beam size from `search`. Where word
+    rewards are tuned for other runs, its w and its number of lengths are, unless that is given.
 
     Args:
         name: name of the number in a table, with the search settings.
         search: the search settings.
         outcome: `bleu`; `length`, the ratio to the reference length in words; or `empty`, the percentage of empty
             translations.
-        gammas: word rewards to choose from by dev BLEU; empty for no tuning.
+        gammas: word rewards to choose from by dev BLEU, of runs that plan lengths `LENGTHS_TRIED` and
+            `LENGTH_WEIGHTS`; empty for no tuning.
         limit: number of sentences, counted from the first; all if not given.
         lengths: number of lengths that a run that plans lengths tries; that of its recipe if not given.
         lower_is_better: the desired direction.
@@ -72,14 +83,24 @@ class Searched:
         return measure(run, decoded, **arguments)["text"].tolist()
 
     def _tuned(self, run: Run, corpus: ParallelCorpus) -> SearchSettings:
-        """Return the search settings, with the word reward that has the best dev BLEU."""
+        """Return the search settings, with the word reward, or the plan of lengths, that has the best dev BLEU."""
         if plans_length(run):
             lengths = self.lengths or run.recipe.search.length_candidates
-            return SearchSettings(score="log-prob", beam_size=self.search.beam_size, length_candidates=lengths)
+            usual = SearchSettings(score="log-prob", beam_size=self.search.beam_size, length_candidates=lengths)
+            return usual if self.lengths or not self.gammas else _tuned_plan(run, corpus, usual)
         if not self.gammas:
             return self.search
         candidates = varied(self.search, "gamma", self.gammas)
         return candidates[int(sweep(run, corpus, candidates, "dev")["bleu"].argmax())]
+
+
+def _tuned_plan(run: Run, corpus: ParallelCorpus, search: SearchSettings) -> SearchSettings:
+    """Return search settings with the number of lengths and the weight of p(length) that have the best dev BLEU."""
+    tried = {"search": search, "lengths": LENGTHS_TRIED, "weights": LENGTH_WEIGHTS}
+    found = measure(run, length_sweep, corpus=corpus, split="dev", **tried)
+    best = found.iloc[int(found["bleu"].argmax())]
+    plan = {"length_candidates": int(best["length_candidates"]), "length_weight": float(best["length_weight"])}
+    return search.model_copy(update=plan)
 
 
 @dataclass(frozen=True)
@@ -154,12 +175,37 @@ class OracleLength(OfSeedsAlone):
 
 
 @dataclass(frozen=True)
-class LengthLoss(OfSeedsAlone):
-    """Loss on the test references whose lengths were, or were not, seen in training, in nats per token.
+class BaselineLength(OfSeedsAlone):
+    """How well the lengths of the test translations are predicted from those of their sources alone.
 
     Args:
         name: name of the number in a table.
-        quantity: `seen`; `unseen`; or `rise`, unseen minus seen.
+        baseline: of `nmtlab.analysis.search.length_baselines`.
+        quantity: one of `length_errors`.
+        lower_is_better: the desired direction.
+    """
+
+    name: str
+    baseline: Baseline
+    quantity: str
+    lower_is_better: bool = True
+    split: ClassVar[Literal["test"]] = "test"
+
+    def value(self, run: Run, corpus: ParallelCorpus) -> float:
+        """Return the number, cached in the run's folder; NaN for a run that plans no lengths."""
+        if not plans_length(run):
+            return math.nan
+        found = measure(run, baseline_lengths, corpus=corpus, baseline=self.baseline)
+        return float(length_errors(found)[self.quantity])
+
+
+@dataclass(frozen=True)
+class LengthLoss(OfSeedsAlone):
+    """Loss on references whose lengths were, or were not, seen in training, in nats per token (`reference_losses`).
+
+    Args:
+        name: name of the number in a table.
+        quantity: `seen`, on test references; `unseen`, NaN for fewer than `ENOUGH`; or `rise`, unseen minus seen.
     """
 
     name: str
@@ -169,8 +215,70 @@ class LengthLoss(OfSeedsAlone):
 
     def value(self, run: Run, corpus: ParallelCorpus) -> float:
         """Return the number, cached in the run's folder."""
-        losses = losses_by_seen(measure(run, reference_losses, corpus=corpus))
+        found = measure(run, reference_losses, corpus=corpus)
+        losses = losses_by_seen(found)
+        if (~found["seen"]).sum() < ENOUGH:
+            losses["unseen"] = math.nan
         return losses["unseen"] - losses["seen"] if self.quantity == "rise" else losses[self.quantity]
+
+
+@dataclass(frozen=True)
+class UnseenLengths(OfSeedsAlone):
+    """Number of sentences of lengths unseen in training, on which a run is tested.
+
+    Args:
+        name: name of the number in a table.
+    """
+
+    name: str
+    lower_is_better: ClassVar[bool] = False
+    split: ClassVar[Literal["test"]] = "test"
+
+    def value(self, run: Run, corpus: ParallelCorpus) -> float:
+        """Return the number, cached in the run's folder."""
+        return float((~measure(run, reference_losses, corpus=corpus)["seen"]).sum())
+
+
+@dataclass(frozen=True)
+class UnseenBleu:
+    """BLEU on sentences of lengths unseen in training (`nmtlab.analysis.search.unseen_lengths`).
+
+    Args:
+        name: name of the number in a table.
+        told: whether a run that plans lengths is given that of each reference; NaN for one that plans none.
+    """
+
+    name: str
+    told: bool = False
+    lower_is_better: ClassVar[bool] = False
+    usable: ClassVar[float] = USABLE_BLEU
+    of_nothing: ClassVar[float] = 0.0
+    split: ClassVar[Literal["test"]] = "test"
+
+    def value(self, run: Run, corpus: ParallelCorpus) -> float:
+        """Return the number, cached in the run's folder; NaN for fewer than `ENOUGH` sentences."""
+        if self.told and not plans_length(run):
+            return math.nan
+        found = measure(run, unseen_translations, corpus=corpus, told=self.told)
+        if len(found) < ENOUGH:
+            return math.nan
+        metric = bleu_metric(default_tokenizer(corpus.target))
+        return metric.corpus_score(found["text"].tolist(), _unseen_references(run, corpus)).score
+
+    def significance(self, runs: Sequence[Run], baseline: Run, corpus: ParallelCorpus) -> dict[str, float]:
+        """Return p of the paired bootstrap against the baseline, by run name; empty if lengths are told."""
+        if self.told or math.isnan(self.value(baseline, corpus)):
+            return {}
+        found = {run.name: measure(run, unseen_translations, corpus=corpus) for run in (baseline, *runs)}
+        texts = {name: rows["text"].tolist() for name, rows in found.items()}
+        metric = bleu_metric(default_tokenizer(corpus.target))
+        comparisons = paired_bootstrap(texts, _unseen_references(baseline, corpus), metric)
+        return {comparison.system: comparison.p for comparison in comparisons if comparison.p is not None}
+
+
+def _unseen_references(run: Run, corpus: ParallelCorpus) -> list[list[str]]:
+    """Return the one set of references of `unseen_translations`."""
+    return [unseen_pairs(run, corpus)["target"].tolist()]
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,15 @@
 """Length planning against length normalisation and word reward (proposed in thesis 4.1, not measured there)."""
 
-from nmtlab.experiments.measures.search import LengthLoss, OracleLength, PlannedLength, RestLoss, Searched
+from nmtlab.experiments.measures.search import (
+    BaselineLength,
+    LengthLoss,
+    OracleLength,
+    PlannedLength,
+    RestLoss,
+    Searched,
+    UnseenBleu,
+    UnseenLengths,
+)
 from nmtlab.experiments.tables.declaration import System, Table
 from nmtlab.experiments.tables.normalisation import DE_EN, GL_EN, QAA_EN, SIZES
 from nmtlab.recipe import SearchSettings
@@ -39,6 +48,11 @@ EMPTY = tuple(_by("log-prob", beam, "empty") for beam in BEAMS)
 LENGTH_MODEL = (
     PlannedLength("length-model MAE (tokens)", "error"),
     PlannedLength("reference length in top 5 (%)", "among 5", lower_is_better=False),
+    PlannedLength("length-model loss (nats)", "nll"),
+    BaselineLength("linear-fit MAE (tokens)", "linear", "error"),
+    BaselineLength("kernel MAE (tokens)", "kernel", "error"),
+    BaselineLength("reference length in the kernel's top 5 (share)", "kernel", "among 5", lower_is_better=False),
+    BaselineLength("kernel loss (nats)", "kernel", "nll"),
     OracleLength("BLEU with oracle length, beam 4", 4),
 )
 NEAR_THE_END = (
@@ -69,16 +83,26 @@ LENGTH_PLANNING = Table(
     published=False,
 )
 
-_SHORT = {"text.max_words": 12}
+SHORT = 16
+"""Tokens of the longest targets in training and dev: about 12 words."""
+
+_SHORT = {"text.max_target_tokens": SHORT}
 RISE = LengthLoss("rise of the loss", "rise")
 
 # The thesis hopes that positions that count down generalise to lengths unseen in training.
 UNSEEN_LENGTHS = Table(
     name="unseen-lengths",
-    title="Trained on sentences of up to 12 words: loss on longer ones",
+    title=f"Trained on targets of up to {SHORT} tokens: loss and BLEU on longer ones",
     rows=(DE_EN, GL_EN, QAA_EN),
     systems=(System(ORDINARY.name, ORDINARY.recipe, _SHORT), System(PLANNED.name, PLANNED.recipe, _SHORT)),
-    measures=(LengthLoss("loss, lengths seen", "seen"), LengthLoss("loss, lengths unseen", "unseen"), RISE),
+    measures=(
+        LengthLoss("loss, lengths seen", "seen"),
+        LengthLoss("loss, lengths unseen", "unseen"),
+        RISE,
+        UnseenBleu("BLEU, lengths unseen"),
+        UnseenBleu("BLEU, lengths unseen, oracle length", told=True),
+        UnseenLengths("sentences, lengths unseen"),
+    ),
     baseline=ORDINARY.name,
     changes=SIZES,
     published=False,

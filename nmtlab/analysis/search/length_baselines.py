@@ -1,0 +1,122 @@
+"""How well is the length of a translation predicted from the length of its source alone?
+
+Baselines that a length model has to beat. Shapes: n training pairs, m sentences, N the greatest length.
+"""
+
+from itertools import islice
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+
+from nmtlab.analysis.access.checks import check_plans_length, in_direction
+from nmtlab.analysis.access.measure import measure, versioned
+from nmtlab.analysis.search.lengths import compared_lengths, length_errors, planned_lengths
+from nmtlab.analysis.search.trained_lengths import Lengths, trained_lengths
+from nmtlab.runs.run import Run
+from nmtlab.text.corpus import ParallelCorpus
+
+Baseline = Literal["linear", "kernel"]
+
+BASELINES: dict[Baseline, str] = {"linear": "linear fit to the source length", "kernel": "kernel on the source length"}
+"""Name -> what it is."""
+
+LENGTH_MODEL = "length model"
+
+_WIDTH, _SMOOTHING = 0.08, 0.04  # of the kernel in source and target length, as shares of the source length
+_LEAST_SPREAD = 1e-3  # tokens, where all pairs lie on a line
+
+
+@versioned(1)
+def baseline_lengths(
+    run: Run, corpus: ParallelCorpus, baseline: Baseline, part: str = "test", limit: int | None = None
+) -> pd.DataFrame:
+    """Predict the lengths of the references of a text, given those of their sources, as `planned_lengths` does.
+
+    Args:
+        run: one that plans lengths: its vocabulary counts tokens, and its greatest length is that of the baseline.
+        corpus: that the run was trained on.
+        baseline: `linear`, a line fitted to the training pairs by least squares, with normal errors; or `kernel`, the
+            training pairs' lengths, weighted by a kernel in source length.
+        part: train, dev or test.
+        limit: number of sentences to use, from the first; all if not given.
+
+    Returns:
+        Rows as of `planned_lengths`.
+
+    Raises:
+        CorpusError: no such part, or other languages.
+        RunError: the run does not plan lengths, or was not trained on this corpus.
+    """
+    run = in_direction(run, corpus)
+    check_plans_length(run)
+    sources, targets = zip(*islice(corpus.pairs(part), limit), strict=True)
+    ids = run.pipeline.encode_source(sources), run.pipeline.encode_target(targets)
+    source, reference = (np.array([len(one) - 1 for one in side]) for side in ids)
+    estimate = {"linear": linear_shares, "kernel": kernel_shares}[baseline]
+    shares = estimate(trained_lengths(run, corpus), source, run.recipe.model.max_predicted_length)
+    return compared_lengths(shares, reference)
+
+
+def length_models(run: Run, corpus: ParallelCorpus, part: str = "test", limit: int | None = None) -> pd.DataFrame:
+    """Return how well a run's length model and the baselines predict the lengths of a text; answers are stored.
+
+    Args:
+        run, part, limit: as for `baseline_lengths`; the run has weights.
+        corpus: in its languages; only that which the run was trained on has baselines.
+
+    Returns:
+        A row for each: `system`, and the values of `length_errors`.
+
+    Raises:
+        CorpusError, RunError: as for `planned_lengths`.
+    """
+    found = {LENGTH_MODEL: measure(run, planned_lengths, corpus=corpus, split=part, limit=limit)}
+    if corpus.checksum() in run.checksums:
+        asked = {"corpus": corpus, "part": part, "limit": limit}
+        found |= {name: measure(run, baseline_lengths, baseline=key, **asked) for key, name in BASELINES.items()}
+    return pd.DataFrame([{"system": name, **length_errors(rows)} for name, rows in found.items()])
+
+
+def linear_shares(trained: Lengths, source_length: np.ndarray, longest: int) -> np.ndarray:
+    """Return p(|y| | |x|) of a normal distribution around a line fitted by least squares: (m, N + 1).
+
+    Args:
+        trained: lengths of the training pairs.
+        source_length: (m,) tokens.
+        longest: N; it stands for all lengths from N, and 0 for all up to 0.
+    """
+    from scipy.stats import norm  # takes a second to load
+
+    centred = trained.source - trained.source.mean()
+    slope = centred @ trained.target / (float(centred @ centred) or 1.0)
+    intercept = trained.target.mean() - slope * trained.source.mean()
+    spread = max(float(np.std(trained.target - slope * trained.source - intercept)), _LEAST_SPREAD)
+    edges = np.arange(longest) + 0.5
+    below = norm.cdf(edges, loc=(slope * source_length + intercept)[:, None], scale=spread)
+    return np.diff(below, prepend=0.0, append=1.0, axis=1)
+
+
+def kernel_shares(trained: Lengths, source_length: np.ndarray, longest: int) -> np.ndarray:
+    """Return p(|y| | |x|) estimated from the training pairs whose sources are about as long: (m, N + 1).
+
+    Pairs have Gaussian weights in source length; each counts for lengths about as long as its target, again with
+    Gaussian weights; both widths are proportional to |x|. One pair more, of weight 1, has all lengths equally.
+
+    Args:
+        trained, source_length, longest: as for `linear_shares`; longer targets count as N.
+    """
+    shares = np.empty((len(source_length), longest + 1))
+    lengths = np.arange(longest + 1)
+    for n in np.unique(source_length):
+        width, smoothing = _WIDTH * max(n, 1), _SMOOTHING * max(n, 1)
+        weights = _gaussian((trained.source - n) / width)
+        counts = np.bincount(np.minimum(trained.target, longest), weights, longest + 1)
+        near = _gaussian((lengths[:, None] - lengths) / smoothing)
+        counts = near / near.sum(0) @ counts
+        shares[source_length == n] = (counts + 1 / (longest + 1)) / (counts.sum() + 1)
+    return shares
+
+
+def _gaussian(distance: np.ndarray) -> np.ndarray:
+    return np.exp(-0.5 * distance**2)
