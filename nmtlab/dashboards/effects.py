@@ -12,6 +12,7 @@ from nmtlab.experiments.results.stored import RESULTS, stored_tables
 from nmtlab.views import effect_view
 from nmtlab.workspace import Workspace
 
+_MISSING = "No table here has dev scores of its trainings: run 'nmtlab reproduce TABLE --save'."
 _RISING = "seeds that were still rising"
 
 
@@ -19,27 +20,33 @@ class Effects(widgets.VBox):
     """The systems of a measured table against one of them; `text` selects table and row, `than` the system."""
 
     def __init__(self, workspace: Workspace) -> None:
-        self._systems = _available(workspace)
-        names = {f"{table}: {text}": (table, text) for table, text in self._systems}
-        self.text = widgets.Dropdown(description="Table", options=names, layout={"width": "30em"})
+        self._systems = {
+            f"{table}: {text}": (table, text, names) for (table, text), names in _available(workspace).items()
+        }
+        self.text = widgets.Dropdown(description="Table", options=list(self._systems), layout={"width": "30em"})
         self.than = widgets.Dropdown(description="Minus", layout={"width": "24em"})
+        self.text.observe(lambda _: self._offer(), "value")
+        self._offer()
         self._chart, self._ends = Chart(), Table("At the end, in points of dev BLEU")
-        missing = "" if names else "No table here has dev scores of its trainings: run 'nmtlab reproduce TABLE --save'."
+        missing = "" if self._systems else _MISSING
         super().__init__([row(self.text, self.than), Note(missing), self._chart, self._ends])
 
     def show(self) -> None:
-        """Show the selected table, if any; the system to compare with stays if the table has it."""
+        """Show the selected table, if any."""
         if not self.text.value:
             return
-        table, text = self.text.value
-        systems = self._systems[table, text]
-        if systems != self.than.options:
-            before = self.than.value
-            self.than.options = systems
-            self.than.value = before if before in systems else systems[0]
+        table, text, _ = self._systems[self.text.value]
         view = effect_view(table, text, self.than.value)
         self._chart.show(view.figure)
         self._ends.show(view.frame.round(2).rename(columns={"step": "updates", "rising": _RISING}))
+
+    def _offer(self) -> None:
+        """Offer the systems of the selected table; the one to compare with stays if the table has it."""
+        if self.text.value:
+            systems = self._systems[self.text.value][2]
+            before = self.than.value
+            self.than.options = systems
+            self.than.value = before if before in systems else systems[0]
 
 
 def _available(workspace: Workspace) -> dict[tuple[str, str], tuple[str, ...]]:
