@@ -154,7 +154,8 @@ class SearchPage(Page):
 
     def _grow(self, chart: Chart, run: Run, title: str) -> None:
         system = system_of(run)
-        search = self._settings().model_copy(update={"length_candidates": system.settings.length_candidates})
+        kept = {name: getattr(system.settings, name) for name in ("length_candidates", "length_weight")}
+        search = self._settings().model_copy(update=kept)
         tree = search_tree(system, self.sentences.source, search, self.sentences.reference)
         if len(tree):  # empty if the only planned length is 0
             self._trees[chart] = title, tree
