@@ -62,10 +62,10 @@ def effect_figure(effects: pd.DataFrame, than: str, about: str) -> go.Figure:
             "%{x:,} updates<extra>" + name + "</extra>",
         )  # fmt: skip
     figure.add_hline(0, line={"color": FAINT, "width": 1, "dash": "dot"})
-    figure.update_xaxes(title_text="updates", rangemode="tozero")
+    figure.update_xaxes(title_text="updates (bands: 95 % over seeds, each update by itself)", rangemode="tozero")
     figure.update_yaxes(title_text=f"best dev BLEU so far, minus that of {plain(than)}")
     figure.update_layout(legend=BELOW, margin_b=110)
-    return dressed(figure, f"Does the effect last? {plain(about)}; bands: 95 % over seeds, each update by itself", 480)
+    return dressed(figure, f"Does the effect last? {plain(about)}", 480)
 
 
 def loss_figure(curves: pd.DataFrame) -> go.Figure:
