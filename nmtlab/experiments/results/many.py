@@ -50,17 +50,14 @@ def gains(results: pd.DataFrame, table: Table, rows: tuple[Row, ...], scale: Sca
     lines = summary(results[results["row"].isin(list(sizes))], table)
     lines = lines[lines["difference"].notna() & lines["column"].isin(list(of))]
     texts = lines["column"].map(of)
-    found = (
-        lines.drop(columns="margin")
-        .assign(
-            texts=texts,
-            system=[name.removesuffix(f", {one}") for name, one in zip(lines["column"], texts, strict=True)],
-            to_english=lines["row"].map(into).astype(bool),
-            pairs=lines["row"].map(sizes).astype(int),
-            order=lines["column"].map(list(of).index).astype(int),
-        )
-        .rename(columns={"row": "direction", "difference_margin": "margin"})
-    )
+    found = lines.assign(
+        texts=texts,
+        system=[name.removesuffix(f", {one}") for name, one in zip(lines["column"], texts, strict=True)],
+        to_english=lines["row"].map(into).astype(bool),
+        pairs=lines["row"].map(sizes).astype(int),
+        order=lines["column"].map(list(of).index).astype(int),
+        margin=(lines["high"] - lines["low"]) / 2,
+    ).rename(columns={"row": "direction"})
     ordered = found.sort_values(["order", "pairs"], kind="stable", ignore_index=True)
     return ordered[["texts", "system", "direction", "to_english", "pairs", "difference", "margin"]]
 
