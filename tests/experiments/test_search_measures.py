@@ -98,4 +98,3 @@ def test_what_exact_search_finds_is_a_number_of_a_table(pair):
     rates = error_rates(measure_by_sentence(run, search_errors, corpus=corpus, split="test", limit=3))
     assert measure.value(run, corpus) == pytest.approx(100 * rates["errors"], nan_ok=True)
     assert replace(measure, rate="empty_rank", percent=False).value(run, corpus) == rates["empty_rank"]
-    assert measure.significance([run], run, corpus) == {}

@@ -35,6 +35,9 @@ RULE = (
     "is decided; underpowered is what could have missed the published effect (of BLEU otherwise one point)."
 )
 
+_DECIMALS = 6
+"""Differences of printed numbers have no more; differences of floats do."""
+
 SEEDS_ALONE, AND_SENTENCES = "seeds alone", "seeds and sentences"
 
 COLUMNS = [
@@ -175,8 +178,8 @@ def with_aim(question: Question, table: Table, row: str, but: Collection[str] = 
     if {*question.compared} <= {*numbers.columns}:
         values = numbers.abs() if question.absolute else numbers
         other = values[question.than] if isinstance(question.than, str) else question.than
-        distances = (values[question.system] - other - question.null).abs().dropna().drop(but, errors="ignore")
-        distances = distances[distances > 0]
+        distances = (values[question.system] - other - question.null).abs().dropna().round(_DECIMALS)
+        distances = distances[distances > 0].drop(but, errors="ignore")
         if len(distances):
             return replace(question, aim=float(distances.get(row, distances.min())))
     if isinstance(question.measure, Converged):
