@@ -8,7 +8,8 @@ import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Literal
+from statistics import fmean
+from typing import Any, Literal, NamedTuple
 
 import pandas as pd
 
@@ -32,7 +33,7 @@ RULE = (
     "A difference counts if its 95 % interval leaves out the tested value and it survives a false discovery rate of "
     "5 % over the lines of the table (q). The interval is that of new seeds, and of new test sentences where the "
     "translations are stored. With fewer than three seeds, a missing cell, or two systems below a usable score nothing "
-    "is decided; underpowered is what could have missed the published effect (of BLEU otherwise one point)."
+    "is decided; underpowered is what could have missed the effect of the thesis (or, of BLEU, of one point)."
 )
 
 _DECIMALS = 6
@@ -120,26 +121,28 @@ def answered(
         converging: names of the systems over which the variance of a seed is pooled.
         sentences: of `sentence_spread`, if known.
     """
-    cells = cells[["column", "seed", "value", "status", "run"]]  # the others take most of the time
     if question.absolute:
         cells = cells.assign(value=cells["value"].abs())
-    compared = cells[cells["column"].isin(question.compared)]
-    known = compared[compared["value"].notna()]
-    counts = [int((known["column"] == name).sum()) for name in _with_seeds(question, compared)]
-    hindrance = _hindrance(question, compared, min(counts, default=0))
-    common = {"question": question, "seeds": min(counts, default=0), "hindrance": hindrance}
-    runs = tuple(known["run"])
+    compared = [cell for cell in _cells(cells) if cell.column in question.compared]
+    known = [cell for cell in compared if cell.value == cell.value]
+    counts = [sum(cell.column == name for cell in known) for name in _with_seeds(question, compared)]
+    common = {
+        "question": question,
+        "seeds": min(counts, default=0),
+        "hindrance": _hindrance(question, compared, min(counts, default=0)),
+        "runs": tuple(cell.run for cell in known),
+    }
     if isinstance(question.measure, Converged):
-        return Answer(**common, **_of_runs(question, known), interval=SEEDS_ALONE, runs=runs)
+        return Answer(**common, **_of_runs(question, known), interval=SEEDS_ALONE)
     found = compare(cells, question.system, question.than, converging, sentences)
-    line, needed = found.chosen.estimate(question.null), found.chosen.seeds_needed(question.aim)
+    line = found.chosen.estimate(question.null)
+    known_aim = math.isfinite(line.detectable) and question.aim > 0
     return Answer(
         **common,
         estimate=line,
         welch_p=found.welch.estimate(question.null).p,
-        seeds_needed=needed if math.isfinite(line.detectable) else None,
+        seeds_needed=found.chosen.seeds_needed(question.aim) if known_aim else None,
         interval=SEEDS_ALONE if sentences is None else AND_SENTENCES,
-        runs=runs,
     )
 
 
@@ -215,25 +218,39 @@ def _reason(answer: Answer, q: float, said: str) -> str:
     return "; ".join(reasons)
 
 
-def _hindrance(question: Question, compared: pd.DataFrame, seeds: int) -> str:
+class _Cell(NamedTuple):
+    column: str
+    seed: int | None
+    value: float
+    status: str
+    run: str
+
+
+def _cells(cells: pd.DataFrame) -> list[_Cell]:
+    return [_Cell(*one) for one in zip(*(cells[name].tolist() for name in _Cell._fields), strict=True)]
+
+
+def _hindrance(question: Question, compared: Sequence[_Cell], seeds: int) -> str:
     """Return why nothing can be decided: a cell is missing, or there are too few seeds, or no score is usable."""
     if missing := list(_missing(question, compared)):
         return "; ".join(missing)
     if seeds < ENOUGH_SEEDS:
         return f"fewer than {ENOUGH_SEEDS} seeds"
-    means = compared.groupby("column")["value"].mean()
     usable = question.measure.usable
-    return "" if (means >= usable).any() else f"neither system reaches {question.measure.name} {usable:g}"
+    means = [fmean(cell.value for cell in compared if cell.column == name) for name in question.compared]
+    return "" if max(means) >= usable else f"neither system reaches {question.measure.name} {usable:g}"
 
 
-def _missing(question: Question, compared: pd.DataFrame) -> Iterator[str]:
+def _missing(question: Question, compared: Sequence[_Cell]) -> Iterator[str]:
     """Yield what is known of the cells without a value, by system and kind."""
     for name in question.compared:
-        cells = compared[compared["column"] == name]
-        if cells.empty:
-            yield f"{name}: not run"
-        for status, some in cells[cells["value"].isna()].groupby("status", sort=False):
-            yield f"{name}: {_kind(str(status), question.measure)}{_seeds(some['seed'], len(cells))}"
+        cells = [cell for cell in compared if cell.column == name]
+        without = [cell for cell in cells if cell.value != cell.value]
+        if not cells:
+            yield f"{name}: {NOT_RUN}"
+        for status in dict.fromkeys(cell.status for cell in without):
+            seeds = [cell.seed for cell in without if cell.status == status]
+            yield f"{name}: {_kind(status, question.measure)}{_seeds(seeds, len(cells))}"
 
 
 def _kind(status: str, measure: Measure) -> str:
@@ -242,22 +259,22 @@ def _kind(status: str, measure: Measure) -> str:
     return {NOT_RUN: NOT_RUN, "diverged": "diverged without a score"}.get(status, "not finished")
 
 
-def _seeds(seeds: pd.Series, cells: int) -> str:
+def _seeds(seeds: Sequence[int | None], cells: int) -> str:
     """Return which seeds, unless it is all of them."""
-    names = [str(int(seed)) for seed in seeds.dropna()]
-    return "" if len(names) in (0, cells) else f" with seed{'s' * (len(names) > 1)} {', '.join(names)}"
+    names = [str(seed) for seed in seeds]
+    return "" if len(names) == cells else f" with seed{'s' * (len(names) > 1)} {', '.join(names)}"
 
 
-def _with_seeds(question: Question, compared: pd.DataFrame) -> list[str]:
+def _with_seeds(question: Question, compared: Sequence[_Cell]) -> list[str]:
     """Return the names of the compared systems whose cells have seeds, or that have no cells."""
-    without = {str(name) for name, some in compared.groupby("column") if some["seed"].isna().all()}
+    without = {cell.column for cell in compared if pd.isna(cell.seed)}
     return [name for name in question.compared if name not in without]
 
 
-def _of_runs(question: Question, known: pd.DataFrame) -> dict[str, object]:
+def _of_runs(question: Question, known: Sequence[_Cell]) -> dict[str, Any]:
     """Return the difference of shares of runs, which is counted and not averaged."""
-    outcomes = [known.loc[known["column"] == name, "value"] for name in question.compared]
-    counts = [(int(some.sum()), len(some)) for some in outcomes]
+    outcomes = [[cell.value for cell in known if cell.column == name] for name in question.compared]
+    counts = [(int(sum(some)), len(some)) for some in outcomes]
     nothing = Estimate(math.nan, math.nan, math.nan, 0.0, math.nan, math.nan)
     if not all(runs for _, runs in counts):
         return {"estimate": nothing, "welch_p": math.nan, "seeds_needed": None}

@@ -76,9 +76,10 @@ def summary(results: pd.DataFrame, table: Table, sentences: pd.DataFrame | None 
         measure, baseline = measures[metric], cells[cells["column"] == table.baseline]
         # A finished run without a value can never have one: an ordinary system has no length model.
         has = (baseline["value"].notna() | (baseline["status"] != "finished")).any()
+        numbers = cells[["column", "seed", "value", "status", "run"]]
         for column, of_system in cells.groupby("column", sort=False):
             if has and column != table.baseline:
-                answers[len(lines)] = _answer(measure, str(row), str(column), cells, table, sentences)
+                answers[len(lines)] = _answer(measure, str(row), str(column), numbers, table, sentences)
             lines.append({"row": row, "column": column, "metric": metric, **_line(of_system, measure)})
     found = pd.DataFrame(lines, columns=["row", "column", "metric", *_OF_CELLS])
     compared = judged(list(answers.values())).rename(columns={"effect": "difference"}).set_index(pd.Index([*answers]))
