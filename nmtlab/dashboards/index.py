@@ -62,7 +62,7 @@ def _links_by_pair(found: pd.DataFrame, available: set[str], workspace: Workspac
     by_text = {claim.text: claim for claim in declared_claims()}
     for line in found.itertuples():
         claim = by_text[line.claim]
-        evidence = link_to_line(claim.stored, line.metric, line.pair, claim.system)
+        evidence = link_to_line(claim.stored, line.metric, line.pair, line.system)
         runs = links_to([open_run(name, workspace) for name in line.runs if name in available], [_PAGES[claim.page]])
         yield f"{escape(line.pair)}: evidence in {evidence}" + (f"; underlying runs in {runs}" if runs else "")
 

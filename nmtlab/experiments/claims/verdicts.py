@@ -18,7 +18,7 @@ from nmtlab.experiments.results.statistics import Verdict
 from nmtlab.experiments.results.stored import RESULTS, read_cells
 
 COLUMNS = [
-    "claim", "source", "direction", "pair", "metric", "seeds", "effect", "low", "high", "p", "welch_p", "q",
+    "claim", "source", "direction", "pair", "system", "metric", "seeds", "effect", "low", "high", "p", "welch_p", "q",
     "detectable", "seeds_needed", "interval", "budget", "verdict", "reason", "runs", "evidence",
 ]  # fmt: skip
 
@@ -26,6 +26,7 @@ COLUMNS = [
 class _Line(NamedTuple):
     claim: Claim
     pair: str
+    system: str
     budget: str
     answer: Answer
 
@@ -40,9 +41,10 @@ def measured_claims(folder: Path = RESULTS, claims: Sequence[Claim] | None = Non
     Returns:
         One line per claim and pair with a run of a compared system, in the order of declaration: `claim`, `source`;
         `direction`, the difference that is taken and the side of 0 that is claimed; `pair`, a row of the table;
-        `metric`; `seeds`, `effect`, `low`, `high`, `p`, `welch_p`, `q`, `detectable`, `seeds_needed`, `interval`,
-        `reason` and `runs` as of `judged`; `budget`, the training and the text that the numbers are of; `verdict`:
-        `reproduced here`, `contradicted here`, `underpowered` or `inconclusive`; `evidence`, the name of the file.
+        `system`, that which is compared, or, if it has no cells there, the other one; `metric`; `seeds`, `effect`,
+        `low`, `high`, `p`, `welch_p`, `q`, `detectable`, `seeds_needed`, `interval`, `reason` and `runs` as of
+        `judged`; `budget`, the training and the text that the numbers are of; `verdict`: `reproduced here`,
+        `contradicted here`, `underpowered` or `inconclusive`; `evidence`, the name of the file.
 
     Raises:
         NmtlabError: a file is damaged.
@@ -89,7 +91,8 @@ def _lines(folder: Path, claims: Sequence[Claim]) -> Iterator[_Line]:
                 spread = spread_of(spreads, str(name), claim.measure.name, claim.system, claim.than)
                 compared = some[some["column"].isin(question.compared)]
                 text = budget(compared, rows[str(name)], claim.scale)
-                yield _Line(claim, str(name), text, answered(question, some, claim.table.converging, spread))
+                shown = next(system for system in question.compared if system in set(compared["column"]))
+                yield _Line(claim, str(name), shown, text, answered(question, some, claim.table.converging, spread))
 
 
 def _question(claim: Claim) -> Question:
@@ -103,6 +106,7 @@ def _frame(lines: Sequence[_Line]) -> pd.DataFrame:
         "source": [line.claim.source for line in lines],
         "direction": [line.claim.direction for line in lines],
         "pair": [line.pair for line in lines],
+        "system": [line.system for line in lines],
         "metric": [line.claim.measure.name for line in lines],
         "budget": [line.budget for line in lines],
         "evidence": [line.claim.evidence for line in lines],

@@ -103,14 +103,10 @@ class Bleu:
 
 
 class OfSeedsAlone:
-    """A number without sentences to resample: only seeds show its variance, and any system is good enough."""
+    """A number whose variance only seeds show; any system is good enough."""
 
     usable: ClassVar[float] = -math.inf
     of_nothing: ClassVar[float] = math.nan
-
-    def significance(self, runs: Sequence[Run], baseline: Run, corpus: ParallelCorpus) -> dict[str, float]:
-        """Return nothing."""
-        return {}
 
 
 @dataclass(frozen=True)
