@@ -15,7 +15,8 @@ from nmtlab.errors import NmtlabError
 from nmtlab.experiments import Scale
 from nmtlab.experiments.measures.languages import SACRE_BLEU
 from nmtlab.experiments.results.many import component_means, gains
-from nmtlab.experiments.results.stored import measured_cells
+from nmtlab.experiments.results.sentences import read_sentences
+from nmtlab.experiments.results.stored import measured_cells, measured_table
 from nmtlab.experiments.tables.many_languages import ABLATIONS, ARTIFICIAL_ROWS, IBERIAN_ROWS, MANY_LANGUAGES, TO_MANY
 from nmtlab.plots import (
     View,
@@ -143,7 +144,8 @@ def gain_view(group: Group = "iberian", scale: Scale = "small") -> View:
     """
     cells = measured_cells(MANY_LANGUAGES.name, scale, SACRE_BLEU.name)
     cells = cells[~cells["column"].isin([system.name for system in ABLATIONS])]
-    found = gains(cells, MANY_LANGUAGES, _ROWS[group], scale)
+    sentences = read_sentences(measured_table(MANY_LANGUAGES.name, scale).sentences)
+    found = gains(cells, MANY_LANGUAGES, _ROWS[group], scale, sentences)
     if found.empty:
         raise NmtlabError(f"{MANY_LANGUAGES.name}: no {group} direction has a separate and a common model", _MEASURE)
     return View(found, gain_figure(found, f"{group} languages"))

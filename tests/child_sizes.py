@@ -15,12 +15,12 @@ def results_of(table: str, scores: Scores, metric: str = "test BLEU") -> pd.Data
     lines = [
         {
             **dict.fromkeys(COLUMNS, ""), "table": table, "scale": "small", "row": row, "column": column,
-            "metric": metric, "seed": seed, "value": value, "p": None,
+            "metric": metric, "seed": seed, "value": value,
             "status": "not run" if value is None else "finished",
         }
         for row, systems in scores.items()
         for column, values in systems.items()
         for seed, value in enumerate(values, start=1)
     ]  # fmt: skip
-    types = {"seed": "Int64", "value": float, "p": float, "minutes": float, "updates": "Int64"}
+    types = {"seed": "Int64", "value": float, "minutes": float, "updates": "Int64"}
     return pd.DataFrame(lines, columns=COLUMNS).replace({"minutes": "", "updates": ""}, None).astype(types)

@@ -58,7 +58,8 @@ def reproduce(
     that diverges is a result. Real text is searched for in data/corpora and in the folders of NMTLAB_CORPORA.
     """
     from nmtlab.experiments import cells_of, find_table, in_processes, on_ray, one_by_one, results, run_grid, summary
-    from nmtlab.experiments.results.comparisons import comparisons
+    from nmtlab.experiments.results.hypotheses import hypotheses
+    from nmtlab.experiments.results.sentences import sentence_spreads
     from nmtlab.workspace import Workspace
 
     workspace = Workspace.find()
@@ -76,9 +77,10 @@ def reproduce(
     problems = run_grid(cells, workspace, on_ray(workers) if engine == "ray" else local, bar, should_stop)
     bar.close()
     measured = results(wanted, scale, workspace)
-    _print_table(wanted, scale, summary(measured, wanted), bar.left_out)
+    spreads = sentence_spreads(wanted, scale, workspace, hypotheses(wanted, scale, workspace))
+    _print_table(wanted, scale, summary(measured, wanted, spreads), bar.left_out)
     if save:
-        _save(declared, scale, measured, comparisons(wanted, scale, workspace), bar.left_out, workspace)
+        _save(declared, scale, measured, bar.left_out, workspace)
     for problem in problems:
         print(f"failed: {problem.problem}")
     if should_stop():
@@ -126,11 +128,11 @@ def _print_table(table: "Table", scale: "Scale", lines: "pd.DataFrame", left_out
     lines = lines[(lines["seeds"] > 0) | (lines["missing"] > 0) | (lines["diverged"] > 0)]
     several = len(table.measures) > 1
     columns = ["pair", "system", *(["measure"] if several else []), "measured, 95 %"]
-    columns += [f"vs {table.baseline}", "p", "verdict"] if table.baseline else []
+    columns += [f"vs {table.baseline}, 95 %", "detectable", "q", "verdict"] if table.baseline else []
     columns += ["published", *([f"published vs {table.baseline}"] if table.baseline else [])]
     rows = [
         [line.row, line.column, *([line.metric] if several else []), _measured(line)]
-        + ([_difference(line), _p(line), line.verdict] if table.baseline else [])
+        + (_compared(line) if table.baseline else [])
         + [_published(line), *([_published_difference(line)] if table.baseline else [])]
         for line in lines.itertuples()
     ]
@@ -152,21 +154,16 @@ def _print_table(table: "Table", scale: "Scale", lines: "pd.DataFrame", left_out
 
 
 def _print_verdicts(table: "Table", lines: "pd.DataFrame") -> None:
-    from nmtlab.experiments.measures.quality import USABLE_BLEU
-    from nmtlab.experiments.results.summary import SIGNIFICANT
+    from nmtlab.experiments.results.judgement import RULE
 
     if not table.baseline:
         return
-    print(
-        f"  p: paired bootstrap against {table.baseline} for the median seed, and how many seeds have p below "
-        f"{SIGNIFICANT}; † not significant\n"
-        f"  verdict: inconclusive if the interval of the difference includes zero, or no system of the pair reaches "
-        f"BLEU {USABLE_BLEU:g}"
-    )
+    covered = ", ".join(sorted(set(lines["interval"]) - {""}))
+    print(f"  intervals of differences: {covered}\n  {RULE}")
     for column, some in lines[lines["column"] != table.baseline].groupby("column", sort=False):
         counts = some["verdict"].value_counts()
-        listed = ", ".join(f"{counts.get(verdict, 0)} {verdict}" for verdict in ("better", "worse", "inconclusive"))
-        print(f"  {column}: {listed}")
+        kinds = ("better", "worse", "underpowered", "inconclusive")
+        print(f"  {column}: {', '.join(f'{counts.get(kind, 0)} {kind}' for kind in kinds)}")
 
 
 def _print_reasons(table: "Table", scale: "Scale", left_out: Mapping[str, str]) -> None:
@@ -184,7 +181,7 @@ def _print_reasons(table: "Table", scale: "Scale", left_out: Mapping[str, str]) 
 
 
 def _measured(line: object) -> str:
-    parts = [_with_margin(line.mean, line.margin)]
+    parts = [_with_interval(line.mean, line.mean_low, line.mean_high)]
     parts += [f"{line.missing} not finished"] if line.missing else []
     parts += [f"{line.diverged} diverged"] if line.diverged else []
     return ", ".join(parts)
@@ -198,21 +195,21 @@ def _published_difference(line: object) -> str:
     return line.published_difference + (line.published_mark if line.published_difference else "")
 
 
-def _difference(line: object) -> str:
-    from nmtlab.experiments.results.summary import SIGNIFICANT
-
+def _compared(line: object) -> list[str]:
+    """Return the difference to the baseline, the smallest detectable one, q and the verdict."""
     if line.difference != line.difference:
-        return ""
-    mark = "†" if line.p >= SIGNIFICANT else ""
-    return _with_margin(line.difference, line.difference_margin, "+.2f") + mark
+        return ["", "", "", line.verdict]
+    difference = _with_interval(line.difference, line.low, line.high, "+.2f")
+    q = "" if line.q != line.q else f"{line.q:.3f}"
+    return [difference, "" if line.detectable != line.detectable else f"{line.detectable:.2f}", q, line.verdict]
 
 
-def _p(line: object) -> str:
-    return "" if line.p != line.p else f"{line.p:.3f}, {line.significant} of {line.seeds}"
-
-
-def _with_margin(mean: float, margin: float, form: str = ".2f") -> str:
-    return _number(mean, form) + ("" if margin != margin else f" ± {margin:.2f}")
+def _with_interval(mean: float, low: float, high: float, form: str = ".2f") -> str:
+    """Return a number with its interval, by its half-width if the number is in the middle."""
+    if low != low:
+        return _number(mean, form)
+    symmetric = abs((low + high) / 2 - mean) < 1e-9
+    return _number(mean, form) + (f" ± {high - mean:.2f}" if symmetric else f", {low:{form}} to {high:{form}}")
 
 
 def _number(value: float, form: str) -> str:
@@ -220,43 +217,43 @@ def _number(value: float, form: str) -> str:
 
 
 def _save(
-    table: "Table", scale: "Scale", measured: "pd.DataFrame", drawn: "pd.DataFrame", left_out: Mapping[str, str],
-    workspace: "Workspace",
-) -> None:  # fmt: skip
+    table: "Table", scale: "Scale", measured: "pd.DataFrame", left_out: Mapping[str, str], workspace: "Workspace"
+) -> None:
     import io
     from contextlib import redirect_stdout
 
-    import pandas as pd
-
     from nmtlab.experiments import summary
     from nmtlab.experiments.results.collected import with_kept
-    from nmtlab.experiments.results.comparisons import read_comparisons
     from nmtlab.experiments.results.dev_curves import dev_curves, save_dev_curves
-    from nmtlab.experiments.results.hypotheses import hypotheses, save_hypotheses
-    from nmtlab.experiments.results.stored import read_cells
+    from nmtlab.experiments.results.hypotheses import hypotheses, read_hypotheses, save_hypotheses
+    from nmtlab.experiments.results.sentences import read_sentences, sentence_spreads, with_kept_sentences
+    from nmtlab.experiments.results.stored import Stored, read_cells
     from nmtlab.files import write_text
 
-    cells, text, bootstrap = (
-        workspace.data / "results" / f"{table.name}.{scale}.{ending}" for ending in ("csv", "txt", "bootstrap.csv")
-    )
+    cells = workspace.data / "results" / f"{table.name}.{scale}.csv"
+    text, translated, sentences = (
+        cells.with_suffix(".txt"), cells.with_suffix(".translations.parquet"), Stored(table, scale, cells).sentences
+    )  # fmt: skip
     whole = with_kept(measured, read_cells(cells), table) if cells.exists() else measured
-    drawn = pd.concat([drawn, read_comparisons(bootstrap)], ignore_index=True)
+    written = [cells, text]
+    if len(found := hypotheses(table, scale, workspace)):
+        save_hypotheses(translated, found)
+        written.append(translated)
+    spreads = read_sentences(sentences)
+    if translated.exists():
+        spreads = with_kept_sentences(
+            sentence_spreads(table, scale, workspace, read_hypotheses(translated)), spreads
+        )  # fmt: skip
+    if len(spreads):
+        write_text(sentences, spreads.to_csv(index=False))
+        written.append(sentences)
     printed = io.StringIO()
     with redirect_stdout(printed):
         print(f"nmtlab reproduce {table.name} --scale {scale}\n")
         without = {row: why for row, why in left_out.items() if row not in set(whole["row"])}
-        _print_table(table, scale, summary(whole, table), without)
+        _print_table(table, scale, summary(whole, table, spreads), without)
     write_text(cells, whole.to_csv(index=False))
     write_text(text, "".join(f"{line.rstrip()}\n" for line in printed.getvalue().splitlines()))
-    written = [cells, text]
-    if len(drawn):
-        once = drawn.drop_duplicates(["row", "metric", "system", "than", "seed"])
-        write_text(bootstrap, once.to_csv(index=False))
-        written.append(bootstrap)
-    if len(found := hypotheses(table, scale, workspace)):
-        translated = cells.with_suffix(".translations.parquet")
-        save_hypotheses(translated, found)
-        written.append(translated)
     if len(evaluated := dev_curves(table, scale, workspace)):
         curves = cells.with_suffix(".curves.csv")
         save_dev_curves(curves, evaluated)

@@ -12,7 +12,8 @@ from nmtlab.dashboards.runs import RunChooser
 from nmtlab.dashboards.table import Table
 from nmtlab.experiments.claims.declared import declared_claims
 from nmtlab.experiments.claims.verdicts import measured_claims, not_measured, overall
-from nmtlab.experiments.results.summary import rounded
+from nmtlab.experiments.results.judgement import RULE
+from nmtlab.experiments.results.summary import in_words, rounded
 from nmtlab.runs.listing import open_run
 from nmtlab.workspace import Workspace
 
@@ -43,10 +44,7 @@ def index_page(workspace: Workspace | None = None) -> Page:
     body = [
         _links(),
         heading("Findings so far"),
-        Note(
-            more + "A claim is reproduced or contradicted here if the 95 % interval over three or more seeds excludes "
-            "zero. Effects are in points of the measure; p is that of the paired bootstrap for the median seed."
-        ),
+        Note(f"{more}Effects are in points of the measure. {RULE}"),
         claims, numbers, look, heading("Available runs"), runs, look_at_runs,
     ]  # fmt: skip
     return Page(INDEX, {"claim": claims, "runs": runs.table}, update, body, runs.refresh, {numbers: ("claim",)})
@@ -64,16 +62,22 @@ def _links_by_pair(found: pd.DataFrame, available: set[str], workspace: Workspac
     by_text = {claim.text: claim for claim in declared_claims()}
     for line in found.itertuples():
         claim = by_text[line.claim]
-        evidence = link_to_line(claim.stored, line.metric, line.pair, claim.system)
+        evidence = link_to_line(claim.stored, line.metric, line.pair, line.system)
         runs = links_to([open_run(name, workspace) for name in line.runs if name in available], [_PAGES[claim.page]])
         yield f"{escape(line.pair)}: evidence in {evidence}" + (f"; underlying runs in {runs}" if runs else "")
 
 
+_NAMES = {
+    "pair": "pair", "metric": "metric", "direction": "effect of", "effect": "effect", "bounds": "95 % interval",
+    "verdict": "verdict", "reason": "why undecided", "q": "q", "detectable": "detectable effect", "seeds": "seeds",
+    "seeds_needed": "seeds needed", "interval": "interval covers", "budget": "budget", "p": "p",
+    "welch_p": "p by Welch", "runs": "runs",
+}  # fmt: skip
+
+
 def _numbers(selected: pd.DataFrame) -> pd.DataFrame:
-    names = ["pair", "metric", "direction", "seeds", "effect", "margin", "p", "significant", "verdict"]
-    shown = rounded(selected[names]).rename(columns={"direction": "effect of", "significant": "seeds with p < 0.01"})
-    return (
-        shown.dropna(axis="columns", how="all")
-        .assign(runs=[", ".join(names) for names in selected["runs"]])
-        .reset_index(drop=True)
-    )
+    """Return the lines of a claim for display."""
+    bounds = [in_words(low, high) for low, high in zip(selected["low"], selected["high"], strict=True)]
+    shown = selected.assign(bounds=bounds, runs=[", ".join(names) for names in selected["runs"]])[list(_NAMES)]
+    filled = shown.loc[:, shown.notna().any() & shown.ne("").any()]
+    return rounded(filled).rename(columns=_NAMES).reset_index(drop=True)

@@ -17,8 +17,12 @@ from nmtlab.experiments import published, summary, with_published
 from nmtlab.experiments.claims.declared import declared_claims
 from nmtlab.experiments.claims.verdicts import measured_claims, overall
 from nmtlab.experiments.measures.quality import Measure
+from nmtlab.experiments.results.judgement import RULE, is_signed
+from nmtlab.experiments.results.sentences import read_sentences
 from nmtlab.experiments.results.stored import RESULTS, Stored, read_cells, stored_tables
-from nmtlab.experiments.results.summary import rounded
+from nmtlab.experiments.results.summary import in_words, rounded
+from nmtlab.experiments.running.cells import NOT_RUN
+from nmtlab.experiments.tables.declaration import Table as Declaration
 from nmtlab.plots import table_figure
 from nmtlab.workspace import Workspace
 
@@ -43,7 +47,7 @@ class TablesPage(Page):
         )
         self.claims = Table("Thesis claims", height="16em")
         self.trainings = Trainings(workspace)
-        self._cells = self._summary = pd.DataFrame()
+        self._cells = self._whole = self._summary = pd.DataFrame()
         self.chart.on_click(self._clicked)
         if _FIRST in self._stored:
             self.table.value = _FIRST
@@ -80,6 +84,7 @@ class TablesPage(Page):
 
     def _open(self, stored: Stored) -> None:
         self._cells = read_cells(stored.path)
+        self._whole = summary(self._cells, stored.table, read_sentences(stored.sentences))
         measured, before = set(self._cells["metric"]), self.measure.value
         names = [measure.name for measure in stored.table.measures if measure.name in measured]
         self.measure.options = names
@@ -90,14 +95,14 @@ class TablesPage(Page):
         self.claims.layout.display = "" if claims else "none"
 
     def _sum_up(self, stored: Stored) -> None:
-        cells = self._cells[self._cells["metric"] == self.measure.value]
-        self._summary = with_published(summary(cells, stored.table), stored.table)
-        begun = self._summary.groupby("row")["seeds"].transform("sum") > 0
-        self.lines.show(_lines(self._summary[begun], stored.table.baseline))
+        of_measure = self._whole[self._whole["metric"] == self.measure.value]
+        self._summary = with_published(of_measure, stored.table)
+        begun = self._summary["row"].isin(self._cells.loc[self._cells["status"] != NOT_RUN, "row"])
+        measure = next(one for one in stored.table.measures if one.name == self.measure.value)
+        self.lines.show(_lines(self._summary[begun], _difference(stored.table, measure)))
         if not self.lines.chosen:
             self.lines.choose(list(self.lines.frame.index[:1]))
         not_begun = self._summary.loc[~begun & (self._summary["missing"] > 0), "row"]
-        measure = next(one for one in stored.table.measures if one.name == self.measure.value)
         self.hint.say(_provenance(stored, measure, not_begun.unique()))
 
     def _offer(self, stored: Stored) -> None:
@@ -119,19 +124,32 @@ def _keys(lines: pd.DataFrame) -> list[str]:
     return [line_key(pair, system) for pair, system in zip(lines["row"], lines["column"], strict=True)]
 
 
-def _lines(summed: pd.DataFrame, baseline: str) -> pd.DataFrame:
+def _difference(table: Declaration, measure: Measure) -> str:
+    """Return the difference that is compared, in words; empty if there is no baseline."""
+    if not table.baseline:
+        return ""
+    return f"|system| − |{table.baseline}|" if is_signed(measure) else f"system − {table.baseline}"
+
+
+def _lines(summed: pd.DataFrame, difference: str) -> pd.DataFrame:
     """Return the lines of a summary for display."""
-    names = {"row": "pair", "column": "system", "mean": "measured", "margin": "±", "seeds": "seeds"}
-    if baseline:
-        names |= {"difference": f"system − {baseline}", "difference_margin": "± of the difference"}
-        names |= {"significant": "seeds with p < 0.01", "verdict": "verdict"}
+    names = {"row": "pair", "column": "system", "mean": "measured", "bounds": "95 % of seeds", "seeds": "seeds"}
+    summed = summed.assign(bounds=_bounds(summed, "mean_low", "mean_high"))
+    if difference:
+        summed = summed.assign(compared=_bounds(summed, "low", "high"))
+        names |= {"difference": difference, "compared": "95 % interval", "interval": "interval covers"}
+        names |= {"verdict": "verdict", "reason": "why undecided", "q": "q", "detectable": "detectable effect"}
     names["diverged"] = "diverged"
     if summed["published"].ne("").any():
-        last = "published_difference" if baseline else "published"
-        names |= {"published": "published"} | {last: "published difference" if baseline else "published"}
+        last = "published_difference" if difference else "published"
+        names |= {"published": "published"} | {last: "published difference" if difference else "published"}
         summed = summed.assign(**{last: summed[last] + summed["published_mark"]})
     shown = rounded(summed[list(names)]).rename(columns=names)
     return shown.set_index(pd.Index(_keys(summed)))
+
+
+def _bounds(lines: pd.DataFrame, low: str, high: str) -> list[str]:
+    return [in_words(*ends) for ends in zip(lines[low], lines[high], strict=True)]
 
 
 def _provenance(stored: Stored, measure: Measure, not_begun: Sequence[str]) -> str:
@@ -145,10 +163,7 @@ def _provenance(stored: Stored, measure: Measure, not_begun: Sequence[str]) -> s
             parts.append(f"Marks on published values: {table.marks}.")
     if table.baseline:
         better = "below" if measure.lower_is_better else "above"
-        parts.append(
-            f"Differences are system − {table.baseline}; better is {better} 0, inconclusive where the interval covers "
-            "0 or no system of the pair is usable."
-        )
+        parts.append(f"Differences are {_difference(table, measure)}; better is {better} 0. {RULE}")
     if len(not_begun):
         parts.append(f"Not run yet: {', '.join(not_begun)}.")
     return " ".join(parts)

@@ -76,6 +76,6 @@ def _same_seed(cells: pd.DataFrame, baseline: pd.DataFrame) -> dict[str, str]:
 
 
 def _facts(cells: pd.DataFrame, runs: dict[str, Run]) -> pd.DataFrame:
-    shown = cells[["seed", "value", "p", "status", "updates", "minutes", "run", "recipe", "machine", "commit"]]
+    shown = cells[["seed", "value", "status", "updates", "minutes", "run", "recipe", "machine", "commit"]]
     shown = rounded(shown.round({"minutes": 1})).assign(here=[name in runs for name in cells["run"]])
     return shown.set_index("run", drop=False)

@@ -16,11 +16,14 @@ _MAX_ACROSS = 4
 _LINE, _BETWEEN, _FOOT = 26, 80, 110
 """Pixels of a system's line, between rows of panels, and below them, for axis and legend."""
 
-_MEASURED = {"value": ("mean", "margin"), "difference": ("difference", "difference_margin")}
+_MEASURED = {"value": ("mean", "mean_low", "mean_high"), "difference": ("difference", "low", "high")}
+_UNDECIDED = ("inconclusive", "underpowered")
 
 
 def table_figure(lines: pd.DataFrame, title: str, show: Shown = "value", baseline: str = "") -> go.Figure:
     """Draw a panel per language pair, with a line per system: means with 95 % intervals, and published numbers.
+
+    The intervals of values are those of seeds; those of differences cover sentences too, where translations are stored.
 
     Args:
         lines: rows of `experiments.summary.summary`, of one metric; pairs without a number are left out. Failures in
@@ -50,11 +53,11 @@ def table_figure(lines: pd.DataFrame, title: str, show: Shown = "value", baselin
     named: set[str] = set()
     for place, pair in enumerate(pairs):
         panel = drawn[drawn["row"] == pair]
-        inconclusive = panel["verdict"] == "inconclusive"
+        undecided = panel["verdict"].isin(_UNDECIDED)
         for trace in (
             _published(panel),
-            _measured(panel[~inconclusive], show, ""),
-            _measured(panel[inconclusive], show, ", inconclusive"),
+            _measured(panel[~undecided], show, ""),
+            _measured(panel[undecided], show, ", undecided"),
         ):
             trace.update(showlegend=trace.name not in named, legendgroup=trace.name, meta=pair)
             trace.hovertemplate += f"<extra>{escape(pair)}</extra>"
@@ -72,13 +75,19 @@ def table_figure(lines: pd.DataFrame, title: str, show: Shown = "value", baselin
 
 def _measured(lines: pd.DataFrame, show: Shown, verdict: str) -> go.Scatter:
     lines = lines[lines[_MEASURED[show][0]].notna()]
-    mean, margin = (lines[name] for name in _MEASURED[show])
+    mean, low, high = (lines[name] for name in _MEASURED[show])
+    ends = [f", {one:.4g} to {other:.4g}" if one == one else "" for one, other in zip(low, high, strict=True)]
+    covers = ", " + lines["interval"] if show == "difference" else ""
     return go.Scatter(
         x=mean, y=[escape(name) for name in lines["column"]], mode="markers", name=f"measured, 95 %{verdict}",
-        error_x={"type": "data", "array": margin, "thickness": 1.5, "width": 3},
+        error_x={
+            "type": "data", "symmetric": False, "array": high - mean, "arrayminus": mean - low, "thickness": 1.5,
+            "width": 3,
+        },
         marker={"size": 9, "color": COLOURS[0], "symbol": "circle-open" if verdict else "circle"},
-        customdata=lines[["column", "seeds", "diverged"]].assign(margin=margin),
-        hovertemplate="%{y}: %{x:.4~g} ± %{customdata[3]:.4~g}, %{customdata[1]} seeds, %{customdata[2]} diverged",
+        customdata=lines[["column", "seeds", "diverged"]].assign(ends=ends, covers=covers),
+        hovertemplate="%{y}: %{x:.4~g}%{customdata[3]}%{customdata[4]}, %{customdata[1]} seeds, "
+        "%{customdata[2]} diverged",
     )  # fmt: skip
 
 

@@ -75,7 +75,7 @@ def test_a_table_is_run_printed_beside_what_was_published_and_saved(nmtlab, data
     assert [row[-2] for row in lines] == ["17.4", "20.5", "", ""]
     assert all(re.fullmatch(r"\d+\.\d\d ± \d+\.\d\d", row[3]) for row in lines)
     assert [bool(row[4]) for row in lines] == [False, True, False, True]
-    assert {row[6] for row in lines[1::2]} <= {"better", "worse", "inconclusive"}
+    assert {row[7] for row in lines[1::2]} <= {"better", "worse", "underpowered", "inconclusive"}
     assert "Table 3.4" in said.out
     assert "not run: hu-en: no such text" in said.out
 
@@ -86,6 +86,14 @@ def test_a_table_is_run_printed_beside_what_was_published_and_saved(nmtlab, data
     assert lines[0][3].startswith(f"{mean:.2f} ±")
     text = (data / "results/table-3.4.tiny.txt").read_text(encoding="utf-8")
     assert text.startswith("nmtlab reproduce table-3.4 --scale tiny\n")
+    (spread,) = pd.read_csv(data / "results/table-3.4.tiny.sentences.csv").to_dict("records")
+    assert (spread["row"], spread["metric"], spread["system"], spread["than"]) == (
+        "ha-en",
+        "dev BLEU",
+        "fixnorm",
+        "tied",
+    )
+    assert "intervals of differences: seeds alone, seeds and sentences" in said.out
     assert all(line in said.out for line in text.splitlines()[2:])
 
     again = nmtlab("reproduce", "table-3.4", "--scale", "tiny")
@@ -120,7 +128,7 @@ def test_a_cell_that_diverged_is_in_the_table(nmtlab, data, tmp_path, tiny_recip
     said = nmtlab("reproduce", "table-3.4", "--scale", "tiny")
     assert said.code == 0
     assert rows(said)[1][2] == "0.00, 1 diverged"
-    assert rows(said)[1][5] == "inconclusive"
+    assert rows(said)[1][6] == "inconclusive"
 
 
 def test_an_unknown_table_is_answered_with_those_there_are(nmtlab):

@@ -13,9 +13,11 @@ import pytest
 from nmtlab.dashboards.about import PAGES
 from nmtlab.dashboards.index import index_page
 from nmtlab.dashboards.links import links_to
-from nmtlab.dashboards.page import Page
+from nmtlab.dashboards.page import Note, Page
+from nmtlab.dashboards.table import Table
 from nmtlab.experiments.claims.declared import declared_claims
 from nmtlab.experiments.claims.verdicts import measured_claims
+from nmtlab.experiments.results.judgement import RULE
 from nmtlab.runs.listing import open_run
 from nmtlab.workspace import Workspace
 
@@ -74,6 +76,23 @@ def test_a_claim_leads_to_its_runs_alone_of_one_pair_a_link(links):
                 assert set(names) <= set(found[claim])
                 languages = [open_run(name, CHECKOUT).recipe.corpus for name in names]
                 assert len({(corpus.source, corpus.target) for corpus in languages}) == 1
+
+
+def test_the_numbers_of_a_claim_say_what_was_decided_and_why_not():
+    page = index_page(CHECKOUT)
+    assert any(RULE in part.value for part in page.body if isinstance(part, Note))
+    found = measured_claims()
+    (numbers,) = (part for part in page.body if isinstance(part, Table) and part.title == "By language pair")
+    for claim in (
+        "Even a distant relative helps more than an unrelated parent.",
+        "fixnorm translates better than tied.",
+    ):
+        page.state["claim"].choose([claim])
+        own = found[found["claim"] == claim]
+        shown = numbers.frame
+        assert shown["verdict"].tolist() == own["verdict"].tolist()
+        assert shown["why undecided"].tolist() == own["reason"].tolist()
+        assert {"95 % interval", "q", "detectable effect", "interval covers", "budget", "runs"} <= set(shown.columns)
 
 
 def make(name: str, workspace: Workspace) -> Page:

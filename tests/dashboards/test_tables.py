@@ -8,6 +8,7 @@ import pytest
 from nmtlab.dashboards.tables import TablesPage
 from nmtlab.experiments import find_table, summary
 from nmtlab.experiments.claims.declared import declared_claims
+from nmtlab.experiments.results.judgement import RULE
 from nmtlab.experiments.results.stored import RESULTS, read_cells
 from nmtlab.workspace import Workspace
 
@@ -106,10 +107,37 @@ def test_rounding_hides_no_difference(page):
     lines = summary(cells, find_table("lexical-choice")).set_index(["row", "column"])
     for line in shown(page):
         own = lines.loc[(line["pair"], line["system"])]
-        for name, whole in (("measured", own["mean"]), ("±", own["margin"]), ("system − tied", own["difference"])):
+        for name, whole in (("measured", own["mean"]), ("system − tied", own["difference"])):
             assert line[name] == pytest.approx(whole, rel=0.005, nan_ok=True)
+        for name, low, high in (("95 % of seeds", "mean_low", "mean_high"), ("95 % interval", "low", "high")):
+            ends = [float(end.replace("−", "-")) for end in line[name].split(" to ") if end]
+            assert ends == pytest.approx([own[low], own[high]] if ends else [], rel=0.005)
+            assert bool(ends) == (own[low] == own[low])
     page.measure.value = "left shift"
-    assert "better is below 0" in page.hint.value
+    assert "Differences are |system| − |tied|; better is below 0" in page.hint.value
+    assert "|system| − |tied|" in page.lines.frame.columns
+
+
+def test_a_line_says_what_its_interval_covers_what_it_could_have_shown_and_why_nothing_is_decided(page):
+    assert RULE in page.hint.value
+    page.table.value = "related-parents.small"
+    names = ["system − BPE", "95 % interval", "interval covers", "verdict", "why undecided", "q", "detectable effect"]
+    assert [name for name in page.lines.frame.columns if name in names] == names
+    lines = page.lines.frame[page.lines.frame["system"] != "BPE"]
+    assert set(lines["interval covers"]) == {"seeds and sentences"}
+    page.table.value = "table-3.6.small"
+    lines = page.lines.frame
+    undecided = lines["verdict"].isin(["inconclusive", "underpowered"])
+    assert undecided.any()
+    assert (lines["why undecided"] != "").tolist() == undecided.tolist()
+
+
+def test_the_lines_of_all_measures_are_judged_together(page):
+    page.table.value = "lexical-choice.small"
+    stored = read_cells(RESULTS / "lexical-choice.small.csv")
+    lines = summary(stored, find_table("lexical-choice")).query("metric == 'rare recall'")
+    page.measure.value = "rare recall"
+    assert [line["q"] for line in shown(page)] == pytest.approx(lines["q"].tolist(), rel=0.01, nan_ok=True)
 
 
 def test_the_thesis_claims_of_a_table_say_what_is_expected_of_which_difference(page):

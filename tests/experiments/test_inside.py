@@ -33,7 +33,6 @@ def run(tiny_corpus, tiny_recipe, tmp_path_factory):
 def test_trends_of_g_are_those_of_the_analysis(run, tiny_corpus):
     found = g_trends(run)
     assert {trend.name: trend.value(run, tiny_corpus) for trend in (*G_SLOPES, LATE_G, OUTPUT_G)} == found
-    assert LATE_G.significance([run], run, tiny_corpus) == {}
 
 
 def test_the_size_and_the_noise_of_the_gradient_are_those_of_its_log(run, tiny_corpus):
@@ -72,4 +71,3 @@ def test_what_is_left_of_the_gradient_is_the_first_norms_to_the_last_ones_of_a_s
         gradients = found[found["side"] == left.side].set_index("place")["gradient"]
         expected = math.log10(gradients[1] / gradients[gradients.index.max()])
         assert left.value(run, tiny_corpus) == pytest.approx(expected)
-        assert left.significance([run], run, tiny_corpus) == {}

@@ -6,13 +6,13 @@ from dataclasses import replace
 import pytest
 
 from nmtlab.analysis.access.measure import measure_by_sentence
-from nmtlab.analysis.search.beams import decoded, outcome, sweep, varied
+from nmtlab.analysis.search.beams import outcome, sweep, varied
 from nmtlab.analysis.search.length_baselines import baseline_lengths
 from nmtlab.analysis.search.length_weights import length_sweep
 from nmtlab.analysis.search.lengths import length_errors, oracle_lengths, planned_lengths
 from nmtlab.analysis.search.reference_losses import losses_by_rest, losses_by_seen, reference_losses
 from nmtlab.analysis.search.search_errors import error_rates, search_errors
-from nmtlab.evaluation import bleu_metric, default_tokenizer, paired_bootstrap
+from nmtlab.evaluation import bleu_metric, default_tokenizer
 from nmtlab.experiments import cells_of
 from nmtlab.experiments.measures.search import (
     LENGTH_WEIGHTS,
@@ -59,22 +59,6 @@ def test_the_reward_is_the_one_that_is_best_on_dev(pair):
     assert Searched("BLEU", REWARD, gammas=gammas).value(run, corpus) == expected
 
 
-def test_significance_is_of_the_texts_that_were_found(pair):
-    runs, corpus = pair
-    measure = Searched("BLEU", REWARD)
-    found = measure.significance([runs[1]], runs[0], corpus)
-    texts = {run.name: decoded(run, corpus, "test", REWARD)["text"].tolist() for run in runs}
-    metric = bleu_metric(default_tokenizer(corpus.target))
-    (_, comparison) = paired_bootstrap(texts, corpus.references("test"), metric)
-    assert found == {runs[1].name: comparison.p}
-    assert replace(measure, outcome="empty").significance([runs[1]], runs[0], corpus) == {}
-    few = replace(measure, limit=4).significance([runs[1]], runs[0], corpus)
-    (_, comparison) = paired_bootstrap(
-        {name: lines[:4] for name, lines in texts.items()}, [lines[:4] for lines in corpus.references("test")], metric
-    )
-    assert few == {runs[1].name: comparison.p}
-
-
 def test_a_run_that_plans_lengths_is_searched_by_its_own_score(tiny_corpus, tiny_recipe, tmp_path):
     planned = tiny_recipe.with_changes(
         {"model.plan_length": True, "model.max_predicted_length": 30, "search.length_candidates": 3}
@@ -119,4 +103,3 @@ def test_what_exact_search_finds_is_a_number_of_a_table(pair):
     rates = error_rates(measure_by_sentence(run, search_errors, corpus=corpus, split="test", limit=3))
     assert measure.value(run, corpus) == pytest.approx(100 * rates["errors"], nan_ok=True)
     assert replace(measure, rate="empty_rank", percent=False).value(run, corpus) == rates["empty_rank"]
-    assert measure.significance([run], run, corpus) == {}

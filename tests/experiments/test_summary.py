@@ -6,13 +6,15 @@ import random
 import pandas as pd
 import pytest
 from little_table import little_table
+from scipy import stats
 
 from nmtlab.experiments import find_table, summary, with_published
-from nmtlab.experiments.measures.quality import DEV_BLEU, TRAIN_PERPLEXITY
+from nmtlab.experiments.measures.quality import CONVERGED, DEV_BLEU, LEFT_SHIFT, TRAIN_PERPLEXITY
 from nmtlab.experiments.results.collected import COLUMNS
 from nmtlab.experiments.results.published import published
+from nmtlab.experiments.results.sentences import COLUMNS as SENTENCES
 from nmtlab.experiments.results.stored import RESULTS, read_cells
-from nmtlab.experiments.results.summary import interval, rounded, verdict
+from nmtlab.experiments.results.summary import in_words, interval, rounded
 
 
 def test_the_interval_of_three_values_is_the_one_worked_out_by_hand():
@@ -34,6 +36,7 @@ def test_rounding_leaves_small_numbers_three_digits():
 def test_one_value_has_no_interval_and_none_has_no_mean():
     assert interval([7.5])[0] == 7.5
     assert math.isnan(interval([7.5]).margin)
+    assert math.isnan(interval([7.5, 7.5, 7.5]).margin)  # equal values do not show that there is no variance
     assert math.isnan(interval([]).mean)
 
 
@@ -51,26 +54,6 @@ def test_the_interval_holds_the_mean_19_times_in_20(size):
     assert held == pytest.approx(0.95, abs=0.015)  # the deviation of the share is 0.0035
 
 
-@pytest.mark.parametrize(
-    ("differences", "said"),
-    [
-        ([1.0, 1.2, 1.1], "better"),  # 1.1 ± 0.25
-        ([-1.0, -1.2, -1.1], "worse"),
-        ([1.0, -0.2, 1.1], "inconclusive"),  # 0.63 ± 1.80
-        ([0.0, 0.0, 0.0], "inconclusive"),
-        ([2.0], "inconclusive"),  # one seed has no interval
-        ([8.0, 8.1], "inconclusive"),  # 8.05 ± 0.64, of two seeds alone
-        ([-math.inf, -math.inf, -1.0], "inconclusive"),
-        ([], "inconclusive"),
-    ],
-)
-def test_a_system_is_better_where_the_interval_of_its_differences_leaves_out_zero(differences, said):
-    assert verdict(differences, usable=True) == said
-    assert verdict(differences, usable=False) == "inconclusive"
-    opposite = {"better": "worse", "worse": "better", "inconclusive": "inconclusive"}
-    assert verdict(differences, usable=True, lower_is_better=True) == opposite[said]
-
-
 def cells(column: str, values: list[float | None], metric: str = "dev BLEU", **more) -> list[dict]:
     return [
         {
@@ -80,7 +63,6 @@ def cells(column: str, values: list[float | None], metric: str = "dev BLEU", **m
             "metric": metric,
             "seed": seed,
             "value": value,
-            "p": None,
             "status": "finished",
             **{name: of[seed - 1] for name, of in more.items()},
         }
@@ -88,47 +70,131 @@ def cells(column: str, values: list[float | None], metric: str = "dev BLEU", **m
     ]
 
 
-def table_of(tmp_path, tiny_recipe, lines: list[dict], **fields) -> pd.DataFrame:
-    frame = pd.DataFrame(lines, columns=COLUMNS).astype({"seed": "Int64", "value": float, "p": float})
-    return summary(frame, little_table(tmp_path, tiny_recipe, **fields)).set_index("column")
+def table_of(tmp_path, tiny_recipe, lines: list[dict], sentences=None, **fields) -> pd.DataFrame:
+    frame = pd.DataFrame(lines, columns=COLUMNS).astype({"seed": "Int64", "value": float})
+    return summary(frame, little_table(tmp_path, tiny_recipe, **fields), sentences).set_index("column")
 
 
-def test_systems_are_compared_with_the_baseline_seed_by_seed(tmp_path, tiny_recipe):
-    lines = cells("tied", [10.0, 12.0, 14.0]) + cells("fixnorm", [11.0, 13.2, 15.1], p=[0.03, 0.001, 0.004])
-    found = table_of(tmp_path, tiny_recipe, lines)
+def test_two_systems_without_sentences_are_compared_as_scipy_compares_them(tmp_path, tiny_recipe):
+    tied, fixnorm = [10.0, 12.0, 14.0], [21.0, 23.2, 25.1]
+    found = table_of(tmp_path, tiny_recipe, cells("tied", tied) + cells("fixnorm", fixnorm))
     assert found.loc["tied", ["mean", "seeds", "verdict"]].tolist() == [12.0, 3, ""]
-    fixnorm = found.loc["fixnorm"]
-    # the differences 1.0, 1.2, 1.1: the seeds themselves lie far apart, and do not matter
-    assert fixnorm["difference"] == pytest.approx(1.1)
-    assert fixnorm["difference_margin"] == pytest.approx(4.303 * 0.1 / math.sqrt(3), abs=1e-4)
-    assert (fixnorm["verdict"], fixnorm["p"], fixnorm["significant"]) == ("better", 0.004, 2)
+    line, known = found.loc["fixnorm"], stats.ttest_ind(fixnorm, tied)
+    assert line["difference"] == pytest.approx(11.1)
+    assert (line["low"], line["high"]) == pytest.approx(tuple(known.confidence_interval(0.95)))
+    assert (line["p"], line["q"]) == pytest.approx((known.pvalue, known.pvalue))
+    assert line["welch_p"] == pytest.approx(stats.ttest_ind(fixnorm, tied, equal_var=False).pvalue)
+    assert (line["verdict"], line["interval"], line["reason"]) == ("better", "seeds alone", "")
 
 
-def test_below_a_usable_score_nothing_is_decided(tmp_path, tiny_recipe):
-    lines = cells("tied", [1.0, 1.0, 1.1]) + cells("fixnorm", [3.0, 3.0, 3.1])
-    assert table_of(tmp_path, tiny_recipe, lines).loc["fixnorm", "verdict"] == "inconclusive"
-    lines += cells("untied", [6.0, 6.0, 6.1])  # one that is usable is enough for the row
-    assert table_of(tmp_path, tiny_recipe, lines).loc["fixnorm", "verdict"] == "better"
+def test_the_variance_of_a_seed_is_pooled_over_the_systems_that_converge(tmp_path, tiny_recipe):
+    systems = {"tied": {}, "fixnorm": {}, "untied": {}}
+    lines = (
+        cells("tied", [10.0, 11.0, 12.0]) + cells("fixnorm", [12.0, 13.0, 14.0]) + cells("untied", [9.0, 12.0, 15.0])
+    )
+    pooled = table_of(tmp_path, tiny_recipe, lines, systems=systems).loc["fixnorm"]
+    # variances 1, 1 and 9: 11/3 with six degrees of freedom, of which t is 2.447
+    assert pooled["high"] - pooled["difference"] == pytest.approx(2.447 * math.sqrt(11 / 3 * 2 / 3), abs=1e-3)
+    failing = table_of(tmp_path, tiny_recipe, lines, systems=systems, failing=("untied",))
+    known = stats.ttest_ind([12, 13, 14], [10, 11, 12])
+    assert failing.loc["fixnorm", "p"] == pytest.approx(known.pvalue)
+    welch = stats.ttest_ind([9, 12, 15], [10, 11, 12], equal_var=False)
+    assert failing.loc["untied", ["p", "welch_p"]].tolist() == pytest.approx([welch.pvalue, welch.pvalue])
 
 
-def test_what_has_no_seed_is_compared_with_every_seed_of_the_baseline(tmp_path, tiny_recipe):
-    lines = cells("tied", [10.0, 12.0, 14.0]) + cells("Moses", [20.0], p=[0.001])
+def test_sentences_widen_the_interval_by_what_they_vary(tmp_path, tiny_recipe):
+    lines = cells("tied", [10.0, 12.0, 14.0]) + cells("fixnorm", [11.0, 13.2, 15.1])
+    spread = pd.DataFrame([("ha-en", "dev BLEU", "fixnorm", "tied", 2.0, 299.0, 300, "")], columns=SENTENCES)
+    alone = table_of(tmp_path, tiny_recipe, lines).loc["fixnorm"]
+    line = table_of(tmp_path, tiny_recipe, lines, spread).loc["fixnorm"]
+    assert line["interval"] == "seeds and sentences"
+    seeds = (4 + 4.21) / 2 * 2 / 3
+    freedom = (seeds + 2) ** 2 / (seeds**2 / 4 + 2**2 / 299)
+    assert line["high"] - line["difference"] == pytest.approx(
+        stats.t.isf(0.025, freedom) * (seeds + 2) ** 0.5, rel=1e-4
+    )
+    assert line["detectable"] > alone["detectable"]
+
+
+def test_what_could_have_missed_the_published_difference_is_underpowered(tmp_path, tiny_recipe):
+    # published: fixnorm is better than tied by 3.1 BLEU
+    wide = cells("tied", [10.0, 12.0, 14.0]) + cells("fixnorm", [11.0, 13.2, 15.1])
+    line = table_of(tmp_path, tiny_recipe, wide).loc["fixnorm"]
+    assert (line["verdict"], line["seeds_needed"] > 3) == ("underpowered", True)
+    assert line["reason"] == "the interval covers 0; an effect of 3.1 could have been missed"
+    narrow = cells("tied", [10.0, 10.3, 10.6]) + cells("fixnorm", [10.1, 10.4, 10.7])
+    line = table_of(tmp_path, tiny_recipe, narrow).loc["fixnorm"]
+    assert (line["verdict"], line["reason"]) == ("inconclusive", "the interval covers 0")
+
+
+def test_of_the_two_that_are_compared_one_has_to_be_usable(tmp_path, tiny_recipe):
+    lines = cells("tied", [1.0, 1.05, 1.1]) + cells("fixnorm", [3.0, 3.05, 3.1]) + cells("untied", [6.0, 6.05, 6.1])
+    found = table_of(tmp_path, tiny_recipe, lines, systems={"tied": {}, "fixnorm": {}, "untied": {}})
+    assert found["verdict"].to_dict() == {"tied": "", "fixnorm": "inconclusive", "untied": "better"}
+    assert found.loc["fixnorm", "reason"] == "neither system reaches dev BLEU 5"
+    assert math.isnan(found.loc["fixnorm", "q"])
+
+
+def test_what_has_no_seed_is_taken_as_exact(tmp_path, tiny_recipe):
+    lines = cells("tied", [10.0, 12.0, 14.0]) + cells("Moses", [20.0])
     lines[-1]["seed"] = None
     moses = table_of(tmp_path, tiny_recipe, lines).loc["Moses"]
     assert (moses["mean"], moses["difference"], moses["verdict"]) == (20.0, 8.0, "better")
+    assert moses["p"] == pytest.approx(stats.ttest_1samp([10, 12, 14], 20).pvalue)
     assert math.isnan(moses["margin"])
+
+
+def test_a_shift_is_judged_by_its_size(tmp_path, tiny_recipe):
+    lines = cells("tied", [0.1, -0.1, 0.12], "left shift") + cells("fixnorm", [-4.0, -4.1, -4.2], "left shift")
+    line = table_of(tmp_path, tiny_recipe, lines, measures=(LEFT_SHIFT,)).loc["fixnorm"]
+    assert line["mean"] == pytest.approx(-4.1)
+    assert line["difference"] == pytest.approx(4.1 - 0.32 / 3)
+    assert line["verdict"] == "worse"
+
+
+def test_shares_of_runs_never_have_an_interval_of_width_0(tmp_path, tiny_recipe):
+    lines = cells("tied", [0.0, 0.0, 0.0], "converged") + cells("fixnorm", [1.0, 1.0, 1.0], "converged")
+    found = table_of(tmp_path, tiny_recipe, lines, measures=(CONVERGED,))
+    assert found["margin"].isna().all()
+    assert (found["mean_high"] - found["mean_low"] > 0.5).all()
+    line = found.loc["fixnorm"]
+    assert 0 < line["low"] < line["difference"] == 1
+    assert line["p"] == pytest.approx(stats.fisher_exact([[3, 0], [0, 3]]).pvalue)
+    assert (line["verdict"], line["seeds_needed"]) == ("underpowered", 4)
 
 
 def test_a_cell_that_is_missing_or_diverged_without_a_score_leaves_the_system_undecided(tmp_path, tiny_recipe):
     tied = cells("tied", [10.0, 12.0, 14.0])
-    for status, counted in (("not run", "missing"), ("diverged", "diverged")):
-        lines = tied + cells("fixnorm", [15.0, 17.0, None], status=["finished", "finished", status])
+    for status, counted, said in (
+        ("not run", "missing", "fixnorm: not run with seed 3"),
+        ("diverged", "diverged", "fixnorm: diverged without a score with seed 3"),
+        ("running", "missing", "fixnorm: not finished with seed 3"),
+    ):
+        lines = tied + cells("fixnorm", [25.0, 27.0, None], status=["finished", "finished", status])
         fixnorm = table_of(tmp_path, tiny_recipe, lines).loc["fixnorm"]
-        assert (fixnorm["seeds"], fixnorm[counted], fixnorm["difference"]) == (2, 1, 5.0)
-        assert fixnorm["verdict"] == "inconclusive"
-    scored = tied + cells("fixnorm", [5.0, 7.0, 9.2], status=["finished", "finished", "diverged"])
+        assert (fixnorm["seeds"], fixnorm[counted], fixnorm["difference"]) == (2, 1, 14.0)
+        assert (fixnorm["verdict"], fixnorm["reason"]) == ("inconclusive", said)
+    scored = tied + cells("fixnorm", [1.0, 2.0, 0.2], status=["finished", "finished", "diverged"])
     fixnorm = table_of(tmp_path, tiny_recipe, scored).loc["fixnorm"]
     assert (fixnorm["diverged"], fixnorm["verdict"]) == (1, "worse")
+
+
+def test_fewer_than_three_seeds_decide_nothing(tmp_path, tiny_recipe):
+    line = table_of(tmp_path, tiny_recipe, cells("tied", [10.0, 10.1]) + cells("fixnorm", [20.0, 20.1])).loc["fixnorm"]
+    assert (line["verdict"], line["reason"]) == ("inconclusive", "fewer than 3 seeds")
+    assert line["p"] < 0.001
+
+
+def test_among_many_lines_a_single_small_p_is_no_discovery(tmp_path, tiny_recipe):
+    names = [f"system {number}" for number in range(20)]
+    lines = cells("tied", [10.0, 11.0, 12.0]) + cells("fixnorm", [12.5, 13.5, 14.5])
+    for name in names:
+        lines += cells(name, [10.1, 11.1, 12.1], run=[f"{name} {seed}" for seed in range(3)])
+    line = table_of(tmp_path, tiny_recipe, lines, systems={name: {} for name in ("tied", "fixnorm", *names)})
+    line = line.loc["fixnorm"]
+    assert (line["low"] > 0, line["p"] < 0.05 < line["q"]) == (True, True)
+    assert line["verdict"] != "better"
+    assert line["reason"].startswith(f"q = {line['q']:.2g} is above 0.05")
 
 
 def test_nothing_is_judged_where_the_baseline_has_no_such_number(tmp_path, tiny_recipe):
@@ -142,12 +208,17 @@ def test_nothing_is_judged_where_the_baseline_has_no_such_number(tmp_path, tiny_
 def test_measures_are_kept_apart_and_perplexity_is_better_when_lower(tmp_path, tiny_recipe):
     lines = cells("tied", [10.0, 12.0, 14.0]) + cells("tied", [4.0, 4.2, 4.4], "train perplexity")
     lines += cells("fixnorm", [10.1, 12.1, 14.1]) + cells("fixnorm", [3.0, 3.21, 3.39], "train perplexity")
-    frame = pd.DataFrame(lines, columns=COLUMNS).astype({"seed": "Int64", "value": float, "p": float})
+    frame = pd.DataFrame(lines, columns=COLUMNS).astype({"seed": "Int64", "value": float})
     found = summary(frame, little_table(tmp_path, tiny_recipe, measures=(DEV_BLEU, TRAIN_PERPLEXITY)))
     assert len(found) == 4
     fixnorm = found[(found["column"] == "fixnorm") & (found["metric"] == "train perplexity")].iloc[0]
     assert fixnorm["difference"] == pytest.approx(-1)
     assert fixnorm["verdict"] == "better"
+
+
+def test_an_interval_in_words_keeps_its_digits():
+    assert (in_words(-0.354, 2.1), in_words(0.00123, 0.0456)) == ("−0.354 to 2.1", "0.00123 to 0.0456")
+    assert in_words(math.nan, math.nan) == ""
 
 
 def test_a_table_without_baseline_has_no_verdicts(tmp_path, tiny_recipe):

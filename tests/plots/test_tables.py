@@ -8,17 +8,18 @@ from nmtlab.plots import table_figure
 
 LINES = pd.DataFrame(
     [
-        ("tu-en", "tied", 10.0, 1.0, math.nan, math.nan, "", "12.6", ""),
-        ("tu-en", "fixnorm", 14.0, 2.0, 4.0, 1.5, "better", "16.4", ""),
-        ("tu-en", "Arthur", 10.5, 1.0, 0.5, 2.0, "inconclusive", "16.3", "†"),
-        ("ha-en", "tied", math.nan, math.nan, math.nan, math.nan, "", "16.6", ""),
-        ("ha-en", "fixnorm", math.nan, math.nan, math.nan, math.nan, "inconclusive", "fails", ""),
-        ("uz-en", "tied", math.nan, math.nan, math.nan, math.nan, "", "", ""),
+        ("tu-en", "tied", 10.0, 9.0, 11.0, math.nan, math.nan, math.nan, "", "12.6", ""),
+        ("tu-en", "fixnorm", 14.0, 12.0, 16.0, 4.0, 2.5, 6.5, "better", "16.4", ""),
+        ("tu-en", "Arthur", 10.5, 9.5, 11.5, 0.5, -1.5, 3.5, "underpowered", "16.3", "†"),
+        ("ha-en", "tied", *[math.nan] * 6, "", "16.6", ""),
+        ("ha-en", "fixnorm", *[math.nan] * 6, "inconclusive", "fails", ""),
+        ("uz-en", "tied", *[math.nan] * 6, "", "", ""),
     ],
     columns=[
-        "row", "column", "mean", "margin", "difference", "difference_margin", "verdict", "published", "published_mark",
+        "row", "column", "mean", "mean_low", "mean_high", "difference", "low", "high", "verdict", "published",
+        "published_mark",
     ],
-).assign(metric="test BLEU", seeds=3, diverged=0)  # fmt: skip
+).assign(metric="test BLEU", seeds=3, diverged=0, interval="seeds alone")  # fmt: skip
 
 
 def traces(figure, name: str) -> dict[str, list[tuple[str, float]]]:
@@ -31,13 +32,16 @@ def test_values_are_drawn_beside_what_was_published_and_a_pair_without_numbers_i
     figure = table_figure(LINES, "All models")
     assert [note.text for note in figure.layout.annotations] == ["tu-en", "ha-en", "test BLEU"]
     assert traces(figure, "measured, 95 %") == {"tu-en": [("tied", 10.0), ("fixnorm", 14.0)]}
-    assert traces(figure, "measured, 95 %, inconclusive") == {"tu-en": [("Arthur", 10.5)]}
+    assert traces(figure, "measured, 95 %, undecided") == {"tu-en": [("Arthur", 10.5)]}
     assert traces(figure, "published") == {
         "tu-en": [("tied", 12.6), ("fixnorm", 16.4), ("Arthur", 16.3)],
         "ha-en": [("tied", 16.6), ("fixnorm", 0.0)],  # what failed translates nothing
     }
     (decided,) = [trace for trace in figure.data if trace.name == "measured, 95 %"]
-    assert list(decided.error_x.array) == [1.0, 2.0]
+    assert list(decided.error_x.array) == list(decided.error_x.arrayminus) == [1.0, 2.0]
+    lopsided = table_figure(LINES.assign(mean_high=LINES["mean"] + 0.5), "All models")
+    (decided,) = [trace for trace in lopsided.data if trace.name == "measured, 95 %"]
+    assert (list(decided.error_x.array), list(decided.error_x.arrayminus)) == ([0.5, 0.5], [1.0, 2.0])
     assert figure.layout.yaxis.categoryarray == ("Arthur", "fixnorm", "tied")  # from the bottom
 
 
@@ -50,7 +54,7 @@ def test_differences_are_to_the_baseline_which_is_left_out():
 
 
 def test_the_numbers_themselves_are_drawn_where_the_baseline_has_none():
-    alone = LINES.assign(difference=math.nan, difference_margin=math.nan, verdict="")
+    alone = LINES.assign(difference=math.nan, low=math.nan, high=math.nan, verdict="")
     alone = alone[alone["column"] != "tied"]
     drawn = traces(table_figure(alone, "All models", "difference", "tied"), "measured, 95 %")
     assert drawn == {"tu-en": [("fixnorm", 14.0), ("Arthur", 10.5)]}
@@ -59,7 +63,7 @@ def test_the_numbers_themselves_are_drawn_where_the_baseline_has_none():
 def test_each_kind_of_number_is_named_once():
     figure = table_figure(LINES, "All models")
     named = [trace.name for trace in figure.data if trace.showlegend]
-    assert sorted(named) == ["measured, 95 %", "measured, 95 %, inconclusive", "published"]
+    assert sorted(named) == ["measured, 95 %", "measured, 95 %, undecided", "published"]
 
 
 def test_names_are_drawn_letter_by_letter_and_whole():

@@ -103,9 +103,9 @@ class Claim:
         return f"{self.table.name}.{self.scale}"
 
     @property
-    def bootstrap(self) -> str:
-        """Name of the file in `data/results` with p of the paired bootstrap."""
-        return f"{self.stored}.bootstrap.csv"
+    def sentences(self) -> str:
+        """Name of the file in `data/results` with the part that sentences have in differences."""
+        return f"{self.stored}.sentences.csv"
 
     @property
     def evidence(self) -> str:

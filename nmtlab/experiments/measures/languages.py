@@ -1,14 +1,17 @@
 """Numbers in the tables on related languages, and on many languages in one model."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
+
+from sacrebleu.metrics.base import Metric
 
 from nmtlab.analysis.access.measure import measure
 from nmtlab.analysis.access.translations import translations
 from nmtlab.analysis.languages.off_target import off_target_of
 from nmtlab.analysis.languages.pivot import pivoted
 from nmtlab.analysis.languages.shared_types import parent_of, shared_types
-from nmtlab.evaluation import bleu, chrf, default_tokenizer
+from nmtlab.evaluation import bleu, chrf, chrf_metric, default_tokenizer
 from nmtlab.experiments.measures.quality import Bleu, OfSeedsAlone
 from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus
@@ -48,6 +51,14 @@ class Chrf(OfSeedsAlone):
     def value(self, run: Run, corpus: ParallelCorpus) -> float:
         """Return the chrF, from 0 to 100."""
         return chrf(translations(run, corpus, self.split), corpus.references(self.split)).value
+
+    def metric(self, language: str) -> Metric:
+        """Return sacrebleu's metric."""
+        return chrf_metric()
+
+    def scored(self, lines: Sequence[str], language: str) -> list[str]:
+        """Return lines as the metric compares them."""
+        return list(lines)
 
 
 @dataclass(frozen=True)

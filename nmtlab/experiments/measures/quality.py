@@ -3,34 +3,34 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal, Protocol
+from typing import ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from sacrebleu.metrics.base import Metric
 
 from nmtlab.analysis.access.measure import measure
 from nmtlab.analysis.access.translations import translations
-from nmtlab.analysis.dynamics.convergence import FLOOR, convergence
+from nmtlab.analysis.dynamics.convergence import convergence
 from nmtlab.analysis.dynamics.curves import gradient_curve, gradient_quantiles
 from nmtlab.analysis.dynamics.depth import g_trends
 from nmtlab.analysis.dynamics.signals import signals
 from nmtlab.analysis.lexical.lexical_choice import lexical_choice
 from nmtlab.analysis.lexical.radius import last_perplexity
-from nmtlab.evaluation import bleu_metric, default_tokenizer, paired_bootstrap, tokenized_bleu_metric
+from nmtlab.evaluation import bleu_metric, default_tokenizer, tokenized_bleu_metric
 from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.tokenizers import Words
 
-USABLE_BLEU = FLOOR
-"""If no system reaches this, differences are meaningless."""
+USABLE_BLEU = 5.0
+"""If neither of two systems reaches this, hardly any words are right, and their difference is meaningless."""
 
 
 class Measure(Protocol):
     """A number in a table.
 
     `name` is its name in the table, `split` the text it is measured on, if any, and `lower_is_better` the desired
-    direction. If no system of a row reaches `usable`, differences between them are meaningless. `of_nothing` is the
-    value for a training that diverged before its first checkpoint, and so cannot translate.
+    direction. If neither of two systems reaches `usable`, their difference is meaningless. `of_nothing` is the value
+    for a training that diverged before its first checkpoint, and so cannot translate.
     """
 
     @property
@@ -47,8 +47,21 @@ class Measure(Protocol):
     def value(self, run: Run, corpus: ParallelCorpus) -> float:
         """Return the number for a run, cached in the run's folder."""
 
-    def significance(self, runs: Sequence[Run], baseline: Run, corpus: ParallelCorpus) -> dict[str, float]:
-        """Return p of the paired bootstrap against the baseline, by run name; empty if the bootstrap does not apply."""
+
+@runtime_checkable
+class OfSentences(Protocol):
+    """A score of a run's translations with its recipe's search settings, whose sentences can be resampled."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def split(self) -> Literal["dev", "test"]: ...
+
+    def metric(self, language: str) -> Metric:
+        """Return sacrebleu's metric for translations into a language."""
+
+    def scored(self, lines: Sequence[str], language: str) -> list[str]:
+        """Return lines as the metric compares them."""
 
 
 @dataclass(frozen=True)
@@ -70,43 +83,30 @@ class Bleu:
 
     def value(self, run: Run, corpus: ParallelCorpus) -> float:
         """Return the BLEU of a run, from 0 to 100."""
-        hypotheses = self._scored(translations(run, corpus, self.split), corpus.target)
-        return self._metric(corpus.target).corpus_score(hypotheses, self._references(corpus)).score
+        hypotheses = self.scored(translations(run, corpus, self.split), corpus.target)
+        references = [self.scored(lines, corpus.target) for lines in corpus.references(self.split)]
+        return self.metric(corpus.target).corpus_score(hypotheses, references).score
 
-    def significance(self, runs: Sequence[Run], baseline: Run, corpus: ParallelCorpus) -> dict[str, float]:
-        """Return p of the paired bootstrap against the baseline, by run name."""
-        systems = {
-            run.name: self._scored(translations(run, corpus, self.split), corpus.target) for run in (baseline, *runs)
-        }
-        comparisons = paired_bootstrap(systems, self._references(corpus), self._metric(corpus.target))
-        return {comparison.system: comparison.p for comparison in comparisons if comparison.p is not None}
-
-    def _detokenized(self, language: str) -> bool:
-        return language in self.detokenized_into
-
-    def _metric(self, language: str) -> Metric:
+    def metric(self, language: str) -> Metric:
+        """Return sacrebleu's metric for translations into a language."""
         return bleu_metric(default_tokenizer(language)) if self._detokenized(language) else tokenized_bleu_metric()
 
-    def _references(self, corpus: ParallelCorpus) -> list[list[str]]:
-        return [self._scored(lines, corpus.target) for lines in corpus.references(self.split)]
-
-    def _scored(self, lines: Sequence[str], language: str) -> list[str]:
+    def scored(self, lines: Sequence[str], language: str) -> list[str]:
         """Return lines as the metric compares them."""
         if self._detokenized(language):
             return list(lines)
         words = Words(language)
         return [" ".join(words.split(line)) for line in lines]
 
+    def _detokenized(self, language: str) -> bool:
+        return language in self.detokenized_into
+
 
 class OfSeedsAlone:
-    """A number without sentences to resample: only seeds show its variance, and any system is good enough."""
+    """A number whose variance only seeds show; any system is good enough."""
 
     usable: ClassVar[float] = -math.inf
     of_nothing: ClassVar[float] = math.nan
-
-    def significance(self, runs: Sequence[Run], baseline: Run, corpus: ParallelCorpus) -> dict[str, float]:
-        """Return nothing."""
-        return {}
 
 
 @dataclass(frozen=True)
@@ -132,10 +132,12 @@ class Finding(OfSeedsAlone):
     Args:
         name: name of the quantity there.
         lower_is_better: the direction that the thesis prefers.
+        signed: whether the best value is 0, so that systems are compared by absolute values.
     """
 
     name: str
     lower_is_better: bool = False
+    signed: bool = False
     split: ClassVar[Literal["test"]] = "test"
 
     def value(self, run: Run, corpus: ParallelCorpus) -> float:
@@ -248,9 +250,9 @@ TRAIN_PERPLEXITY = TrainPerplexity()
 """Training perplexity at the end of training (Table 3.8)."""
 
 RARE_RECALL = Finding("rare recall")
-NORM_FREQUENCY = Finding("norm-frequency", lower_is_better=True)
+NORM_FREQUENCY = Finding("norm-frequency", lower_is_better=True, signed=True)
 NORM_DECIDES = Finding("norm decides", lower_is_better=True)
-LEFT_SHIFT = Finding("left shift", lower_is_better=True)
+LEFT_SHIFT = Finding("left shift", lower_is_better=True, signed=True)
 ALIGNMENT_ERROR = Finding("alignment error", lower_is_better=True)
 RIGHT_COPIES = Finding("right copies")
 LEXICON_PRECISION = Finding("lexicon precision")

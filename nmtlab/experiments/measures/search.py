@@ -1,20 +1,19 @@
 """Numbers in the tables on search: results of other search settings, search errors of beams, planned lengths."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from nmtlab.analysis.access.checks import plans_length
 from nmtlab.analysis.access.measure import measure, measure_by_sentence
-from nmtlab.analysis.search.beams import decoded, outcome, sweep, varied
+from nmtlab.analysis.search.beams import outcome, sweep, varied
 from nmtlab.analysis.search.length_baselines import Baseline, baseline_lengths
 from nmtlab.analysis.search.length_weights import length_sweep
 from nmtlab.analysis.search.lengths import length_errors, oracle_lengths, planned_lengths
 from nmtlab.analysis.search.reference_losses import loss_of_rests, losses_by_rest, losses_by_seen, reference_losses
 from nmtlab.analysis.search.search_errors import error_rates, search_errors
 from nmtlab.analysis.search.unseen_lengths import ENOUGH, unseen_pairs, unseen_translations
-from nmtlab.evaluation import bleu_metric, default_tokenizer, paired_bootstrap
+from nmtlab.evaluation import bleu_metric, default_tokenizer
 from nmtlab.experiments.measures.quality import USABLE_BLEU, OfSeedsAlone
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
@@ -67,20 +66,6 @@ class Searched:
         found = measure(run, outcome, **arguments).iloc[0]
         values = {"bleu": found["bleu"], "length": found["length_ratio"], "empty": 100 * found["empty"]}
         return float(values[self.outcome])
-
-    def significance(self, runs: Sequence[Run], baseline: Run, corpus: ParallelCorpus) -> dict[str, float]:
-        """Return p of the paired bootstrap against the baseline, by run name; empty unless the outcome is BLEU."""
-        if self.outcome != "bleu":
-            return {}
-        texts = {run.name: self._texts(run, corpus) for run in (baseline, *runs)}
-        metric = bleu_metric(default_tokenizer(corpus.target))
-        references = [lines[: self.limit] for lines in corpus.references(self.split)]
-        comparisons = paired_bootstrap(texts, references, metric)
-        return {comparison.system: comparison.p for comparison in comparisons if comparison.p is not None}
-
-    def _texts(self, run: Run, corpus: ParallelCorpus) -> list[str]:
-        arguments = {"corpus": corpus, "split": self.split, "search": self._tuned(run, corpus), "limit": self.limit}
-        return measure(run, decoded, **arguments)["text"].tolist()
 
     def _tuned(self, run: Run, corpus: ParallelCorpus) -> SearchSettings:
         """Return the search settings, with the word reward, or the plan of lengths, that has the best dev BLEU."""
@@ -264,16 +249,6 @@ class UnseenBleu:
             return math.nan
         metric = bleu_metric(default_tokenizer(corpus.target))
         return metric.corpus_score(found["text"].tolist(), _unseen_references(run, corpus)).score
-
-    def significance(self, runs: Sequence[Run], baseline: Run, corpus: ParallelCorpus) -> dict[str, float]:
-        """Return p of the paired bootstrap against the baseline, by run name; empty if lengths are told."""
-        if self.told or math.isnan(self.value(baseline, corpus)):
-            return {}
-        found = {run.name: measure(run, unseen_translations, corpus=corpus) for run in (baseline, *runs)}
-        texts = {name: rows["text"].tolist() for name, rows in found.items()}
-        metric = bleu_metric(default_tokenizer(corpus.target))
-        comparisons = paired_bootstrap(texts, _unseen_references(baseline, corpus), metric)
-        return {comparison.system: comparison.p for comparison in comparisons if comparison.p is not None}
 
 
 def _unseen_references(run: Run, corpus: ParallelCorpus) -> list[list[str]]:

@@ -1,16 +1,13 @@
 """The measured values of a table's cells, beside the published ones."""
 
 import math
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from itertools import groupby
-from statistics import median_high
 from typing import Any
 
 import pandas as pd
 
 from nmtlab.errors import CorpusError
-from nmtlab.experiments.measures.quality import Measure
 from nmtlab.experiments.results.published import published
 from nmtlab.experiments.running.cells import NOT_RUN, Cell, can_translate, cells_of, made_run
 from nmtlab.experiments.tables.declaration import Scale, Table
@@ -20,11 +17,11 @@ from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.workspace import Workspace
 
 COLUMNS = [
-    "table", "scale", "row", "column", "metric", "seed", "value", "p", "status", "published", "published_difference",
+    "table", "scale", "row", "column", "metric", "seed", "value", "status", "published", "published_difference",
     "published_mark", "corpus", "recipe", "run", "minutes", "updates", "commit", "machine",
 ]  # fmt: skip
 
-NUMBERS = {"value": float, "p": float, "minutes": float, "seed": "Int64", "updates": "Int64"}
+NUMBERS = {"value": float, "minutes": float, "seed": "Int64", "updates": "Int64"}
 """Type of each numeric column."""
 
 _NOT_PRINTED = {"published": "", "published_difference": "", "published_mark": ""}
@@ -36,8 +33,7 @@ def results(table: Table, scale: Scale, workspace: Workspace) -> pd.DataFrame:
     Returns:
         One line per cell and metric: `table`, `scale`, `row`, `column`, `metric`; `seed`, missing for a system without
         randomness; `value`, missing if there is none (a training that diverged before its first checkpoint has
-        BLEU 0); `p` of the paired bootstrap against the baseline run of the same seed (for a system without seeds, the
-        median over the baseline's seeds); `status` of the run, or `not run`; `published`, `published_difference` and
+        BLEU 0); `status` of the run, or `not run`; `published`, `published_difference` and
         `published_mark` as printed; `corpus`; `recipe`, with the changes to it; `run`; `minutes` and `updates` of
         training; `commit` of nmtlab (+ if there were uncommitted changes); `machine`.
 
@@ -49,13 +45,12 @@ def results(table: Table, scale: Scale, workspace: Workspace) -> pd.DataFrame:
     for cells, corpus, runs in made_rows(table, scale, workspace):
         for measure in table.measures:
             values = {name: measure.value(run, corpus) for name, run in runs.items() if can_translate(run)}
-            ps = _significance(measure, cells, {name: runs[name] for name in values}, table.baseline, corpus)
             lost = [name for name, run in runs.items() if run.status == "diverged" and name not in values]
             values |= dict.fromkeys(lost, measure.of_nothing)
             for cell in cells:
                 line = _about(cell) | _made(runs.get(cell.run))
                 line |= {"table": table.name, "scale": scale, "metric": measure.name}
-                line |= {"value": values.get(cell.run), "p": ps.get(cell.run)}
+                line["value"] = values.get(cell.run)
                 lines.append(line | printed.get((cell.row, cell.column, measure.name), _NOT_PRINTED))
     return pd.DataFrame(lines, columns=COLUMNS).astype(NUMBERS)
 
@@ -123,25 +118,6 @@ def _about(cell: Cell) -> dict[str, Any]:
         "recipe": cell.label,
         "run": cell.run,
     }
-
-
-def _significance(
-    measure: Measure, cells: Sequence[Cell], runs: Mapping[str, Run], baseline: str, corpus: ParallelCorpus
-) -> dict[str, float]:
-    """Return p against the baseline, by run name."""
-    ps = defaultdict(list)
-    for base in cells:
-        if base.column != baseline or base.run not in runs:
-            continue
-        compared = [
-            runs[cell.run]
-            for cell in cells
-            if cell.run in runs and cell.column != baseline and (cell.seed in (base.seed, None) or base.seed is None)
-        ]
-        if compared:
-            for name, p in measure.significance(compared, runs[base.run], corpus).items():
-                ps[name].append(p)
-    return {name: median_high(values) for name, values in ps.items()}
 
 
 def _made(run: Run | None) -> dict[str, Any]:

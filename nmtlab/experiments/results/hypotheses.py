@@ -1,4 +1,4 @@
-"""The translations behind a table's BLEU, of every seed: a verdict can then take in sentences as well as seeds."""
+"""The translations behind a table's scores, of every seed: a verdict takes in sentences as well as seeds."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import pandas as pd
 
 from nmtlab.analysis.access.translations import source_digest, stored_translations
 from nmtlab.errors import NmtlabError
-from nmtlab.experiments.measures.quality import Bleu
+from nmtlab.experiments.measures.quality import OfSentences
 from nmtlab.experiments.results.collected import made_rows
 from nmtlab.experiments.tables.declaration import Scale, Table
 from nmtlab.files import replacing
@@ -23,7 +23,7 @@ def hypotheses(table: Table, scale: Scale, workspace: Workspace) -> pd.DataFrame
         A row for each sentence of each cell and each split that the table scores: `row`, `column`, `seed`; `split`;
         `text`, the digest of its source side; `line`, from 0; `translation`.
     """
-    splits = dict.fromkeys(measure.split for measure in table.measures if isinstance(measure, Bleu))
+    splits = dict.fromkeys(measure.split for measure in table.measures if isinstance(measure, OfSentences))
     frames = []
     for cells, corpus, runs in made_rows(table, scale, workspace):
         for cell in (cell for cell in cells if cell.run in runs):

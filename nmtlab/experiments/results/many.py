@@ -32,12 +32,15 @@ def component_means(results: pd.DataFrame, table: Table, rows: tuple[Row, ...], 
     return pd.DataFrame(lines, columns=["system", "seeds", "mean", "margin"])
 
 
-def gains(results: pd.DataFrame, table: Table, rows: tuple[Row, ...], scale: Scale) -> pd.DataFrame:
+def gains(
+    results: pd.DataFrame, table: Table, rows: tuple[Row, ...], scale: Scale, sentences: pd.DataFrame | None = None
+) -> pd.DataFrame:
     """Return what each direction gains over a separate model, by the size of its text.
 
     Args:
         results, table, rows: as of `component_means`.
         scale: the scale at which it was run.
+        sentences: lines of `nmtlab.experiments.results.sentences`, if there are any.
 
     Returns:
         One line per system and direction with a difference, smaller texts first: `texts`, on which the system is
@@ -47,20 +50,17 @@ def gains(results: pd.DataFrame, table: Table, rows: tuple[Row, ...], scale: Sca
     sizes = {row.name: pairs_of(setup.corpus) for row in rows if isinstance(setup := row.at[scale], Setup)}
     into = {row.name: setup.corpus.target == "en" for row in rows if isinstance(setup := row.at[scale], Setup)}
     of = {system.name: system.texts for system in table.systems if system.texts}
-    lines = summary(results[results["row"].isin(list(sizes))], table)
+    lines = summary(results[results["row"].isin(list(sizes))], table, sentences)
     lines = lines[lines["difference"].notna() & lines["column"].isin(list(of))]
     texts = lines["column"].map(of)
-    found = (
-        lines.drop(columns="margin")
-        .assign(
-            texts=texts,
-            system=[name.removesuffix(f", {one}") for name, one in zip(lines["column"], texts, strict=True)],
-            to_english=lines["row"].map(into).astype(bool),
-            pairs=lines["row"].map(sizes).astype(int),
-            order=lines["column"].map(list(of).index).astype(int),
-        )
-        .rename(columns={"row": "direction", "difference_margin": "margin"})
-    )
+    found = lines.assign(
+        texts=texts,
+        system=[name.removesuffix(f", {one}") for name, one in zip(lines["column"], texts, strict=True)],
+        to_english=lines["row"].map(into).astype(bool),
+        pairs=lines["row"].map(sizes).astype(int),
+        order=lines["column"].map(list(of).index).astype(int),
+        margin=(lines["high"] - lines["low"]) / 2,
+    ).rename(columns={"row": "direction"})
     ordered = found.sort_values(["order", "pairs"], kind="stable", ignore_index=True)
     return ordered[["texts", "system", "direction", "to_english", "pairs", "difference", "margin"]]
 

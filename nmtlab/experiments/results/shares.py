@@ -5,10 +5,13 @@ from functools import cache
 import numpy as np
 from scipy import stats
 
-from nmtlab.experiments.results.statistics import LEVEL, POWER, Estimate, Spread, seed_variance, total
+from nmtlab.experiments.results.statistics import ENOUGH_SEEDS, LEVEL, POWER, Estimate, Spread, seed_variance, total
 
 _STEPS = 1000
 """Shares from 0 to 1 at which power is computed."""
+
+_MOST_RUNS = 30
+"""Needing more than these is as good as no number being enough."""
 
 
 def share_of_runs(successes: int, runs: int, than: float) -> Estimate:
@@ -72,6 +75,22 @@ def difference_of_runs(one: tuple[int, int], other: tuple[int, int]) -> Estimate
     effect = one[0] / one[1] - other[0] / other[1]
     p = float(_fisher(one[1], other[1])[one[0], other[0]])
     return Estimate(effect, float(low), float(high), 0.0, p, _detectable_difference(one[1], other[1]))
+
+
+def runs_needed(than: float | None, distance: float) -> int | None:
+    """Return the fewest runs per system with which an effect is detected with `POWER`; None if 30 are too few.
+
+    Args:
+        than: a share with which one system is compared; None for another system.
+        distance: of the share from it, or from that of the other system.
+    """
+    if not distance > 0:
+        return None
+    for runs in range(ENOUGH_SEEDS, _MOST_RUNS + 1):
+        detected = _detectable_difference(runs, runs) if than is None else _detectable(than, runs)
+        if detected <= distance:
+            return runs
+    return None
 
 
 def wilson(share: float, trials: float) -> tuple[float, float]:

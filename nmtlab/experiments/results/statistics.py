@@ -170,7 +170,8 @@ def compare(
 ) -> Compared:
     """Compare a system with another one, or with a number.
 
-    The variance of a seed is pooled over the converged systems if those compared are among them; else each has its own.
+    The variance of a seed is pooled over the converged systems if two of them are compared; else each has its own. What
+    is compared with a number is often a share or a ratio, which varies less the nearer it is to its end.
 
     Args:
         cells: lines of `nmtlab.experiments.results.collected.results` of one row and metric. The value of a system
@@ -186,7 +187,7 @@ def compare(
     other = values.get(than, []) if isinstance(than, str) else than
     trained = {name: scores for name, scores in values.items() if np.ndim(scores)}
     welch = difference(one, other, sentences=sentences)
-    if not trained.keys() & {system, than} <= set(converged):
+    if not isinstance(than, str) or not trained.keys() & {system, than} <= set(converged):
         return Compared(welch, welch)
     pool = seed_variance(scores for name, scores in trained.items() if name in converged)
     return Compared(difference(one, other, pool, sentences), welch)

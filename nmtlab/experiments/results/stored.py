@@ -37,6 +37,11 @@ class Stored:
         """Return table and scale, such as `table-3.6.small`."""
         return self.path.stem
 
+    @property
+    def sentences(self) -> Path:
+        """File of the part that sentences have in differences, which need not exist."""
+        return self.path.with_suffix(".sentences.csv")
+
 
 def stored_tables(folders: Iterable[Path] = (RESULTS,)) -> list[Stored]:
     """Return the tables whose cells are in some folders, in the order of `TABLES`.
@@ -73,8 +78,20 @@ def read_cells(path: Path) -> pd.DataFrame:
         ) from error
 
 
+def measured_table(name: str, scale: Scale) -> Stored:
+    """Return a measured table: the one saved in the workspace, else the one that comes with nmtlab.
+
+    Raises:
+        NmtlabError: it was not measured at this scale.
+    """
+    for stored in stored_tables((Workspace.find().data / "results", RESULTS)):
+        if stored.name == f"{name}.{scale}":
+            return stored
+    raise NmtlabError(f"{name}: not measured at the scale {scale}", _remedy(name, scale))
+
+
 def measured_cells(name: str, scale: Scale, measure: str = "") -> pd.DataFrame:
-    """Return the cells of a table: those saved in the workspace, else those that come with nmtlab.
+    """Return the cells of a table (see `measured_table`).
 
     Args:
         name: of the table.
@@ -84,7 +101,7 @@ def measured_cells(name: str, scale: Scale, measure: str = "") -> pd.DataFrame:
     Raises:
         NmtlabError: it was not measured at this scale or with this measure.
     """
-    cells = read_cells(_stored_file(name, scale))
+    cells = read_cells(measured_table(name, scale).path)
     chosen = cells[cells["metric"] == measure] if measure else cells
     if measure and chosen.empty:
         names = ", ".join(cells["metric"].unique())
@@ -98,18 +115,10 @@ def measured_curves(name: str, scale: Scale) -> pd.DataFrame:
     Raises:
         NmtlabError: the table was not measured at this scale, or without them.
     """
-    path = _stored_file(name, scale).with_suffix(".curves.csv")
+    path = measured_table(name, scale).path.with_suffix(".curves.csv")
     if not path.is_file():
         raise NmtlabError(f"{name}: the dev scores of its trainings were not kept", _remedy(name, scale))
     return read_dev_curves(path)
-
-
-def _stored_file(name: str, scale: Scale) -> Path:
-    stored = stored_tables((Workspace.find().data / "results", RESULTS))
-    path = next((one.path for one in stored if one.name == f"{name}.{scale}"), None)
-    if path is None:
-        raise NmtlabError(f"{name}: not measured at the scale {scale}", _remedy(name, scale))
-    return path
 
 
 def _remedy(name: str, scale: Scale) -> str:

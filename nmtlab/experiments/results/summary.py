@@ -1,98 +1,87 @@
 """Is a system better than the baseline, over seeds? Means, intervals, verdicts."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
-from statistics import fmean, median_high, stdev
+from statistics import fmean, stdev
 from typing import Literal, NamedTuple
 
 import pandas as pd
+from scipy import stats
 
+from nmtlab.experiments.measures.quality import Converged, Measure
+from nmtlab.experiments.results.judgement import Answer, Question, answered, is_signed, judged, with_aim
 from nmtlab.experiments.results.published import published
+from nmtlab.experiments.results.sentences import COLUMNS as SENTENCES
+from nmtlab.experiments.results.sentences import spread_of
+from nmtlab.experiments.results.shares import wilson
+from nmtlab.experiments.results.statistics import LEVEL
 from nmtlab.experiments.tables.declaration import Table
 
-Verdict = Literal["better", "worse", "inconclusive"]
+Verdict = Literal["better", "worse", "underpowered", "inconclusive"]
 
-SIGNIFICANT = 0.01
-"""Significance level of the bootstrap in thesis 3.2."""
-
-ENOUGH_SEEDS = 3
-"""With fewer seeds every verdict is inconclusive: an interval from two has one degree of freedom."""
-
-# The 97.5th percentile of Student's t with 1 to 30 degrees of freedom, from the printed tables.
-_T = (
-    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
-    2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
-)  # fmt: skip
+_IN_WORDS: dict[str, Verdict] = {
+    "reproduced here": "better",
+    "contradicted here": "worse",
+    "underpowered": "underpowered",
+    "inconclusive": "inconclusive",
+}
 
 
 class Interval(NamedTuple):
-    """A mean and the half-width of its 95 % interval, NaN if undefined."""
+    """A mean and the half-width of its 95 % interval over seeds, NaN if undefined."""
 
     mean: float
     margin: float
 
 
 def interval(values: Sequence[float]) -> Interval:
-    """Return mean and 95 % interval by Student's t; the margin is NaN for a single value or with an infinite one."""
+    """Return mean and 95 % interval by Student's t; the margin is NaN for values without variance or infinite ones."""
     if not values:
         return Interval(math.nan, math.nan)
     if len(values) < 2 or not all(map(math.isfinite, values)):
         return Interval(fmean(values), math.nan)
-    return Interval(fmean(values), _T[min(len(values) - 1, len(_T)) - 1] * stdev(values) / math.sqrt(len(values)))
+    margin = stats.t.isf(LEVEL / 2, len(values) - 1) * stdev(values) / math.sqrt(len(values))
+    return Interval(fmean(values), margin or math.nan)
 
 
-def verdict(differences: Sequence[float], usable: bool, lower_is_better: bool = False) -> Verdict:
-    """Judge a system by its differences to the baseline, one per seed.
-
-    Args:
-        differences: system minus baseline, in points of the measure.
-        usable: whether any system of the row is good enough for differences to be meaningful.
-        lower_is_better: whether lower values of the measure are better.
-
-    Returns:
-        `inconclusive` if the 95 % interval of the mean difference includes zero or is undefined, or if there are fewer
-        than `ENOUGH_SEEDS` differences.
-    """
-    mean, margin = interval(differences)
-    if not usable or len(differences) < ENOUGH_SEEDS or not abs(mean) > margin:
-        return "inconclusive"
-    return "better" if (mean < 0) == lower_is_better else "worse"
-
-
-def summary(results: pd.DataFrame, table: Table) -> pd.DataFrame:
+def summary(results: pd.DataFrame, table: Table, sentences: pd.DataFrame | None = None) -> pd.DataFrame:
     """Summarise the cells of a table over their seeds.
 
     Args:
-        results: lines of `nmtlab.experiments.results.collected.results`.
+        results: lines of `nmtlab.experiments.results.collected.results`, of all measures: the differences of a table
+            are judged together.
         table: its declaration.
+        sentences: lines of `nmtlab.experiments.results.sentences`, if there are any.
 
     Returns:
         One line per row, column and metric, in the table's order: `row`, `column`, `metric`; `seeds`, how many have
-        a value; `mean` and `margin` (95 %, Student's t); `difference` to the baseline and its `difference_margin`,
-        over the seeds that both have; `p` of the paired bootstrap for the median seed; `significant`, how many seeds
-        have p below 0.01; `verdict`, empty for the baseline, and if the baseline does not have the measure;
-        `diverged`, how many seeds diverged; `missing`, how many are not finished; `published` and `published_mark` as
-        printed, and `published_difference`, computed if it was not printed.
+        a value; `mean` over them, its `margin` (95 %, Student's t; NaN for shares of runs), and its interval from
+        `mean_low` to `mean_high`; `difference` to the baseline (of absolute values, if the best value is 0), with
+        `low`, `high`, `p`, `welch_p`, `q`, `detectable`, `seeds_needed`, `interval` and `reason` as of
+        `nmtlab.experiments.results.judgement.judged`; `verdict`: better, worse, underpowered or inconclusive, empty for
+        the baseline, and if the baseline does not have the measure; `diverged`, how many seeds diverged; `missing`, how
+        many are not finished; `published` and `published_mark` as printed, and `published_difference`, computed if it
+        was not printed.
     """
     measures = {measure.name: measure for measure in table.measures}
-    lines = []
-    for (row, metric), cells in results.groupby(["row", "metric"], sort=False):
-        lower = measures[metric].lower_is_better
-        usable = bool((cells["value"] >= measures[metric].usable).any())
-        baseline = cells[cells["column"] == table.baseline]
+    sentences = pd.DataFrame(columns=SENTENCES) if sentences is None else sentences
+    known = results[results["metric"].isin(list(measures))]
+    lines, answers = [], {}
+    for (row, metric), cells in known.groupby(["row", "metric"], sort=False):
+        measure, baseline = measures[metric], cells[cells["column"] == table.baseline]
         # A finished run without a value can never have one: an ordinary system has no length model.
-        answers = (baseline["value"].notna() | (baseline["status"] != "finished")).any()
+        has = (baseline["value"].notna() | (baseline["status"] != "finished")).any()
+        numbers = cells[["column", "seed", "value", "status", "run"]]
         for column, of_system in cells.groupby("column", sort=False):
-            line = {"row": row, "column": column, "metric": metric, "verdict": "", **_line(of_system)}
-            if answers and column != table.baseline:
-                differences = _differences(_by_seed(of_system), _by_seed(baseline))
-                line |= {"difference": interval(differences).mean, "difference_margin": interval(differences).margin}
-                # A seed that diverged without a score cannot be averaged away.
-                whole = of_system["value"].notna().all() and baseline["value"].notna().all()
-                line["verdict"] = verdict(differences, usable and whole, lower)
-            lines.append(line)
-    return _published_compared(pd.DataFrame(lines, columns=_COLUMNS), table.baseline)
+            if has and column != table.baseline:
+                answers[len(lines)] = _answer(measure, str(row), str(column), numbers, table, sentences)
+            lines.append({"row": row, "column": column, "metric": metric, **_line(of_system, measure)})
+    found = pd.DataFrame(lines, columns=["row", "column", "metric", *_OF_CELLS])
+    compared = judged(list(answers.values())).rename(columns={"effect": "difference"}).set_index(pd.Index([*answers]))
+    compared = compared.assign(verdict=compared["verdict"].map(_IN_WORDS)).reindex(found.index)
+    compared = compared.fillna({"verdict": "", "interval": "", "reason": ""})
+    return _published_compared(found.join(compared[_COMPARED])[_COLUMNS], table.baseline)
 
 
 def with_published(lines: pd.DataFrame, table: Table) -> pd.DataFrame:
@@ -109,7 +98,7 @@ def with_published(lines: pd.DataFrame, table: Table) -> pd.DataFrame:
     alone = printed[printed["metric"].isin(lines["metric"]) & ~printed["row"].isin(lines["row"])]
     names = {"value": "published", "difference": "published_difference", "mark": "published_mark"}
     added = alone[["row", "column", "metric", *names]].rename(columns=names)
-    added = added.assign(seeds=0, significant=0, diverged=0, missing=0, verdict="").reindex(columns=_COLUMNS)
+    added = added.assign(seeds=0, diverged=0, missing=0, verdict="", interval="", reason="").reindex(columns=_COLUMNS)
     if added.empty:
         return lines
     order = [row.name for row in table.rows]
@@ -126,6 +115,11 @@ def rounded(table: pd.DataFrame, decimals: int = 2, digits: int = 3) -> pd.DataF
         name: [_rounded(value, decimals, digits) for value in column]
         for name, column in table.select_dtypes("float").items()
     })  # fmt: skip
+
+
+def in_words(low: float, high: float) -> str:
+    """Return an interval for display, rounded as by `rounded`: "0.35 to 2.1"; empty if it is unknown."""
+    return "" if low != low else " to ".join(f"{_rounded(end, 2, 3):g}".replace("-", "−") for end in (low, high))
 
 
 def _rounded(value: float, decimals: int, digits: int) -> float:
@@ -150,37 +144,38 @@ def _is_number(printed: str) -> bool:
     return printed.replace(".", "", 1).isdigit()
 
 
-_COLUMNS = [
-    "row", "column", "metric", "seeds", "mean", "margin", "difference", "difference_margin", "p", "significant",
-    "verdict", "diverged", "missing", "published", "published_difference", "published_mark",
+_OF_CELLS = [
+    "seeds", "mean", "margin", "mean_low", "mean_high", "diverged", "missing", "published", "published_difference",
+    "published_mark",
 ]  # fmt: skip
+_COMPARED = [
+    "difference", "low", "high", "p", "welch_p", "q", "detectable", "seeds_needed", "interval", "verdict", "reason",
+]  # fmt: skip
+_COLUMNS = ["row", "column", "metric", *_OF_CELLS[:5], *_COMPARED, *_OF_CELLS[5:]]
 
 
-def _line(cells: pd.DataFrame) -> dict[str, object]:
-    values, ps = cells["value"].dropna().tolist(), cells["p"].dropna().tolist()
+def _answer(
+    measure: Measure, row: str, column: str, cells: pd.DataFrame, table: Table, sentences: pd.DataFrame
+) -> Answer:
+    expects = "lower" if measure.lower_is_better else "higher"
+    asked = Question(measure, column, table.baseline, expects, absolute=is_signed(measure))
+    spread = spread_of(sentences, row, measure.name, column, table.baseline)
+    return answered(with_aim(asked, table, row), cells, table.converging, spread)
+
+
+def _line(cells: pd.DataFrame, measure: Measure) -> dict[str, object]:
+    values = cells["value"].dropna().tolist()
     mean, margin = interval(values)
-    published = cells[["published", "published_difference", "published_mark"]].iloc[0].to_dict()
+    low, high = mean - margin, mean + margin
+    if isinstance(measure, Converged) and values:
+        margin, (low, high) = math.nan, wilson(mean, len(values))
     return {
         "seeds": len(values),
         "mean": mean,
         "margin": margin,
-        "p": median_high(ps) if ps else math.nan,
-        "significant": sum(p < SIGNIFICANT for p in ps),
+        "mean_low": low,
+        "mean_high": high,
         "diverged": int((cells["status"] == "diverged").sum()),
         "missing": int((~cells["status"].isin(["finished", "diverged"])).sum()),
-        **published,
+        **cells[["published", "published_difference", "published_mark"]].iloc[0].to_dict(),
     }
-
-
-def _by_seed(cells: pd.DataFrame) -> Mapping[int | None, float]:
-    """Return the values by seed; the key is None for a system without seeds."""
-    known = cells[cells["value"].notna()]
-    seeds = (None if pd.isna(seed) else int(seed) for seed in known["seed"])
-    return dict(zip(seeds, known["value"], strict=True))
-
-
-def _differences(system: Mapping[int | None, float], baseline: Mapping[int | None, float]) -> list[float]:
-    """Return system minus baseline for each seed that both have; a value without seeds is paired with every seed."""
-    seeds = [seed for seed in (baseline if None in system else system) if seed is not None]
-    pairs = [(system.get(seed, system.get(None)), baseline.get(seed, baseline.get(None))) for seed in seeds]
-    return [one - other for one, other in pairs if one is not None and other is not None]

@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 
 from nmtlab.experiments.results.curves import with_child_sizes
-from nmtlab.experiments.results.summary import ENOUGH_SEEDS, interval
+from nmtlab.experiments.results.statistics import ENOUGH_SEEDS
+from nmtlab.experiments.results.summary import interval
 from nmtlab.experiments.tables.declaration import Scale, Table
 
 COLUMNS = [

@@ -129,6 +129,7 @@ class Table:
         exceptions: (row, system) -> changes to that cell only.
         left_out: (row, system) -> why that cell is not run at any scale.
         seeds: scale -> seeds of each cell.
+        failing: names of systems that are expected not to converge, whose seeds therefore do not vary like the others'.
         published: whether the table was published.
         marks: meaning of the marks beside the published numbers.
     """
@@ -143,8 +144,14 @@ class Table:
     exceptions: Mapping[tuple[str, str], Changes] = field(default_factory=dict)
     left_out: Mapping[tuple[str, str], str] = field(default_factory=dict)
     seeds: Mapping[Scale, tuple[int, ...]] = field(default_factory=lambda: SEEDS)
+    failing: tuple[str, ...] = ()
     published: bool = True
     marks: str = "† not significant"
+
+    @property
+    def converging(self) -> tuple[str, ...]:
+        """Names of the systems that are expected to converge."""
+        return tuple(system.name for system in self.systems if system.name not in self.failing)
 
     def only(self, names: Iterable[str]) -> "Table":
         """Return the table with some of its rows.

@@ -123,6 +123,7 @@ TABLE_3_12 = Table(
     ),
     measures=(DEV_BLEU,),
     changes=DEEP_SIZES,
+    failing=tuple(f"Xavier PostNorm {thousands}k" for thousands in (4, 8, 16)),
 )
 
 TABLE_3_13 = Table(
@@ -163,6 +164,7 @@ TABLE_3_15 = Table(
     ),
     measures=(DEV_BLEU,),
     changes=DEEP_SIZES,
+    failing=tuple(f"PostNorm, {layers} layers" for layers in (4, 5, 6)),
 )
 
 _FIXED = System("ScaleNorm (g = √d) + fixnorm (learned)", "prenorm-fixnorm-scalenorm-fixed-g")
@@ -203,6 +205,7 @@ GRADIENTS = Table(
     systems=(*TABLE_3_15.systems, *(system for system in TABLE_3_12.systems if system.name.endswith(" 8k"))),
     measures=(CONVERGED, *GRADIENT_LEFT),
     changes=DEEP_SIZES,
+    failing=(*TABLE_3_15.failing, *TABLE_3_12.failing),
     published=False,
 )
 

@@ -1,0 +1,39 @@
+"""How much training and text a number is of, in words."""
+
+import pandas as pd
+
+from nmtlab.experiments.tables.corpora import (
+    ConcatenatedCorpus,
+    Corpus,
+    Directed,
+    MultiParallelCorpus,
+    SyntheticCorpus,
+    SyntheticFamily,
+)
+from nmtlab.experiments.tables.declaration import Row, Scale, Setup
+
+
+def budget(cells: pd.DataFrame, row: Row, scale: Scale) -> str:
+    """Return the most updates of some cells, and the text of their row: "after at most 800 updates, ...".
+
+    Args:
+        cells: lines of `nmtlab.experiments.results.collected.results`.
+        row: their row.
+        scale: the scale at which they were run.
+    """
+    setup, updates = row.at[scale], cells["updates"].dropna()
+    parts = [f"after at most {int(updates.max()):,} updates"] if len(updates) else []
+    parts += [text_of(setup.corpus)] if isinstance(setup, Setup) else []
+    return ", ".join(parts)
+
+
+def text_of(corpus: Corpus) -> str:
+    """Return the size and origin of a training text, as far as they are declared."""
+    whole = corpus.corpus if isinstance(corpus, Directed) else corpus
+    train = getattr(whole, "train", 0)
+    size = f"{train:,} sentence pairs" if train else "all sentence pairs"
+    if isinstance(whole, SyntheticCorpus | SyntheticFamily):
+        return f"{size} of an artificial language"
+    if isinstance(whole, ConcatenatedCorpus | MultiParallelCorpus):
+        return f"{size} of {', '.join(whole.parts)}"
+    return f"{size} of {whole.name}"

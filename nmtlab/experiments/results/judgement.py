@@ -1,0 +1,296 @@
+"""Lines of a table, judged by one rule: does a system differ from another one, or from a number?
+
+lines = [answered(question, cells, table.converging, spread) for question, cells, spread in asked]
+print(judged(lines))
+"""
+
+import math
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from statistics import fmean
+from typing import Any, Literal, NamedTuple
+
+import pandas as pd
+
+from nmtlab.experiments.measures.quality import Converged, Finding, Measure
+from nmtlab.experiments.results.published import published
+from nmtlab.experiments.results.shares import difference_of_runs, runs_needed, share_of_runs
+from nmtlab.experiments.results.statistics import (
+    ENOUGH_SEEDS,
+    LEVEL,
+    ONE_BLEU,
+    Estimate,
+    Spread,
+    adjusted_ps,
+    compare,
+    verdict,
+)
+from nmtlab.experiments.running.cells import NOT_RUN
+from nmtlab.experiments.tables.declaration import Table
+
+RULE = (
+    "A difference counts if its 95 % interval leaves out the tested value and it survives a false discovery rate of "
+    "5 % over the lines of the table (q). The interval is that of new seeds, and of new test sentences where the "
+    "translations are stored. With fewer than three seeds, a missing cell, or two systems below a usable score nothing "
+    "is decided; underpowered is what could have missed the effect of the thesis (or, of BLEU, of one point)."
+)
+
+_DECIMALS = 6
+"""Differences of printed numbers have no more; differences of floats do."""
+
+SEEDS_ALONE, AND_SENTENCES = "seeds alone", "seeds and sentences"
+
+COLUMNS = [
+    "seeds", "effect", "low", "high", "p", "welch_p", "q", "detectable", "seeds_needed", "interval", "verdict",
+    "reason", "runs",
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked of a line.
+
+    Args:
+        measure: the number that is compared.
+        system: a column of the table.
+        than: another column, or a number.
+        expects: the expected side of the difference.
+        null: the difference that is tested: 0, or minus or plus a tolerance.
+        aim: the distance from `null` that should be detectable; NaN if none is known.
+        absolute: compare absolute values.
+    """
+
+    measure: Measure
+    system: str
+    than: str | float
+    expects: Literal["higher", "lower"]
+    null: float = 0.0
+    aim: float = math.nan
+    absolute: bool = False
+
+    @property
+    def compared(self) -> list[str]:
+        """Names of the one or two systems."""
+        return [name for name in (self.system, self.than) if isinstance(name, str)]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The measured difference of a question, not judged yet.
+
+    Args:
+        question: the question.
+        estimate: the difference and its interval.
+        welch_p: p of Welch's test, whose variances are not pooled; NaN for shares of runs.
+        seeds_needed: seeds per system with which the aim would be detected; None if there is no aim or no such number.
+        interval: what the interval covers.
+        seeds: number of seeds; of two systems with seeds, the smaller one.
+        hindrance: why nothing can be decided; empty if something can.
+        runs: names of the runs with a value.
+    """
+
+    question: Question
+    estimate: Estimate
+    welch_p: float
+    seeds_needed: int | None
+    interval: str
+    seeds: int
+    hindrance: str
+    runs: tuple[str, ...]
+
+
+def is_begun(question: Question, cells: pd.DataFrame) -> bool:
+    """Return whether any of the compared systems has a run.
+
+    Args:
+        question: the question.
+        cells: lines of `collected.results` of one row and metric.
+    """
+    return bool((cells["column"].isin(question.compared) & (cells["status"] != NOT_RUN)).any())
+
+
+def answered(
+    question: Question, cells: pd.DataFrame, converging: Collection[str], sentences: Spread | None = None
+) -> Answer:
+    """Compare two systems, or a system with a number.
+
+    Args:
+        question: the question.
+        cells: lines of `collected.results` of one row and metric, of all systems.
+        converging: names of the systems over which the variance of a seed is pooled.
+        sentences: of `sentence_spread`, if known.
+    """
+    if question.absolute:
+        cells = cells.assign(value=cells["value"].abs())
+    compared = [cell for cell in _cells(cells) if cell.column in question.compared]
+    known = [cell for cell in compared if cell.value == cell.value]
+    counts = [sum(cell.column == name for cell in known) for name in _with_seeds(question, compared)]
+    common = {
+        "question": question,
+        "seeds": min(counts, default=0),
+        "hindrance": _hindrance(question, compared, min(counts, default=0)),
+        "runs": tuple(cell.run for cell in known),
+    }
+    if isinstance(question.measure, Converged):
+        return Answer(**common, **_of_runs(question, known), interval=SEEDS_ALONE)
+    found = compare(cells, question.system, question.than, converging, sentences)
+    line = found.chosen.estimate(question.null)
+    known_aim = math.isfinite(line.detectable) and question.aim > 0
+    return Answer(
+        **common,
+        estimate=line,
+        welch_p=found.welch.estimate(question.null).p,
+        seeds_needed=found.chosen.seeds_needed(question.aim) if known_aim else None,
+        interval=SEEDS_ALONE if sentences is None else AND_SENTENCES,
+    )
+
+
+def judged(answers: Sequence[Answer]) -> pd.DataFrame:
+    """Judge the lines of a table together.
+
+    Args:
+        answers: all that are asked of the table.
+
+    Returns:
+        A row for each: `seeds`; `effect`, the mean of the system minus the other, and its 95 % interval from `low` to
+        `high`; `p` of the test, and `welch_p` of that without pooled variances; `q`, p adjusted for false discoveries
+        among all lines that can be decided; `detectable`, the smallest distance from the tested effect that is detected
+        in four of five repetitions, and the `seeds_needed` to detect the one aimed for; what the `interval` covers;
+        `verdict`; `reason`, why nothing is decided; `runs`, a list of names.
+    """
+    ps = [math.nan if answer.hindrance else answer.estimate.p for answer in answers]
+    qs = adjusted_ps(ps, [frozenset(answer.runs) for answer in answers])
+    frame = pd.DataFrame([_judged(*one) for one in zip(answers, qs, strict=True)], columns=COLUMNS)
+    return frame.astype({"seeds_needed": "Int64"})
+
+
+def with_aim(question: Question, table: Table, row: str, but: Collection[str] = ()) -> Question:
+    """Return a question with the distance from the tested effect that its line should be able to detect.
+
+    It is that of the published difference of the row; else the smallest published one of any row; else one point of
+    BLEU; else, of the share of converged runs, the largest possible one; else unknown.
+
+    Args:
+        question: the question.
+        table: its declaration.
+        row: a row of the table.
+        but: rows whose published differences do not count.
+    """
+    numbers = _published_numbers(table.name, question.measure.name)
+    if {*question.compared} <= {*numbers.columns}:
+        values = numbers.abs() if question.absolute else numbers
+        other = values[question.than] if isinstance(question.than, str) else question.than
+        distances = (values[question.system] - other - question.null).abs().dropna().round(_DECIMALS)
+        distances = distances[distances > 0].drop(but, errors="ignore")
+        if len(distances):
+            return replace(question, aim=float(distances.get(row, distances.min())))
+    if isinstance(question.measure, Converged):
+        return replace(question, aim=1.0 if isinstance(question.than, str) else max(question.than, 1 - question.than))
+    return replace(question, aim=ONE_BLEU if "BLEU" in question.measure.name else math.nan)
+
+
+def is_signed(measure: Measure) -> bool:
+    """Return whether the best value of a measure is 0, so that systems are compared by absolute values."""
+    return isinstance(measure, Finding) and measure.signed
+
+
+def _judged(answer: Answer, q: float) -> tuple[object, ...]:
+    line, question = answer.estimate, answer.question
+    said = verdict(line, q, question.expects, question.aim, usable=not answer.hindrance)
+    numbers = (line.effect, line.low, line.high, line.p, answer.welch_p, float(q), line.detectable)
+    reason = answer.hindrance or _reason(answer, q, said)
+    return (answer.seeds, *numbers, answer.seeds_needed, answer.interval, said, reason, list(answer.runs))
+
+
+def _reason(answer: Answer, q: float, said: str) -> str:
+    """Return why nothing is decided on a line that could be; empty if something is."""
+    line, aim = answer.estimate, answer.question.aim
+    if said in ("reproduced here", "contradicted here"):
+        return ""
+    if not math.isfinite(line.p):
+        return "the seeds show no variance"
+    tested = f"{line.null:g}"
+    covers = line.low <= line.null <= line.high
+    reasons = [f"the interval covers {tested}" if covers else f"q = {q:.2g} is above {LEVEL:g}"]
+    if said == "underpowered":
+        reasons.append(f"an effect of {aim:.3g} could have been missed")
+    return "; ".join(reasons)
+
+
+class _Cell(NamedTuple):
+    column: str
+    seed: int | None
+    value: float
+    status: str
+    run: str
+
+
+def _cells(cells: pd.DataFrame) -> list[_Cell]:
+    return [_Cell(*one) for one in zip(*(cells[name].tolist() for name in _Cell._fields), strict=True)]
+
+
+def _hindrance(question: Question, compared: Sequence[_Cell], seeds: int) -> str:
+    """Return why nothing can be decided: a cell is missing, or there are too few seeds, or no score is usable."""
+    if missing := list(_missing(question, compared)):
+        return "; ".join(missing)
+    if seeds < ENOUGH_SEEDS:
+        return f"fewer than {ENOUGH_SEEDS} seeds"
+    usable = question.measure.usable
+    means = [fmean(cell.value for cell in compared if cell.column == name) for name in question.compared]
+    return "" if max(means) >= usable else f"neither system reaches {question.measure.name} {usable:g}"
+
+
+def _missing(question: Question, compared: Sequence[_Cell]) -> Iterator[str]:
+    """Yield what is known of the cells without a value, by system and kind."""
+    for name in question.compared:
+        cells = [cell for cell in compared if cell.column == name]
+        without = [cell for cell in cells if cell.value != cell.value]
+        if not cells:
+            yield f"{name}: {NOT_RUN}"
+        for status in dict.fromkeys(cell.status for cell in without):
+            seeds = [cell.seed for cell in without if cell.status == status]
+            yield f"{name}: {_kind(status, question.measure)}{_seeds(seeds, len(cells))}"
+
+
+def _kind(status: str, measure: Measure) -> str:
+    if status == "finished":
+        return "too early to tell" if isinstance(measure, Converged) else "no such number"
+    return {NOT_RUN: NOT_RUN, "diverged": "diverged without a score"}.get(status, "not finished")
+
+
+def _seeds(seeds: Sequence[int | None], cells: int) -> str:
+    """Return which seeds, unless it is all of them."""
+    names = [str(seed) for seed in seeds]
+    return "" if len(names) == cells else f" with seed{'s' * (len(names) > 1)} {', '.join(names)}"
+
+
+def _with_seeds(question: Question, compared: Sequence[_Cell]) -> list[str]:
+    """Return the names of the compared systems whose cells have seeds, or that have no cells."""
+    without = {cell.column for cell in compared if pd.isna(cell.seed)}
+    return [name for name in question.compared if name not in without]
+
+
+def _of_runs(question: Question, known: Sequence[_Cell]) -> dict[str, Any]:
+    """Return the difference of shares of runs, which is counted and not averaged."""
+    outcomes = [[cell.value for cell in known if cell.column == name] for name in question.compared]
+    counts = [(int(sum(some)), len(some)) for some in outcomes]
+    nothing = Estimate(math.nan, math.nan, math.nan, 0.0, math.nan, math.nan)
+    if not all(runs for _, runs in counts):
+        return {"estimate": nothing, "welch_p": math.nan, "seeds_needed": None}
+    than = None if isinstance(question.than, str) else question.than
+    line = difference_of_runs(*counts) if than is None else share_of_runs(*counts[0], than)
+    return {"estimate": line, "welch_p": math.nan, "seeds_needed": runs_needed(than, question.aim)}
+
+
+@cache
+def _published_numbers(table: str, metric: str) -> pd.DataFrame:
+    """Return the published values of a measure, by row and column."""
+    printed = published(table)
+    printed = printed[printed["metric"] == metric]
+    return printed.assign(number=printed["value"].map(_number)).pivot(index="row", columns="column", values="number")
+
+
+def _number(printed: str) -> float:
+    """Return a published entry as a number: 0 for a failure, NaN for none."""
+    return 0.0 if printed.startswith("fail") else float(printed or math.nan)

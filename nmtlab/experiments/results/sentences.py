@@ -1,0 +1,119 @@
+"""The part that test sentences have in differences of scores, from the translations of all seeds of a table."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from nmtlab.analysis.access.translations import source_digest
+from nmtlab.errors import NmtlabError
+from nmtlab.evaluation.resampling import corpus_score, resampled_scores, sentence_statistics
+from nmtlab.experiments.claims.declared import Claim, declared_claims
+from nmtlab.experiments.measures.quality import OfSentences
+from nmtlab.experiments.results.collected import made_rows
+from nmtlab.experiments.results.statistics import Spread, sentence_spread
+from nmtlab.experiments.tables.declaration import Scale, Table
+from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.workspace import Workspace
+
+KEYS = ["row", "metric", "system", "than"]
+COLUMNS = [*KEYS, "variance", "freedom", "sentences", "signature"]
+
+
+def sentence_spreads(
+    table: Table, scale: Scale, workspace: Workspace, translations: pd.DataFrame, claims: Sequence[Claim] | None = None
+) -> pd.DataFrame:
+    """Return how much differences of scores vary because of the sentences (`statistics.sentence_spread`).
+
+    Args:
+        table: its declaration.
+        scale: the scale at which it was run.
+        workspace: contains the text.
+        translations: of all seeds, as of `nmtlab.experiments.results.hypotheses`; those of other text are ignored.
+        claims: those about other tables are ignored; all declared ones if not given.
+
+    Returns:
+        One line per row, measure of sentences and pair of systems that the table's baseline or a claim compares, if
+        both have translations: `row`, `metric`, `system`, `than`; `variance`, in squared points, and its degrees of
+        `freedom`; `sentences` in the test set; sacrebleu's `signature` of the score.
+
+    Raises:
+        RunError: a run with a cell's name is a different training.
+    """
+    claims = declared_claims() if claims is None else claims
+    there = table.only([row.name for row in table.rows if row.name in set(translations["row"])])
+    lines = []
+    for cells, corpus, _ in made_rows(there, scale, workspace):
+        own = translations[translations["row"] == cells[0].row]
+        for measure in table.measures:
+            if isinstance(measure, OfSentences):
+                pairs = _pairs(table, measure.name, claims)
+                lines += [(cells[0].row, measure.name, *line) for line in _of_row(measure, corpus, own, pairs)]
+    return pd.DataFrame(lines, columns=COLUMNS)
+
+
+def with_kept_sentences(found: pd.DataFrame, kept: pd.DataFrame) -> pd.DataFrame:
+    """Return the lines of `sentence_spreads`, and earlier ones of pairs that have none now."""
+    return pd.concat([one for one in (found, kept) if len(one)] or [found]).drop_duplicates(KEYS, ignore_index=True)
+
+
+def read_sentences(path: Path) -> pd.DataFrame:
+    """Return the saved lines of `sentence_spreads`; empty if the file does not exist.
+
+    Raises:
+        NmtlabError: the file is damaged.
+    """
+    if not path.exists():
+        return pd.DataFrame(columns=COLUMNS)
+    try:
+        return pd.read_csv(path)[COLUMNS].astype({"variance": float, "freedom": float})
+    except (ValueError, KeyError, OSError) as error:
+        raise NmtlabError(
+            f"{path}: not a table of variances ({error})", "write it again with 'nmtlab reproduce --save'"
+        ) from error
+
+
+def spread_of(lines: pd.DataFrame, row: str, metric: str, system: str, than: str | float) -> Spread | None:
+    """Return the part of the sentences in the difference of two systems; None if it is not known.
+
+    Args:
+        lines: of `sentence_spreads`, from a table's only file.
+    """
+    either = lines["system"].isin([system, than]) & lines["than"].isin([system, than])
+    found = lines[either & (lines["row"] == row) & (lines["metric"] == metric)]
+    return None if found.empty else Spread(float(found["variance"].iloc[0]), float(found["freedom"].iloc[0]))
+
+
+def _pairs(table: Table, metric: str, claims: Sequence[Claim]) -> list[tuple[str, str]]:
+    """Return the pairs of systems that are compared by a measure, each once."""
+    others = [system.name for system in table.systems if table.baseline and system.name != table.baseline]
+    pairs = [(name, table.baseline) for name in others]
+    pairs += [
+        (claim.system, claim.than)
+        for claim in claims
+        if (claim.table.name, claim.measure.name) == (table.name, metric) and isinstance(claim.than, str)
+    ]
+    return list({frozenset(pair): pair for pair in reversed(pairs)}.values())[::-1]
+
+
+def _of_row(
+    measure: OfSentences, corpus: ParallelCorpus, translations: pd.DataFrame, pairs: Sequence[tuple[str, str]]
+) -> list[tuple[str, str, float, float, int, str]]:
+    same = (translations["split"] == measure.split) & (translations["text"] == source_digest(corpus, measure.split))
+    texts = {
+        key: measure.scored(some.sort_values("line")["translation"].tolist(), corpus.target)
+        for key, some in translations[same].groupby(["column", "seed"])
+    }
+    pairs = [pair for pair in pairs if {*pair} <= {column for column, _ in texts}]
+    if not pairs:
+        return []
+    metric = measure.metric(corpus.target)
+    references = [measure.scored(lines, corpus.target) for lines in corpus.references(measure.split)]
+    counts = sentence_statistics(list(texts.values()), references, metric)
+    scores, sentences = resampled_scores(counts, corpus_score(metric)), counts.shape[1]
+    metric.corpus_score(next(iter(texts.values())), references)  # the signature has the number of references
+    of = {name: scores[:, [column == name for column, _ in texts]] for name in dict.fromkeys(key[0] for key in texts)}
+    return [
+        (one, other, *sentence_spread(of[one], of[other], sentences), sentences, str(metric.get_signature()))
+        for one, other in pairs
+    ]

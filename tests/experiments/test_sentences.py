@@ -1,0 +1,87 @@
+"""The part of the sentences in a table's differences, from the translations of its runs."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import sacrebleu
+
+from nmtlab.errors import NmtlabError
+from nmtlab.evaluation.resampling import drawn_test_sets
+from nmtlab.experiments.claims.declared import Claim
+from nmtlab.experiments.measures.quality import DEV_BLEU
+from nmtlab.experiments.results.hypotheses import hypotheses
+from nmtlab.experiments.results.sentences import (
+    COLUMNS,
+    read_sentences,
+    sentence_spreads,
+    spread_of,
+    with_kept_sentences,
+)
+from nmtlab.text.tokenizers import Words
+
+
+@pytest.fixture(scope="module")
+def translated(grid) -> pd.DataFrame:
+    return hypotheses(grid.table, "tiny", grid.workspace)
+
+
+@pytest.fixture(scope="module")
+def found(grid, translated) -> pd.DataFrame:
+    return sentence_spreads(grid.table, "tiny", grid.workspace, translated, [])
+
+
+def resampled(lines: list[str], references: list[str]) -> np.ndarray:
+    """Score some resampled test sets with sacrebleu, sentence by sentence as they were drawn."""
+    scores = []
+    for times in drawn_test_sets(len(lines)):
+        drawn, known = (np.repeat(np.array(text, dtype=object), times).tolist() for text in (lines, references))
+        scores.append(sacrebleu.corpus_bleu(drawn, [known], tokenize="none", smooth_method="none", force=True).score)
+    return np.array(scores)
+
+
+def test_the_variance_is_that_of_sacrebleus_scores_of_drawn_test_sets(found, translated, tiny_corpus):
+    (line,) = found.to_dict("records")
+    assert list(found) == COLUMNS
+    assert (line["row"], line["metric"], line["system"], line["than"]) == ("ha-en", "dev BLEU", "fixnorm", "tied")
+    words = Words("en")
+    references = [" ".join(words.split(text)) for text in tiny_corpus.lines("dev", "en")]
+    scores = {
+        key: resampled([" ".join(words.split(text)) for text in some["translation"]], references)
+        for key, some in translated.groupby(["column", "seed"])
+    }
+    covariance = np.cov([scores["fixnorm", 1], scores["fixnorm", 2], scores["tied", 1], scores["tied", 2]])
+    wanted = covariance[0, 1] + covariance[2, 3] - covariance[:2, 2:].sum() / 2
+    assert line["variance"] == pytest.approx(max(wanted, 0))
+    assert (line["freedom"], line["sentences"]) == (len(references) - 1, len(references))
+    assert line["signature"].startswith("nrefs:1|case:mixed|eff:no|tok:none|smooth:none")
+
+
+def test_a_pair_that_the_baseline_and_a_claim_compare_is_there_once(grid, translated, found):
+    claim = Claim("tied is better.", "s", grid.table, DEV_BLEU, "tied", "higher", "fixnorm", scale="tiny")
+    number = Claim("tied is good.", "s", grid.table, DEV_BLEU, "tied", "higher", 5.0, scale="tiny")
+    again = sentence_spreads(grid.table, "tiny", grid.workspace, translated, [claim, number])
+    pd.testing.assert_frame_equal(again, found)
+    spread = spread_of(found, "ha-en", "dev BLEU", "tied", "fixnorm")
+    assert spread == spread_of(found, "ha-en", "dev BLEU", "fixnorm", "tied")
+    assert spread is not None
+    assert spread_of(found, "hu-en", "dev BLEU", "tied", "fixnorm") is None
+    assert spread_of(found, "ha-en", "dev BLEU", "tied", 5.0) is None
+
+
+def test_translations_of_other_text_or_of_one_system_alone_say_nothing(grid, translated):
+    for some in (translated.assign(text="other"), translated[translated["column"] == "tied"], translated[:0]):
+        assert sentence_spreads(grid.table, "tiny", grid.workspace, some, []).empty
+
+
+def test_lines_are_read_as_they_were_written_and_kept_where_there_are_no_new_ones(found, tmp_path):
+    path = tmp_path / "table-3.4.tiny.sentences.csv"
+    assert read_sentences(path).empty
+    found.to_csv(path, index=False)
+    pd.testing.assert_frame_equal(read_sentences(path), found, check_dtype=False)
+    kept = pd.concat([found.assign(variance=9.0), found.assign(row="hu-en")])
+    both = with_kept_sentences(found, kept)
+    assert both["row"].tolist() == ["ha-en", "hu-en"]
+    assert both["variance"].tolist() == found["variance"].tolist() * 2
+    path.write_text("row\nha-en\n")
+    with pytest.raises(NmtlabError, match=r"sentences\.csv: not a table of variances"):
+        read_sentences(path)
