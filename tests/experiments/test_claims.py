@@ -384,7 +384,7 @@ def test_what_is_said_of_the_measured_tables_is_what_pandas_finds_in_their_files
         table, path = table.dropna(subset="value"), RESULTS / claim.sentences
         spreads = pd.read_csv(path) if path.exists() else pd.DataFrame(columns=["row", "metric", "system", "than"])
         spreads = spreads.query("row == @line.pair and metric == @line.metric")
-        effect, low, high = worked = recomputed(claim, table, spreads)
+        _, low, high = worked = recomputed(claim, table, spreads)
         assert (line.effect, line.low, line.high) == pytest.approx(worked, rel=1e-9, abs=1e-12, nan_ok=True)
         used = table[table["column"].isin([claim.system, claim.than])]
         assert line.runs == used["run"].tolist()
