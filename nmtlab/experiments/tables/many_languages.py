@@ -106,13 +106,21 @@ ABLATIONS = (
     *map(_half_private, ("embedding", "attention", "feed_forward")),
 )
 _TO_ONE, _FROM_ONE, _TO_MANY = _with(TO_ONE), _with(FROM_ONE), _with(TO_MANY)
-_ADAPTERS = {
-    system.name for systems in (_TO_ONE, _FROM_ONE) for system in systems if system.name.startswith("adapters")
-}
 _FROM = {system.name for system in _FROM_ONE}
 
+
+def _of_one_side(*kinds: str) -> list[str]:
+    """Return the names of the systems of these kinds, such as `wider`, that have English on the same side always."""
+    return [system.name for system in (*_TO_ONE, *_FROM_ONE) if system.name.startswith(kinds)]
+
+
 _LEFT_OUT = {
-    **{(row.name, name): "with all directions only" for row in ARTIFICIAL_ROWS for name in sorted(_ADAPTERS)},
+    **{
+        (row.name, name): "with all directions only"
+        for rows, kinds in ((ARTIFICIAL_ROWS, ("wider", "adapters")), (IBERIAN_ROWS, ("adapters",)))
+        for row in rows
+        for name in _of_one_side(*kinds)
+    },
     **{
         (row.name, name): "on the artificial family only"
         for row in IBERIAN_ROWS
@@ -123,8 +131,6 @@ _LEFT_OUT = {
 WIDTHS = {
     (IBERIAN.name, TO_ONE): 168,
     (IBERIAN.name, TO_MANY): 208,
-    (ARTIFICIAL.name, TO_ONE): 168,
-    (ARTIFICIAL.name, FROM_ONE): 176,
     (ARTIFICIAL.name, TO_MANY): 216,
 }
 """Width d, divisible by the heads, of the wider model on each set of texts.
@@ -133,7 +139,7 @@ It has within 2 % as many trained parameters as the model with half of its units
 multiple of 4. Trained are all parameters but the rows of types that do not occur in the text of the table's languages.
 """
 
-ADAPTER_WIDTHS = {(IBERIAN.name, TO_ONE): 396, (IBERIAN.name, TO_MANY): 438, (ARTIFICIAL.name, TO_MANY): 392}
+ADAPTER_WIDTHS = {(IBERIAN.name, TO_MANY): 438, (ARTIFICIAL.name, TO_MANY): 392}
 """Width of the adapters with which the shared model has as many trained parameters."""
 
 
