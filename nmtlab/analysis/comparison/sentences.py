@@ -1,0 +1,54 @@
+"""Which sentences does a system win over another one, and by which words?"""
+
+from collections.abc import Sequence
+from statistics import fmean
+from typing import NamedTuple
+
+import pandas as pd
+
+from nmtlab.analysis.comparison.compared import Compared
+from nmtlab.analysis.comparison.words import matched
+from nmtlab.evaluation.scores import chrf_metric
+
+
+class Marked(NamedTuple):
+    """A word, and whether the other text has it too."""
+
+    word: str
+    shared: bool
+
+
+def sentence_scores(compared: Compared) -> pd.DataFrame:
+    """Return how well each system translates each sentence: its chrF, as the mean over seeds.
+
+    Returns:
+        A row for each sentence, indexed by `line`, from 1, and a column for each system.
+    """
+    chrf = chrf_metric()
+    wanted = list(zip(*compared.references, strict=True))
+    scores = {
+        name: [
+            fmean(chrf.sentence_score(line, references).score for line in lines)
+            for *lines, references in zip(*seeds, wanted, strict=True)
+        ]
+        for name, seeds in compared.systems.items()
+    }
+    return pd.DataFrame(scores, index=pd.RangeIndex(1, len(wanted) + 1, name="line"))
+
+
+def wins_and_losses(scores: pd.DataFrame, system: str, than: str, tie: float = 1.0) -> dict[str, int]:
+    """Return how many sentences a system translates better, equally well and worse than another one.
+
+    Args:
+        scores: of `sentence_scores`.
+        system: the one.
+        than: the other.
+        tie: largest difference that counts as equally well, in points of chrF.
+    """
+    gain = scores[system] - scores[than]
+    return {"wins": int((gain > tie).sum()), "ties": int((gain.abs() <= tie).sum()), "losses": int((gain < -tie).sum())}
+
+
+def marked(words: Sequence[str], others: Sequence[str]) -> list[Marked]:
+    """Return the words of a line, each marked by whether another line has it; each of its words counts once."""
+    return [Marked(*one) for one in zip(words, matched(words, others), strict=True)]
