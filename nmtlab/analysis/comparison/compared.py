@@ -5,8 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+import numpy as np
+
 from nmtlab.errors import CorpusError
-from nmtlab.evaluation.scores import check_parallel
+from nmtlab.evaluation.resampling import sentence_statistics
+from nmtlab.evaluation.scores import check_parallel, chrf_metric
 from nmtlab.text.tokenizers import Words
 
 Lines = Sequence[Sequence[str]]
@@ -65,6 +68,12 @@ class Compared:
     def words(self) -> dict[str, list[Lines]]:
         """Name -> the words of each line, for each seed."""
         return {name: [_words(lines, self.languages[1]) for lines in seeds] for name, seeds in self.systems.items()}
+
+    @cached_property
+    def chrf_counts(self) -> dict[str, np.ndarray]:
+        """Name -> (seeds, lines, counts), what chrF counts in each line (`evaluation.resampling`)."""
+        metric = chrf_metric()
+        return {name: sentence_statistics(seeds, self.references, metric) for name, seeds in self.systems.items()}
 
 
 def _words(lines: Sequence[str], language: str) -> Lines:

@@ -1,13 +1,14 @@
 """Which sentences does a system win over another one, and by which words?"""
 
 from collections.abc import Sequence
-from statistics import fmean
 from typing import NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from nmtlab.analysis.comparison.compared import Compared
 from nmtlab.analysis.comparison.words import matched
+from nmtlab.evaluation.resampling import corpus_score
 from nmtlab.evaluation.scores import chrf_metric
 
 
@@ -24,16 +25,12 @@ def sentence_scores(compared: Compared) -> pd.DataFrame:
     Returns:
         A row for each sentence, indexed by `line`, from 1, and a column for each system.
     """
-    chrf = chrf_metric()
-    wanted = list(zip(*compared.references, strict=True))
+    score = corpus_score(chrf_metric())
     scores = {
-        name: [
-            fmean(chrf.sentence_score(line, references).score for line in lines)
-            for *lines, references in zip(*seeds, wanted, strict=True)
-        ]
-        for name, seeds in compared.systems.items()
+        name: np.mean([[score(counts) for counts in of_seed] for of_seed in counts_of_seeds.tolist()], axis=0)
+        for name, counts_of_seeds in compared.chrf_counts.items()
     }
-    return pd.DataFrame(scores, index=pd.RangeIndex(1, len(wanted) + 1, name="line"))
+    return pd.DataFrame(scores, index=pd.RangeIndex(1, len(compared.source) + 1, name="line"))
 
 
 def wins_and_losses(scores: pd.DataFrame, system: str, than: str, tie: float = 1.0) -> dict[str, int]:

@@ -128,6 +128,20 @@ def word_accuracy(matches: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=[*named, "difference", "low", "high"])
 
 
+def changed_lines(matches: pd.DataFrame, system: str, than: str, bucket: str) -> list[int]:
+    """Return the numbers of the lines where one of two systems has more right words of a bucket than the other.
+
+    Args:
+        matches: of `by_frequency`, `by_kind` or `by_length`.
+        system: the one.
+        than: the other.
+        bucket: name of the bucket.
+    """
+    right = matches[(matches["side"] == "reference") & (matches["bucket"] == bucket)]
+    share = right.groupby(["line", "system"])["matched"].mean().unstack("system")
+    return share.index[share[system] != share[than]].tolist()
+
+
 def _in_buckets(matches: pd.DataFrame, names: Sequence[str], order: Sequence[str]) -> pd.DataFrame:
     return matches.assign(bucket=pd.Categorical(names, categories=list(order), ordered=True))
 

@@ -1,0 +1,257 @@
+"""Comparing the translations of systems: scores, sentences won and lost, words and n-grams."""
+
+from collections.abc import Collection, Sequence
+from html import escape
+from typing import Any
+
+import ipywidgets as widgets
+import pandas as pd
+
+from nmtlab.analysis.access.sentences import Text, by_title, texts
+from nmtlab.analysis.access.translations import stored_translations
+from nmtlab.analysis.comparison.compared import Compared
+from nmtlab.analysis.comparison.ngrams import lines_with, ngram_differences
+from nmtlab.analysis.comparison.outputs import output_statistics
+from nmtlab.analysis.comparison.sentences import marked, sentence_scores, wins_and_losses
+from nmtlab.analysis.comparison.stored import stored_comparison
+from nmtlab.analysis.comparison.words import (
+    by_frequency,
+    by_kind,
+    by_length,
+    changed_lines,
+    word_accuracy,
+    word_matches,
+)
+from nmtlab.dashboards.about import COMPARE
+from nmtlab.dashboards.chart import Chart
+from nmtlab.dashboards.columns import columns, row
+from nmtlab.dashboards.page import Note, Page, heading, html
+from nmtlab.dashboards.runs import RunChooser
+from nmtlab.dashboards.systems import has_translations, left_out, of_one_pair
+from nmtlab.dashboards.table import Table
+from nmtlab.experiments.results.score_differences import score_differences
+from nmtlab.experiments.results.summary import in_words, rounded
+from nmtlab.plots import gains_figure, word_accuracy_figure
+from nmtlab.runs.run import Run
+from nmtlab.workspace import Workspace
+
+FIRST = ("small-tr-en.tied.s1", "small-tr-en.fixnorm-lex.s1")
+FREQUENCY, KIND, LENGTH = "training frequency", "kind of word", "length of the sentence"
+_ALL = "all"
+_MOST_NGRAMS = 200
+
+
+class ComparePage(Page):
+    """The stored translations of a text by several systems; those of a pair side by side."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._texts: dict[str, Text] = {}
+        self._compared: Compared | None = None
+        self._matches = self._scores = pd.DataFrame()
+        self.runs = RunChooser(workspace, accepts=has_translations, first=FIRST)
+        self.text = widgets.Dropdown(description="Text", options=[], layout={"width": "26em"})
+        self.other = widgets.Dropdown(description="System", options=[], layout={"width": "30em"})
+        self.than = widgets.Dropdown(description="against", options=[], layout={"width": "30em"})
+        self.by = widgets.Dropdown(description="Words by", options=[FREQUENCY, KIND, LENGTH])
+        self.bucket = widgets.Dropdown(description="Only", options=[_ALL], layout={"width": "16em"})
+        self.hint, self.wins = Note(), Note()
+        self.numbers = Table("Scores, with 95 % intervals of the differences to the first system", height="16em")
+        self.outputs = Table("What the translations look like", height="12em")
+        self.gains, self.words = Chart(), Chart()
+        self.ngrams = Table("N-grams that one generates more often: select one to see its lines", "one", "22em")
+        self.lines = Table("Sentences: select one to see the words that differ", pick="one", height="26em")
+        self.marked = html()
+        self.words.on_click(self._bar_clicked)
+        self.gains.on_click(self._line_clicked)
+        clear = widgets.Button(description="All sentences", tooltip="Forget the chosen words and the chosen n-gram")
+        clear.on_click(lambda _: self._forget())
+        state = {
+            "runs": self.runs.table, "text": self.text, "system": self.other, "than": self.than, "by": self.by,
+            "bucket": self.bucket, "ngram": self.ngrams, "line": self.lines,
+        }  # fmt: skip
+        whole, pair = ("runs", "text"), ("runs", "text", "system", "than")
+        parts = {
+            **dict.fromkeys((self.hint, self.numbers, self.outputs), whole),
+            **dict.fromkeys((self.gains, self.wins, self.ngrams), pair),
+            self.words: (*pair, "by"),
+            self.lines: (*pair, "by", "bucket", "ngram"),
+        }
+        body = [
+            self.runs, row(self.text, self.than, self.other), self.hint, columns(self.numbers, self.outputs),
+            heading("Sentences and words"), self.wins, columns(self.gains, self.words),
+            row(self.by, self.bucket, clear), self.lines, self.marked, self.ngrams,
+        ]  # fmt: skip
+        super().__init__(COMPARE, state, self._answer, body, self.runs.refresh, parts)
+
+    def _answer(self, changed: set[str]) -> None:
+        chosen = self.runs.chosen
+        if not chosen:
+            self.hint.say("No run has stored translations yet: translate a text with 'nmtlab translate' or 'compare'.")
+            return
+        if "runs" in changed:
+            self._offer_texts(chosen)
+        if changed & {"runs", "text"}:
+            self._compare(chosen)
+        if self._compared is None:
+            self.marked.value = ""
+            return
+        if changed & {"runs", "text", "system", "than"}:
+            self._show_pair(self._compared)
+        if changed & {"runs", "text", "system", "than", "by"}:
+            self._show_words(self._compared)
+        if changed - {"line"}:
+            self._show_lines(self._compared)
+        self._show_marked(self._compared)
+
+    def _offer_texts(self, runs: Sequence[Run]) -> None:
+        """Offer the texts of which the first run's language pair has stored translations."""
+        found = by_title(text for run in of_one_pair(runs) for text in texts(run, self._workspace) if _has(run, text))
+        self._texts, before = found, self.text.value
+        self.text.options = tuple(found)
+        self.text.value = before if before in found else next(iter(found), None)
+
+    def _compare(self, chosen: Sequence[Run]) -> None:
+        text = self._texts.get(self.text.value or "")
+        if text is None:
+            self._compared = None
+            self.hint.say("The texts that these runs have translated are not here.")
+            return
+        able = [run for run in of_one_pair(chosen, text.corpus.direction) if _has(run, text)]
+        self._compared = compared = stored_comparison(able, text)
+        self._scores, self._matches = sentence_scores(compared), word_matches(compared)
+        self.numbers.show(_numbers(score_differences(compared)))
+        self.outputs.show(rounded(output_statistics(compared), 3))
+        names = list(compared.systems)
+        _offer(self.than, names, names[0])
+        _offer(self.other, names, names[-1])
+        self.by.options = [FREQUENCY, KIND, LENGTH] if compared.counts else [KIND, LENGTH]
+        self.hint.say(_about(compared, text, left_out(chosen, able)))
+
+    def _show_pair(self, compared: Compared) -> None:
+        system, than = self.other.value, self.than.value
+        self.gains.show(gains_figure(self._scores[system] - self._scores[than], system, than))
+        counts = wins_and_losses(self._scores, system, than)
+        self.wins.say(
+            f"{system} against {than}: {counts['wins']} sentences won, {counts['ties']} within a point of chrF, "
+            f"{counts['losses']} lost. Select a bar or a line below to see its sentences."
+        )
+        self.ngrams.show(_ngrams(compared, system, than))
+
+    def _show_words(self, compared: Compared) -> None:
+        by = self.by.value
+        buckets = {
+            FREQUENCY: lambda: by_frequency(self._matches, compared.counts),
+            KIND: lambda: by_kind(self._matches, compared.source_words),
+            LENGTH: lambda: by_length(self._matches, compared.reference_words),
+        }
+        self._matches = buckets[by]()
+        pair = self._matches[self._matches["system"].isin([self.than.value, self.other.value])]
+        accuracy = word_accuracy(pair)
+        self.words.show(word_accuracy_figure(accuracy, by, self.text.value or ""))
+        _offer(self.bucket, [_ALL, *dict.fromkeys(accuracy["bucket"])], _ALL)
+
+    def _show_lines(self, compared: Compared) -> None:
+        system, than = self.other.value, self.than.value
+        self.lines.show(_lines(compared, self._scores, system, than, self._chosen_lines(compared)))
+        if not self.lines.chosen:
+            self.lines.choose(list(self.lines.frame.index[:1]))
+
+    def _chosen_lines(self, compared: Compared) -> Collection[int]:
+        """Return the lines with the chosen n-gram, or with words of the chosen bucket that one system alone has."""
+        if self.ngrams.value is not None:
+            ngram = self.ngrams.frame.loc[self.ngrams.value, "n-gram"]
+            sides = [compared.words[name][0] for name in (self.than.value, self.other.value)]
+            return {line for words in sides for line in lines_with(words, ngram)}
+        if self.bucket.value == _ALL:
+            return self._scores.index
+        return changed_lines(self._matches, self.other.value, self.than.value, self.bucket.value)
+
+    def _show_marked(self, compared: Compared) -> None:
+        line = self.lines.value
+        self.marked.value = "" if line is None else _marked(compared, line, [self.than.value, self.other.value])
+
+    def _bar_clicked(self, point: dict[str, Any]) -> None:
+        self.ngrams.unpick()
+        self.bucket.value = point["customdata"][0]
+
+    def _line_clicked(self, point: dict[str, Any]) -> None:
+        self.lines.choose([point["customdata"]])
+
+    def _forget(self) -> None:
+        self.ngrams.unpick()
+        self.bucket.value = _ALL
+
+
+def compare_page(workspace: Workspace | None = None) -> ComparePage:
+    """Return the page."""
+    return ComparePage(workspace or Workspace.find())
+
+
+def _has(run: Run, text: Text) -> bool:
+    return stored_translations(run, text.corpus, text.split) is not None
+
+
+def _offer(dropdown: widgets.Dropdown, names: Sequence[str], otherwise: str) -> None:
+    """Offer names; the selected one stays selected if it is still offered."""
+    before = dropdown.value
+    dropdown.options = names
+    dropdown.value = before if before in names else otherwise
+
+
+def _about(compared: Compared, text: Text, omitted: str) -> str:
+    parts = [f"{len(compared.source):,} sentences of {text.name}.", omitted]
+    if not compared.counts:
+        parts.append("The training text is not here, so words cannot be ordered by their training frequency.")
+    parts.append(
+        "A word is right if the reference has it too, wherever it stands; of repeated words as many as both have."
+    )
+    return " ".join(part for part in parts if part)
+
+
+def _numbers(scores: pd.DataFrame) -> pd.DataFrame:
+    ends = [in_words(*one) for one in zip(scores["low"], scores["high"], strict=True)]
+    shown = rounded(scores.assign(ends=ends)).rename(columns={"ends": "95 % interval", "covers": "interval covers"})
+    return shown[
+        ["metric", "system", "seeds", "score", "difference", "95 % interval", "p", "interval covers", "signature"]
+    ]
+
+
+def _ngrams(compared: Compared, system: str, than: str) -> pd.DataFrame:
+    found = ngram_differences(compared, system, than).head(_MOST_NGRAMS)
+    shown = found.assign(right=["right" if right else "wrong" for right in found["right"]])[
+        ["ngram", "right", "one", "other", "share"]
+    ]
+    shown.columns = ["n-gram", "in the reference", system, f"{than} ", "share (smoothed)"]
+    return rounded(
+        shown.set_index(pd.Index([f"{n} {r}" for n, r in zip(found["ngram"], shown.iloc[:, 1], strict=True)]))
+    )
+
+
+def _lines(compared: Compared, scores: pd.DataFrame, system: str, than: str, lines: Collection[int]) -> pd.DataFrame:
+    """Return the sentences of a pair of systems with the translations of the first seed, the largest wins first."""
+    shown = pd.DataFrame(
+        {
+            "line": scores.index, "difference": (scores[system] - scores[than]).round(1),
+            "reference": compared.references[0], than: compared.systems[than][0], system: compared.systems[system][0],
+            "source": compared.source,
+        },
+        index=scores.index,
+    )  # fmt: skip
+    return shown[shown.index.isin(lines)].sort_values("difference", ascending=False, kind="stable")
+
+
+def _marked(compared: Compared, line: int, systems: Sequence[str]) -> str:
+    """Return a sentence as markup: words of the translations that the reference lacks, and the reverse."""
+    reference = compared.reference_words[line - 1]
+    rows = [("source", escape(compared.source[line - 1]))]
+    for name in dict.fromkeys(systems):
+        words = compared.words[name][0][line - 1]
+        rows.append((f"reference, marked: not in {name}", _words(marked(reference, words))))
+        rows.append((f"{name}, marked: not in the reference", _words(marked(words, reference))))
+    lines = "".join(f"<tr><th>{escape(name)}</th><td>{words}</td></tr>" for name, words in rows)
+    return f"<table class='nmtlab-marked'>{lines}</table>"
+
+
+def _words(words: Sequence[tuple[str, bool]]) -> str:
+    return " ".join(escape(word) if shared else f"<mark>{escape(word)}</mark>" for word, shared in words)
