@@ -1,7 +1,6 @@
 """Comparing the translations of systems: scores, sentences won and lost, words and n-grams."""
 
 from collections.abc import Collection, Sequence
-from html import escape
 from typing import Any
 
 import ipywidgets as widgets
@@ -10,9 +9,9 @@ import pandas as pd
 from nmtlab.analysis.access.sentences import Text, by_title, texts
 from nmtlab.analysis.access.translations import stored_translations
 from nmtlab.analysis.comparison.compared import Compared
-from nmtlab.analysis.comparison.ngrams import lines_with, ngram_differences
+from nmtlab.analysis.comparison.ngrams import lines_with
 from nmtlab.analysis.comparison.outputs import output_statistics
-from nmtlab.analysis.comparison.sentences import marked, sentence_scores, wins_and_losses
+from nmtlab.analysis.comparison.sentences import sentence_scores
 from nmtlab.analysis.comparison.stored import stored_comparison
 from nmtlab.analysis.comparison.words import (
     by_frequency,
@@ -25,12 +24,13 @@ from nmtlab.analysis.comparison.words import (
 from nmtlab.dashboards.about import COMPARE
 from nmtlab.dashboards.chart import Chart
 from nmtlab.dashboards.columns import columns, row
+from nmtlab.dashboards.compared import marked_sentence, ngrams, numbers, sentences, tally
 from nmtlab.dashboards.page import Note, Page, heading, html
 from nmtlab.dashboards.runs import RunChooser
 from nmtlab.dashboards.systems import has_translations, left_out, of_one_pair
 from nmtlab.dashboards.table import Table
 from nmtlab.experiments.results.score_differences import score_differences
-from nmtlab.experiments.results.summary import in_words, rounded
+from nmtlab.experiments.results.summary import rounded
 from nmtlab.plots import gains_figure, word_accuracy_figure
 from nmtlab.runs.run import Run
 from nmtlab.workspace import Workspace
@@ -38,7 +38,6 @@ from nmtlab.workspace import Workspace
 FIRST = ("small-tr-en.tied.s1", "small-tr-en.fixnorm-lex.s1")
 FREQUENCY, KIND, LENGTH = "training frequency", "kind of word", "length of the sentence"
 _ALL = "all"
-_MOST_NGRAMS = 200
 
 
 class ComparePage(Page):
@@ -78,7 +77,7 @@ class ComparePage(Page):
             self.lines: (*pair, "by", "bucket", "ngram"),
         }
         body = [
-            self.runs, row(self.text, self.than, self.other), self.hint, columns(self.numbers, self.outputs),
+            self.runs, row(self.text, self.than, self.other), self.hint, self.numbers, self.outputs,
             heading("Sentences and words"), self.wins, columns(self.gains, self.words),
             row(self.by, self.bucket, clear), self.lines, self.marked, self.ngrams,
         ]  # fmt: skip
@@ -92,7 +91,7 @@ class ComparePage(Page):
         if "runs" in changed:
             self._offer_texts(chosen)
         if changed & {"runs", "text"}:
-            self._compare(chosen)
+            self._read(chosen)
         if self._compared is None:
             self.marked.value = ""
             return
@@ -111,7 +110,7 @@ class ComparePage(Page):
         self.text.options = tuple(found)
         self.text.value = before if before in found else next(iter(found), None)
 
-    def _compare(self, chosen: Sequence[Run]) -> None:
+    def _read(self, chosen: Sequence[Run]) -> None:
         text = self._texts.get(self.text.value or "")
         if text is None:
             self._compared = None
@@ -120,7 +119,7 @@ class ComparePage(Page):
         able = [run for run in of_one_pair(chosen, text.corpus.direction) if _has(run, text)]
         self._compared = compared = stored_comparison(able, text)
         self._scores, self._matches = sentence_scores(compared), word_matches(compared)
-        self.numbers.show(_numbers(score_differences(compared)))
+        self.numbers.show(numbers(score_differences(compared)))
         self.outputs.show(rounded(output_statistics(compared), 3))
         names = list(compared.systems)
         _offer(self.than, names, names[0])
@@ -131,12 +130,8 @@ class ComparePage(Page):
     def _show_pair(self, compared: Compared) -> None:
         system, than = self.other.value, self.than.value
         self.gains.show(gains_figure(self._scores[system] - self._scores[than], system, than))
-        counts = wins_and_losses(self._scores, system, than)
-        self.wins.say(
-            f"{system} against {than}: {counts['wins']} sentences won, {counts['ties']} within a point of chrF, "
-            f"{counts['losses']} lost. Select a bar or a line below to see its sentences."
-        )
-        self.ngrams.show(_ngrams(compared, system, than))
+        self.wins.say(f"{tally(self._scores, system, than)} Select a bar or a line below to see its sentences.")
+        self.ngrams.show(ngrams(compared, system, than))
 
     def _show_words(self, compared: Compared) -> None:
         by = self.by.value
@@ -153,7 +148,7 @@ class ComparePage(Page):
 
     def _show_lines(self, compared: Compared) -> None:
         system, than = self.other.value, self.than.value
-        self.lines.show(_lines(compared, self._scores, system, than, self._chosen_lines(compared)))
+        self.lines.show(sentences(compared, self._scores, system, than, self._chosen_lines(compared)))
         if not self.lines.chosen:
             self.lines.choose(list(self.lines.frame.index[:1]))
 
@@ -168,8 +163,9 @@ class ComparePage(Page):
         return changed_lines(self._matches, self.other.value, self.than.value, self.bucket.value)
 
     def _show_marked(self, compared: Compared) -> None:
-        line = self.lines.value
-        self.marked.value = "" if line is None else _marked(compared, line, [self.than.value, self.other.value])
+        line, system, than = self.lines.value, self.other.value, self.than.value
+        gains = self._scores[system] - self._scores[than]
+        self.marked.value = "" if line is None else marked_sentence(compared, gains, line, [than, system])
 
     def _bar_clicked(self, point: dict[str, Any]) -> None:
         self.ngrams.unpick()
@@ -207,51 +203,3 @@ def _about(compared: Compared, text: Text, omitted: str) -> str:
         "A word is right if the reference has it too, wherever it stands; of repeated words as many as both have."
     )
     return " ".join(part for part in parts if part)
-
-
-def _numbers(scores: pd.DataFrame) -> pd.DataFrame:
-    ends = [in_words(*one) for one in zip(scores["low"], scores["high"], strict=True)]
-    shown = rounded(scores.assign(ends=ends)).rename(columns={"ends": "95 % interval", "covers": "interval covers"})
-    return shown[
-        ["metric", "system", "seeds", "score", "difference", "95 % interval", "p", "interval covers", "signature"]
-    ]
-
-
-def _ngrams(compared: Compared, system: str, than: str) -> pd.DataFrame:
-    found = ngram_differences(compared, system, than).head(_MOST_NGRAMS)
-    shown = found.assign(right=["right" if right else "wrong" for right in found["right"]])[
-        ["ngram", "right", "one", "other", "share"]
-    ]
-    shown.columns = ["n-gram", "in the reference", system, f"{than} ", "share (smoothed)"]
-    return rounded(
-        shown.set_index(pd.Index([f"{n} {r}" for n, r in zip(found["ngram"], shown.iloc[:, 1], strict=True)]))
-    )
-
-
-def _lines(compared: Compared, scores: pd.DataFrame, system: str, than: str, lines: Collection[int]) -> pd.DataFrame:
-    """Return the sentences of a pair of systems with the translations of the first seed, the largest wins first."""
-    shown = pd.DataFrame(
-        {
-            "line": scores.index, "difference": (scores[system] - scores[than]).round(1),
-            "reference": compared.references[0], than: compared.systems[than][0], system: compared.systems[system][0],
-            "source": compared.source,
-        },
-        index=scores.index,
-    )  # fmt: skip
-    return shown[shown.index.isin(lines)].sort_values("difference", ascending=False, kind="stable")
-
-
-def _marked(compared: Compared, line: int, systems: Sequence[str]) -> str:
-    """Return a sentence as markup: words of the translations that the reference lacks, and the reverse."""
-    reference = compared.reference_words[line - 1]
-    rows = [("source", escape(compared.source[line - 1]))]
-    for name in dict.fromkeys(systems):
-        words = compared.words[name][0][line - 1]
-        rows.append((f"reference, marked: not in {name}", _words(marked(reference, words))))
-        rows.append((f"{name}, marked: not in the reference", _words(marked(words, reference))))
-    lines = "".join(f"<tr><th>{escape(name)}</th><td>{words}</td></tr>" for name, words in rows)
-    return f"<table class='nmtlab-marked'>{lines}</table>"
-
-
-def _words(words: Sequence[tuple[str, bool]]) -> str:
-    return " ".join(escape(word) if shared else f"<mark>{escape(word)}</mark>" for word, shared in words)

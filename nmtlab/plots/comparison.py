@@ -37,7 +37,7 @@ def word_accuracy_figure(accuracy: pd.DataFrame, axis: str, text: str) -> go.Fig
     )  # fmt: skip
     figure.update_yaxes(title_text="F1 of words (%)", rangemode="tozero")
     figure.update_layout(barmode="group", legend=BELOW, margin_b=120)
-    return dressed(figure, f"Which words are right, by {escape(axis)}: {escape(text)}", 420)
+    return dressed(figure, f"Which words are right, by {escape(axis)}:<br>{escape(text)}", 420)
 
 
 def gains_figure(gains: pd.Series, system: str, than: str) -> go.Figure:
@@ -59,4 +59,4 @@ def gains_figure(gains: pd.Series, system: str, than: str) -> go.Figure:
     figure.add_hline(0, line={"color": FAINT, "width": 1})
     figure.update_xaxes(title_text="sentences, from the largest loss to the largest win (%)", range=[0, 100])
     figure.update_yaxes(title_text="difference in chrF")
-    return dressed(figure, f"Sentences lost and won: {escape(system)} minus {escape(than)}", 420)
+    return dressed(figure, f"Sentences lost and won:<br>{escape(system)} minus {escape(than)}", 420)

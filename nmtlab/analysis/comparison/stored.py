@@ -10,6 +10,7 @@ from nmtlab.analysis.comparison.compared import Compared
 from nmtlab.analysis.lexical.rare_words import training_counts
 from nmtlab.errors import CorpusError, RunError
 from nmtlab.recipe import Recipe
+from nmtlab.runs.naming import short_names
 from nmtlab.runs.run import Run
 
 _SEED = re.compile(r"[.]s[0-9]+$")
@@ -17,7 +18,10 @@ _SEED = re.compile(r"[.]s[0-9]+$")
 
 
 def seeds_of(runs: Sequence[Run]) -> dict[str, list[Run]]:
-    """Return runs by system: those whose recipes differ in the seed alone (theirs or the parent's) are one."""
+    """Return runs by system: those whose recipes differ in the seed alone (theirs or the parent's) are one.
+
+    The names of systems are short (`short_names`).
+    """
     groups: list[list[Run]] = []
     for run in runs:
         alike = next((group for group in groups if _seedless(group[0]) == _seedless(run)), None)
@@ -25,7 +29,8 @@ def seeds_of(runs: Sequence[Run]) -> dict[str, list[Run]]:
             groups.append([run])
         else:
             alike.append(run)
-    return {_name(group): group for group in groups}
+    names = short_names([_SEED.sub("", group[0].name) if len(group) > 1 else group[0].name for group in groups])
+    return dict(zip((_with_seeds(*one) for one in zip(names.values(), groups, strict=True)), groups, strict=True))
 
 
 def stored_comparison(runs: Sequence[Run], text: Text, most: int = MOST) -> Compared:
@@ -67,7 +72,5 @@ def _seedless(run: Run) -> Recipe:
     return run.recipe.with_changes({"training.seed": 1, "transfer.parent": _SEED.sub("", run.recipe.transfer.parent)})
 
 
-def _name(group: Sequence[Run]) -> str:
-    if len(group) == 1:
-        return group[0].name
-    return f"{_SEED.sub('', group[0].name)} ({len(group)} seeds)"
+def _with_seeds(name: str, group: Sequence[Run]) -> str:
+    return name if len(group) == 1 else f"{name} ({len(group)} seeds)"
