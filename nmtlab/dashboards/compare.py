@@ -9,10 +9,11 @@ import pandas as pd
 from nmtlab.analysis.access.sentences import Text, by_title, texts
 from nmtlab.analysis.access.translations import stored_translations
 from nmtlab.analysis.comparison.compared import Compared
+from nmtlab.analysis.comparison.judging import Sheet
 from nmtlab.analysis.comparison.ngrams import lines_with
 from nmtlab.analysis.comparison.outputs import output_statistics
 from nmtlab.analysis.comparison.sentences import sentence_scores
-from nmtlab.analysis.comparison.stored import stored_comparison
+from nmtlab.analysis.comparison.stored import seeds_of, stored_comparison
 from nmtlab.analysis.comparison.words import (
     by_frequency,
     by_kind,
@@ -25,6 +26,7 @@ from nmtlab.dashboards.about import COMPARE
 from nmtlab.dashboards.chart import Chart
 from nmtlab.dashboards.columns import columns, row
 from nmtlab.dashboards.compared import marked_sentence, ngrams, numbers, sentences, tally
+from nmtlab.dashboards.judging import JudgingSheet
 from nmtlab.dashboards.page import Note, Page, heading, html
 from nmtlab.dashboards.runs import RunChooser
 from nmtlab.dashboards.systems import has_translations, left_out, of_one_pair
@@ -47,6 +49,7 @@ class ComparePage(Page):
         self._workspace = workspace
         self._texts: dict[str, Text] = {}
         self._compared: Compared | None = None
+        self._firsts: dict[str, Run] = {}
         self._matches = self._scores = pd.DataFrame()
         self.runs = RunChooser(workspace, accepts=has_translations, first=FIRST)
         self.text = widgets.Dropdown(description="Text", options=[], layout={"width": "26em"})
@@ -60,7 +63,7 @@ class ComparePage(Page):
         self.gains, self.words = Chart(), Chart()
         self.ngrams = Table("N-grams that one generates more often: select one to see its lines", "one", "22em")
         self.lines = Table("Sentences: select one to see the words that differ", pick="one", height="26em")
-        self.marked = html()
+        self.marked, self.judging = html(), JudgingSheet(self.guarded)
         self.words.on_click(self._bar_clicked)
         self.gains.on_click(self._line_clicked)
         clear = widgets.Button(description="All sentences", tooltip="Forget the chosen words and the chosen n-gram")
@@ -72,7 +75,7 @@ class ComparePage(Page):
         whole, pair = ("runs", "text"), ("runs", "text", "system", "than")
         parts = {
             **dict.fromkeys((self.hint, self.numbers, self.outputs), whole),
-            **dict.fromkeys((self.gains, self.wins, self.ngrams), pair),
+            **dict.fromkeys((self.gains, self.wins, self.ngrams, self.judging), pair),
             self.words: (*pair, "by"),
             self.lines: (*pair, "by", "bucket", "ngram"),
         }
@@ -80,6 +83,7 @@ class ComparePage(Page):
             self.runs, row(self.text, self.than, self.other), self.hint, self.numbers, self.outputs,
             heading("Sentences and words"), self.wins, columns(self.gains, self.words),
             row(self.by, self.bucket, clear), self.lines, self.marked, self.ngrams,
+            heading("Judge blindly"), self.judging,
         ]  # fmt: skip
         super().__init__(COMPARE, state, self._answer, body, self.runs.refresh, parts)
 
@@ -118,6 +122,7 @@ class ComparePage(Page):
             return
         able = [run for run in of_one_pair(chosen, text.corpus.direction) if _has(run, text)]
         self._compared = compared = stored_comparison(able, text)
+        self._firsts = {name: group[0] for name, group in seeds_of(able).items()}
         self._scores, self._matches = sentence_scores(compared), word_matches(compared)
         self.numbers.show(numbers(score_differences(compared)))
         self.outputs.show(rounded(output_statistics(compared), 3))
@@ -132,6 +137,9 @@ class ComparePage(Page):
         self.gains.show(gains_figure(self._scores[system] - self._scores[than], system, than))
         self.wins.say(f"{tally(self._scores, system, than)} Select a bar or a line below to see its sentences.")
         self.ngrams.show(ngrams(compared, system, than))
+        if system != than:
+            folder = self._firsts[system].notes_folder / "judgements"
+            self.judging.offer(Sheet(folder, compared, system, than))
 
     def _show_words(self, compared: Compared) -> None:
         by = self.by.value

@@ -74,3 +74,29 @@ def test_one_system_alone_is_shown_without_differences(page):
     assert told(page) == ""
     assert page.numbers.frame["difference"].isna().all()
     assert set(page.lines.frame["difference"]) == {0.0}
+
+
+def test_people_judge_without_knowing_the_systems_and_go_on_where_they_were(page):
+    judging = page.judging
+    assert "Enter your name" in judging.note.value
+    judging.person.value = "Ana"
+    for _ in range(3):
+        assert "tied" not in judging.item.value
+        judging.buttons["left"].click()
+    assert "3 of" in judging.note.value
+    before = judging.item.value
+    judging.person.value = "Ben"
+    judging.buttons["equal"].click()
+    judging.person.value = "Ana"
+    assert judging.item.value == before
+    judging.show.click()
+    assert "Of 3 sentences, judged by 2" in judging.result.value
+    assert judging.people.frame["sentences"].tolist() == [1]
+    assert told(page) == ""
+
+
+def test_the_sheet_of_another_pair_begins_anew(page):
+    page.judging.person.value = "Ana"
+    page.judging.buttons["left"].click()
+    page.than.value = "fixnorm-lex"
+    assert page.judging.layout.display == "none"
