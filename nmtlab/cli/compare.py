@@ -1,7 +1,8 @@
 """`nmtlab compare`."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -19,6 +20,10 @@ from nmtlab.cli.options import (
     say_overlap,
 )
 
+if TYPE_CHECKING:
+    from nmtlab.runs.run import Run
+    from nmtlab.text.corpus import ParallelCorpus
+
 
 def compare(
     systems: Annotated[
@@ -33,6 +38,13 @@ def compare(
     set_: Set = None,
     threads: Threads = None,
     samples: Annotated[int, typer.Option(min=1, max=1_000_000, help="Test sets to resample for the bootstrap.")] = 1000,
+    html: Annotated[
+        Path | None,
+        typer.Option(
+            help="Also write a page with scores, sentences, words and n-grams; runs that differ in their "
+            "seed alone are one system there."
+        ),
+    ] = None,
     csv: Annotated[bool, typer.Option("--csv", help="Print comma-separated values instead of a table.")] = False,
 ) -> None:
     """Compare systems with a baseline by paired bootstrap resampling.
@@ -72,6 +84,8 @@ def compare(
         recipe = run_recipe(runs[name].recipe, set_, threads, beam)
         with tqdm(total=text.count(split), desc=name, unit=" sentences", disable=None, leave=False) as bar:
             lines[name] = translations(runs[name], text, split, recipe.search, recipe.machine, bar.update)
+    if html is not None:
+        _write_page(html, lines, runs, text, split)
     table = compare_texts(lines, text.references(split), text.target, samples)
     if csv:
         print(table.to_csv(index=False), end="")
@@ -79,3 +93,26 @@ def compare(
         print_comparison(table, f"{text.name} {split}, {text.source} to {text.target}")
         for opened in runs.values():
             say_overlap(opened, text, split)
+
+
+def _write_page(
+    path: Path, lines: Mapping[str, Sequence[str]], runs: Mapping[str, "Run"], text: "ParallelCorpus", split: str
+) -> None:
+    """Write a comparison of translations as an HTML file."""
+    from nmtlab.analysis.access.sentences import Text
+    from nmtlab.analysis.comparison.compared import Compared
+    from nmtlab.analysis.comparison.stored import seeds_of, word_counts
+    from nmtlab.dashboards.compared import comparison_file
+    from nmtlab.files import write_text
+    from nmtlab.recipe.text import TextSettings
+
+    names = {run.name: system for system, seeds in seeds_of(list(runs.values())).items() for run in seeds}
+    systems: dict[str, list[Sequence[str]]] = {}
+    for name, translated in lines.items():
+        system = names[runs[name].name] if name in runs else Path(name).name
+        systems.setdefault(system, []).append(translated)
+    longest = max((run.recipe.text.max_words for run in runs.values()), default=TextSettings().max_words)
+    counts = word_counts(Text(text, split, False), longest)
+    source = list(text.lines(split, text.source))
+    compared = Compared(source, text.references(split), systems, text.direction, counts)
+    write_text(path, comparison_file(compared, f"{text.name} {split}, {text.source} to {text.target}"))

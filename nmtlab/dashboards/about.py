@@ -65,6 +65,12 @@ SEARCH = About(
 TRANSLATE = About(
     "translate", "Translate", "How do the systems translate your sentence, and how confident are they in each token?"
 )
+COMPARE = About(
+    "compare",
+    "Compare",
+    "Which system translates a text better, which sentences and words does it win or lose, and what do its errors look "
+    "like?",
+)
 TRAIN = About("train", "Train", "How does a recipe train on a corpus? Start, watch and stop a training.")
 
-PAGES = (TABLES, NORMS, ATTENTION, DEPTH, DYNAMICS, LEXICON, LANGUAGES, SEARCH, TRANSLATE, TRAIN)
+PAGES = (TABLES, COMPARE, NORMS, ATTENTION, DEPTH, DYNAMICS, LEXICON, LANGUAGES, SEARCH, TRANSLATE, TRAIN)

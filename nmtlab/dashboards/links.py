@@ -6,6 +6,7 @@ from urllib.parse import urlencode
 
 from nmtlab.dashboards.about import (
     ATTENTION,
+    COMPARE,
     DEPTH,
     DYNAMICS,
     LANGUAGES,
@@ -22,6 +23,7 @@ from nmtlab.dashboards.systems import (
     has_lexicon,
     has_relatives,
     has_searches,
+    has_translations,
     is_neural,
     of_one_pair,
 )
@@ -30,7 +32,7 @@ from nmtlab.text.corpus import Direction
 
 SHOWS: Mapping[About, Callable[[Run], bool]] = {
     NORMS: is_neural, ATTENTION: can_decode, DEPTH: has_g, DYNAMICS: is_neural, LEXICON: has_lexicon,
-    LANGUAGES: has_relatives, SEARCH: has_searches, TRANSLATE: can_decode,
+    LANGUAGES: has_relatives, SEARCH: has_searches, TRANSLATE: can_decode, COMPARE: has_translations,
 }  # fmt: skip
 """Pages that show runs, each with the test whether it can show a run."""
 

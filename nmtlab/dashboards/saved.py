@@ -13,6 +13,8 @@ _MAX_ROWS = 200
 _STYLE = (
     "body{font-family:system-ui,sans-serif;margin:2em;max-width:1400px}table{border-collapse:collapse;font-size:14px}"
     "td,th{padding:3px 8px;border-bottom:1px solid #ddd;text-align:left}p{color:#444}"
+    "mark{background:#ffe3cc;border-bottom:2px solid #d55e00;color:inherit}"
+    "caption{text-align:left;color:#444;padding-top:12px;white-space:nowrap}"
 )
 
 
@@ -43,6 +45,8 @@ def saved_page(title: str, question: str, state: Mapping[str, str], body: Iterab
 def _chosen(state: Mapping[str, str]) -> str:
     lines = "".join(f"<tr><th>{escape(key)}</th><td>{escape(text)}</td></tr>" for key, text in state.items())
     when = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    if not lines:
+        return f"<p>Saved from nmtlab on {when}.</p>"
     return f"<p>Saved from nmtlab on {when}, with these choices:</p><table>{lines}</table>"
 
 

@@ -9,6 +9,7 @@ from nmtlab.dashboards.columns import row
 from nmtlab.dashboards.examples import example
 from nmtlab.dashboards.systems import of_one_pair
 from nmtlab.dashboards.table import Table
+from nmtlab.errors import NmtlabError
 from nmtlab.runs.run import Run
 from nmtlab.workspace import Workspace
 
@@ -117,8 +118,13 @@ class SentenceChooser(widgets.VBox):
         text = self.chosen_text
         if text is None:
             self.table.clear()
-        else:
-            self.table.show(sentences(self._runs, text).reset_index().set_index("line", drop=False))
+            return
+        try:
+            found = sentences(self._runs, text)
+        except NmtlabError:
+            self.table.clear()  # the sentences there are those of other runs
+            raise
+        self.table.show(found.reset_index().set_index("line", drop=False))
 
     def _settle(self) -> None:
         """Keep either the typed sentence or the selected line, and clear the other."""

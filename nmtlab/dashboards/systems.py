@@ -64,6 +64,11 @@ def has_relatives(run: Run) -> bool:
     return is_multilingual(run) or has_parent(run)
 
 
+def has_translations(run: Run) -> bool:
+    """Return whether a run has stored translations of a text."""
+    return bool(run.translations())
+
+
 def can_decode(run: Run) -> bool:
     """Return whether a run is neural and its weights are available."""
     return is_neural(run) and run.has_weights()

@@ -2,6 +2,7 @@
 
 from nmtlab.plots.attention import attention_figure
 from nmtlab.plots.cognates import cognate_figure
+from nmtlab.plots.comparison import gains_figure, word_accuracy_figure
 from nmtlab.plots.depth import depth_figure, slopes_figure
 from nmtlab.plots.dynamics import dev_figure, effect_figure, gradient_figure, loss_figure
 from nmtlab.plots.languages import child_size_figure, overlap_figure, vocabulary_figure, worth_figure
@@ -45,6 +46,7 @@ __all__ = [
     "directions_figure",
     "effect_figure",
     "gain_figure",
+    "gains_figure",
     "gradient_cosine_figure",
     "gradient_figure",
     "length_models_figure",
@@ -68,5 +70,6 @@ __all__ = [
     "tree_figure",
     "vocabulary_figure",
     "ways_figure",
+    "word_accuracy_figure",
     "worth_figure",
 ]

@@ -133,6 +133,20 @@ def test_systems_are_compared_with_the_first_of_them(nmtlab, data, tiny_corpus):
     assert any(row[0] == str(data / "perfect.txt") and row[1] == "100.00" and "**" in row[4] for row in rows(shown))
 
 
+def test_a_comparison_is_written_as_a_page_with_the_words_that_differ(nmtlab, data, tiny_corpus):
+    lines = (tiny_corpus.folder / "test.en").read_text(encoding="utf-8").splitlines()
+    shutil.copy(tiny_corpus.folder / "test.en", data / "perfect.txt")
+    (data / "wrong.txt").write_text("\n".join(["<b>wrong</b>", *lines[1:]]) + "\n", encoding="utf-8")
+    words = ("compare", data / "wrong.txt", data / "perfect.txt", "--corpus", "tiny", "--html", data / "compared.html")
+    nmtlab(*words, "--samples", 300)
+    page = (data / "compared.html").read_text(encoding="utf-8")
+    assert "<title>perfect.txt against wrong.txt</title>" in page
+    assert "perfect.txt against wrong.txt: 1 sentences won" in page
+    assert "<mark>wrong</mark>" in page
+    assert "<b>wrong</b>" not in page
+    assert "Which words are right, by training frequency" in page
+
+
 # runs
 
 

@@ -1,0 +1,81 @@
+"""Translations of one text by several systems, as text and as words."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from nmtlab.errors import CorpusError
+from nmtlab.evaluation.resampling import sentence_statistics
+from nmtlab.evaluation.scores import check_parallel, chrf_metric
+from nmtlab.text.tokenizers import Words
+
+Lines = Sequence[Sequence[str]]
+"""The words of each line of a text."""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A text with its references, and its translations by systems of one or more seeds.
+
+    Words are Moses tokens for every system, so that systems with different segmentations can be compared. Of several
+    references, words are compared with the first.
+
+    Args:
+        source: the lines that are translated.
+        references: one or more sets, each with a line for each source line.
+        systems: name -> the translations of each seed, each with a line for each source line.
+        languages: codes of the source and target language.
+        counts: how often each word is in the target side of the training text; empty if unknown.
+
+    Raises:
+        CorpusError: no system, or a system without translations; or the numbers of lines differ.
+    """
+
+    source: Sequence[str]
+    references: Sequence[Sequence[str]]
+    systems: Mapping[str, Sequence[Sequence[str]]]
+    languages: tuple[str, str]
+    counts: Mapping[str, int] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        if not self.systems:
+            raise CorpusError("0 systems: nothing to compare", "name at least one")
+        check_parallel(self.source, self.references)
+        for name, seeds in self.systems.items():
+            if not seeds:
+                raise CorpusError(f"{name}: no translations", "name at least one seed of each system")
+            for lines in seeds:
+                if len(lines) != len(self.source):
+                    raise CorpusError(
+                        f"{name}: {len(lines)} translations of {len(self.source)} sentences",
+                        "give one translation per sentence, in the same order",
+                    )
+
+    @cached_property
+    def source_words(self) -> Lines:
+        """The words of each source line."""
+        return _words(self.source, self.languages[0])
+
+    @cached_property
+    def reference_words(self) -> Lines:
+        """The words of each line of the first set of references."""
+        return _words(self.references[0], self.languages[1])
+
+    @cached_property
+    def words(self) -> dict[str, list[Lines]]:
+        """Name -> the words of each line, for each seed."""
+        return {name: [_words(lines, self.languages[1]) for lines in seeds] for name, seeds in self.systems.items()}
+
+    @cached_property
+    def chrf_counts(self) -> dict[str, np.ndarray]:
+        """Name -> (seeds, lines, counts), what chrF counts in each line (`evaluation.resampling`)."""
+        metric = chrf_metric()
+        return {name: sentence_statistics(seeds, self.references, metric) for name, seeds in self.systems.items()}
+
+
+def _words(lines: Sequence[str], language: str) -> Lines:
+    split = Words(language).split
+    return [split(line) for line in lines]

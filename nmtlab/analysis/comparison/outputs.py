@@ -1,0 +1,59 @@
+"""What the translations of systems look like beside the references: length, repetition, copies, empty ones."""
+
+from collections.abc import Callable
+from itertools import pairwise
+from statistics import fmean
+
+import pandas as pd
+
+from nmtlab.analysis.comparison.compared import Compared, Lines
+
+REFERENCE = "reference"
+
+
+def output_statistics(compared: Compared) -> pd.DataFrame:
+    """Return what the translations of each system, and the references, look like.
+
+    Returns:
+        A row for the references and for each system, means over seeds: `system`; `length`, words divided by those of
+        the references; `empty`, share of lines without a word; `repetition`, share of the bigrams of a line that it
+        has had already (seq-rep-2 of Welleck et al. 2020, summed over lines); `copied`, share of the words, punctuation
+        and numbers left out, that their source line has; `unseen`, share of the words that are not in the target side
+        of the training text, NaN if that is unknown.
+    """
+    rows = {REFERENCE: [_of(compared.reference_words, compared)]}
+    rows |= {name: [_of(lines, compared) for lines in seeds] for name, seeds in compared.words.items()}
+    means = [
+        {"system": name, **{key: fmean(one[key] for one in of_seeds) for key in of_seeds[0]}}
+        for name, of_seeds in rows.items()
+    ]
+    return pd.DataFrame(means)
+
+
+def _of(lines: Lines, compared: Compared) -> dict[str, float]:
+    words = sum(map(len, lines))
+    bigrams = [list(pairwise(line)) for line in lines]
+    distinct = sum(len(set(of_line)) for of_line in bigrams)
+    sources = [set(line) for line in compared.source_words]
+    return {
+        "length": _share(words, sum(map(len, compared.reference_words))),
+        "empty": _share(sum(not line for line in lines), len(lines)),
+        "repetition": 1 - _share(distinct, sum(map(len, bigrams))) if any(bigrams) else 0.0,
+        "copied": _share_of_words(lines, lambda word, number: word in sources[number], str.isalpha),
+        "unseen": _share_of_words(lines, lambda word, _: not compared.counts.get(word)) if compared.counts else _NAN,
+    }
+
+
+def _share_of_words(
+    lines: Lines, has: Callable[[str, int], bool], counts: Callable[[str], bool] = lambda word: True
+) -> float:
+    """Return the share of words, of those that count, with a property that depends on their line."""
+    found = [has(word, number) for number, line in enumerate(lines) for word in line if counts(word)]
+    return _share(sum(found), len(found))
+
+
+def _share(part: int, whole: int) -> float:
+    return part / whole if whole else _NAN
+
+
+_NAN = float("nan")

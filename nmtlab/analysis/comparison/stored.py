@@ -1,0 +1,76 @@
+"""The stored translations of runs as a comparison: runs that differ in their seed alone are one system."""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from nmtlab.analysis.access.sentences import MOST, Text
+from nmtlab.analysis.access.translations import stored_translations
+from nmtlab.analysis.comparison.compared import Compared
+from nmtlab.analysis.lexical.rare_words import training_counts
+from nmtlab.errors import CorpusError, RunError
+from nmtlab.recipe import Recipe
+from nmtlab.runs.naming import short_names
+from nmtlab.runs.run import Run
+
+_SEED = re.compile(r"[.]s[0-9]+$")
+"""The end of the names of runs that `nmtlab reproduce` makes."""
+
+
+def seeds_of(runs: Sequence[Run]) -> dict[str, list[Run]]:
+    """Return runs by system: those whose recipes differ in the seed alone (theirs or the parent's) are one.
+
+    The names of systems are short (`short_names`).
+    """
+    groups: list[list[Run]] = []
+    for run in runs:
+        alike = next((group for group in groups if _seedless(group[0]) == _seedless(run)), None)
+        if alike is None:
+            groups.append([run])
+        else:
+            alike.append(run)
+    names = short_names([_SEED.sub("", group[0].name) if len(group) > 1 else group[0].name for group in groups])
+    return dict(zip((_with_seeds(*one) for one in zip(names.values(), groups, strict=True)), groups, strict=True))
+
+
+def stored_comparison(runs: Sequence[Run], text: Text, most: int = MOST) -> Compared:
+    """Return the stored translations of a text by several runs.
+
+    Args:
+        runs: that translate in the text's direction; those without stored translations of it are left out.
+        text: dev or test.
+        most: maximum number of sentences, from the first.
+
+    Raises:
+        RunError: no run has stored translations of this text.
+    """
+    systems = {}
+    for name, group in seeds_of(runs).items():
+        found = [stored_translations(run, text.corpus, text.split) for run in group]
+        if seeds := [lines[:most] for lines in found if lines is not None]:
+            systems[name] = seeds
+    if not systems:
+        raise RunError(
+            f"no translations of {text.name} are stored with these runs",
+            "translate it with 'nmtlab translate' or 'nmtlab compare'",
+        )
+    source = list(text.corpus.lines(text.split, text.corpus.source))[:most]
+    references = [list(lines)[:most] for lines in text.corpus.references(text.split)]
+    counts = word_counts(text, runs[0].recipe.text.max_words)
+    return Compared(source, references, systems, text.corpus.direction, counts)
+
+
+def word_counts(text: Text, max_words: int) -> Counter[str]:
+    """Return the word counts of the target side of a text's training part; empty if it is not here."""
+    try:
+        return training_counts(text.corpus, max_words)
+    except CorpusError:
+        return Counter()
+
+
+def _seedless(run: Run) -> Recipe:
+    return run.recipe.with_changes({"training.seed": 1, "transfer.parent": _SEED.sub("", run.recipe.transfer.parent)})
+
+
+def _with_seeds(name: str, group: Sequence[Run]) -> str:
+    return name if len(group) == 1 else f"{name} ({len(group)} seeds)"

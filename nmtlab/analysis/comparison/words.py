@@ -1,0 +1,193 @@
+"""Which words does a system get right that another one does not? By training frequency, kind, and sentence length.
+
+Precision, recall and F1 are those of compare-mt (Neubig et al. 2019): matching ignores position, and of a word as many
+tokens match as both sides have.
+
+matches = by_frequency(word_matches(compared), compared.counts)
+print(word_accuracy(matches))
+"""
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from nmtlab.analysis.comparison.compared import Compared
+from nmtlab.evaluation.rare_words import EDGES, UNKNOWN, bucket_names, bucket_of
+from nmtlab.evaluation.resampling import drawn_test_sets
+
+KINDS = ("punctuation", "number", "name", "copied", "capitalised", "other")
+LENGTHS = (0, 6, 11, 21, 31)
+"""Lower bounds of the buckets of sentence lengths, in words of the reference."""
+
+COLUMNS = ["system", "seed", "line", "side", "position", "word", "matched"]
+_PARTS = ["words", "matched", "produced"]
+
+
+def word_matches(compared: Compared) -> pd.DataFrame:
+    """Return the words of references and translations, and whether the other side has them.
+
+    Returns:
+        A row for each system, seed and word of either side: `system`; `seed`, the number of its translations, from 1;
+        `line`, from 1; `side`, reference or translation; `position` in the line, from 0; `word`; `matched`.
+    """
+    rows = []
+    for name, seeds in compared.words.items():
+        for seed, lines in enumerate(seeds, start=1):
+            both = zip(compared.reference_words, lines, strict=True)
+            for line, (reference, translation) in enumerate(both, start=1):
+                for side, words, others in (
+                    ("reference", reference, translation),
+                    ("translation", translation, reference),
+                ):
+                    found = matched(words, others)
+                    rows += [(name, seed, line, side, i, word, found[i]) for i, word in enumerate(words)]
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def matched(words: Sequence[str], others: Sequence[str]) -> list[bool]:
+    """Return for each word whether it has a partner among others: each partner counts once, from the left."""
+    left = Counter(others)
+    found = []
+    for word in words:
+        found.append(left[word] > 0)
+        left[word] -= 1
+    return found
+
+
+def by_frequency(matches: pd.DataFrame, counts: Mapping[str, int], edges: Sequence[int] = EDGES) -> pd.DataFrame:
+    """Return `word_matches` with a `bucket` of each word by its training frequency (`bucket_names`).
+
+    Raises:
+        NmtlabError: the edges do not increase from 0.
+    """
+    names = bucket_names(edges)
+    return _in_buckets(matches, [names[bucket_of(counts.get(word, 0), edges)] for word in matches["word"]], names)
+
+
+def by_kind(matches: pd.DataFrame, source_words: Sequence[Sequence[str]], names: Collection[str] = ()) -> pd.DataFrame:
+    """Return `word_matches` with a `bucket` of each word by its kind, the first of these that it is.
+
+    `punctuation`: no letter or digit; `number`: a digit; `name`: one of the given names; `copied`: the source line has
+    the same word; `capitalised`, but not at the beginning of the line; `other`.
+
+    Args:
+        matches: of `word_matches`.
+        source_words: of each source line.
+        names: words of the target language that are names, if they are known.
+    """
+    known, sources = set(names), [set(words) for words in source_words]
+    kinds = [
+        _kind(word, line, position, known, sources)
+        for word, line, position in zip(matches["word"], matches["line"], matches["position"], strict=True)
+    ]
+    return _in_buckets(matches, kinds, KINDS)
+
+
+def by_length(
+    matches: pd.DataFrame, reference_words: Sequence[Sequence[str]], edges: Sequence[int] = LENGTHS
+) -> pd.DataFrame:
+    """Return `word_matches` with a `bucket` of each word by the length of the line's reference, in words.
+
+    Raises:
+        NmtlabError: the edges do not increase from 0.
+    """
+    names = bucket_names(edges)
+    of_line = [names[bucket_of(len(words), edges)] for words in reference_words]
+    return _in_buckets(matches, [of_line[line - 1] for line in matches["line"]], names)
+
+
+def word_accuracy(matches: pd.DataFrame) -> pd.DataFrame:
+    """Return how well each system translates the words of each bucket.
+
+    Args:
+        matches: of `by_frequency`, `by_kind` or `by_length`.
+
+    Returns:
+        A row for each bucket that has words, and system: `bucket`; `system`; `words` of the references, `produced` of
+        the translations and `matched`, as means over seeds; `recall`, `precision` and `f1` of these, NaN without words;
+        `difference` of F1 to the first system, and its 95 % interval over resampled sentences from `low` to `high`, NaN
+        for the first system.
+    """
+    systems = list(dict.fromkeys(matches["system"]))
+    sums, draws = _counts(matches, systems)
+    rows = []
+    for bucket, name in enumerate(matches["bucket"].cat.categories):
+        if not sums[:, bucket].any():
+            continue
+        drawn = _f1(draws[:, :, bucket])
+        for place, system in enumerate(systems):
+            words, right, produced = sums[place, bucket]
+            low, high = _ends(drawn[:, place] - drawn[:, 0]) if place else (np.nan, np.nan)
+            f1, first = _f1(sums[place, bucket]), _f1(sums[0, bucket])
+            shares = (_share(right, words), _share(right, produced), float(f1))
+            difference = float(f1 - first) if place else np.nan
+            rows.append((name, system, words, produced, right, *shares, difference, low, high))
+    named = ["bucket", "system", "words", "produced", "matched", "recall", "precision", "f1"]
+    return pd.DataFrame(rows, columns=[*named, "difference", "low", "high"])
+
+
+def changed_lines(matches: pd.DataFrame, system: str, than: str, bucket: str) -> list[int]:
+    """Return the numbers of the lines where one of two systems has more right words of a bucket than the other.
+
+    Args:
+        matches: of `by_frequency`, `by_kind` or `by_length`.
+        system: the one.
+        than: the other.
+        bucket: name of the bucket.
+    """
+    right = matches[(matches["side"] == "reference") & (matches["bucket"] == bucket)]
+    share = right.groupby(["line", "system"])["matched"].mean().unstack("system")
+    return share.index[share[system] != share[than]].tolist()
+
+
+def _in_buckets(matches: pd.DataFrame, names: Sequence[str], order: Sequence[str]) -> pd.DataFrame:
+    return matches.assign(bucket=pd.Categorical(names, categories=list(order), ordered=True))
+
+
+def _kind(word: str, line: int, position: int, names: Collection[str], sources: Sequence[Collection[str]]) -> str:
+    if word == UNKNOWN:
+        return "other"
+    if not any(map(str.isalnum, word)):
+        return "punctuation"
+    if any(map(str.isdigit, word)):
+        return "number"
+    if word in names:
+        return "name"
+    if word in sources[line - 1]:
+        return "copied"
+    return "capitalised" if position and word[0].isupper() else "other"
+
+
+def _counts(matches: pd.DataFrame, systems: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+    """Return (systems, buckets, 3), and the same of each resampled text (draws, systems, buckets, 3): `_PARTS`."""
+    reference = matches["side"] == "reference"
+    parts = matches.assign(
+        words=reference, matched=reference & matches["matched"], produced=~reference, place=matches["system"]
+    )
+    seeds = matches.groupby("system")["seed"].nunique()
+    lines, buckets = int(matches["line"].max()), matches["bucket"].cat.categories
+    whole = pd.MultiIndex.from_product([systems, range(1, lines + 1), buckets])
+    found = parts.groupby(["system", "line", "bucket"], observed=True)[_PARTS].sum().reindex(whole, fill_value=0)
+    counts = found.to_numpy(dtype=float).reshape(len(systems), lines, len(buckets), len(_PARTS))
+    counts /= seeds[list(systems)].to_numpy()[:, None, None, None]
+    drawn = drawn_test_sets(lines) @ counts.transpose(1, 0, 2, 3).reshape(lines, -1)
+    return counts.sum(axis=1), drawn.reshape(-1, len(systems), len(buckets), len(_PARTS))
+
+
+def _f1(counts: np.ndarray) -> np.ndarray:
+    """Return the harmonic mean of precision and recall; NaN if neither side has a word."""
+    words, right, produced = np.moveaxis(counts, -1, 0)
+    both = words + produced
+    return np.divide(2 * right, both, out=np.full_like(both, np.nan), where=both > 0)
+
+
+def _share(part: float, whole: float) -> float:
+    return part / whole if whole else np.nan
+
+
+def _ends(drawn: np.ndarray) -> tuple[float, float]:
+    """Return the 95 % interval of resampled values; NaN if a bucket is in no resampled text."""
+    known = drawn[~np.isnan(drawn)]
+    return tuple(np.quantile(known, (0.025, 0.975))) if len(known) else (np.nan, np.nan)

@@ -1,0 +1,174 @@
+"""Comparisons of translations: worked by hand, and against compare-mt."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from nmtlab.analysis.comparison.compared import Compared
+from nmtlab.analysis.comparison.lengths import bleu_by_length
+from nmtlab.analysis.comparison.ngrams import lines_with, ngram_differences
+from nmtlab.analysis.comparison.outputs import output_statistics
+from nmtlab.analysis.comparison.sentences import marked, sentence_scores, wins_and_losses
+from nmtlab.analysis.comparison.words import by_frequency, by_kind, by_length, matched, word_accuracy, word_matches
+from nmtlab.errors import CorpusError
+from nmtlab.evaluation import bleu
+
+SOURCE = ["Hund Fauci sieht 3 Katzen .", "der Hund geht", "ein Kind singt im Haus , sagt Chan"]
+REFERENCE = ["the dog Fauci sees 3 cats .", "the dog goes", "a child sings in the house , says Chan"]
+GOOD = ["the dog Fauci sees 3 cats .", "the dog goes", "a child sings in a house , says Chan"]
+BAD = ["the dog Chan sees sees sees cats .", "", "a child child sings , says Fauci"]
+COUNTS = {"the": 500, "dog": 50, "sees": 20, "child": 7, ",": 900, ".": 900, "a": 300, "Chan": 9, "cats": 3}
+
+
+@pytest.fixture
+def compared():
+    return Compared(SOURCE, [REFERENCE], {"bad": [BAD], "good": [GOOD]}, ("de", "en"), COUNTS)
+
+
+def test_a_word_is_matched_as_often_as_the_other_side_has_it():
+    assert matched("a b a a".split(), "a a c".split()) == [True, False, True, False]
+    assert marked(["a", "b"], ["a"]) == [("a", True), ("b", False)]
+
+
+def test_accuracy_by_frequency_is_counted_by_hand(compared):
+    found = word_accuracy(by_frequency(word_matches(compared), COUNTS)).set_index(["bucket", "system"])
+    # 5 to 9 times in training: child and Chan; the bad one has child twice, and Chan where it should not
+    row = found.loc[("5-9", "bad")]
+    assert (row["words"], row["produced"], row["matched"]) == (2, 3, 1)
+    assert (row["recall"], row["precision"], row["f1"]) == pytest.approx((1 / 2, 1 / 3, 2 / 5))
+    assert found.loc[("5-9", "good"), "difference"] == pytest.approx(1 - 2 / 5)
+    assert math.isnan(found.loc[("5-9", "bad"), "difference"])
+    assert set(found.index.get_level_values(0)) == {"0", "2-4", "5-9", "10-99", "100+"}
+
+
+def test_kinds_of_words(compared):
+    matches = by_kind(word_matches(compared), compared.source_words, {"Chan"})
+    kinds = dict(zip(matches["word"], matches["bucket"], strict=True))
+    assert kinds == kinds | {
+        ".": "punctuation", "3": "number", "Chan": "name", "Fauci": "copied", "dog": "other", "the": "other",
+    }  # fmt: skip
+    fauci = matches[(matches["word"] == "Fauci") & (matches["system"] == "bad")]
+    # copied in line 1, where the source has it; capitalised in line 3, where it does not
+    assert fauci[["line", "bucket"]].to_numpy().tolist() == [[1, "copied"], [3, "capitalised"]]
+
+
+def test_words_by_the_length_of_their_line(compared):
+    matches = by_length(word_matches(compared), compared.reference_words)
+    assert matches.groupby("line")["bucket"].agg(set).tolist() == [{"6-10"}, {"0-5"}, {"6-10"}]
+
+
+def test_accuracy_is_the_mean_over_seeds(compared):
+    twice = Compared(SOURCE, [REFERENCE], {"both": [BAD, GOOD], "good": [GOOD, GOOD]}, ("de", "en"))
+    found = word_accuracy(by_frequency(word_matches(twice), COUNTS)).set_index(["bucket", "system"])
+    row = found.loc[("5-9", "both")]
+    assert (row["words"], row["produced"], row["matched"]) == (2, 2.5, 1.5)
+    assert found.loc[("5-9", "good"), "f1"] == 1
+
+
+def test_intervals_of_systems_that_are_alike_leave_nothing_open():
+    same = Compared(SOURCE, [REFERENCE], {"one": [BAD], "other": [BAD]}, ("de", "en"))
+    found = word_accuracy(by_frequency(word_matches(same), COUNTS))
+    assert (found.loc[found["system"] == "other", ["difference", "low", "high"]].to_numpy() == 0).all()
+
+
+def test_intervals_cover_the_difference_of_many_lines():
+    generator = np.random.default_rng(1)
+    words = ["right" if draw else "wrong" for draw in generator.random(400) < 0.6]
+    compared = Compared(["x"] * 400, [["right"] * 400], {"all": [["right"] * 400], "some": [words]}, ("de", "en"))
+    (row,) = (
+        word_accuracy(by_frequency(word_matches(compared), {"right": 5}))
+        .query("system == 'some' and bucket == '5-9'")
+        .to_dict("records")
+    )
+    assert row["low"] < row["difference"] < row["high"]
+    # F1 is 2k / (400 + k) of k right words, whose deviation is √(400 · 0.6 · 0.4), about 10
+    assert row["high"] - row["low"] == pytest.approx(2 * 1.96 * 10 * 800 / 640**2, rel=0.2)
+
+
+def test_compare_mt_counts_the_same_words(compared):
+    bucketers = pytest.importorskip("compare_mt.bucketers", reason="pip install 'nmtlab[test]' brings it")
+    theirs = bucketers.FreqWordBucketer(freq_counts=COUNTS, bucket_cutoffs=[1, 2, 5, 10, 100])
+    outputs = [compared.words[name][0] for name in ("bad", "good")]
+    statistics, *_ = theirs.calc_statistics(compared.reference_words, outputs)
+    ours = word_accuracy(by_frequency(word_matches(compared), COUNTS)).set_index(["bucket", "system"])
+    names = ["0", "1", "2-4", "5-9", "10-99", "100+"]
+    for system, of_buckets in zip(("bad", "good"), statistics, strict=True):
+        for name, (both, reference, produced, recall, precision, f1) in zip(names, of_buckets, strict=True):
+            if reference or produced:
+                row = ours.loc[(name, system)]
+                assert (row["matched"], row["words"], row["produced"]) == (both, reference, produced)
+                known = row[["recall", "precision", "f1"]].astype(float).fillna(0)
+                assert known.tolist() == pytest.approx([recall, precision, f1])
+
+
+def test_compare_mt_counts_the_same_ngrams(compared):
+    theirs = pytest.importorskip("compare_mt.ngram_utils", reason="pip install 'nmtlab[test]' brings it")
+    ours = ngram_differences(compared, "bad", "good").set_index(["right", "ngram"])
+    for column, name in (("one", "bad"), ("other", "good")):
+        _, match, over, _ = theirs.compare_ngrams(compared.reference_words, compared.words[name][0])
+        for right, counts in ((True, match), (False, over)):
+            mine = ours.loc[right, column]
+            assert mine[mine > 0].to_dict() == {" ".join(ngram): times for ngram, times in counts.items()}
+
+
+def test_ngrams_that_one_gets_and_the_other_does_not(compared):
+    found = ngram_differences(compared, "good", "bad")
+    the_dog = found[(found["ngram"] == "the dog") & found["right"]].iloc[0]
+    assert (the_dog["one"], the_dog["other"]) == (2, 1)
+    assert the_dog["share"] == pytest.approx(3 / 5)
+    sees = found[(found["ngram"] == "sees") & ~found["right"]].iloc[0]
+    assert (sees["one"], sees["other"]) == (0, 2)
+    assert (found["share"] - 0.5).abs().is_monotonic_decreasing
+    assert lines_with(compared.words["bad"][0], "sees sees") == [1]
+    assert lines_with(compared.reference_words, "the dog") == [1, 2]
+
+
+def test_sentences_are_won_and_lost(compared):
+    scores = sentence_scores(compared)
+    assert scores.index.tolist() == [1, 2, 3]
+    assert scores.loc[2].tolist() == [0, 100]
+    assert wins_and_losses(scores, "good", "bad") == {"wins": 3, "ties": 0, "losses": 0}
+    assert wins_and_losses(scores, "bad", "bad") == {"wins": 0, "ties": 3, "losses": 0}
+    both = Compared(SOURCE, [REFERENCE], {"both": [BAD, GOOD]}, ("de", "en"))
+    assert sentence_scores(both)["both"].tolist() == pytest.approx(scores.mean(axis=1).tolist())
+
+
+def test_what_translations_look_like(compared):
+    found = output_statistics(compared).set_index("system")
+    assert found.loc["reference", ["length", "empty", "repetition"]].tolist() == [1, 0, 0]
+    bad = found.loc["bad"]
+    assert bad["empty"] == pytest.approx(1 / 3)
+    assert bad["length"] == pytest.approx(15 / 19)
+    # 7 + 6 bigrams, of which "sees sees" is there twice
+    assert bad["repetition"] == pytest.approx(1 / 13)
+    # Fauci and Chan, of the 16 words of letters alone
+    assert found.loc["reference", "copied"] == pytest.approx(2 / 16)
+    unseen = [word for line in compared.reference_words for word in line if word not in COUNTS]
+    assert found.loc["reference", "unseen"] == pytest.approx(len(unseen) / 19)
+    unknown = Compared(SOURCE, [REFERENCE], {"bad": [BAD]}, ("de", "en"))
+    assert output_statistics(unknown)["unseen"].isna().all()
+
+
+def test_bleu_by_length_is_that_of_the_lines_of_this_length(compared):
+    found = bleu_by_length(compared).set_index(["bucket", "system"])
+    long = [0, 2]
+    alone = bleu([BAD[i] for i in long], [[REFERENCE[i] for i in long]])
+    assert found.loc[("6-10", "bad"), "bleu"] == pytest.approx(alone.value)
+    assert found.loc[("6-10", "bad"), "sentences"] == 2
+    assert found.loc[("0-5", "bad"), "bleu"] == 0
+
+
+@pytest.mark.parametrize(
+    ("systems", "problem"),
+    [({}, "0 systems"), ({"one": []}, "one: no translations"), ({"one": [BAD[:2]]}, "one: 2 translations of 3")],
+)
+def test_what_cannot_be_compared_is_refused(systems, problem):
+    with pytest.raises(CorpusError, match=problem):
+        Compared(SOURCE, [REFERENCE], systems, ("de", "en"))
+
+
+def test_nothing_is_shown_for_buckets_without_words(compared):
+    assert isinstance(word_accuracy(by_frequency(word_matches(compared), COUNTS)), pd.DataFrame)
+    assert "1" not in set(word_accuracy(by_frequency(word_matches(compared), COUNTS))["bucket"])
