@@ -324,7 +324,7 @@ def calibration_view() -> View:
 
 
 def trainability_view(training: str = "") -> View:
-    """Show a map of which Transformers learn, from `data/results`; its table has convergence rates by depth.
+    """Show a map of which Transformers learn to translate, from `data/results`; its table has their shares by depth.
 
     Args:
         training: the training settings that the points of the map share; those of the file's first map if not given.
@@ -337,8 +337,8 @@ def trainability_view(training: str = "") -> View:
     chosen = maps[maps["training"] == (training or maps["training"].head(1).squeeze())]
     if chosen.empty:
         raise NmtlabError(f"{path}: no map of {training or 'trainability'}", "make one with 'nmtlab trainability'")
-    shown = chosen.assign(converged=chosen["verdict"] == "converged").pivot_table(
-        "converged", ["placement", "init", "layers"], "rate"
-    )
+    known = chosen["verdict"].eq("converged").where(chosen["verdict"].notna()).astype(float)
+    index = ["placement", "init", "layers"]
+    shown = chosen.assign(converged=known).pivot_table("converged", index, "rate", dropna=False)
     shown.columns = [f"{rate:g}" for rate in shown.columns]
     return View(shown.reset_index(), trainability_figure(chosen))
