@@ -23,7 +23,10 @@ class RnnSettings(Section):
     """Number of layers in the encoder, and in the decoder."""
 
     bidirectional: bool = False
-    """Half of the encoder layers read the source forwards, half backwards; otherwise all read it backwards."""
+    """Half of the encoder layers read the source forwards, half backwards."""
+
+    reversed_source: bool = True
+    """Unless bidirectional, all encoder layers read the source backwards, as in the thesis, or all forwards."""
 
     cell: Literal["lstm", "gru"] = "lstm"
     """Recurrent cell."""
@@ -68,6 +71,8 @@ class RnnSettings(Section):
     def _check(self) -> "RnnSettings":
         if self.bidirectional and self.layers % 2:
             raise ValueError(f"layers is {self.layers} but must be even with bidirectional; choose {self.layers + 1}")
+        if self.bidirectional and not self.reversed_source:
+            raise ValueError("a bidirectional encoder reads the source both ways; remove reversed_source = false")
         if self.fixnorm and not self.tied:
             raise ValueError("fixnorm needs tied embeddings; remove tied = false")
         if self.lexicon == "module" and not (self.fixnorm and self.fix_hidden):
