@@ -5,6 +5,7 @@ from typing import Literal
 
 import pandas as pd
 
+from nmtlab.analysis.attention.masking import Place, masked_losses, masking_summary
 from nmtlab.analysis.attention.shift import attention_shift, shift_distribution, sink_summary
 from nmtlab.analysis.attention.weights import attention
 from nmtlab.analysis.dynamics.curves import dev_curve, gradient_curve, loss_curve, spike_counts
@@ -32,6 +33,7 @@ from nmtlab.plots import (
     gradient_figure,
     length_models_figure,
     loss_figure,
+    masking_figure,
     norm_figure,
     shift_figure,
     signals_figure,
@@ -112,6 +114,30 @@ def shift_view(runs: Sequence[Run], corpus: ParallelCorpus, split: str, links: S
     shifts = pd.concat([attention_shift(run, corpus, split, links) for run in runs], ignore_index=True)
     shifts["run"] = pd.Categorical(shifts["run"], [run.name for run in runs])
     return View(sink_summary(shifts), shift_figure(shift_distribution(shifts, by=["run"])))
+
+
+def masking_view(
+    runs: Sequence[Run],
+    corpus: ParallelCorpus,
+    split: str,
+    links: Sequence[Collection[Link]],
+    place: Place = "first",
+) -> View:
+    """Show what it costs to hide one source word from attention, where attention was on it.
+
+    Args:
+        runs: trained recurrent systems.
+        corpus: in their languages.
+        split: train, dev or test.
+        links: word links of each pair of the split.
+        place: of the hidden word.
+
+    Raises:
+        CorpusError, RunError: as of `masking.masked_losses`.
+    """
+    costs = [masking_summary(masked_losses(run, corpus, split, links, place)) for run in runs]
+    table = pd.concat(costs, ignore_index=True)
+    return View(table, masking_figure(table, place))
 
 
 def dev_view(
@@ -324,7 +350,7 @@ def calibration_view() -> View:
 
 
 def trainability_view(training: str = "") -> View:
-    """Show a map of which Transformers learn, from `data/results`; its table has convergence rates by depth.
+    """Show a map of which Transformers learn to translate, from `data/results`; its table has their shares by depth.
 
     Args:
         training: the training settings that the points of the map share; those of the file's first map if not given.
@@ -337,8 +363,8 @@ def trainability_view(training: str = "") -> View:
     chosen = maps[maps["training"] == (training or maps["training"].head(1).squeeze())]
     if chosen.empty:
         raise NmtlabError(f"{path}: no map of {training or 'trainability'}", "make one with 'nmtlab trainability'")
-    shown = chosen.assign(converged=chosen["verdict"] == "converged").pivot_table(
-        "converged", ["placement", "init", "layers"], "rate"
-    )
+    known = chosen["verdict"].eq("converged").where(chosen["verdict"].notna()).astype(float)
+    index = ["placement", "init", "layers"]
+    shown = chosen.assign(converged=known).pivot_table("converged", index, "rate", dropna=False)
     shown.columns = [f"{rate:g}" for rate in shown.columns]
     return View(shown.reset_index(), trainability_figure(chosen))

@@ -32,9 +32,10 @@ def trainability(
     set_: Set = None,
     threads: Threads = 1,
 ) -> None:
-    """Map which Transformers converge: PostNorm and PreNorm, Xavier and SmallInit, by depth and learning rate.
+    """Map which Transformers learn to translate: PostNorm and PreNorm, Xavier and SmallInit, by depth and rate.
 
-    Each point is a short training whose loss is compared with that of the unigram distribution. Ctrl-C keeps the
+    Each point is a short training. It has converged if its loss is far below that of the unigram distribution, and if
+    the sources of other sentences raise it: a model of the target language alone does not count. Ctrl-C keeps the
     points so far, and the same command resumes.
     """
     import torch
@@ -83,4 +84,5 @@ def _print_map(found: "pd.DataFrame", training: str) -> None:
 
 
 def _share(trainings: "pd.DataFrame") -> str:
-    return f"{(trainings['verdict'] == 'converged').sum()} of {len(trainings)}" if len(trainings) else ""
+    known = trainings["verdict"].dropna()
+    return f"{(known == 'converged').sum()} of {len(known)}" if len(known) else ""

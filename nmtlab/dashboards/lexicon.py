@@ -5,7 +5,14 @@ import pandas as pd
 
 from nmtlab.analysis.access.sentences import by_title, sentences, texts
 from nmtlab.analysis.lexical.gold import has_gold
-from nmtlab.analysis.lexical.lexicon import gold_translations, precision, system_translations, table_translations
+from nmtlab.analysis.lexical.lexicon import (
+    agreement,
+    agreement_by_frequency,
+    gold_translations,
+    precision,
+    system_translations,
+    table_translations,
+)
 from nmtlab.dashboards.about import LEXICON
 from nmtlab.dashboards.chart import Chart
 from nmtlab.dashboards.columns import columns
@@ -33,16 +40,20 @@ class LexiconPage(Page):
         self.runs = RunChooser(workspace, accepts=has_lexicon, first=FIRST, many=False)
         self.words = Table("Source words, most frequent first: select one", pick="one", height="26em")
         self.chart, self.precision, self.hint = Chart(), Table("Precision against the gold lexicon"), Note()
+        self.agreement = Table(
+            "Share of source words with the aligner's best translation, and mean overlap of the lists"
+        )
         self.sentences = Table("Sentences with the word", height="15em")
         self._tables: dict[str, pd.DataFrame] = {}
         self._lines, self._pieces = pd.DataFrame(), list[set[str]]()
         state = {"runs": self.runs.table, "word": self.words}
         parts = {
-            **dict.fromkeys((self.words, self.precision), ("runs",)),
+            **dict.fromkeys((self.words, self.precision, self.agreement), ("runs",)),
             **dict.fromkeys((self.chart, self.sentences, self.hint), state),
         }
         body = [
-            self.runs, self.hint, columns(self.words, widgets.VBox([self.chart, self.precision])), self.sentences,
+            self.runs, self.hint,
+            columns(self.words, widgets.VBox([self.chart, self.precision, self.agreement])), self.sentences,
         ]  # fmt: skip
         super().__init__(LEXICON, state, self._answer, body, self.runs.refresh, parts)
 
@@ -58,8 +69,8 @@ class LexiconPage(Page):
             self.words.show(_words(self._tables))
             if not self.words.chosen:
                 self.words.choose([word for word in self.words.frame.index if word.isalpha()][:1])
-            if GOLD in self._tables:
-                self.precision.show(precision(self._tables[LEARNED], self._tables[GOLD]).round(3))
+            self.precision.show(_precision(self._tables))
+            self.agreement.show(_agreement(self._tables))
         word = self.words.value
         if word is not None:
             shown = [table[table["source"] == word].assign(by=by) for by, table in self._tables.items()]
@@ -109,6 +120,16 @@ def _words(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
     if GOLD in tables:
         frame["gold"] = tables[GOLD].groupby("source")["target"].agg(", ".join)
     return frame.reset_index(names="word").set_index("word", drop=False)
+
+
+def _precision(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
+    return precision(tables[LEARNED], tables[GOLD]).round(3) if GOLD in tables else pd.DataFrame()
+
+
+def _agreement(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
+    if ALIGNED not in tables:
+        return pd.DataFrame()
+    return agreement_by_frequency(agreement(tables[LEARNED], tables[ALIGNED])).round(3)
 
 
 def _legend(tables: dict[str, pd.DataFrame]) -> str:

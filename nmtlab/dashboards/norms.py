@@ -7,9 +7,11 @@ import ipywidgets as widgets
 import pandas as pd
 
 from nmtlab.analysis.access.sentences import Text
+from nmtlab.analysis.access.translations import stored_translations
 from nmtlab.analysis.lexical.choices import choices_in_batches, deciding_terms
 from nmtlab.analysis.lexical.logits import decompose, term_values, with_radius
 from nmtlab.analysis.lexical.neighbours import neighbours
+from nmtlab.analysis.lexical.rare_words import confusions, name_accuracy, name_translations
 from nmtlab.dashboards.about import NORMS
 from nmtlab.dashboards.chart import Chart
 from nmtlab.dashboards.columns import columns, row
@@ -57,12 +59,16 @@ class NormsPage(Page):
         self.fixed = widgets.Checkbox(description="all vectors at norm r", indent=False)
         self.radius = widgets.FloatSlider(description="r", value=5, min=0.5, max=12, step=0.1)
         self.find = widgets.Button(description="Find mispredicted rare words", layout={"width": "18em"})
+        self.find_names = widgets.Button(description="Find confused names", layout={"width": "18em"})
+        self.names = Table("Proper names in the references, by training frequency: shares of outcomes")
+        self.confused = Table("Names translated as another name of their class")
         self.wrong = Table("Mispredicted rare words, and the deciding term: select one", pick="one", height="15em")
         self.work = Work(self.guarded)
         self.logits, self.terms, self.hint = Chart(), Table("Terms of each candidate's logit"), Note()
         self._target, self._decomposed = "", pd.DataFrame()
         self.norms.on_click(self._clicked)
         self.find.on_click(lambda _: self._find())
+        self.find_names.on_click(lambda _: self._find_names())
         self.wrong.observe(lambda _: self._go_to(), "value")
         state = {
             "runs": self.runs.table, "word": self.word, "system": self.system, **self.sentences.state,
@@ -70,7 +76,7 @@ class NormsPage(Page):
         }  # fmt: skip
         parts = {
             **dict.fromkeys((self.norms, self.correlations), ("runs",)),
-            **dict.fromkeys((self.work, self.wrong), ("runs", "system", "text")),
+            **dict.fromkeys((self.work, self.wrong, self.names, self.confused), ("runs", "system", "text")),
             **dict.fromkeys((self.logits, self.terms, self.hint), state),
             self.neighbours: ("runs", "word", "system"),
         }
@@ -83,7 +89,7 @@ class NormsPage(Page):
             ),
             self.logits, self.terms,
             heading("For which mispredicted rare words did the norm decide?"),
-            row(self.find, self.work), self.wrong,
+            row(self.find, self.find_names, self.work), self.wrong, columns(self.names, self.confused),
         ]  # fmt: skip
         super().__init__(NORMS, state, self._answer, body, self.runs.refresh, parts)
 
@@ -151,14 +157,32 @@ class NormsPage(Page):
         self.position.options = [(f"{position}  {piece}", position) for position, piece in enumerate(pieces, start=1)]
         self.position.value = before if before is not None and before <= len(pieces) else 1
 
+    def _text(self) -> tuple[Text, Run]:
+        """Return the selected text and system."""
+        text, run = self.sentences.chosen_text, self._chosen_in_direction()
+        if text is None or run is None:
+            raise NmtlabError(
+                "no text of these runs is available", "select a run with its corpus here or with packed sentences"
+            )
+        return text, run
+
+    def _find_names(self) -> None:
+        self.tell("")
+        with self.guarded():
+            text, run = self._text()
+            if stored_translations(run, text.corpus, text.split) is None:
+                raise NmtlabError(
+                    f"run {run.name!r}: its translations of {text.name} are not stored",
+                    f"make them with 'nmtlab evaluate {run.name} --corpus {text.corpus.name} --split {text.split}'",
+                )
+            outcomes = name_translations(run, text.corpus, text.split)
+            self.names.title = f"{run.name}: proper names of the references by training frequency, shares of outcomes"
+            self.names.show(name_accuracy(outcomes).round(3))
+            self.confused.show(confusions(outcomes).drop(columns="more_frequent"))
+
     def _find(self) -> None:
         with self.guarded():
-            text, run = self.sentences.chosen_text, self._chosen_in_direction()
-            if text is None or run is None:
-                raise NmtlabError(
-                    "no text of these runs is available",
-                    "select a run with its corpus here or with packed sentences",
-                )
+            text, run = self._text()
             self.work.start("scoring rare words", text.corpus.count(text.split), self._found(run, text))
 
     def _found(self, run: Run, text: Text) -> Iterator[None]:

@@ -146,12 +146,12 @@ def _recurrent(
     def stack(layers: int) -> Stack:
         return Stack([layer() for _ in range(layers)], dropout, s.residual)
 
-    half = s.layers // 2
+    forwards = s.layers // 2 if s.bidirectional else 0 if s.reversed_source else s.layers
     model = RecurrentModel(
         encoder=Encoder(
             embedding=WordEmbedding(source_types, s.d_model, fixnorm=False),
-            backwards=stack(s.layers - half if s.bidirectional else s.layers),
-            forwards=stack(half) if s.bidirectional else None,
+            backwards=stack(s.layers - forwards) if forwards < s.layers else None,
+            forwards=stack(forwards) if forwards else None,
             dropout=dropout,
             lexicon_reads_dropped=s.lexicon_reads_dropped,
         ),

@@ -33,12 +33,12 @@ from nmtlab.text.vocabulary import EOS, PAD
 
 
 class Encoder(nn.Module):
-    """Reads the source backwards, with some layers forwards.
+    """Reads the source backwards, forwards, or in both directions, whose outputs are then added.
 
     Args:
         embedding: of source words.
-        backwards: layers that read backwards.
-        forwards: layers that read forwards, if any; their outputs are added to those of `backwards`.
+        backwards: layers that read backwards, if any.
+        forwards: layers that read forwards, if any.
         dropout: of the embeddings.
         lexicon_reads_dropped: whether the lexicon reads the embeddings after dropout, or before it.
     """
@@ -46,7 +46,7 @@ class Encoder(nn.Module):
     def __init__(
         self,
         embedding: WordEmbedding,
-        backwards: Stack,
+        backwards: Stack | None,
         forwards: Stack | None,
         dropout: SequenceDropout,
         lexicon_reads_dropped: bool,
@@ -63,20 +63,27 @@ class Encoder(nn.Module):
         words = _without_end(source)
         padding = words == PAD
         lengths = (~padding).sum(1)
-        positions = torch.arange(source.shape[1], device=source.device).expand_as(source)
-        # the permutation is an involution: gathering by it twice restores the order
-        mirrored = torch.where(padding, positions, lengths.unsqueeze(1) - 1 - positions).unsqueeze(2)
         embedded = self.embedding.table(words)
         x = self.dropout(embedded)
-        across = mirrored.expand_as(x)
-        outputs, states = self.backwards(x.gather(1, across), lengths)
-        outputs = outputs.gather(1, across)
+        readings = []
+        if self.backwards is not None:
+            readings.append(_read_backwards(self.backwards, x, lengths, padding))
         if self.forwards is not None:
-            more, more_states = self.forwards(x, lengths)
-            outputs, states = outputs + more, states + more_states
+            readings.append(self.forwards(x, lengths))
+        outputs = sum(outputs for outputs, _ in readings)
+        states = [state for _, states in readings for state in states]
         bias = torch.zeros_like(padding, dtype=outputs.dtype).masked_fill_(padding, -math.inf).unsqueeze(1)
         read = x if self.lexicon_reads_dropped else embedded
         return Memory(outputs, states, bias, ~padding, (source != PAD).sum(1) - 1, words, read)
+
+
+def _read_backwards(stack: Stack, x: Tensor, lengths: Tensor, padding: Tensor) -> tuple[Tensor, list[CellState]]:
+    """Return what a stack returns for sentences read from their ends, its outputs in the written order."""
+    positions = torch.arange(x.shape[1], device=x.device).expand_as(padding)
+    # the permutation is an involution: gathering by it twice restores the order
+    mirrored = torch.where(padding, positions, lengths.unsqueeze(1) - 1 - positions).unsqueeze(2).expand_as(x)
+    outputs, states = stack(x.gather(1, mirrored), lengths)
+    return outputs.gather(1, mirrored), states
 
 
 def _without_end(source: Tensor) -> Tensor:
@@ -113,6 +120,10 @@ class Memory:
         chosen = {name: value[sentences] for name, value in vars(self).items() if isinstance(value, Tensor)}
         last = [tuple(tensor[sentences] for tensor in state) for state in self.last]
         return replace(self, last=last, **chosen)
+
+    def without(self, hidden: Tensor) -> "Memory":
+        """Return the memory with some positions, (B, S) bool, hidden from attention; each sentence must keep one."""
+        return replace(self, bias=self.bias.masked_fill(hidden.unsqueeze(1), -math.inf))
 
 
 @dataclass(frozen=True)

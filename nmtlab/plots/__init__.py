@@ -27,7 +27,7 @@ from nmtlab.plots.search import (
     tree_figure,
     ways_figure,
 )
-from nmtlab.plots.shift import shift_figure
+from nmtlab.plots.shift import masking_figure, shift_figure
 from nmtlab.plots.signals import signals_figure
 from nmtlab.plots.tables import table_figure
 from nmtlab.plots.tokens import token_figure
@@ -54,6 +54,7 @@ __all__ = [
     "lexicon_figure",
     "logit_figure",
     "loss_figure",
+    "masking_figure",
     "movement_figure",
     "norm_figure",
     "overlap_figure",

@@ -1,4 +1,4 @@
-"""How far attention is from the linked word: a distribution, since a mean hides a sink (thesis 3.2.6.3)."""
+"""How far attention is from the linked word, since a mean hides a sink, and what a sink is for (thesis 3.2.6.3)."""
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -29,6 +29,32 @@ def shift_figure(distribution: pd.DataFrame) -> go.Figure:
     figure.update_yaxes(title_text="linked words (%)", rangemode="tozero")
     figure.update_layout(barmode="group", legend=BELOW, margin_b=110)
     return dressed(figure, "How far from the linked word is the attention peak?", 440)
+
+
+_LINKED = {"it": "linked to it", "others": "linked to other words", "none": "not linked"}
+
+
+def masking_figure(costs: pd.DataFrame, place: str = "first") -> go.Figure:
+    """Draw what hiding a source word costs at the target words whose attention peak was on it: bars for each run.
+
+    Args:
+        costs: rows of `masking.masking_summary`.
+        place: of the hidden word.
+    """
+    figure = go.Figure()
+    style = styles(costs["run"])
+    attended = costs[costs["peak"]].assign(kind=costs["linked"].map(_LINKED))
+    for run, of_run in attended.groupby("run", sort=False):
+        shown = of_run.set_index("kind").reindex(list(_LINKED.values()))
+        figure.add_bar(
+            x=shown.index, y=shown["cost"], name=plain(str(run)), marker_color=style[str(run)]["color"],
+            customdata=shown["words"],
+            hovertemplate="%{x}: %{y:+.3f} nats, %{customdata:,} words<extra>" + plain(str(run)) + "</extra>",
+        )  # fmt: skip
+    figure.update_xaxes(title_text=f"target words whose attention peak is on the {place} source word")
+    figure.update_yaxes(title_text="rise of the loss (nats per word)", zeroline=True)
+    figure.update_layout(barmode="group", legend=BELOW, margin_b=110)
+    return dressed(figure, f"What does it cost to hide the {place} source word from attention?", 440)
 
 
 def _name(shift: int) -> str:

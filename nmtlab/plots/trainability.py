@@ -1,4 +1,4 @@
-"""Which Transformers converge, by placement, initial weights, depth and learning rate: beyond Tables 3.12 and 3.15."""
+"""Which Transformers learn to translate, by placement, initial weights, depth and rate: beyond Tables 3.12, 3.15."""
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -14,7 +14,7 @@ def trainability_figure(outcomes: pd.DataFrame) -> go.Figure:
 
     Args:
         outcomes: rows of `experiments.trainability.read_map`, one per training run: `placement`, `init`, `layers`,
-            `rate`, `seed`, `verdict`, `loss`, `unigram`.
+            `rate`, `seed`, `verdict` (missing: unknown), `loss`, `unigram`, `source_gain`.
     """
     kinds = [(placement, init) for placement in ("post", "pre") for init in ("xavier", "small")]
     titles = [f"{_NAMES[placement]}, {_NAMES[init]}" for placement, init in kinds]
@@ -40,7 +40,8 @@ def trainability_figure(outcomes: pd.DataFrame) -> go.Figure:
     figure.update_yaxes(type="category", showgrid=False)
     figure.update_xaxes(title_text="learning rate, no warm-up", row=2)
     figure.update_yaxes(title_text="layers on each side", col=1)
-    return dressed(figure, "Which Transformers converge", 560)
+    blank = " (blank: use of the source not measured)" if outcomes["verdict"].isna().any() else ""
+    return dressed(figure, f"Which Transformers learn to translate{blank}", 560)
 
 
 def _cells(
@@ -50,7 +51,7 @@ def _cells(
     shares, counts, summaries = [], [], []
     for depth in layers:
         cells = [outcomes[(outcomes["layers"] == depth) & (outcomes["rate"] == rate)] for rate in rates]
-        converged = [cell["verdict"] == "converged" for cell in cells]
+        converged = [cell["verdict"].dropna() == "converged" for cell in cells]
         shares.append([some.mean() if len(some) else None for some in converged])
         counts.append([f"{some.sum()} of {len(some)}" if len(some) else "" for some in converged])
         summaries.append([_summary(cell) for cell in cells])
@@ -60,7 +61,10 @@ def _cells(
 def _summary(cell: pd.DataFrame) -> str:
     if cell.empty:
         return "not trained"
-    verdicts = ", ".join(f"{count} {verdict}" for verdict, count in cell["verdict"].value_counts().items())
-    if cell["loss"].isna().all():
-        return verdicts
-    return f"{verdicts}; loss {cell['loss'].mean():.2f} nats, unigram entropy {cell['unigram'].iloc[0]:.2f}"
+    counts = cell["verdict"].fillna("with a low loss, use of the source not measured").value_counts()
+    parts = [", ".join(f"{count} {verdict}" for verdict, count in counts.items())]
+    if cell["loss"].notna().any():
+        parts.append(f"loss {cell['loss'].mean():.2f} nats, unigram entropy {cell['unigram'].iloc[0]:.2f}")
+    if cell["source_gain"].notna().any():
+        parts.append(f"exchanged sources cost {cell['source_gain'].mean():.2f} nats")
+    return "; ".join(parts)

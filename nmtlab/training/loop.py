@@ -2,17 +2,15 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
 from functools import partial
 
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.parallel import DistributedDataParallel
 
 from nmtlab.models.build import load_weights
-from nmtlab.models.interface import TranslationModel, on_device
+from nmtlab.models.interface import TranslationModel
 from nmtlab.recipe import Recipe
 from nmtlab.runs.run import Run
 from nmtlab.text.batch import Batch
@@ -25,13 +23,12 @@ from nmtlab.training.data import BatchStream
 from nmtlab.training.events import Ended, OnEvent, Prepared, Preparing, Progress, Validated
 from nmtlab.training.inheritance import Inheritance
 from nmtlab.training.metrics import Meter, Update, log_progress
-from nmtlab.training.noise import word_dropout
-from nmtlab.training.objective import training_objective
-from nmtlab.training.optimisers import load_moments, moments, optimiser_for
+from nmtlab.training.optimisers import load_moments, moments
 from nmtlab.training.parallel import Group
-from nmtlab.training.prepare import model_for, step_seed
+from nmtlab.training.prepare import model_for
 from nmtlab.training.probes import embedding_norms, g_values
 from nmtlab.training.schedules import Schedule
+from nmtlab.training.step import Stepper
 from nmtlab.training.stopping import EarlyStopping
 from nmtlab.training.transfer import freeze, inherit
 from nmtlab.training.utilisation import peak_operations, update_operations
@@ -56,7 +53,6 @@ class Trainer:
         self.run, self.recipe, self.dev, self.device, self.group = run, recipe, dev, device, group
         self.settings = recipe.training
         self.mixture = mixture
-        self.reserved = (run.pipeline.source.vocabulary.reserved, run.pipeline.target.vocabulary.reserved)
         batches = Batches(
             mixture, self.settings.batch_tokens, self.settings.seed, max_sentences=self.settings.batch_sentences
         )
@@ -64,22 +60,14 @@ class Trainer:
         torch.manual_seed(self.settings.seed)
         self.model: TranslationModel = model_for(recipe, run.pipeline, run.translation_table).to(device)
         freeze(self.model, recipe.transfer)
-        minimised = training_objective(self.model, self.settings.label_smoothing)
-        compiled = torch.compile(minimised, dynamic=True) if recipe.machine.compile else minimised
-        self.parameters = {name: p for name, p in self.model.named_parameters() if p.requires_grad}
-        self.objective = compiled
-        if group.size > 1:
-            # A batch leaves out the private parts of the languages that it is not in.
-            private = any(map(self.model.private_language, self.parameters))
-            self.objective = DistributedDataParallel(compiled, find_unused_parameters=private)
-        self.optimiser, self.moments = optimiser_for(self.settings, self.parameters.values())
+        self.stepper = Stepper(self.model, recipe, run.pipeline, group)
         self.schedule = Schedule(self.settings, recipe.model.d_model)
         self.stopping = EarlyStopping(self.settings)
         self.step = 0
         self.seconds_before = 0.0
         self.started = self.saved = time.perf_counter()
         peak = peak_operations(device, recipe.machine)
-        self.meter = Meter(minimised.weights, group, peak, partial(update_operations, self.model))
+        self.meter = Meter(self.stepper.weights, group, peak, partial(update_operations, self.model))
 
     @property
     def updates(self) -> int:
@@ -125,9 +113,9 @@ class Trainer:
             if self.group.is_main:
                 self.run.truncate_after(0)
             return  # interrupted before its first checkpoint: start from scratch
-        weights, kept, facts = last
+        (weights, kept, facts), own = last, self.stepper
         load_weights(self.model, weights)
-        load_moments(self.optimiser, self.parameters, self.moments, kept, facts["step"])
+        load_moments(own.optimiser, own.parameters, own.moments, kept, facts["step"])
         self.step, self.seconds_before = facts["step"], facts["seconds"]
         self.stream = BatchStream(self.stream.batches, facts["epoch"], facts["batch"])
         checkpoints.restore_evaluations(facts, self.schedule, self.stopping)
@@ -173,39 +161,7 @@ class Trainer:
 
     def _update(self, batches: Sequence[Batch[np.ndarray]]) -> None:
         self.step += 1
-        torch.manual_seed(step_seed(self.settings.seed, self.step, self.group.rank))
-        counted = sum(batch.counted_tokens for batch in batches)
-        tokens = counted if self.settings.loss_reduction == "mean" else 1
-        sums = []
-        for number, batch in enumerate(batches, start=1):
-            with self._accumulating(number < len(batches)):
-                sums.append(self._backward(batch, tokens))
-        norm = torch.nn.utils.clip_grad_norm_(self.parameters.values(), self.settings.clip_norm)
-        for parameters in self.optimiser.param_groups:
-            parameters["lr"] = self.schedule.rate(self.step)
-        self.optimiser.step()
-        self.optimiser.zero_grad(set_to_none=True)
-        sizes = (sum(getattr(batch, side) for batch in batches) for side in ("source_tokens", "target_tokens"))
-        self.meter.updates.append(Update(torch.stack(sums).sum(0), norm, *sizes, counted))
-
-    def _backward(self, batch: Batch[np.ndarray], tokens: float) -> Tensor:
-        """Add the gradient of a batch's loss, divided by `tokens`; return the sums of `Update`."""
-        share = on_device(self.group.shard(batch), self.device)
-        share = word_dropout(share, self.settings.word_dropout, *self.reserved)
-        with self._precision():
-            loss = self.objective(share)
-        # DistributedDataParallel averages over processes, but every token must have the same weight.
-        (loss.total * (self.group.size / tokens)).backward()
-        return torch.stack((loss.total.detach(), loss.nll, *loss.terms.values()))
-
-    def _accumulating(self, more_follow: bool) -> AbstractContextManager:
-        """Return a context without gradient synchronisation if more batches of the update follow."""
-        return self.objective.no_sync() if more_follow and self.group.size > 1 else nullcontext()
-
-    def _precision(self) -> AbstractContextManager:
-        if self.recipe.machine.precision == "fp32":
-            return nullcontext()
-        return torch.autocast(self.device.type, dtype=torch.bfloat16)
+        self.meter.updates.append(self.stepper.update(self.step, batches, self.schedule.rate(self.step)))
 
     def _report(self, on_event: OnEvent) -> bool:
         """Log the updates since the last report; return whether all of them were finite."""
@@ -255,7 +211,8 @@ class Trainer:
         self.saved = time.perf_counter()
         if not self.group.is_main:
             return
-        kept = moments(self.optimiser, self.parameters, self.moments, self.step)
+        own = self.stepper
+        kept = moments(own.optimiser, own.parameters, own.moments, self.step)
         facts = checkpoints.facts(self.step, self.stream, self.seconds, self.schedule, self.stopping, noted)
         self.run.save_last(self._weights(), kept, facts)
 

@@ -1,21 +1,23 @@
 """A short training at a constant learning rate, without a run."""
 
 import math
-from itertools import islice
+from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
 import torch
 
 from nmtlab.device import choose_device
-from nmtlab.models.interface import on_device
 from nmtlab.recipe import Recipe
+from nmtlab.text.batch import Batch
 from nmtlab.text.batches import Batches
 from nmtlab.text.mixture import Mixture
 from nmtlab.text.pipeline import Pipeline
 from nmtlab.training.data import BatchStream
-from nmtlab.training.objective import training_objective
-from nmtlab.training.optimisers import optimiser_for
+from nmtlab.training.parallel import Group
 from nmtlab.training.prepare import model_for
+from nmtlab.training.source_use import source_gain
+from nmtlab.training.step import Stepper
 
 
 class Trial(NamedTuple):
@@ -24,40 +26,44 @@ class Trial(NamedTuple):
     Args:
         losses: mean negative log-likelihood of each update, in nats per target token.
         first_gradient: norm of the first update's gradient.
+        source_gain: of the trained model on the held-out pairs (`source_use.source_gain`); NaN if it diverged.
         diverged: whether the last loss or gradient norm was not finite.
     """
 
     losses: list[float]
     first_gradient: float
+    source_gain: float
     diverged: bool
 
 
-def short_training(recipe: Recipe, pipeline: Pipeline, mixture: Mixture, rate: float, updates: int) -> Trial:
+def short_training(
+    recipe: Recipe,
+    pipeline: Pipeline,
+    mixture: Mixture,
+    held_out: Sequence[Batch[np.ndarray]],
+    rate: float,
+    updates: int,
+) -> Trial:
     """Train a model for some updates, or until it diverges.
 
     Args:
-        recipe: model, batches, loss, clipping and seed; its schedule is ignored.
+        recipe: model, batches, loss, noise, clipping and seed; its schedule is ignored.
         pipeline: has the vocabularies.
         mixture: the training text.
+        held_out: pairs on which the use of the source is measured.
         rate: learning rate of every update.
         updates: number of updates, at most.
     """
-    settings, device = recipe.training, choose_device(recipe.machine)
+    settings = recipe.training
     torch.manual_seed(settings.seed)
-    model = model_for(recipe, pipeline).to(device)
-    objective, parameters = training_objective(model, settings.label_smoothing), list(model.parameters())
-    optimiser, _ = optimiser_for(settings, parameters)
-    for group in optimiser.param_groups:
-        group["lr"] = rate
-    losses, first = [], math.nan
-    for batch in islice(BatchStream(Batches(mixture, settings.batch_tokens, settings.seed)), updates):
-        loss = objective(on_device(batch, device))
-        (loss.total / batch.target_tokens).backward()
-        norm = torch.nn.utils.clip_grad_norm_(parameters, settings.clip_norm).item()
-        first = norm if not losses else first
-        losses.append(loss.nll.item() / batch.target_tokens)
-        if not math.isfinite(losses[-1]) or not math.isfinite(norm):
-            return Trial(losses, first, diverged=True)
-        optimiser.step()
-        optimiser.zero_grad(set_to_none=True)
-    return Trial(losses, first, diverged=False)
+    model = model_for(recipe, pipeline).to(choose_device(recipe.machine))
+    stepper = Stepper(model, recipe, pipeline, Group())
+    batches = Batches(mixture, settings.batch_tokens, settings.seed, max_sentences=settings.batch_sentences)
+    stream, losses, first = BatchStream(batches), [], math.nan
+    for step in range(1, updates + 1):
+        made = stepper.update(step, stream.take(settings.accumulate), rate)
+        losses.append(made.sums[1].item() / made.counted_tokens)
+        first = made.norm.item() if step == 1 else first
+        if not (math.isfinite(losses[-1]) and math.isfinite(made.norm)):
+            return Trial(losses, first, math.nan, diverged=True)
+    return Trial(losses, first, source_gain(model, held_out), diverged=False)

@@ -10,12 +10,14 @@ from pointing_model import PointingModel
 from nmtlab.analysis.attention.shift import (
     attention_error,
     attention_shift,
+    peak_shares,
     peak_shifts,
     shift_distribution,
     shift_summary,
     sink_summary,
 )
 from nmtlab.analysis.attention.weights import attention
+from nmtlab.analysis.lexical.reference_links import reference_links
 from nmtlab.analysis.lexical.word_pairs import (
     WordPair,
     forced_attention,
@@ -25,6 +27,7 @@ from nmtlab.analysis.lexical.word_pairs import (
 )
 from nmtlab.errors import CorpusError, RunError
 from nmtlab.evaluation.alignment_error import alignment_error
+from nmtlab.experiments.measures.attention import FIRST_EXCESS, MOVED_GAIN, PEAKS_LINKED
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
 from nmtlab.systems import open_system
@@ -154,11 +157,38 @@ def test_a_sink_on_the_first_word_is_not_a_shift_by_one():
     both = pd.concat([peak_shifts("sunk", [words], [sunk]), peak_shifts("shifted", [words], [shifted])])
     summary = sink_summary(both).set_index("run")
     assert summary.loc["sunk"].to_dict() == {
-        "words": 4, "first": 0.75, "first_linked": 0.25, "on": 0.5, "on_if_moved": 0.25, "most_frequent": 0,
+        "words": 4, "first": 0.75, "first_linked": 0.25, "last": 0.25, "last_linked": 0.25, "on": 0.5,
+        "on_if_moved": 0.25, "most_frequent": 0,
     }  # fmt: skip
     assert summary.loc["shifted"].to_dict() == {
-        "words": 4, "first": 0.5, "first_linked": 0.25, "on": 0.25, "on_if_moved": 0.75, "most_frequent": 1,
+        "words": 4, "first": 0.5, "first_linked": 0.25, "last": 0.0, "last_linked": 0.25, "on": 0.25,
+        "on_if_moved": 0.75, "most_frequent": 1,
     }  # fmt: skip
+
+
+def test_many_links_of_a_word_do_not_change_the_distribution_nor_the_sink():
+    """The nearest link of several makes a shift smaller: an aligner's links and gold ones would not compare."""
+    gold = pair_of("a b c d", "w x y", {(0, 0), (1, 1), (3, 2)})
+    aligned = pair_of("a b c d", "w x y", {(0, 0), (1, 1), (3, 2), (1, 2), (2, 2)})
+    frames = [peak_shifts("x", [pair], [looking_at(pair, 0, 0, 1)]) for pair in (gold, aligned)]
+    assert [frame["shift"].abs().mean() for frame in frames] == [1, pytest.approx(1 / 3)]
+    assert [frame["links"].tolist() for frame in frames] == [[1, 1, 1], [1, 1, 3]]
+    single = [frame[frame["target_word"] != "y"] for frame in frames]
+    for summarise in (sink_summary, lambda some: shift_distribution(some, by=["run"])):
+        assert summarise(frames[1]).equals(summarise(single[0]))
+        assert not summarise(frames[1]).equals(summarise(frames[0]))
+
+
+def test_the_peaks_of_a_test_text_are_those_of_the_links_of_its_aligner(runs, tiny_corpus):
+    run = runs["words"]
+    found = attention_shift(run, tiny_corpus, "test", reference_links(run.pipeline, tiny_corpus, "test"))
+    pd.testing.assert_frame_equal(peak_shares(run, tiny_corpus), sink_summary(found))
+    measures = {one.of + one.less: one.value(run, tiny_corpus) for one in (PEAKS_LINKED, FIRST_EXCESS, MOVED_GAIN)}
+    single = found[found["links"] == 1]
+    assert measures["on"] == pytest.approx(100 * (single["shift"] == 0).mean())
+    first = (single["source_position"] == 0).mean() - (single["linked_position"] == 0).mean()
+    assert measures["firstfirst_linked"] == pytest.approx(100 * first)
+    assert measures["on_if_movedon"] == pytest.approx(100 * ((single["shift"] == 1).mean() - measures["on"] / 100))
 
 
 def test_alignment_error_is_that_of_the_peaks_of_all_target_words():

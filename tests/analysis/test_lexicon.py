@@ -17,6 +17,7 @@ from hand_made_model import (
 from nmtlab.alignment.table import LexicalTable
 from nmtlab.analysis.lexical.lexicon import (
     agreement,
+    agreement_by_frequency,
     gold_translations,
     precision,
     system_translations,
@@ -134,6 +135,16 @@ def test_agreement_compares_the_types_that_both_have():
     assert agreement(first, second).to_dict("records") == [
         {"source": "a", "count": 9, "first": "A", "second": "A", "agree": True, "shared": 0.5},
         {"source": "b", "count": 3, "first": "B", "second": "Y", "agree": False, "shared": 1.0},
+    ]
+
+
+def test_agreement_is_summed_up_by_frequency():
+    first = table([("a", 9, 1, "A", 0.9), ("b", 7, 1, "B", 1.0), ("c", 1, 1, "C", 1.0), ("d", 1, 1, "D", 1.0)])
+    second = table([("a", 9, 1, "A", 0.7), ("b", 7, 1, "Y", 0.5), ("b", 7, 2, "B", 0.5), ("c", 1, 1, "Z", 1.0)])
+    assert agreement_by_frequency(agreement(first, second)).to_dict("records") == [
+        {"frequency": "1", "types": 1, "agree": 0.0, "shared": 0.0},
+        {"frequency": "5-9", "types": 2, "agree": 0.5, "shared": 1.0},
+        {"frequency": "all", "types": 3, "agree": pytest.approx(1 / 3), "shared": pytest.approx(2 / 3)},
     ]
 
 

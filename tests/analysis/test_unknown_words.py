@@ -6,9 +6,7 @@ import pytest
 from learned import learned_run
 
 from nmtlab.analysis.lexical.unknown_words import (
-    generated_unknowns,
     in_reference,
-    in_translation,
     reference_unknowns,
     unknown_summary,
 )
@@ -17,7 +15,6 @@ from nmtlab.errors import CorpusError, RunError
 from nmtlab.runs.run import Run
 from nmtlab.systems import open_system
 from nmtlab.text.vocabulary import UNK
-from nmtlab.translation import Replacement, Translation
 
 SOURCE = "But Deutsche Telekom said no".split()
 TARGET = "tuy Deutsche Telekom nói không".split()
@@ -59,23 +56,6 @@ def test_attention_in_its_place_copies_the_right_words():
 def test_any_link_of_the_word_makes_it_right_and_without_links_nothing_is_known():
     rows = list(in_reference(news({(0, 1), (3, 1)}), np.eye(5)[[0, 3, 2, 3, 4]]))
     assert [(row["linked"], row["correct"], row["same"]) for row in rows] == [(True, True, False), (False, False, True)]
-
-
-def test_a_copy_in_a_translation_is_judged_by_what_the_reference_has_for_that_word():
-    replaced = [Replacement(0, 1, "Deutsche"), Replacement(1, 3, "said"), Replacement(7, 0, "But")]
-    translation = Translation(["..."], [], [tuple(replaced)])
-    links = {(1, 1), (1, 2), (3, 3)}
-    rows = list(in_translation(news(links), translation))
-    assert [row["target_position"] for row in rows] == [0, 1, 7]
-    assert [row["source_position"] for row in rows] == [1, 3, 0]
-    assert [row["target_words"] for row in rows] == ["Deutsche Telekom", "nói", ""]
-    assert [row["linked"] for row in rows] == [True, True, False]
-    assert [row["correct"] for row in rows] == [True, False, False]
-    assert [row["same"] for row in rows] == [True, False, False]
-
-
-def test_a_translation_without_unks_has_no_rows():
-    assert list(in_translation(news(STRAIGHT), Translation([""], [], [()]))) == []
 
 
 def test_the_summary_is_what_one_would_count():
@@ -127,27 +107,11 @@ def test_every_unknown_word_of_the_references_is_asked_about(run, tiny_corpus, l
     assert summary["accuracy"] == pytest.approx(np.mean([row[4] == row[2] for row in expected]))
 
 
-def test_every_unk_that_the_system_generates_is_looked_at(run, tiny_corpus, links):
-    frame = generated_unknowns(run, tiny_corpus, "test", links)
-    lines = list(tiny_corpus.lines("test", "de"))
-    found = open_system(run).translate(lines)
-    unks = [(n, t) for n, f in enumerate(found, start=1) for t, x in enumerate(f.hypotheses[0].tokens) if x == UNK]
-    assert list(zip(frame["line"], frame["target_position"], strict=True)) == unks
-    assert len(unks) > 10
-    references = [line.split() for line in tiny_corpus.lines("test", "en")]
-    for row in frame.itertuples():
-        word = references[row.line - 1][row.source_position]
-        assert row.source_word == lines[row.line - 1].split()[row.source_position]
-        assert row.target_words == word
-        assert row.correct == (run.pipeline.target_ids(word)[0] == UNK)
-
-
 def test_a_limit_takes_the_first_lines(run, tiny_corpus, links):
-    for ask in (reference_unknowns, generated_unknowns):
-        whole = ask(run, tiny_corpus, "test", links)
-        first = ask(run, tiny_corpus, "test", links, limit=6)
-        assert 0 < len(first) < len(whole)
-        pd.testing.assert_frame_equal(first, whole[whole["line"] <= 6])
+    whole = reference_unknowns(run, tiny_corpus, "test", links)
+    first = reference_unknowns(run, tiny_corpus, "test", links, limit=6)
+    assert 0 < len(first) < len(whole)
+    pd.testing.assert_frame_equal(first, whole[whole["line"] <= 6])
 
 
 def test_a_system_without_unknown_words_has_an_empty_table(tiny_corpus, tiny_recipe, trained, links):
@@ -158,10 +122,9 @@ def test_a_system_without_unknown_words_has_an_empty_table(tiny_corpus, tiny_rec
     assert unknown_summary(frame).empty
 
 
-@pytest.mark.parametrize("ask", [reference_unknowns, generated_unknowns])
-def test_what_cannot_be_asked_is_refused(ask, run, tiny_corpus, links, tmp_path):
+def test_what_cannot_be_asked_is_refused(run, tiny_corpus, links, tmp_path):
     with pytest.raises(CorpusError, match=r"links of 0 pairs, but test of corpus 'tiny' has .*; give a set of links"):
-        ask(run, tiny_corpus, "test", [])
+        reference_unknowns(run, tiny_corpus, "test", [])
     phrases = Run.create(tmp_path / "moses", run.recipe.with_changes({"model.family": "phrase"}), {}, run.pipeline)
     with pytest.raises(RunError, match=r"run 'moses': a phrase-based system .*; choose a transformer or an rnn"):
-        ask(phrases, tiny_corpus, "test", links)
+        reference_unknowns(phrases, tiny_corpus, "test", links)

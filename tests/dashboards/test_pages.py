@@ -9,6 +9,8 @@ import ipywidgets as widgets
 import pytest
 from dashboards.conftest import workspace_of
 
+from nmtlab.analysis.access.translations import translations
+from nmtlab.analysis.lexical.rare_words import name_translations
 from nmtlab.dashboards.about import INDEX, PAGES
 from nmtlab.dashboards.chart import Chart
 from nmtlab.dashboards.page import Note, Page
@@ -16,6 +18,7 @@ from nmtlab.dashboards.table import Table
 from nmtlab.experiments.claims.verdicts import measured_claims
 from nmtlab.jobs import Job
 from nmtlab.runs.run import Run
+from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.pipeline import Pipeline
 from nmtlab.workspace import Workspace
 
@@ -265,6 +268,34 @@ def test_a_table_of_words_can_pick_a_comma_from_an_address(gallery):
     page._opened("?word=%2C")
     assert told(page) == ""
     assert page.words.value == ","
+
+
+def test_the_lexicon_shows_how_far_it_agrees_with_the_aligner(gallery):
+    page = make("lexicon", gallery)
+    frame = page.agreement.frame.set_index("frequency")
+    assert 0 < frame.loc["all", "agree"] < 1
+    assert frame["types"].drop("all").sum() == frame.loc["all", "types"] > 1000
+
+
+def test_names_that_were_confused_with_others_are_shown(trained, tiny_corpus, tmp_path):
+    workspace = Workspace(tmp_path / "data")
+    run = Run(shutil.copytree(trained[0].folder, workspace.runs / "named"))
+    folder = shutil.copytree(tiny_corpus.folder, workspace.data / "corpora" / tiny_corpus.name)
+    page = make("norms", workspace)
+    page.find_names.click()
+    assert "--split test" in told(page)
+    corpus = ParallelCorpus.open(folder)
+    translations(run, corpus, "test")
+    page.find_names.click()
+    assert "no gold/names.de-en.tsv" in told(page)
+    (folder / "gold").mkdir()
+    (folder / "gold/names.de-en.tsv").write_text("source\ttarget\tclass\nhund\tdog\tanimal\nkatze\tcat\tanimal\n")
+    page.find_names.click()
+    assert told(page) == ""
+    outcomes = name_translations(run, corpus)
+    assert len(outcomes) > 5
+    assert page.names.frame["names"].sum() == len(outcomes)
+    assert page.confused.frame["times"].sum() == (outcomes["outcome"] == "confused").sum()
 
 
 def test_tables_have_a_row_a_key(hostile):

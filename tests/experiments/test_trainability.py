@@ -5,18 +5,20 @@ import math
 import pytest
 
 from nmtlab.errors import NmtlabError
+from nmtlab.experiments.running import trainability as running
 from nmtlab.experiments.running.trainability import (
+    MARGIN,
     Outcome,
     Point,
     left_to_train,
     points,
     read_map,
-    trainability,
     with_outcome,
 )
 from nmtlab.recipe import find_recipe
 from nmtlab.text.artificial import ArtificialSettings, write_corpus
 from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.training.trial import Trial
 from nmtlab.workspace import Workspace
 
 SIZES = {
@@ -33,22 +35,50 @@ def judge(tmp_path_factory):
     write_corpus(folder / "corpus", ["qaa"], ArtificialSettings(vocabulary=100, names=3), train=400, dev=20, test=20)
     corpus, workspace = ParallelCorpus.open(folder / "corpus", "qaa", "en"), Workspace(folder / "data")
     recipe = find_recipe("transformer-small").with_changes(SIZES)
-    return lambda wanted, updates: list(trainability(wanted, recipe, corpus, workspace, updates))
+
+    def outcomes(wanted, updates, changes=()):
+        return list(running.trainability(wanted, recipe.with_changes(dict(changes)), corpus, workspace, updates))
+
+    return outcomes
 
 
-def test_what_learns_is_alive_and_what_jumps_about_is_not(judge):
-    learns, fails = judge([LEARNS, Point("post", "xavier", 2, 3.0, 1)], 150)
-    assert learns.verdict == "converged"
-    assert learns.loss < learns.unigram - math.log(2)
-    assert learns.updates == 150
-    assert learns.first_gradient > 0
+def test_a_model_of_the_target_alone_has_not_converged(judge):
+    """Its loss is far below that of the unigram distribution, before it has learned to read the source."""
+    (outcome,) = judge([LEARNS], 90)
+    assert outcome.loss < outcome.unigram - MARGIN
+    assert outcome.source_gain == pytest.approx(0, abs=0.02)
+    assert outcome.verdict == "ignores the source"
+    assert outcome.updates == 90
+    assert outcome.first_gradient > 0
+
+
+@pytest.mark.parametrize(
+    ("losses", "source_gain", "verdict"),
+    [
+        ([4.0, 3.0, 2.0], 0.3, "converged"),
+        ([4.0, 3.0, 2.0], 0.05, "ignores the source"),
+        ([4.0, 4.0, 4.0], 0.3, "plateaued"),
+    ],
+)
+def test_a_training_has_converged_if_its_loss_is_low_and_exchanged_sources_raise_it(
+    judge, monkeypatch, losses, source_gain, verdict
+):
+    trial = Trial(losses, 1.0, source_gain, diverged=False)
+    monkeypatch.setattr(running, "short_training", lambda *arguments: trial)
+    (outcome,) = judge([LEARNS], 10)
+    assert outcome.unigram == pytest.approx(4.5, abs=0.2)
+    assert outcome.verdict == verdict
+
+
+def test_what_jumps_about_does_not_learn(judge):
+    (fails,) = judge([Point("post", "xavier", 2, 3.0, 1)], 50)
     assert fails.verdict in ("plateaued", "diverged")
 
 
 def test_too_few_updates_leave_a_training_at_the_frequencies_of_words(judge):
     (outcome,) = judge([LEARNS], 10)
     assert outcome.verdict == "plateaued"
-    assert outcome.loss > outcome.unigram - math.log(2)
+    assert outcome.loss > outcome.unigram - MARGIN
 
 
 def test_a_loss_that_is_not_finite_is_a_verdict_at_its_update(judge):
@@ -75,8 +105,8 @@ def test_a_map_has_every_combination_once():
 
 def test_what_is_kept_is_read_again_and_not_trained_again(tmp_path):
     made = {"commit": "abc", "machine": "a processor, 2 cores"}
-    learns = Outcome(LEARNS, "converged", 50, 1.5, 4.0, 2.0)
-    gone = Outcome(Point("post", "xavier", 6, 1e-2, 1), "diverged", 7, math.nan, 4.0, math.inf)
+    learns = Outcome(LEARNS, "converged", 50, 1.5, 4.0, 2.0, 0.4)
+    gone = Outcome(Point("post", "xavier", 6, 1e-2, 1), "diverged", 7, math.nan, 4.0, math.inf, math.nan)
     path = tmp_path / "map.csv"
     with_outcome(with_outcome(read_map(path), learns, "so", made), gone, "so", made).to_csv(path, index=False)
     kept = read_map(path)
@@ -86,8 +116,21 @@ def test_what_is_kept_is_read_again_and_not_trained_again(tmp_path):
     other = Point("pre", "small", 1, 0.1 + 0.2, 2)
     assert left_to_train([learns.point, gone.point, other], "so", kept) == [other]
     assert left_to_train([learns.point], "otherwise", kept) == [learns.point]
-    with_outcome(kept, Outcome(other, "plateaued", 50, 4.0, 4.0, 1.0), "so", made).to_csv(path, index=False)
+    with_outcome(kept, Outcome(other, "plateaued", 50, 4.0, 4.0, 1.0, 0.0), "so", made).to_csv(path, index=False)
     assert left_to_train([other], "so", read_map(path)) == []
+
+
+def test_a_map_without_the_use_of_the_source_has_no_verdict_on_a_low_loss_and_its_points_are_trained_again(tmp_path):
+    path, other = tmp_path / "map.csv", Point("post", "xavier", 6, 1e-2, 1)
+    kept = with_outcome(read_map(path), Outcome(LEARNS, "converged", 50, 1.5, 4.0, 2.0, 0.4), "so", {})
+    kept = with_outcome(kept, Outcome(other, "plateaued", 50, 4.0, 4.0, 2.0, 0.0), "so", {})
+    kept.drop(columns="source_gain").to_csv(path, index=False)
+    old = read_map(path)
+    assert [verdict if isinstance(verdict, str) else None for verdict in old["verdict"]] == [None, "plateaued"]
+    assert left_to_train([LEARNS, other], "so", old) == [LEARNS]
+    again = with_outcome(old, Outcome(LEARNS, "ignores the source", 50, 1.5, 4.0, 2.0, 0.0), "so", {})
+    assert sorted(again["verdict"]) == ["ignores the source", "plateaued"]
+    assert left_to_train([LEARNS, other], "so", again) == []
 
 
 def test_a_file_that_is_no_map_is_named(tmp_path):

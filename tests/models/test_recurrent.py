@@ -42,6 +42,7 @@ VARIANTS = {
     "additive": {"attention": "additive"},
     "deep": {"layers": 3, "residual": True},
     "both-ways": {"layers": 4, "bidirectional": True},
+    "forwards": {"layers": 2, "reversed_source": False},
     "layer-norm": {"layer_norm": True, "layers": 2},
     "layer-norm-gru": {"layer_norm": True, "cell": "gru"},
     "variational": {"variational": True, "layers": 2},
@@ -182,6 +183,31 @@ def test_attention_stands_at_the_written_place_of_a_word_and_never_on_its_end_or
     outside = torch.from_numpy((SOURCE == PAD) | (SOURCE == EOS))
     assert (weights[outside.unsqueeze(1).expand_as(weights)] == 0).all()
     assert (weights[~outside.unsqueeze(1).expand_as(weights)] > 0).all()
+
+
+@pytest.mark.parametrize(
+    ("choices", "before", "after"),
+    [
+        ({}, False, True),
+        ({"reversed_source": False}, True, False),
+        ({"layers": 2, "bidirectional": True}, True, True),
+    ],
+    ids=["backwards", "forwards", "both"],
+)
+def test_a_word_is_encoded_with_those_that_were_read_before_it(choices, before, after):
+    model = recurrent(**choices)
+    source = torch.tensor([[4, 5, 6, 7, EOS]])
+    own = model.encode(source).values
+    for changed, reaches in ((0, before), (3, after)):
+        other = source.clone()
+        other[0, changed] = 8
+        assert torch.equal(model.encode(other).values[0, 1:3], own[0, 1:3]) != reaches
+
+
+def test_a_single_direction_starts_the_decoder_from_the_word_that_it_read_last():
+    for choices, last in (({}, 0), ({"reversed_source": False}, 3)):
+        memory = recurrent(**choices).encode(torch.tensor([[4, 5, 6, 7, EOS]]))
+        torch.testing.assert_close(memory.last[0][0], memory.values[:, last])
 
 
 @everything
@@ -402,6 +428,7 @@ def test_the_state_goes_on_undropped_between_positions_unless_dropout_is_variati
     ("changes", "words"),
     [
         ({"model.layers": 3, "model.bidirectional": True}, "choose 4"),
+        ({"model.layers": 2, "model.bidirectional": True, "model.reversed_source": False}, "remove reversed_source"),
         ({"model.fixnorm": True, "model.tied": False}, "remove tied"),
         ({"model.lexicon": "module"}, "set fixnorm"),
         ({"model.d_ff": 3}, "family transformer"),

@@ -14,7 +14,7 @@ OUTCOMES = pd.DataFrame(
         ("pre", "small", 6, 0.01, 1, "converged", 1.0),
     ],
     columns=["placement", "init", "layers", "rate", "seed", "verdict", "loss"],
-).assign(unigram=5.1)  # fmt: skip
+).assign(unigram=5.1, source_gain=[0.0, math.nan, 1.2, 0.0, 0.8])  # fmt: skip
 
 
 def test_a_map_has_a_heatmap_for_each_kind_with_the_share_that_learns():
@@ -34,10 +34,20 @@ def test_a_map_has_a_heatmap_for_each_kind_with_the_share_that_learns():
 @pytest.mark.parametrize(
     ("layers", "rate", "said"),
     [
-        (0, 0, "1 converged, 1 plateaued; loss 3.00 nats, unigram entropy 5.10"),
+        (0, 0, "1 converged, 1 plateaued; loss 3.00 nats, unigram entropy 5.10; exchanged sources cost 0.60 nats"),
         (0, 1, "not trained"),
-        (1, 1, "1 plateaued, 1 diverged; loss 5.00 nats, unigram entropy 5.10"),
+        (1, 1, "1 plateaued, 1 diverged; loss 5.00 nats, unigram entropy 5.10; exchanged sources cost 0.00 nats"),
     ],
 )
 def test_a_cell_says_how_its_trainings_ended(layers, rate, said):
     assert trainability_figure(OUTCOMES).data[0].customdata[layers][rate] == said
+
+
+def test_a_cell_is_blank_where_the_use_of_the_source_was_not_measured():
+    unknown = OUTCOMES["verdict"].where(OUTCOMES["verdict"] != "converged")
+    figure = trainability_figure(OUTCOMES.assign(verdict=unknown, source_gain=math.nan))
+    post_xavier, pre_small = figure.data
+    assert [list(row) for row in post_xavier.z] == [[0.0, None], [None, 0.0]]
+    assert [list(row) for row in pre_small.z] == [[None, None], [None, None]]
+    assert "blank: use of the source not measured" in figure.layout.title.text
+    assert pre_small.customdata[1][1].startswith("1 with a low loss, use of the source not measured")

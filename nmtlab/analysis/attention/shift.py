@@ -11,6 +11,8 @@ import numpy as np
 import pandas as pd
 
 from nmtlab.analysis.access.checks import in_direction
+from nmtlab.analysis.access.measure import versioned
+from nmtlab.analysis.lexical.reference_links import reference_links
 from nmtlab.analysis.lexical.word_pairs import WordPair, forced_attention, word_pairs
 from nmtlab.evaluation.alignment_error import alignment_error
 from nmtlab.recipe.machine import MachineSettings
@@ -21,8 +23,10 @@ from nmtlab.text.links import Link
 
 _COLUMNS = {
     "line": int, "target_position": int, "target_word": str, "unknown": bool, "source_position": int,
-    "source_word": str, "weight": float, "linked_position": "Int64", "shift": "Int64",
+    "source_word": str, "weight": float, "linked_position": "Int64", "shift": "Int64", "links": int,
+    "source_length": int,
 }  # fmt: skip
+_SHARES = ("first", "first_linked", "last", "last_linked", "on", "on_if_moved")
 
 
 def attention_shift(
@@ -37,7 +41,9 @@ def attention_shift(
     """Compare the peaks of attention with the positions of the aligned words, under forced references.
 
     Words and their attention are those of `word_pairs` and `forced_attention`. If a target word is linked to several
-    words, the one nearest to the attention peak counts; of two equally near, the left one.
+    words, the one nearest to the attention peak counts; of two equally near, the left one. Shifts by links of different
+    kinds compare only over the words with a single link: an aligner gives more words several links than a gold
+    alignment does, and the more links a word has, the smaller is its shift.
 
     Args:
         run: a trained neural system.
@@ -52,7 +58,8 @@ def attention_shift(
         A row for each target word: `run`; `line`, from 1; `target_position` and `target_word`; `unknown`, whether the
         system cannot generate it; `source_position`, `source_word` and `weight` of the attention peak;
         `linked_position`, of the aligned source word, and `shift`, how many words to its left the peak is, negative to
-        the right: both missing for a word without links. Positions count from 0.
+        the right: both missing for a word without links; `links`, how many it has; `source_length`, in words. Positions
+        count from 0.
 
     Raises:
         CorpusError: no such split, other languages, or links that do not belong to it.
@@ -109,7 +116,7 @@ def shift_summary(shifts: pd.DataFrame, by: Sequence[str] = ("run", "unknown")) 
 
 
 def shift_distribution(shifts: pd.DataFrame, by: Sequence[str] = ("run", "unknown")) -> pd.DataFrame:
-    """Return how many linked words have each shift.
+    """Return how many words with a single link have each shift.
 
     Args:
         shifts: rows of `attention_shift`, of one run or several.
@@ -119,7 +126,7 @@ def shift_distribution(shifts: pd.DataFrame, by: Sequence[str] = ("run", "unknow
         A row for each group and shift that occurs: the columns of `by`, `shift`, `words`, and `share` of the group's
         words (0 to 1).
     """
-    groups = shifts.dropna(subset="shift").groupby([*by, "shift"], observed=True)
+    groups = shifts[shifts["links"] == 1].groupby([*by, "shift"], observed=True)
     counted = groups.size().rename("words").reset_index()
     return counted.assign(share=counted["words"] / counted.groupby(list(by), observed=True)["words"].transform("sum"))
 
@@ -128,34 +135,52 @@ def sink_summary(shifts: pd.DataFrame, by: Sequence[str] = ("run",)) -> pd.DataF
     """Summarise whether attention collects on the first source word instead of being shifted by a constant.
 
     Attention that is off by one word, as in thesis Figure 3.3, would be on the linked word if every peak were moved one
-    word to the right. An attention sink is on the first word far more often than links are.
+    word to the right. An attention sink is on the first word far more often than links are. Only words with a single
+    link count.
 
     Args:
         shifts: rows of `attention_shift`, of one run or several.
         by: columns to group by.
 
     Returns:
-        A row for each group of linked words: the columns of `by`; `words`, their number; `first`, the share of peaks on
-        the first source word, and `first_linked`, that of words linked to it; `on`, the share of peaks on the linked
-        word, and `on_if_moved`, the share if each peak were one word further right; `most_frequent`, the most frequent
-        shift. Shares are from 0 to 1.
+        A row for each group of words: the columns of `by`; `words`, their number; `first` and `last`, the shares of
+        peaks on the first and on the last source word, and `first_linked` and `last_linked`, those of words linked to
+        it; `on`, the share of peaks on the linked word, and `on_if_moved`, the share if each peak were one word further
+        right; `most_frequent`, the most frequent shift. Shares are from 0 to 1.
     """
-    linked = shifts.dropna(subset="shift")
+    linked = shifts[shifts["links"] == 1]
+    end = linked["source_length"] - 1
     marked = linked.assign(
         first=linked["source_position"] == 0,
         first_linked=linked["linked_position"] == 0,
+        last=linked["source_position"] == end,
+        last_linked=linked["linked_position"] == end,
         on=linked["shift"] == 0,
         on_if_moved=linked["shift"] == 1,
     )
     shares = marked.groupby(list(by), observed=True, sort=False).agg(
         words=("shift", "size"),
-        first=("first", "mean"),
-        first_linked=("first_linked", "mean"),
-        on=("on", "mean"),
-        on_if_moved=("on_if_moved", "mean"),
+        **{name: (name, "mean") for name in _SHARES},
         most_frequent=("shift", lambda some: int(some.mode().iloc[0])),
     )
-    return shares.reset_index().astype(dict.fromkeys(("first", "first_linked", "on", "on_if_moved"), float))
+    return shares.reset_index().astype(dict.fromkeys(_SHARES, float))
+
+
+@versioned(1)
+def peak_shares(run: Run, corpus: ParallelCorpus, part: str = "test") -> pd.DataFrame:
+    """Return the row of `sink_summary` for a run on a text, by the links of `reference_links`.
+
+    Args:
+        run: a trained neural system.
+        corpus: in its languages, with its training text.
+        part: the split, dev or test.
+
+    Raises:
+        CorpusError: no such split, no training text, or other languages.
+        RunError: the run is phrase-based, or has no weights.
+    """
+    run = in_direction(run, corpus)
+    return sink_summary(attention_shift(run, corpus, part, reference_links(run.pipeline, corpus, part)))
 
 
 def attention_error(shifts: pd.DataFrame, links: Sequence[Collection[Link]]) -> pd.DataFrame:
@@ -188,6 +213,8 @@ def _peaks(pair: WordPair, weights: np.ndarray) -> Iterator[dict[str, Any]]:
             "weight": float(weights[j, peak]),
             "linked_position": linked,
             "shift": None if linked is None else linked - peak,
+            "links": sum(t == j for _, t in pair.links),
+            "source_length": len(pair.source_words),
         }
 
 

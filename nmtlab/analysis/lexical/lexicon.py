@@ -137,6 +137,24 @@ def agreement(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["source", "count", "first", "second", "agree", "shared"])
 
 
+def agreement_by_frequency(agreed: pd.DataFrame, edges: Sequence[int] = EDGES) -> pd.DataFrame:
+    """Summarise agreement by the training frequency of the source types.
+
+    Args:
+        agreed: rows of `agreement`.
+        edges: lower edges of the frequency buckets.
+
+    Returns:
+        A row for each bucket with types and one, `all`, for all types: `frequency`; `types`; `agree`, the share with
+        the same best translation; `shared`, the mean share of translations in common. Shares are from 0 to 1.
+    """
+    buckets = np.array([bucket_of(count, edges) for count in agreed["count"]], dtype=int)
+    parts = [(name, agreed[buckets == place]) for place, name in enumerate(bucket_names(edges))]
+    rows = [(name, len(part), part["agree"].mean(), part["shared"].mean()) for name, part in [*parts, ("all", agreed)]]
+    table = pd.DataFrame(rows, columns=["frequency", "types", "agree", "shared"])
+    return table[table["types"] > 0].reset_index(drop=True)
+
+
 def _source_types(pipeline: Pipeline, words: Sequence[str] | None) -> list[int]:
     if words is not None:
         return [type_of(pipeline.source, word) for word in words]

@@ -1,12 +1,8 @@
 """Is the source word that would be copied for an UNK the right one? (thesis 3.2.6.3)
 
-There are two analyses, because it is not known which source word an UNK in a system's translation *should* stand for:
-
-- `reference_unknowns`: references are forced, and at each word that the system cannot generate its attention chooses a
-  source word. The choice is right if the links connect these two words. All systems with the same vocabulary are tested
-  on the same words, so this is the measure to compare them by.
-- `generated_unknowns`: for each UNK in a system's translations, the source word that is copied and the reference words
-  linked to it. The choice is right if the system cannot generate one of these.
+References are forced, since it is not known which source word an UNK in a system's translation *should* stand for: at
+each word that the system cannot generate its attention chooses a source word, and the choice is right if the links
+connect the two. All systems with the same vocabulary are tested on the same words.
 
 Words are those of `word_pairs`; positions count from 0.
 """
@@ -24,7 +20,6 @@ from nmtlab.runs.run import Run
 from nmtlab.systems import check_has_model, open_model
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.links import Link
-from nmtlab.translation import Translation
 
 _COLUMNS = {
     "line": int, "target_position": int, "target_words": str, "source_position": int, "source_word": str,
@@ -70,45 +65,11 @@ def reference_unknowns(
     return _frame(run, rows)
 
 
-def generated_unknowns(
-    run: Run,
-    corpus: ParallelCorpus,
-    split: str,
-    links: Sequence[Collection[Link]],
-    limit: int | None = None,
-    machine: MachineSettings | None = None,
-    on_progress: Callable[[int], None] = lambda pairs: None,
-) -> pd.DataFrame:
-    """Return what is copied for each UNK that a system generates with its recipe's search settings.
-
-    Args:
-        run, corpus, split, links, limit, machine, on_progress: as for `reference_unknowns`.
-
-    Returns:
-        A row for each UNK: `run`; `line`, from 1; `target_position` in the translation, in tokens; `source_position`
-        and `source_word`, which is copied; `target_words`, the reference words linked to it, separated by spaces;
-        `linked`, whether there are any; `correct`, whether the system cannot generate one of them; `same`, whether one
-        of them is spelled like the copied word.
-
-    Raises:
-        CorpusError: no such split, other languages, or links that do not belong to it.
-        RunError: the run is phrase-based, or its weights cannot be read.
-    """
-    check_has_model(run)
-    run = in_direction(run, corpus)
-    pairs = word_pairs(run, corpus, split, links, limit)
-    search = run.recipe.search.model_copy(update={"replace_unknown": True})
-    system = open_model(run, search, machine=machine)
-    translations = system.translate([pair.source for pair in pairs], on_progress=on_progress)
-    rows = (row for pair, found in zip(pairs, translations, strict=True) for row in in_translation(pair, found))
-    return _frame(run, rows)
-
-
 def unknown_summary(unknowns: pd.DataFrame) -> pd.DataFrame:
     """Return how often the right word is copied.
 
     Args:
-        unknowns: rows of `reference_unknowns` or of `generated_unknowns`, of one run or several.
+        unknowns: rows of `reference_unknowns`, of one run or several.
 
     Returns:
         A row for each run: `run`; `unknowns`, their number; `linked`, the share that have links; `accuracy`, the share
@@ -132,23 +93,6 @@ def in_reference(pair: WordPair, weights: np.ndarray) -> Iterator[dict[str, Any]
             "linked": any(t == j for _, t in pair.links),
             "correct": (i, j) in pair.links,
             "same": word == copied,
-        }
-
-
-def in_translation(pair: WordPair, translation: Translation) -> Iterator[dict[str, Any]]:
-    """Yield the rows of `generated_unknowns` for one pair and the best translation of its source."""
-    for target_position, i, copied in translation.replacements[0]:
-        linked = sorted(j for s, j in pair.links if s == i)
-        words = [pair.target_words[j] for j in linked]
-        yield {
-            "line": pair.line,
-            "target_position": target_position,
-            "target_words": " ".join(words),
-            "source_position": i,
-            "source_word": copied,
-            "linked": bool(linked),
-            "correct": bool(pair.unknown[linked].any()),
-            "same": copied in words,
         }
 
 

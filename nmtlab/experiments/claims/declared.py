@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Literal
 
 from nmtlab.errors import NmtlabError
+from nmtlab.experiments.measures.attention import FIRST_EXCESS, LAST_EXCESS, MOVED_GAIN, PEAKS_LINKED
 from nmtlab.experiments.measures.languages import SACRE_BLEU, SHARED_TYPES
 from nmtlab.experiments.measures.quality import (
+    ALIGNMENT_ERROR,
     CONVERGED,
     DEV_BLEU,
+    FIRST_GRADIENT_LEFT,
     G_SLOPES,
-    GRADIENT_LEFT,
     GRADIENT_NOISE,
     GRADIENT_NORM,
     LATE_G,
@@ -40,10 +42,10 @@ COLUMNS = (
 )  # fmt: skip
 
 _SHOWN_BY: Mapping[str, tuple[Measure, ...]] = {
-    "dynamics": (DEV_BLEU, TRAIN_PERPLEXITY, CONVERGED, GRADIENT_NORM, GRADIENT_NOISE, *GRADIENT_LEFT),
+    "dynamics": (DEV_BLEU, TRAIN_PERPLEXITY, CONVERGED, GRADIENT_NORM, GRADIENT_NOISE, *FIRST_GRADIENT_LEFT),
     "translate": (TEST_BLEU, TOKENIZED_TEST_BLEU, SACRE_BLEU),
     "norms": (NORM_FREQUENCY, RARE_RECALL),
-    "attention": (LEFT_SHIFT, RIGHT_COPIES),
+    "attention": (FIRST_EXCESS, LAST_EXCESS, MOVED_GAIN, PEAKS_LINKED, LEFT_SHIFT, ALIGNMENT_ERROR, RIGHT_COPIES),
     "lexicon": (LEXICON_PRECISION,),
     "languages": SHARED_TYPES,
     "depth": (*G_SLOPES, LATE_G, OUTPUT_G),

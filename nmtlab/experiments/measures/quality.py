@@ -133,15 +133,19 @@ class Finding(OfSeedsAlone):
         name: name of the quantity there.
         lower_is_better: the direction that the thesis prefers.
         signed: whether the best value is 0, so that systems are compared by absolute values.
+        of_free_norms: whether it is about norms, and so follows from the system where these are fixed: NaN there.
     """
 
     name: str
     lower_is_better: bool = False
     signed: bool = False
+    of_free_norms: bool = False
     split: ClassVar[Literal["test"]] = "test"
 
     def value(self, run: Run, corpus: ParallelCorpus) -> float:
         """Return the number, cached in the run's folder."""
+        if self.of_free_norms and run.recipe.model.neural and run.recipe.model.fixnorm:
+            return math.nan
         found = measure(run, lexical_choice, corpus=corpus)
         return dict(zip(found["quantity"], found["value"], strict=True)).get(self.name, math.nan)
 
@@ -250,8 +254,8 @@ TRAIN_PERPLEXITY = TrainPerplexity()
 """Training perplexity at the end of training (Table 3.8)."""
 
 RARE_RECALL = Finding("rare recall")
-NORM_FREQUENCY = Finding("norm-frequency", lower_is_better=True, signed=True)
-NORM_DECIDES = Finding("norm decides", lower_is_better=True)
+NORM_FREQUENCY = Finding("norm-frequency", lower_is_better=True, signed=True, of_free_norms=True)
+NORM_DECIDES = Finding("norm decides", lower_is_better=True, of_free_norms=True)
 LEFT_SHIFT = Finding("left shift", lower_is_better=True, signed=True)
 ALIGNMENT_ERROR = Finding("alignment error", lower_is_better=True)
 RIGHT_COPIES = Finding("right copies")

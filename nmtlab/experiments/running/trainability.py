@@ -1,12 +1,14 @@
-"""Which Transformers converge? Many trainings of a few hundred updates, in one process.
+"""Which Transformers learn to translate? Many trainings of a few hundred updates, in one process.
 
 The thesis has single points of this map: Tables 3.12 (initial weights and warm-up) and 3.15 (depth without warm-up).
+There a training that fails has hardly any BLEU; its loss may still be far below that of the unigram distribution, as is
+that of a model of the target language alone. So a training counts as converged only if its model uses the source.
 """
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from itertools import product
+from itertools import islice, product
 from pathlib import Path
 from typing import Literal
 
@@ -16,17 +18,25 @@ import pandas as pd
 from nmtlab.errors import NmtlabError
 from nmtlab.experiments.results.stored import RESULTS
 from nmtlab.recipe import Recipe
+from nmtlab.text.batch import Batch, batch_of
+from nmtlab.text.batches import pad, sorted_batches
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.encoded import EncodedCorpus
 from nmtlab.text.mixture import Mixture
 from nmtlab.text.pipeline import Pipeline
-from nmtlab.training.trial import short_training
+from nmtlab.training.trial import Trial, short_training
 from nmtlab.workspace import Workspace
 
-Verdict = Literal["converged", "plateaued", "diverged"]
+Verdict = Literal["converged", "ignores the source", "plateaued", "diverged"]
 
 MARGIN = math.log(2)
-"""In nats per token: a training has converged if its perplexity is below half that of the unigram distribution."""
+"""In nats per token: a training has plateaued if its perplexity is not below half that of the unigram distribution."""
+
+SOURCE_MARGIN = 0.1
+"""In nats per token: a model uses the source if the sources of other sentences raise its loss by more than this."""
+
+_HELD_OUT = 200
+"""Pairs of dev on which the use of the source is measured."""
 
 
 @dataclass(frozen=True)
@@ -54,12 +64,15 @@ class Outcome:
 
     Args:
         point: the training.
-        verdict: `diverged` if the loss or a gradient was not finite, `converged` if the loss is more than `MARGIN`
-            below that of the unigram distribution, else `plateaued`.
+        verdict: `diverged` if the loss or a gradient was not finite, `plateaued` if the loss is not more than `MARGIN`
+            below that of the unigram distribution; otherwise `converged` if the source gain is above `SOURCE_MARGIN`,
+            else `ignores the source`.
         updates: number of updates made.
         loss: mean negative log-likelihood over the last tenth of the updates, in nats per token; NaN if it diverged.
         unigram: loss of the unigram distribution of the training tokens, the best that a model can do without context.
         first_gradient: gradient norm at the first update.
+        source_gain: how much the sources of other sentences raise the loss of held-out pairs, in nats per token, about
+            0 for a model of the target language alone; NaN if it diverged.
     """
 
     point: Point
@@ -68,6 +81,7 @@ class Outcome:
     loss: float
     unigram: float
     first_gradient: float
+    source_gain: float
 
 
 def points(layers: Sequence[int], rates: Sequence[float], seeds: Sequence[int]) -> list[Point]:
@@ -86,18 +100,27 @@ def trainability(
     Args:
         wanted: points to train.
         recipe: recipe of a Transformer, for its text, width, kind of norm, batches, dropout, loss and clipping.
-        corpus: corpus to train on.
+        corpus: corpus to train on, with dev text.
         workspace: caches the token ids.
         updates: number of updates of each training, at least 10.
 
     Raises:
-        CorpusError: the corpus has no training text.
+        CorpusError: the corpus has no training or no dev text.
     """
     pipeline = Pipeline.learn(recipe.text, corpus)
     mixture = Mixture([EncodedCorpus.open(workspace.cache, pipeline, corpus)])
+    held_out = _held_out(corpus, pipeline, recipe.training.batch_tokens)
     unigram = _target_entropy(mixture, pipeline.target_size)
     for point in wanted:
-        yield _outcome(point, recipe, pipeline, mixture, unigram, updates)
+        trial = short_training(_at(point, recipe), pipeline, mixture, held_out, point.rate, updates)
+        yield _outcome(point, trial, unigram)
+
+
+def _held_out(corpus: ParallelCorpus, pipeline: Pipeline, batch_tokens: int) -> list[Batch[np.ndarray]]:
+    """Return the first pairs of dev in batches of similar length."""
+    ids = [(pipeline.source_ids(s), pipeline.target_ids(t)) for s, t in islice(corpus.pairs("dev"), _HELD_OUT)]
+    groups = sorted_batches([max(map(len, pair)) for pair in ids], batch_tokens)
+    return [batch_of(*(pad([ids[n][side] for n in group]) for side in (0, 1))) for group in groups]
 
 
 def _target_entropy(mixture: Mixture, types: int) -> float:
@@ -108,9 +131,8 @@ def _target_entropy(mixture: Mixture, types: int) -> float:
     return float(-(shares * np.log(shares)).sum())
 
 
-def _outcome(
-    point: Point, recipe: Recipe, pipeline: Pipeline, mixture: Mixture, unigram: float, updates: int
-) -> Outcome:
+def _at(point: Point, recipe: Recipe) -> Recipe:
+    """Return a recipe with the settings of a point."""
     changes = {
         "model.placement": point.placement,
         "model.init": point.init,
@@ -118,19 +140,28 @@ def _outcome(
         "model.decoder_layers": point.layers,
         "training.seed": point.seed,
     }
-    trial = short_training(recipe.with_changes(changes), pipeline, mixture, point.rate, updates)
+    return recipe.with_changes(changes)
+
+
+def _outcome(point: Point, trial: Trial, unigram: float) -> Outcome:
+    updates, first = len(trial.losses), trial.first_gradient
     if trial.diverged:
-        return Outcome(point, "diverged", len(trial.losses), math.nan, unigram, trial.first_gradient)
-    last = float(np.mean(trial.losses[-max(1, updates // 10) :]))
-    verdict = "converged" if last < unigram - MARGIN else "plateaued"
-    return Outcome(point, verdict, updates, last, unigram, trial.first_gradient)
+        return Outcome(point, "diverged", updates, math.nan, unigram, first, math.nan)
+    loss = float(np.mean(trial.losses[-max(1, updates // 10) :]))
+    return Outcome(point, _verdict(unigram - loss, trial.source_gain), updates, loss, unigram, first, trial.source_gain)
+
+
+def _verdict(below_unigram: float, source_gain: float) -> Verdict:
+    if below_unigram <= MARGIN:
+        return "plateaued"
+    return "converged" if source_gain > SOURCE_MARGIN else "ignores the source"
 
 
 MAP = "trainability.csv"
 
 COLUMNS = [
     "training", "placement", "init", "layers", "rate", "seed", "verdict", "updates", "loss", "unigram",
-    "first_gradient", "commit", "machine",
+    "first_gradient", "source_gain", "commit", "machine",
 ]  # fmt: skip
 
 
@@ -145,7 +176,8 @@ def read_map(path: Path) -> pd.DataFrame:
 
     Returns:
         One row per point: `training`, the settings that all points of a map share; the fields of `Point` and
-        `Outcome`; `commit` of nmtlab and kind of `machine`.
+        `Outcome`, the verdict being missing where an earlier version saw a low loss but did not measure the use of
+        the source; `commit` of nmtlab and kind of `machine`.
 
     Raises:
         NmtlabError: the file is not a map.
@@ -153,29 +185,31 @@ def read_map(path: Path) -> pd.DataFrame:
     if not path.exists():
         return pd.DataFrame(columns=COLUMNS)
     try:
-        missing = {"loss": [""], "first_gradient": [""]}
+        missing = {"loss": [""], "first_gradient": [""], "source_gain": [""], "verdict": [""]}
         # Python's float restores a rate to its last bit
         found = pd.read_csv(path, keep_default_na=False, na_values=missing, converters={"rate": float})
+        if "source_gain" not in found:
+            found = found.assign(source_gain=math.nan, verdict=found["verdict"].replace("converged", None))
         return found[COLUMNS]
     except (ValueError, KeyError, OSError) as error:
         raise NmtlabError(f"{path}: not a trainability map: {error}", "rename it, or choose another file") from error
 
 
 def left_to_train(wanted: Iterable[Point], training: str, kept: pd.DataFrame) -> list[Point]:
-    """Return the points that are not in a map yet.
+    """Return the points that are not in a map yet, or there without a verdict.
 
     Args:
         wanted: points to train.
         training: the settings that they share, as in the map.
         kept: rows of `read_map`.
     """
-    same = kept[kept["training"] == training]
+    same = kept[(kept["training"] == training) & kept["verdict"].notna()]
     done = {Point(*values) for values in same[[one.name for one in fields(Point)]].itertuples(index=False, name=None)}
     return [point for point in wanted if point not in done]
 
 
 def with_outcome(kept: pd.DataFrame, outcome: Outcome, training: str, provenance: Mapping[str, str]) -> pd.DataFrame:
-    """Return the rows of a map with one added.
+    """Return the rows of a map with one added, or in place of an earlier one of the same point.
 
     Args:
         kept: rows of `read_map`.
@@ -185,4 +219,6 @@ def with_outcome(kept: pd.DataFrame, outcome: Outcome, training: str, provenance
     """
     facts = {one.name: getattr(outcome, one.name) for one in fields(Outcome) if one.name != "point"}
     new = pd.DataFrame([{"training": training, **vars(outcome.point), **facts, **provenance}], columns=COLUMNS)
-    return new if kept.empty else pd.concat([kept, new], ignore_index=True)
+    same = ["training", *(one.name for one in fields(Point))]
+    others = kept[~(kept[same] == new[same].iloc[0]).all(axis=1)]
+    return new if others.empty else pd.concat([others, new], ignore_index=True)

@@ -1,6 +1,7 @@
 """The published tables that can be run, and further tables that explain their results."""
 
 from nmtlab.errors import NmtlabError
+from nmtlab.experiments.tables.attention_sink import ATTENTION_SINK
 from nmtlab.experiments.tables.declaration import Table
 from nmtlab.experiments.tables.empty_translations import AMBIGUITY, GLOBAL_BEST
 from nmtlab.experiments.tables.length_planning import LENGTH_PLANNING, UNSEEN_LENGTHS
@@ -36,7 +37,7 @@ from nmtlab.experiments.tables.transfer import (
 
 TABLES: tuple[Table, ...] = (
     TABLE_3_2, TABLE_3_3, FIGURE_3_1, RELATED_PARENTS, CHILD_SIZE, TRANSFERRED_PARTS, TRANSFER_TRANSFORMER,
-    TABLE_3_4, TABLE_3_6, TABLE_3_8, TABLE_3_10, LEXICAL_CHOICE, LEXICON_DROPOUT,
+    TABLE_3_4, TABLE_3_6, TABLE_3_8, TABLE_3_10, LEXICAL_CHOICE, LEXICON_DROPOUT, ATTENTION_SINK,
     TABLE_3_12, TABLE_3_13, TRAINED_OUT, TABLE_3_14, TABLE_3_15, TABLE_3_17, FIGURE_3_5, FIGURE_3_7, GRADIENTS,
     UNTRAINED_GRADIENTS,
     GLOBAL_BEST, AMBIGUITY, LENGTH_PLANNING, UNSEEN_LENGTHS, MANY_LANGUAGES, ZERO_SHOT, MANY_LANGUAGES_TUNING,

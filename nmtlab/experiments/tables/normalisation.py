@@ -197,7 +197,8 @@ FIGURE_3_5 = Table(
     published=False,
 )
 
-# The runs of two tables, to test the thesis' explanation of why PostNorm fails (3.3.2.1).
+# The runs of two tables: which converge. Their gradients at the end of training may be the consequence of failing: the
+# thesis' explanation (3.3.2.1) is tested by `trained_out.UNTRAINED_GRADIENTS`.
 GRADIENTS = Table(
     name="gradients",
     title="Which trainings converge, and the ratio of the gradient at the first and last norm of each side",

@@ -1,0 +1,88 @@
+"""One update of a model: the gradient of some batches, clipped, and a step of the optimiser."""
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.parallel import DistributedDataParallel
+
+from nmtlab.models.interface import TranslationModel, on_device
+from nmtlab.recipe import Recipe
+from nmtlab.text.batch import Batch
+from nmtlab.text.pipeline import Pipeline
+from nmtlab.training.metrics import Update
+from nmtlab.training.noise import word_dropout
+from nmtlab.training.objective import training_objective
+from nmtlab.training.optimisers import optimiser_for
+from nmtlab.training.parallel import Group
+from nmtlab.training.prepare import step_seed
+
+
+class Stepper:
+    """Makes the updates of a model.
+
+    Args:
+        model: on its device; parameters that need no gradient stay as they are.
+        recipe: objective, optimiser, clipping, noise and precision.
+        pipeline: has the vocabularies.
+        group: the processes that train together.
+    """
+
+    def __init__(self, model: TranslationModel, recipe: Recipe, pipeline: Pipeline, group: Group) -> None:
+        self.settings, self.machine, self.group = recipe.training, recipe.machine, group
+        self.device = model.device
+        self.reserved = (pipeline.source.vocabulary.reserved, pipeline.target.vocabulary.reserved)
+        minimised = training_objective(model, self.settings.label_smoothing)
+        self.weights = minimised.weights
+        compiled = torch.compile(minimised, dynamic=True) if recipe.machine.compile else minimised
+        self.parameters = {name: p for name, p in model.named_parameters() if p.requires_grad}
+        self.objective = compiled
+        if group.size > 1:
+            # A batch leaves out the private parts of the languages that it is not in.
+            private = any(map(model.private_language, self.parameters))
+            self.objective = DistributedDataParallel(compiled, find_unused_parameters=private)
+        self.optimiser, self.moments = optimiser_for(self.settings, self.parameters.values())
+
+    def update(self, step: int, batches: Sequence[Batch[np.ndarray]], rate: float) -> Update:
+        """Make one update.
+
+        Args:
+            step: its number, from 1, on which its dropout depends.
+            batches: one or more, whose gradients are summed.
+            rate: learning rate.
+        """
+        torch.manual_seed(step_seed(self.settings.seed, step, self.group.rank))
+        counted = sum(batch.counted_tokens for batch in batches)
+        tokens = counted if self.settings.loss_reduction == "mean" else 1
+        sums = []
+        for number, batch in enumerate(batches, start=1):
+            with self._accumulating(number < len(batches)):
+                sums.append(self._backward(batch, tokens))
+        norm = torch.nn.utils.clip_grad_norm_(self.parameters.values(), self.settings.clip_norm)
+        for parameters in self.optimiser.param_groups:
+            parameters["lr"] = rate
+        self.optimiser.step()
+        self.optimiser.zero_grad(set_to_none=True)
+        sizes = (sum(getattr(batch, side) for batch in batches) for side in ("source_tokens", "target_tokens"))
+        return Update(torch.stack(sums).sum(0), norm, *sizes, counted)
+
+    def _backward(self, batch: Batch[np.ndarray], tokens: float) -> Tensor:
+        """Add the gradient of a batch's loss, divided by `tokens`; return the sums of `Update`."""
+        share = on_device(self.group.shard(batch), self.device)
+        share = word_dropout(share, self.settings.word_dropout, *self.reserved)
+        with self._precision():
+            loss = self.objective(share)
+        # DistributedDataParallel averages over processes, but every token must have the same weight.
+        (loss.total * (self.group.size / tokens)).backward()
+        return torch.stack((loss.total.detach(), loss.nll, *loss.terms.values()))
+
+    def _accumulating(self, more_follow: bool) -> AbstractContextManager:
+        """Return a context without gradient synchronisation if more batches of the update follow."""
+        return self.objective.no_sync() if more_follow and self.group.size > 1 else nullcontext()
+
+    def _precision(self) -> AbstractContextManager:
+        if self.machine.precision == "fp32":
+            return nullcontext()
+        return torch.autocast(self.device.type, dtype=torch.bfloat16)
