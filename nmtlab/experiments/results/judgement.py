@@ -15,6 +15,7 @@ import pandas as pd
 
 from nmtlab.experiments.measures.quality import Converged, Finding, Measure
 from nmtlab.experiments.results.published import published
+from nmtlab.experiments.results.sequential import sequential_estimate
 from nmtlab.experiments.results.shares import difference_of_runs, runs_needed, share_of_runs
 from nmtlab.experiments.results.statistics import (
     ENOUGH_SEEDS,
@@ -111,7 +112,11 @@ def is_begun(question: Question, cells: pd.DataFrame) -> bool:
 
 
 def answered(
-    question: Question, cells: pd.DataFrame, converging: Collection[str], sentences: Spread | None = None
+    question: Question,
+    cells: pd.DataFrame,
+    converging: Collection[str],
+    sentences: Spread | None = None,
+    looks: tuple[int, ...] = (),
 ) -> Answer:
     """Compare two systems, or a system with a number.
 
@@ -120,6 +125,7 @@ def answered(
         cells: lines of `collected.results` of one row and metric, of all systems.
         converging: names of the systems over which the variance of a seed is pooled.
         sentences: of `sentence_spread`, if known.
+        looks: numbers of seeds at which the row was to be tested, if it was tested repeatedly while seeds were added.
     """
     if question.absolute:
         cells = cells.assign(value=cells["value"].abs())
@@ -133,14 +139,14 @@ def answered(
         "runs": tuple(cell.run for cell in known),
     }
     if isinstance(question.measure, Converged):
-        return Answer(**common, **_of_runs(question, known), interval=SEEDS_ALONE)
+        return Answer(**common, **_of_runs(question, known, len(looks) or 1), interval=SEEDS_ALONE)
     found = compare(cells, question.system, question.than, converging, sentences)
-    line = found.chosen.estimate(question.null)
+    line = sequential_estimate(found.chosen, question.null, looks)
     known_aim = math.isfinite(line.detectable) and question.aim > 0
     return Answer(
         **common,
         estimate=line,
-        welch_p=found.welch.estimate(question.null).p,
+        welch_p=sequential_estimate(found.welch, question.null, looks).p,
         seeds_needed=found.chosen.seeds_needed(question.aim) if known_aim else None,
         interval=SEEDS_ALONE if sentences is None else AND_SENTENCES,
     )
@@ -271,8 +277,8 @@ def _with_seeds(question: Question, compared: Sequence[_Cell]) -> list[str]:
     return [name for name in question.compared if name not in without]
 
 
-def _of_runs(question: Question, known: Sequence[_Cell]) -> dict[str, Any]:
-    """Return the difference of shares of runs, which is counted and not averaged."""
+def _of_runs(question: Question, known: Sequence[_Cell], looks: int) -> dict[str, Any]:
+    """Return the difference of shares of runs, which is counted and not averaged; p is Bonferroni's over the looks."""
     outcomes = [[cell.value for cell in known if cell.column == name] for name in question.compared]
     counts = [(int(sum(some)), len(some)) for some in outcomes]
     nothing = Estimate(math.nan, math.nan, math.nan, 0.0, math.nan, math.nan)
@@ -280,6 +286,7 @@ def _of_runs(question: Question, known: Sequence[_Cell]) -> dict[str, Any]:
         return {"estimate": nothing, "welch_p": math.nan, "seeds_needed": None}
     than = None if isinstance(question.than, str) else question.than
     line = difference_of_runs(*counts) if than is None else share_of_runs(*counts[0], than)
+    line = replace(line, p=min(1.0, looks * line.p))
     return {"estimate": line, "welch_p": math.nan, "seeds_needed": runs_needed(than, question.aim)}
 
 

@@ -11,11 +11,13 @@ from scipy import stats
 
 from nmtlab.experiments.measures.quality import Converged, Measure
 from nmtlab.experiments.results.judgement import Answer, Question, answered, is_signed, judged, with_aim
+from nmtlab.experiments.results.looks import Looks, read_looks
 from nmtlab.experiments.results.published import published
 from nmtlab.experiments.results.sentences import COLUMNS as SENTENCES
-from nmtlab.experiments.results.sentences import spread_of
+from nmtlab.experiments.results.sentences import read_sentences, spread_of
 from nmtlab.experiments.results.shares import wilson
 from nmtlab.experiments.results.statistics import LEVEL
+from nmtlab.experiments.results.stored import Stored, read_cells
 from nmtlab.experiments.tables.declaration import Table
 
 Verdict = Literal["better", "worse", "underpowered", "inconclusive"]
@@ -45,7 +47,18 @@ def interval(values: Sequence[float]) -> Interval:
     return Interval(fmean(values), margin or math.nan)
 
 
-def summary(results: pd.DataFrame, table: Table, sentences: pd.DataFrame | None = None) -> pd.DataFrame:
+def stored_summary(stored: Stored) -> pd.DataFrame:
+    """Return the `summary` of a stored table, with all that is stored beside its cells.
+
+    Raises:
+        NmtlabError: a file is damaged.
+    """
+    return summary(read_cells(stored.path), stored.table, read_sentences(stored.sentences), read_looks(stored.looks))
+
+
+def summary(
+    results: pd.DataFrame, table: Table, sentences: pd.DataFrame | None = None, looks: Looks | None = None
+) -> pd.DataFrame:
     """Summarise the cells of a table over their seeds.
 
     Args:
@@ -53,6 +66,7 @@ def summary(results: pd.DataFrame, table: Table, sentences: pd.DataFrame | None 
             are judged together.
         table: its declaration.
         sentences: lines of `nmtlab.experiments.results.sentences`, if there are any.
+        looks: the planned ones of rows that were tested repeatedly while seeds were added.
 
     Returns:
         One line per row, column and metric, in the table's order: `row`, `column`, `metric`; `seeds`, how many have
@@ -66,7 +80,7 @@ def summary(results: pd.DataFrame, table: Table, sentences: pd.DataFrame | None 
     """
     measures = {measure.name: measure for measure in table.measures}
     sentences = pd.DataFrame(columns=SENTENCES) if sentences is None else sentences
-    known = results[results["metric"].isin(list(measures))]
+    looks, known = looks or {}, results[results["metric"].isin(list(measures))]
     lines, answers = [], {}
     for (row, metric), cells in known.groupby(["row", "metric"], sort=False):
         measure, baseline = measures[metric], cells[cells["column"] == table.baseline]
@@ -75,7 +89,9 @@ def summary(results: pd.DataFrame, table: Table, sentences: pd.DataFrame | None 
         numbers = cells[["column", "seed", "value", "status", "run"]]
         for column, of_system in cells.groupby("column", sort=False):
             if has and column != table.baseline:
-                answers[len(lines)] = _answer(measure, str(row), str(column), numbers, table, sentences)
+                answers[len(lines)] = _answer(
+                    measure, str(row), str(column), numbers, table, sentences, looks.get(str(row), ())
+                )
             lines.append({"row": row, "column": column, "metric": metric, **_line(of_system, measure)})
     found = pd.DataFrame(lines, columns=["row", "column", "metric", *_OF_CELLS])
     compared = judged(list(answers.values())).rename(columns={"effect": "difference"}).set_index(pd.Index([*answers]))
@@ -155,12 +171,18 @@ _COLUMNS = ["row", "column", "metric", *_OF_CELLS[:5], *_COMPARED, *_OF_CELLS[5:
 
 
 def _answer(
-    measure: Measure, row: str, column: str, cells: pd.DataFrame, table: Table, sentences: pd.DataFrame
+    measure: Measure,
+    row: str,
+    column: str,
+    cells: pd.DataFrame,
+    table: Table,
+    sentences: pd.DataFrame,
+    looks: tuple[int, ...],
 ) -> Answer:
     expects = "lower" if measure.lower_is_better else "higher"
     asked = Question(measure, column, table.baseline, expects, absolute=is_signed(measure))
     spread = spread_of(sentences, row, measure.name, column, table.baseline)
-    return answered(with_aim(asked, table, row), cells, table.converging, spread)
+    return answered(with_aim(asked, table, row), cells, table.converging, spread, looks)
 
 
 def _line(cells: pd.DataFrame, measure: Measure) -> dict[str, object]:
