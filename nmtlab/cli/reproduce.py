@@ -65,6 +65,14 @@ def reproduce(
             help="Also write the cells and the printed table to data/results; stored cells of other pairs are kept.",
         ),
     ] = False,
+    pack: Annotated[
+        bool,
+        typer.Option(
+            "--pack",
+            help="Also pack the runs of all seeds, without their models, into one small file of the gallery; its other "
+            "runs are kept.",
+        ),
+    ] = False,
 ) -> None:
     """Run a table of the thesis as a grid of trainings, and print measured values beside published ones.
 
@@ -110,6 +118,8 @@ def reproduce(
     )
     if save:
         _save(declared, wanted, scale, measured, bar.left_out, workspace)
+    if pack:
+        _pack(wanted, scale, workspace)
     for problem in problems:
         print(f"failed: {problem.problem}")
     if should_stop():
@@ -335,3 +345,14 @@ def _save(
         written.append(curves)
     for path in written:
         print(f"written to {path}")
+
+
+def _pack(table: "Table", scale: "Scale", workspace: "Workspace") -> None:
+    from nmtlab.experiments.results.packs import pack_table
+
+    target, packed, elsewhere = pack_table(table, scale, workspace)
+    if packed:
+        size = target.stat().st_size / 1000
+        print(f"packed {len(packed)} runs into {target} ({size:,.0f} kB, {size / len(packed):,.0f} kB each)")
+    for name, same in elsewhere.items():
+        print(f"not packed: {name}: in the gallery already" + ("" if same else ", but another training; remove that"))
