@@ -105,8 +105,14 @@ def test_a_table_is_run_printed_beside_what_was_published_and_saved(nmtlab, data
 def test_every_system_is_trained_with_as_many_seeds_as_are_asked_for(nmtlab, data, table):
     plan = nmtlab("reproduce", "table-3.4", "--scale", "tiny", "--seeds", 7, "--estimate")
     assert [row[:4] for row in rows(plan)] == [["ha-en", "tied", "7", "0"], ["ha-en", "fixnorm", "7", "0"]]
-    said = nmtlab("reproduce", "table-3.4", "--scale", "tiny", "--seeds", 1)
+    said = nmtlab("reproduce", "table-3.4", "--scale", "tiny", "--seeds", 1, "--pack")
     assert "table-3.4 tiny: 2 cells, 0 of them already made" in said.out
+    packed = rf"packed 2 runs into {data}/gallery/table-3\.4\.tiny\.tar\.xz \(\d+ kB, \d+ kB each\)"
+    assert re.fullmatch(packed, said.out.splitlines()[-1])
+    assert nmtlab("runs", "remove", "tiny.little.s1", "--yes").code == 0
+    assert "gradient norms and norms of words, it can neither" in nmtlab("runs", "show", "tiny.little.s1").out
+    refused = nmtlab("runs", "remove", "tiny.little.s1", "--yes")
+    assert refused.err.startswith("nmtlab: run 'tiny.little.s1': part of a bundle in the gallery")
     assert "mean over seeds 1, ± 95 %" in said.out
     both = nmtlab("reproduce", "table-3.4", "--seeds", 3, "--until-decided", 3)
     assert both.err == "nmtlab: both --seeds and --until-decided are given; choose one of them\n"
