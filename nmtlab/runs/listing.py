@@ -49,6 +49,12 @@ def list_runs(workspace: Workspace) -> tuple[list[Run], dict[str, str]]:
     return runs, broken
 
 
+def run_names(workspace: Workspace) -> set[str]:
+    """Return the names of all runs, those in the gallery and its intact bundles included, without opening them."""
+    folders = [*_folders(workspace.runs), *_folders(workspace.gallery)]
+    return {folder.name for folder in folders} | _bundled(workspace)[0].keys()
+
+
 def remove_run(folder: Path) -> None:
     """Remove a run's folder, intact or damaged; if it is a link, remove only the link.
 

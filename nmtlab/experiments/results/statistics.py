@@ -18,7 +18,10 @@ import numpy as np
 import pandas as pd
 from scipy import special, stats
 
-Verdict = Literal["reproduced here", "contradicted here", "underpowered", "inconclusive"]
+NotKept = Literal["measured earlier, runs not kept"]
+"""What stands instead of a verdict on a line whose trainings cannot be looked at any more."""
+
+Verdict = Literal["reproduced here", "contradicted here", "underpowered", "inconclusive", NotKept]
 
 LEVEL = 0.05
 """Of two-sided tests, of intervals (95 %), and of false discoveries within a table."""
