@@ -18,9 +18,8 @@ from nmtlab.analysis.search.search_tree import ended_hypotheses, ranked, search_
 from nmtlab.errors import NmtlabError, RunError
 from nmtlab.experiments import Scale, find_table, summary, with_published
 from nmtlab.experiments.results.effects import effects_over_training, still_rising
-from nmtlab.experiments.results.sentences import read_sentences
-from nmtlab.experiments.results.stored import RESULTS, measured_cells, measured_curves, measured_table, read_cells
-from nmtlab.experiments.results.summary import interval
+from nmtlab.experiments.results.stored import RESULTS, measured_cells, measured_curves, measured_table
+from nmtlab.experiments.results.summary import interval, stored_summary
 from nmtlab.experiments.running.trainability import map_path, read_map
 from nmtlab.experiments.tables.length_planning import LENGTH_PLANNING, WHOLE_TEXT
 from nmtlab.plots import (
@@ -252,8 +251,7 @@ def table_view(name: str, scale: Scale = "small", measure: str = "") -> View:
     """
     table = find_table(name)
     chosen = measured_cells(table.name, scale, measure or table.measures[0].name)["metric"].iloc[0]
-    stored = measured_table(table.name, scale)
-    whole = summary(read_cells(stored.path), table, read_sentences(stored.sentences))
+    whole = stored_summary(measured_table(table.name, scale))
     lines = with_published(whole[whole["metric"] == chosen], table)
     compared = ["difference", "low", "high", "q", "verdict"] if table.baseline else []
     begun = lines[lines["row"].isin(lines.loc[lines["seeds"] > 0, "row"])]

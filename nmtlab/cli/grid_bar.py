@@ -66,6 +66,7 @@ class GridBar:
             self.bar.close()
 
     def _count(self, event: GridPlanned) -> None:
+        self.close()
         self.waiting = {cell.run: cell for cell in event.pending}
         self.known = list(event.made)
         cells = len(event.pending) + len(event.made)

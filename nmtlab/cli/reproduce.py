@@ -1,6 +1,6 @@
 """`nmtlab reproduce`."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import compress
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from nmtlab.experiments import Cell, Scale, Table
+    from nmtlab.experiments.claims.until_decided import Look
+    from nmtlab.experiments.results.looks import Looks
     from nmtlab.workspace import Workspace
 
 
@@ -33,6 +35,18 @@ def reproduce(
         ),
     ] = "small",
     pair: Annotated[list[str] | None, typer.Option(help="Make only the cells of this pair; repeatable.")] = None,
+    seeds: Annotated[
+        int | None, typer.Option(min=1, help="Train every system with seeds 1 to SEEDS. (default: the table's seeds)")
+    ] = None,
+    until_decided: Annotated[
+        int | None,
+        typer.Option(
+            metavar="MOST_SEEDS",
+            help="Train every system of a row with 3 seeds, then 5, then 10, but no more than MOST_SEEDS, until all "
+            "its differences to the baseline, and those of claims, are decided; p and intervals allow for the repeated "
+            "tests.",
+        ),
+    ] = None,
     estimate: Annotated[bool, typer.Option("--estimate", help="Estimate the remaining work, and do nothing.")] = False,
     workers: Annotated[
         int, typer.Option(min=1, help="Cells trained at once, each in a separate process with one thread.")
@@ -51,36 +65,61 @@ def reproduce(
             help="Also write the cells and the printed table to data/results; stored cells of other pairs are kept.",
         ),
     ] = False,
+    pack: Annotated[
+        bool,
+        typer.Option(
+            "--pack",
+            help="Also pack the runs of all seeds, without their models, into one small file of the gallery; its other "
+            "runs are kept.",
+        ),
+    ] = False,
 ) -> None:
     """Run a table of the thesis as a grid of trainings, and print measured values beside published ones.
 
     Each cell is an ordinary run: finished ones are not trained again, interrupted ones are resumed, and a training
     that diverges is a result. Real text is searched for in data/corpora and in the folders of NMTLAB_CORPORA.
     """
-    from nmtlab.experiments import cells_of, find_table, in_processes, on_ray, one_by_one, results, run_grid, summary
+    from nmtlab.errors import NmtlabError
+    from nmtlab.experiments import cells_of, find_table, in_processes, on_ray, one_by_one, results, run_grid
+    from nmtlab.experiments.claims.until_decided import run_until_decided
     from nmtlab.experiments.results.hypotheses import hypotheses
+    from nmtlab.experiments.results.looks import read_looks
     from nmtlab.experiments.results.sentences import sentence_spreads
+    from nmtlab.experiments.results.sequential import planned_looks
+    from nmtlab.experiments.results.stored import saved_table
     from nmtlab.workspace import Workspace
 
+    if seeds and until_decided:
+        raise NmtlabError("both --seeds and --until-decided are given", "choose one of them")
     workspace = Workspace.find()
     declared = find_table(table)
     wanted = declared.only(pair) if pair else declared
-    cells = cells_of(wanted, scale)
+    looks = planned_looks(until_decided) if until_decided else ()
+    if most := seeds or max(looks, default=0):
+        wanted = wanted.with_seeds([row.name for row in wanted.rows], most)
     if estimate:
-        _print_estimate(wanted, scale, cells, workspace)
+        _print_estimate(wanted, scale, cells_of(wanted, scale), workspace, looks)
         return
 
     from nmtlab.cli.grid_bar import GridBar
 
     bar, should_stop = GridBar(f"{table} {scale}", workers), _interrupted()
     local = one_by_one if workers == 1 else in_processes(workers)
-    problems = run_grid(cells, workspace, on_ray(workers) if engine == "ray" else local, bar, should_stop)
+    chosen = on_ray(workers) if engine == "ray" else local
+    if looks:
+        wanted, problems = run_until_decided(wanted, scale, workspace, looks, chosen, bar, _print_look, should_stop)
+    else:
+        problems = run_grid(cells_of(wanted, scale), workspace, chosen, bar, should_stop)
     bar.close()
     measured = results(wanted, scale, workspace)
     spreads = sentence_spreads(wanted, scale, workspace, hypotheses(wanted, scale, workspace))
-    _print_table(wanted, scale, summary(measured, wanted, spreads), bar.left_out)
+    _print_table(
+        wanted, scale, measured, spreads, read_looks(saved_table(wanted, scale, workspace).looks), bar.left_out
+    )
     if save:
-        _save(declared, scale, measured, bar.left_out, workspace)
+        _save(declared, wanted, scale, measured, bar.left_out, workspace)
+    if pack:
+        _pack(wanted, scale, workspace)
     for problem in problems:
         print(f"failed: {problem.problem}")
     if should_stop():
@@ -99,7 +138,17 @@ def _interrupted() -> Callable[[], bool]:
     return lambda: bool(caught)
 
 
-def _print_estimate(table: "Table", scale: "Scale", wanted: "list[Cell]", workspace: "Workspace") -> None:
+def _print_look(look: "Look") -> None:
+    from tqdm.auto import tqdm
+
+    left = [f"{row} ({undecided} of {lines})" for row, (undecided, lines) in look.undecided.items() if undecided]
+    said = f"undecided lines of {', '.join(left)}" if left else "every line is decided"
+    tqdm.write(f"look at {look.seeds} seeds: {said}")
+
+
+def _print_estimate(
+    table: "Table", scale: "Scale", wanted: "list[Cell]", workspace: "Workspace", looks: Sequence[int]
+) -> None:
     from nmtlab.cli.tables import print_table
     from nmtlab.experiments import estimate_grid
 
@@ -117,14 +166,27 @@ def _print_estimate(table: "Table", scale: "Scale", wanted: "list[Cell]", worksp
         f"trained one by one, within a factor of two; about {disk:,.0f} MiB more on disk"
         + (f"; {uncounted} cells without their text are not counted" if uncounted else "")
     )
+    if looks:
+        up_to = [f"{look} ({cells.loc[cells['seed'].le(look, fill_value=0), 'minutes'].sum():,.0f})" for look in looks]
+        print(
+            f"this is the most: rows that are decided stop at fewer seeds; minutes up to each look: {', '.join(up_to)}"
+        )
     without = cells[cells["problem"] != ""]
     _print_reasons(table, scale, dict(zip(without["row"], without["problem"], strict=True)))
 
 
-def _print_table(table: "Table", scale: "Scale", lines: "pd.DataFrame", left_out: Mapping[str, str]) -> None:
+def _print_table(
+    table: "Table",
+    scale: "Scale",
+    cells: "pd.DataFrame",
+    spreads: "pd.DataFrame",
+    looks: "Looks",
+    left_out: Mapping[str, str],
+) -> None:
     from nmtlab.cli.tables import print_table
-    from nmtlab.experiments import published
+    from nmtlab.experiments import published, summary
 
+    lines = summary(cells, table, spreads, looks)
     lines = lines[(lines["seeds"] > 0) | (lines["missing"] > 0) | (lines["diverged"] > 0)]
     several = len(table.measures) > 1
     columns = ["pair", "system", *(["measure"] if several else []), "measured, 95 %"]
@@ -141,8 +203,13 @@ def _print_table(table: "Table", scale: "Scale", lines: "pd.DataFrame", left_out
         columns, *rows = ([*compress(row, filled)] for row in (columns, *rows))
     print_table(f"{table.name} {scale}: {table.title}", columns, rows, set(columns[2 + several :]) - {"verdict"})
     metrics = "" if several else f"{table.measures[0].name}; "
-    print(f"  {metrics}mean over seeds {', '.join(map(str, table.seeds[scale]))}, ± 95 % by Student's t")
+    print(f"  {metrics}mean over {_seeds(cells)}, ± 95 % by Student's t")
     _print_verdicts(table, lines)
+    for planned in sorted({looks[row] for row in lines["row"] if row in looks}):
+        rows = [row for row in lines["row"].unique() if looks.get(row) == planned]
+        print(
+            f"  tested at {_listed(planned)} seeds or until decided, which p and intervals allow for: {', '.join(rows)}"
+        )
     if table.published:
         sources = ", ".join(published(table.name)["source"].unique())
         text = "" if scale == "thesis" else "; on other text: compare differences, not scores"
@@ -151,6 +218,18 @@ def _print_table(table: "Table", scale: "Scale", lines: "pd.DataFrame", left_out
         if lines["published_mark"].any():
             print(f"  marks of the published values: {table.marks}")
     _print_reasons(table, scale, left_out)
+
+
+def _seeds(cells: "pd.DataFrame") -> str:
+    """Return which seeds the rows have."""
+    found = cells.dropna(subset=["seed", "value"]).groupby("row", sort=False)["seed"].unique().map(sorted)
+    different = sorted({tuple(seeds) for seeds in found}, key=lambda seeds: (len(seeds), seeds))
+    return " or ".join(f"seeds {', '.join(map(str, seeds))}" for seeds in different) or "no seeds"
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    *most, last = map(str, numbers)
+    return f"{', '.join(most)} and {last}" if most else last
 
 
 def _print_verdicts(table: "Table", lines: "pd.DataFrame") -> None:
@@ -217,46 +296,63 @@ def _number(value: float, form: str) -> str:
 
 
 def _save(
-    table: "Table", scale: "Scale", measured: "pd.DataFrame", left_out: Mapping[str, str], workspace: "Workspace"
+    declared: "Table",
+    made: "Table",
+    scale: "Scale",
+    measured: "pd.DataFrame",
+    left_out: Mapping[str, str],
+    workspace: "Workspace",
 ) -> None:
+    """Write the cells of the rows that were made, and the whole table with those stored earlier."""
     import io
     from contextlib import redirect_stdout
 
-    from nmtlab.experiments import summary
     from nmtlab.experiments.results.collected import with_kept
     from nmtlab.experiments.results.dev_curves import dev_curves, save_dev_curves
     from nmtlab.experiments.results.hypotheses import hypotheses, read_hypotheses, save_hypotheses
+    from nmtlab.experiments.results.looks import read_looks
     from nmtlab.experiments.results.sentences import read_sentences, sentence_spreads, with_kept_sentences
-    from nmtlab.experiments.results.stored import Stored, read_cells
+    from nmtlab.experiments.results.stored import read_cells, saved_table
     from nmtlab.files import write_text
 
-    cells = workspace.data / "results" / f"{table.name}.{scale}.csv"
-    text, translated, sentences = (
-        cells.with_suffix(".txt"), cells.with_suffix(".translations.parquet"), Stored(table, scale, cells).sentences
-    )  # fmt: skip
-    whole = with_kept(measured, read_cells(cells), table) if cells.exists() else measured
+    stored = saved_table(declared, scale, workspace)
+    cells, sentences, looks = stored.path, stored.sentences, stored.looks
+    text, translated = cells.with_suffix(".txt"), cells.with_suffix(".translations.parquet")
+    whole = with_kept(measured, read_cells(cells), declared) if cells.exists() else measured
     written = [cells, text]
-    if len(found := hypotheses(table, scale, workspace)):
+    if len(found := hypotheses(made, scale, workspace)):
         save_hypotheses(translated, found)
         written.append(translated)
     spreads = read_sentences(sentences)
     if translated.exists():
         spreads = with_kept_sentences(
-            sentence_spreads(table, scale, workspace, read_hypotheses(translated)), spreads
+            sentence_spreads(declared, scale, workspace, read_hypotheses(translated)), spreads
         )  # fmt: skip
     if len(spreads):
         write_text(sentences, spreads.to_csv(index=False))
         written.append(sentences)
     printed = io.StringIO()
     with redirect_stdout(printed):
-        print(f"nmtlab reproduce {table.name} --scale {scale}\n")
+        print(f"nmtlab reproduce {declared.name} --scale {scale}\n")
         without = {row: why for row, why in left_out.items() if row not in set(whole["row"])}
-        _print_table(table, scale, summary(whole, table, spreads), without)
+        _print_table(declared, scale, whole, spreads, read_looks(looks), without)
     write_text(cells, whole.to_csv(index=False))
     write_text(text, "".join(f"{line.rstrip()}\n" for line in printed.getvalue().splitlines()))
-    if len(evaluated := dev_curves(table, scale, workspace)):
+    written += [looks] if looks.exists() else []
+    if len(evaluated := dev_curves(made, scale, workspace)):
         curves = cells.with_suffix(".curves.csv")
         save_dev_curves(curves, evaluated)
         written.append(curves)
     for path in written:
         print(f"written to {path}")
+
+
+def _pack(table: "Table", scale: "Scale", workspace: "Workspace") -> None:
+    from nmtlab.experiments.results.packs import pack_table
+
+    target, packed, elsewhere = pack_table(table, scale, workspace)
+    if packed:
+        size = target.stat().st_size / 1000
+        print(f"packed {len(packed)} runs into {target} ({size:,.0f} kB, {size / len(packed):,.0f} kB each)")
+    for name, same in elsewhere.items():
+        print(f"not packed: {name}: in the gallery already" + ("" if same else ", but another training; remove that"))

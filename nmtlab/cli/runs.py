@@ -164,6 +164,7 @@ def unpack(
 def _removable_folder(name: str, workspace: "Workspace") -> Path:
     """Return the folder of a run; runs of the gallery came with nmtlab, and the command does not remove them."""
     from nmtlab.errors import RunError
+    from nmtlab.runs.bundle import bundled_runs, bundles
 
     folder, packed = workspace.run_folder(name), workspace.gallery / name
     if folder.is_dir():
@@ -171,6 +172,11 @@ def _removable_folder(name: str, workspace: "Workspace") -> Path:
     if packed.is_dir():
         raise RunError(
             f"run {name!r}: part of the gallery, which this command leaves alone", f"remove the folder {packed} by hand"
+        )
+    if name in bundled_runs(bundles(workspace.gallery), workspace.cache):
+        raise RunError(
+            f"run {name!r}: part of a bundle in the gallery, which this command leaves alone",
+            "remove the bundle by hand, with all its runs",
         )
     raise RunError(f"run {name!r}: not found", "'nmtlab runs list' shows what there is")
 

@@ -13,14 +13,13 @@ from nmtlab.dashboards.links import line_key
 from nmtlab.dashboards.page import Note, Page, heading
 from nmtlab.dashboards.table import Table
 from nmtlab.dashboards.trainings import Trainings
-from nmtlab.experiments import published, summary, with_published
+from nmtlab.experiments import published, with_published
 from nmtlab.experiments.claims.declared import declared_claims
 from nmtlab.experiments.claims.verdicts import measured_claims, overall
 from nmtlab.experiments.measures.quality import Measure
 from nmtlab.experiments.results.judgement import RULE, is_signed
-from nmtlab.experiments.results.sentences import read_sentences
 from nmtlab.experiments.results.stored import RESULTS, Stored, read_cells, stored_tables
-from nmtlab.experiments.results.summary import in_words, rounded
+from nmtlab.experiments.results.summary import in_words, rounded, stored_summary
 from nmtlab.experiments.running.cells import NOT_RUN
 from nmtlab.experiments.tables.declaration import Table as Declaration
 from nmtlab.plots import table_figure
@@ -84,7 +83,7 @@ class TablesPage(Page):
 
     def _open(self, stored: Stored) -> None:
         self._cells = read_cells(stored.path)
-        self._whole = summary(self._cells, stored.table, read_sentences(stored.sentences))
+        self._whole = stored_summary(stored)
         measured, before = set(self._cells["metric"]), self.measure.value
         names = [measure.name for measure in stored.table.measures if measure.name in measured]
         self.measure.options = names

@@ -1,8 +1,9 @@
-"""Write a folder as a `.tar.xz` file, and read such a file from an untrusted source."""
+"""Write folders as a `.tar.xz` file, and read such a file from an untrusted source."""
 
 import io
 import re
 import tarfile
+from collections.abc import Iterable
 from pathlib import Path
 
 from nmtlab.errors import RunError
@@ -13,28 +14,29 @@ ENDING = ".tar.xz"
 MAX_BYTES = 64 << 20
 """Largest total size of the files in an archive, in bytes."""
 
-_MAX_FILES = 2000
+_MAX_FILES = 10_000
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+-]{0,199}")
 _REMEDY = "do not trust it: no packed run is like this"
 
 
-def write_archive(folder: Path, path: Path) -> None:
-    """Write the files of a folder, with the folder's name, to an archive; the same files give the same bytes."""
+def write_archive(folders: Iterable[Path], path: Path) -> None:
+    """Write the files of folders, with the folders' names, to an archive; the same files give the same bytes."""
     with replacing(path) as temporary, tarfile.open(temporary, "w:xz") as archive:
-        for file in sorted(file for file in folder.rglob("*") if file.is_file()):
-            # Without owner and time, which identify the machine and change the bytes.
-            member = tarfile.TarInfo(f"{folder.name}/{file.relative_to(folder).as_posix()}")
-            member.size = file.stat().st_size
-            with file.open("rb") as content:
-                archive.addfile(member, content)
+        for folder in folders:
+            for file in sorted(file for file in folder.rglob("*") if file.is_file()):
+                # Without owner and time, which identify the machine and change the bytes.
+                member = tarfile.TarInfo(f"{folder.name}/{file.relative_to(folder).as_posix()}")
+                member.size = file.stat().st_size
+                with file.open("rb") as content:
+                    archive.addfile(member, content)
 
 
-def read_archive(path: Path) -> tuple[str, dict[str, bytes]]:
-    """Return the name of the folder in an archive and its files, relative path -> content; writes nothing to disk.
+def read_archive(path: Path) -> dict[str, dict[str, bytes]]:
+    """Return the files of each folder in an archive, name -> relative path -> content; writes nothing to disk.
 
     Raises:
-        RunError: the archive is damaged; or contains links, devices, paths that leave the folder, unusual names,
-            several folders, or more or larger files than any packed run.
+        RunError: the archive is damaged; or contains links, devices, paths that leave the folders, unusual names, or
+            more or larger files than any packed runs.
     """
     if not path.is_file():
         raise RunError(f"{path}: not found", "give the path of a packed run")
@@ -44,11 +46,11 @@ def read_archive(path: Path) -> tuple[str, dict[str, bytes]]:
             files = _files(archive, path)
     except (tarfile.TarError, ValueError, OverflowError) as error:
         raise RunError(f"{path}: damaged ({error})", "get a fresh copy") from error
-    folders = {name.partition("/")[0] for name in files}
-    if len(folders) != 1:
-        raise RunError(f"{path}: contains {len(folders)} folders, expected 1", "have the run packed again")
-    (folder,) = folders
-    return folder, {name.partition("/")[2]: content for name, content in files.items()}
+    folders: dict[str, dict[str, bytes]] = {}
+    for name, content in files.items():
+        folder, _, relative = name.partition("/")
+        folders.setdefault(folder, {})[relative] = content
+    return folders
 
 
 def _files(archive: tarfile.TarFile, path: Path) -> dict[str, bytes]:

@@ -24,6 +24,7 @@ class Packed(_Facts):
 
     best_step: NonNegativeInt | None = None
     weights: str | None = None
+    bundled: bool = False
 
 
 class InheritedFacts(_Facts):

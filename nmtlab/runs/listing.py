@@ -5,32 +5,38 @@ from pathlib import Path
 
 from nmtlab.errors import NmtlabError
 from nmtlab.files import remove_folder
+from nmtlab.runs.bundle import bundled_runs, bundles, opened_bundle
 from nmtlab.runs.run import LOCK, Run, held
 from nmtlab.workspace import Workspace
 
 
 def open_run(name: str, workspace: Workspace) -> Run:
-    """Return the run `name` from the workspace's runs or, failing that, from the gallery.
+    """Return the run `name` from the workspace's runs or, failing that, from the gallery: a folder, or in a bundle.
 
     Raises:
-        RunError: there is no such run, or the name is not allowed.
+        RunError: there is no such run, the name is not allowed, or a bundle is damaged.
     """
     folder = workspace.run_folder(name)
+    if folder.exists():
+        return Run(folder)
     packed = workspace.gallery / name
-    return _gallery_run(packed, workspace) if packed.is_dir() and not folder.exists() else Run(folder)
+    if not packed.is_dir():
+        packed = bundled_runs(bundles(workspace.gallery), workspace.cache).get(name, packed)
+    return _gallery_run(packed, workspace) if packed.is_dir() else Run(folder)
 
 
 def list_runs(workspace: Workspace) -> tuple[list[Run], dict[str, str]]:
-    """Return the runs, and the folders that cannot be opened as runs: name -> what is wrong.
+    """Return the runs, and the folders and bundles that cannot be opened as runs: name -> what is wrong.
 
     The workspace's runs come first, newest first, then those of the gallery by name. A run of the workspace hides one
     of the same name in the gallery.
     """
     trained = sorted(_folders(workspace.runs), key=lambda f: (f.stat().st_mtime, f.name), reverse=True)
     names = {folder.name for folder in trained}
-    gallery = sorted(folder for folder in _folders(workspace.gallery) if folder.name not in names)
+    packed, broken = _bundled(workspace)
+    packed |= {folder.name: folder for folder in _folders(workspace.gallery)}
+    gallery = [packed[name] for name in sorted(packed.keys() - names)]
     runs: list[Run] = []
-    broken: dict[str, str] = {}
     for folder in (*trained, *gallery):
         try:
             run = Run(folder) if folder.parent == workspace.runs else _gallery_run(folder, workspace)
@@ -41,6 +47,12 @@ def list_runs(workspace: Workspace) -> tuple[list[Run], dict[str, str]]:
         except OSError as error:
             broken[folder.name] = error.strerror or str(error)
     return runs, broken
+
+
+def run_names(workspace: Workspace) -> set[str]:
+    """Return the names of all runs, those in the gallery and its intact bundles included, without opening them."""
+    folders = [*_folders(workspace.runs), *_folders(workspace.gallery)]
+    return {folder.name for folder in folders} | _bundled(workspace)[0].keys()
 
 
 def remove_run(folder: Path) -> None:
@@ -54,6 +66,20 @@ def remove_run(folder: Path) -> None:
         return
     with nullcontext() if (folder / LOCK).is_dir() else held(folder):
         remove_folder(folder)
+
+
+def _bundled(workspace: Workspace) -> tuple[dict[str, Path], dict[str, str]]:
+    """Return the runs in the bundles of the gallery, and the bundles that cannot be opened."""
+    found: dict[str, Path] = {}
+    broken: dict[str, str] = {}
+    for file in bundles(workspace.gallery):
+        try:
+            found = {**opened_bundle(file, workspace.cache), **found}
+        except NmtlabError as error:
+            broken[file.name] = error.problem
+        except OSError as error:
+            broken[file.name] = error.strerror or str(error)
+    return found, broken
 
 
 def _gallery_run(folder: Path, workspace: Workspace) -> Run:

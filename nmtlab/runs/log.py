@@ -59,6 +59,18 @@ def pack_log(path: Path, target: Path) -> None:
         packed.write_bytes(lzma.compress(_text(lines).encode()))
 
 
+def round_log(path: Path, target: Path, kept: Callable[[dict[str, Any]], bool]) -> None:
+    """Write a copy of a log with numbers of four digits, but for lines that are `kept` as they are; none if empty."""
+    if lines := read_log(path):
+        write_text(target, _text(line if kept(line) else _rounded(line) for line in lines))
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _rounded(one) for name, one in value.items()}
+    return float(f"{value:.4g}") if isinstance(value, float) else value
+
+
 def _packed(path: Path) -> Path:
     return path.with_name(f"{path.name}.xz")
 

@@ -8,8 +8,10 @@ import hashlib
 import json
 import re
 import shutil
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import torch
 
@@ -33,7 +35,7 @@ MAX_SENTENCES = 200
 _FILES = re.compile(
     r"recipe\.toml|(environment|inheritance|packed)\.json|translation_table\.safetensors|checkpoints/best\.safetensors"
     r"|vocabulary/(pipeline\.json|(source|target)\.((languages\.)?tsv|model|truecase)|joint\.model)"
-    r"|metrics\.jsonl\.xz|probes/(gradient_norm|g)\.jsonl\.xz|probes/embedding_norms/\d+\.npz"
+    r"|metrics\.jsonl(\.xz)?|probes/(gradient_norm|g)\.jsonl(\.xz)?|probes/embedding_norms/\d+\.npz"
     r"|measures/[^/]+\.parquet|translations/[^/]+\.(txt|json)"
     r"|sentences/(LICENCE|dev\.[^/]+|(gold|aligned)/dev\.[^/]+\.align)"
 )
@@ -67,7 +69,7 @@ def pack(run: Run, target: Path, weights: bool = False, sentences: ParallelCorpu
         folder = Path(temporary) / run.name
         folder.mkdir()
         _fill(folder, run, weights, sentences)
-        write_archive(folder, target)
+        write_archive([folder], target)
     return target
 
 
@@ -83,15 +85,16 @@ def unpack(file: Path, workspace: Workspace, name: str = "") -> Run:
         RunError: the file is damaged, is not a packed run, or contains other files; or the name is taken or not
             allowed.
     """
-    packed_name, files = read_archive(file)
-    _check_files(files, file)
+    folders = read_archive(file)
+    if len(folders) != 1:
+        raise RunError(f"{file}: contains {len(folders)} folders, expected 1", "have the run packed again")
+    ((packed_name, files),) = folders.items()
+    check_files(files, file)
     folder = workspace.run_folder(name or packed_name)
     if folder.exists():
         raise RunError(f"run {folder.name!r}: already exists", "choose another --name")
     with new_folder(folder) as unfinished:
-        for path, content in files.items():
-            (unfinished / path).parent.mkdir(parents=True, exist_ok=True)
-            (unfinished / path).write_bytes(content)
+        write_files(unfinished, files)
         try:
             run = Run(unfinished)
             _ = (
@@ -111,7 +114,15 @@ def unpack(file: Path, workspace: Workspace, name: str = "") -> Run:
     return Run(folder)
 
 
-def _check_files(files: dict[str, bytes], archive: Path) -> None:
+def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write the files of a packed run, relative path -> content, to a folder."""
+    for path, content in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(content)
+
+
+def check_files(files: Iterable[str], archive: Path) -> None:
+    """Raise `RunError` unless the relative paths in an archive are those of a packed run."""
     if PACKED not in files:
         raise RunError(f"{archive}: not a packed run: it has no {PACKED}", "have it packed with 'nmtlab runs pack'")
     for path in files:
@@ -152,20 +163,31 @@ def dev_sentences(corpus: ParallelCorpus, number: int, licence: str, folder: Pat
     return ParallelCorpus(folder, corpus.source, corpus.target)
 
 
-def _fill(folder: Path, run: Run, weights: bool, sentences: ParallelCorpus | None) -> None:
+def describe(folder: Path, run: Run, **facts: Any) -> None:
+    """Write what every packed run has: recipe, environment, inheritance, vocabulary, and facts about the packing."""
     run.recipe.save(folder / "recipe.toml")
     write_text(folder / "environment.json", json.dumps(run.environment, indent=1) + "\n")
     if run.inheritance:
-        _copy(run.folder / INHERITANCE, folder)
-    facts = {"nmtlab": nmtlab.__version__, "best_step": run.best_step, "weights": run.original_digest}
+        copy_into(run.folder / INHERITANCE, folder)
+    facts = {"nmtlab": nmtlab.__version__, "best_step": run.best_step, "weights": run.original_digest, **facts}
     write_text(folder / PACKED, json.dumps(facts, indent=1) + "\n")
     run.pipeline.save(folder / "vocabulary")
+
+
+def copy_into(path: Path, folder: Path) -> None:
+    """Copy a file into a folder, which need not exist yet."""
+    folder.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(path, folder / path.name)
+
+
+def _fill(folder: Path, run: Run, weights: bool, sentences: ParallelCorpus | None) -> None:
+    describe(folder, run)
     for log in LOGS:
         pack_log(run.folder / log, folder / log)
     for path in _embedding_norms(run):
-        _copy(path, folder / "probes/embedding_norms")
+        copy_into(path, folder / "probes/embedding_norms")
     for measure in run.answers():
-        _copy(measure.path, folder / "measures")
+        copy_into(measure.path, folder / "measures")
     if weights:
         _add_weights(folder, run)
     if sentences:
@@ -218,13 +240,8 @@ def _add_sentences(folder: Path, run: Run, sentences: ParallelCorpus) -> None:
     text = hashlib.sha256("\n".join(sentences.lines("dev", sentences.source)).encode()).hexdigest()
     for facts, lines in run.translations():
         if facts["text"] == text:
-            _copy(lines.with_suffix(".json"), folder / "translations")
-            _copy(lines, folder / "translations")
-
-
-def _copy(path: Path, folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(path, folder / path.name)
+            copy_into(lines.with_suffix(".json"), folder / "translations")
+            copy_into(lines, folder / "translations")
 
 
 def _check_size(folder: Path, run: Run) -> None:

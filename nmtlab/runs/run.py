@@ -205,8 +205,11 @@ class Run:
                 f"{self._original}"
             )
         answers = sorted({measure.question.analysis for measure in self.measures()})
+        bundled = self.packed.get("bundled", False)
+        without = "its model, gradient norms and norms of words" if bundled else "its model"
+        has = "training curves, its translations" if bundled else "logs"
         return (
-            "packed without its model, it can neither translate nor answer new questions; it has its logs, its "
+            f"packed without {without}, it can neither translate nor answer new questions; it has its {has}, its "
             f"vocabulary and {'answers to ' + ', '.join(answers) if answers else 'no stored answers'}"
             f"{f' from the original weights, {self._original}' if answers else ''}"
         )

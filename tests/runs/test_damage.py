@@ -248,28 +248,28 @@ def packed(trained, tmp_path) -> Path:
 def test_what_no_packed_run_has_is_refused(path, packed, tmp_path, workspace):
     (packed / path).parent.mkdir(parents=True, exist_ok=True)
     (packed / path).write_bytes(b"x")
-    write_archive(packed, tmp_path / "evil.tar.xz")
+    write_archive([packed], tmp_path / "evil.tar.xz")
     assert f"contains {path}, which no packed run has" in refused(unpack, tmp_path / "evil.tar.xz", workspace)
     assert not workspace.runs.exists()
 
 
 def test_what_is_not_packed_is_refused(packed, tmp_path, workspace):
     (packed / "packed.json").unlink()
-    write_archive(packed, tmp_path / "evil.tar.xz")
+    write_archive([packed], tmp_path / "evil.tar.xz")
     assert "not a packed run: it has no packed.json" in refused(unpack, tmp_path / "evil.tar.xz", workspace)
 
 
 @pytest.mark.parametrize("content", [b"[]", b'{"best_step": "one"}', DEEP.encode()])
 def test_a_pack_that_says_something_else_is_refused(content, packed, tmp_path, workspace):
     (packed / "packed.json").write_bytes(content)
-    write_archive(packed, tmp_path / "evil.tar.xz")
+    write_archive([packed], tmp_path / "evil.tar.xz")
     assert "packed.json: damaged or truncated (" in refused(unpack, tmp_path / "evil.tar.xz", workspace)
 
 
 @pytest.mark.parametrize("content", [b"\x80\x04K\x01.", b"x"])
 def test_weights_that_are_none_are_refused(content, packed, tmp_path, workspace):
     (packed / "checkpoints/best.safetensors").write_bytes(content)
-    write_archive(packed, tmp_path / "evil.tar.xz")
+    write_archive([packed], tmp_path / "evil.tar.xz")
     assert "best.safetensors: damaged or truncated (" in refused(unpack, tmp_path / "evil.tar.xz", workspace)
     assert not list(workspace.runs.iterdir())
 
@@ -279,8 +279,8 @@ def test_every_packed_run_of_the_gallery_has_what_a_packed_run_may_have(tmp_path
     names = sorted(path.name for path in gallery.iterdir())
     assert len(names) > 20
     for name in names:
-        write_archive(gallery / name, tmp_path / "packed.tar.xz")
-        assert read_archive(tmp_path / "packed.tar.xz")[0] == name
+        write_archive([gallery / name], tmp_path / "packed.tar.xz")
+        assert list(read_archive(tmp_path / "packed.tar.xz")) == [name]
         assert unpack(tmp_path / "packed.tar.xz", workspace).name == name
 
 

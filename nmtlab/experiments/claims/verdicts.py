@@ -13,6 +13,8 @@ import pandas as pd
 from nmtlab.experiments.claims.declared import Claim, declared_claims
 from nmtlab.experiments.results.budget import budget
 from nmtlab.experiments.results.judgement import Answer, Question, answered, is_begun, judged, with_aim
+from nmtlab.experiments.results.kept import Kept
+from nmtlab.experiments.results.looks import Looks, read_looks
 from nmtlab.experiments.results.sentences import read_sentences, spread_of
 from nmtlab.experiments.results.statistics import Verdict
 from nmtlab.experiments.results.stored import RESULTS, read_cells
@@ -44,7 +46,8 @@ def measured_claims(folder: Path = RESULTS, claims: Sequence[Claim] | None = Non
         `system`, that which is compared, or, if it has no cells there, the other one; `metric`; `seeds`, `effect`,
         `low`, `high`, `p`, `welch_p`, `q`, `detectable`, `seeds_needed`, `interval`, `reason` and `runs` as of
         `judged`; `budget`, the training and the text that the numbers are of; `verdict`: `reproduced here`,
-        `contradicted here`, `underpowered` or `inconclusive`; `evidence`, the name of the file.
+        `contradicted here`, `underpowered`, `inconclusive`, or that the runs are not kept; `evidence`, the name of
+        the file.
 
     Raises:
         NmtlabError: a file is damaged.
@@ -53,13 +56,33 @@ def measured_claims(folder: Path = RESULTS, claims: Sequence[Claim] | None = Non
     frames = []
     for evidence in dict.fromkeys(claim.evidence for claim in claims):
         if (folder / evidence).is_file():
-            lines = list(_lines(folder, [claim for claim in claims if claim.evidence == evidence]))
-            frames.append(_frame(lines))
+            about = [claim for claim in claims if claim.evidence == evidence]
+            cells, looks = read_cells(folder / evidence), read_looks(folder / about[0].looks)
+            frames.append(judged_claims(about, cells, read_sentences(folder / about[0].sentences), looks))
     if not frames:
         return pd.DataFrame(columns=COLUMNS)
     order = {claim.text: place for place, claim in enumerate(claims)}
     whole = pd.concat(frames)
     return whole.sort_values("claim", key=lambda claim: claim.map(order), kind="stable", ignore_index=True)
+
+
+def judged_claims(
+    claims: Sequence[Claim],
+    cells: pd.DataFrame,
+    sentences: pd.DataFrame,
+    looks: Looks,
+    kept: Kept | None = None,
+) -> pd.DataFrame:
+    """Judge claims about one table together, as `measured_claims` does.
+
+    Args:
+        claims: all that are about the table.
+        cells: lines of `nmtlab.experiments.results.collected.results`.
+        sentences: lines of `nmtlab.experiments.results.sentences`.
+        looks: the planned ones of rows that were tested repeatedly while seeds were added.
+        kept: what is kept of the table's trainings; if not given, everything is.
+    """
+    return _frame([line for claim in claims for line in _lines(claim, cells, sentences, looks, kept)])
 
 
 def overall(measured: pd.DataFrame) -> pd.DataFrame:
@@ -78,21 +101,21 @@ def not_measured(measured: pd.DataFrame, claims: Sequence[Claim] | None = None) 
     return [claim for claim in claims if claim.text not in set(measured["claim"])]
 
 
-def _lines(folder: Path, claims: Sequence[Claim]) -> Iterator[_Line]:
-    """Yield the lines of the claims about one table."""
-    cells = read_cells(folder / claims[0].evidence)
-    spreads = read_sentences(folder / claims[0].sentences)
-    for claim in claims:
-        rows = {row.name: row for row in claim.table.rows if row not in claim.but}
-        asked, own = _question(claim), cells[cells["metric"] == claim.measure.name]
-        for name, some in own[own["row"].isin(list(rows))].groupby("row", sort=False):
-            if is_begun(asked, some):
-                question = with_aim(asked, claim.table, str(name), [row.name for row in claim.but])
-                spread = spread_of(spreads, str(name), claim.measure.name, claim.system, claim.than)
-                compared = some[some["column"].isin(question.compared)]
-                text = budget(compared, rows[str(name)], claim.scale)
-                shown = next(system for system in question.compared if system in set(compared["column"]))
-                yield _Line(claim, str(name), shown, text, answered(question, some, claim.table.converging, spread))
+def _lines(
+    claim: Claim, cells: pd.DataFrame, sentences: pd.DataFrame, looks: Looks, kept: Kept | None
+) -> Iterator[_Line]:
+    """Yield the lines of a claim."""
+    rows = {row.name: row for row in claim.table.rows if row not in claim.but}
+    asked, own = _question(claim), cells[cells["metric"] == claim.measure.name]
+    for name, some in own[own["row"].isin(list(rows))].groupby("row", sort=False):
+        if is_begun(asked, some):
+            question = with_aim(asked, claim.table, str(name), [row.name for row in claim.but])
+            spread = spread_of(sentences, str(name), claim.measure.name, claim.system, claim.than)
+            compared = some[some["column"].isin(question.compared)]
+            text = budget(compared, rows[str(name)], claim.scale)
+            shown = next(system for system in question.compared if system in set(compared["column"]))
+            found = answered(question, some, claim.table.converging, spread, looks.get(str(name), ()), kept)
+            yield _Line(claim, str(name), shown, text, found)
 
 
 def _question(claim: Claim) -> Question:

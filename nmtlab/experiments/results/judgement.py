@@ -9,18 +9,21 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from statistics import fmean
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import pandas as pd
 
 from nmtlab.experiments.measures.quality import Converged, Finding, Measure
+from nmtlab.experiments.results.kept import Kept
 from nmtlab.experiments.results.published import published
+from nmtlab.experiments.results.sequential import sequential_estimate
 from nmtlab.experiments.results.shares import difference_of_runs, runs_needed, share_of_runs
 from nmtlab.experiments.results.statistics import (
     ENOUGH_SEEDS,
     LEVEL,
     ONE_BLEU,
     Estimate,
+    NotKept,
     Spread,
     adjusted_ps,
     compare,
@@ -39,6 +42,7 @@ RULE = (
 _DECIMALS = 6
 """Differences of printed numbers have no more; differences of floats do."""
 
+(NOT_KEPT,) = get_args(NotKept)
 SEEDS_ALONE, AND_SENTENCES = "seeds alone", "seeds and sentences"
 
 COLUMNS = [
@@ -88,6 +92,7 @@ class Answer:
         seeds: number of seeds; of two systems with seeds, the smaller one.
         hindrance: why nothing can be decided; empty if something can.
         runs: names of the runs with a value.
+        kept: whether these runs, or what the number was computed from, are still there.
     """
 
     question: Question
@@ -98,6 +103,7 @@ class Answer:
     seeds: int
     hindrance: str
     runs: tuple[str, ...]
+    kept: bool
 
 
 def is_begun(question: Question, cells: pd.DataFrame) -> bool:
@@ -111,7 +117,12 @@ def is_begun(question: Question, cells: pd.DataFrame) -> bool:
 
 
 def answered(
-    question: Question, cells: pd.DataFrame, converging: Collection[str], sentences: Spread | None = None
+    question: Question,
+    cells: pd.DataFrame,
+    converging: Collection[str],
+    sentences: Spread | None = None,
+    looks: tuple[int, ...] = (),
+    kept: Kept | None = None,
 ) -> Answer:
     """Compare two systems, or a system with a number.
 
@@ -120,7 +131,11 @@ def answered(
         cells: lines of `collected.results` of one row and metric, of all systems.
         converging: names of the systems over which the variance of a seed is pooled.
         sentences: of `sentence_spread`, if known.
+        looks: numbers of seeds at which the row was to be tested, if it was tested repeatedly while seeds were added.
+        kept: what is kept of the table's trainings; if not given, everything is.
     """
+    measured = cells[cells["column"].isin(question.compared) & cells["value"].notna()]
+    is_kept = kept is None or kept.has(question.measure, measured)
     if question.absolute:
         cells = cells.assign(value=cells["value"].abs())
     compared = [cell for cell in _cells(cells) if cell.column in question.compared]
@@ -131,16 +146,17 @@ def answered(
         "seeds": min(counts, default=0),
         "hindrance": _hindrance(question, compared, min(counts, default=0)),
         "runs": tuple(cell.run for cell in known),
+        "kept": is_kept,
     }
     if isinstance(question.measure, Converged):
-        return Answer(**common, **_of_runs(question, known), interval=SEEDS_ALONE)
+        return Answer(**common, **_of_runs(question, known, len(looks) or 1), interval=SEEDS_ALONE)
     found = compare(cells, question.system, question.than, converging, sentences)
-    line = found.chosen.estimate(question.null)
+    line = sequential_estimate(found.chosen, question.null, looks)
     known_aim = math.isfinite(line.detectable) and question.aim > 0
     return Answer(
         **common,
         estimate=line,
-        welch_p=found.welch.estimate(question.null).p,
+        welch_p=sequential_estimate(found.welch, question.null, looks).p,
         seeds_needed=found.chosen.seeds_needed(question.aim) if known_aim else None,
         interval=SEEDS_ALONE if sentences is None else AND_SENTENCES,
     )
@@ -157,9 +173,10 @@ def judged(answers: Sequence[Answer]) -> pd.DataFrame:
         `high`; `p` of the test, and `welch_p` of that without pooled variances; `q`, p adjusted for false discoveries
         among all lines that can be decided; `detectable`, the smallest distance from the tested effect that is detected
         in four of five repetitions, and the `seeds_needed` to detect the one aimed for; what the `interval` covers;
-        `verdict`; `reason`, why nothing is decided; `runs`, a list of names.
+        `verdict`; `reason`, why nothing is decided; `runs`, a list of names. A line whose runs are not kept has no
+        verdict, and no part in the false discovery rate.
     """
-    ps = [math.nan if answer.hindrance else answer.estimate.p for answer in answers]
+    ps = [answer.estimate.p if answer.kept and not answer.hindrance else math.nan for answer in answers]
     qs = adjusted_ps(ps, [frozenset(answer.runs) for answer in answers])
     frame = pd.DataFrame([_judged(*one) for one in zip(answers, qs, strict=True)], columns=COLUMNS)
     return frame.astype({"seeds_needed": "Int64"})
@@ -197,7 +214,8 @@ def is_signed(measure: Measure) -> bool:
 
 def _judged(answer: Answer, q: float) -> tuple[object, ...]:
     line, question = answer.estimate, answer.question
-    said = verdict(line, q, question.expects, question.aim, usable=not answer.hindrance)
+    judged = verdict(line, q, question.expects, question.aim, usable=not answer.hindrance)
+    said = judged if answer.kept else NOT_KEPT
     numbers = (line.effect, line.low, line.high, line.p, answer.welch_p, float(q), line.detectable)
     reason = answer.hindrance or _reason(answer, q, said)
     return (answer.seeds, *numbers, answer.seeds_needed, answer.interval, said, reason, list(answer.runs))
@@ -206,7 +224,7 @@ def _judged(answer: Answer, q: float) -> tuple[object, ...]:
 def _reason(answer: Answer, q: float, said: str) -> str:
     """Return why nothing is decided on a line that could be; empty if something is."""
     line, aim = answer.estimate, answer.question.aim
-    if said in ("reproduced here", "contradicted here"):
+    if said in ("reproduced here", "contradicted here", NOT_KEPT):
         return ""
     if not math.isfinite(line.p):
         return "the seeds show no variance"
@@ -271,8 +289,8 @@ def _with_seeds(question: Question, compared: Sequence[_Cell]) -> list[str]:
     return [name for name in question.compared if name not in without]
 
 
-def _of_runs(question: Question, known: Sequence[_Cell]) -> dict[str, Any]:
-    """Return the difference of shares of runs, which is counted and not averaged."""
+def _of_runs(question: Question, known: Sequence[_Cell], looks: int) -> dict[str, Any]:
+    """Return the difference of shares of runs, which is counted and not averaged; p is Bonferroni's over the looks."""
     outcomes = [[cell.value for cell in known if cell.column == name] for name in question.compared]
     counts = [(int(sum(some)), len(some)) for some in outcomes]
     nothing = Estimate(math.nan, math.nan, math.nan, 0.0, math.nan, math.nan)
@@ -280,6 +298,7 @@ def _of_runs(question: Question, known: Sequence[_Cell]) -> dict[str, Any]:
         return {"estimate": nothing, "welch_p": math.nan, "seeds_needed": None}
     than = None if isinstance(question.than, str) else question.than
     line = difference_of_runs(*counts) if than is None else share_of_runs(*counts[0], than)
+    line = replace(line, p=min(1.0, looks * line.p))
     return {"estimate": line, "welch_p": math.nan, "seeds_needed": runs_needed(than, question.aim)}
 
 

@@ -1,12 +1,14 @@
 """Tests that are repeated while seeds are added: looks at 3, 5 and 10 seeds, and what the repetition costs."""
 
+import math
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
 from scipy import stats
 
 from nmtlab.errors import NmtlabError
-from nmtlab.experiments.results.statistics import LEVEL
+from nmtlab.experiments.results.statistics import LEVEL, Difference, Estimate
 
 LOOKS = (3, 5, 10)
 """The numbers of seeds of every system of a row at which its differences are tested."""
@@ -50,6 +52,21 @@ def sequential_p(p: float, systems: int, looks: tuple[int, ...] = LOOKS) -> floa
     return float(max(p, min(simulated, len(looks) * p)))
 
 
+def sequential_estimate(difference: Difference, null: float, looks: tuple[int, ...]) -> Estimate:
+    """Return a difference with an interval that holds at all looks together (95 %), and p adjusted for them.
+
+    Args:
+        difference: at the present look.
+        null: the effect that is tested.
+        looks: the planned ones, whether or not they are all taken; none for a single test.
+    """
+    line = difference.estimate(null)
+    if not looks or math.isnan(line.p):
+        return line
+    whole = difference.estimate(null, _level_of_each(difference.systems, looks))
+    return replace(whole, p=sequential_p(line.p, difference.systems, looks))
+
+
 def boundaries(systems: int, looks: tuple[int, ...] = LOOKS) -> list[float]:
     """Return the |t| at each look from which on a single line is decided: all looks together err in 5 % (`LEVEL`).
 
@@ -57,8 +74,13 @@ def boundaries(systems: int, looks: tuple[int, ...] = LOOKS) -> list[float]:
         systems: from which the variance of a seed is estimated (`Difference.systems`).
         looks: the planned ones.
     """
-    nominal = np.quantile(_smallest_ps(systems, looks), LEVEL)
+    nominal = _level_of_each(systems, looks)
     return [float(stats.t.isf(nominal / 2, systems * (look - 1))) for look in looks]
+
+
+def _level_of_each(systems: int, looks: tuple[int, ...]) -> float:
+    """Return the level of p at each look with which all looks together err in 5 % (`LEVEL`)."""
+    return float(np.quantile(_smallest_ps(systems, looks), LEVEL))
 
 
 @cache

@@ -18,7 +18,10 @@ import numpy as np
 import pandas as pd
 from scipy import special, stats
 
-Verdict = Literal["reproduced here", "contradicted here", "underpowered", "inconclusive"]
+NotKept = Literal["measured earlier, runs not kept"]
+"""What stands instead of a verdict on a line whose trainings cannot be looked at any more."""
+
+Verdict = Literal["reproduced here", "contradicted here", "underpowered", "inconclusive", NotKept]
 
 LEVEL = 0.05
 """Of two-sided tests, of intervals (95 %), and of false discoveries within a table."""
@@ -130,12 +133,18 @@ class Difference:
         """Return the smallest distance from the tested effect that is detected with `POWER`."""
         return _multiple(self.spread.freedom) * self.spread.variance**0.5
 
-    def estimate(self, null: float = 0.0) -> Estimate:
-        """Return the interval of the difference, and its test against an effect (Student's t)."""
+    def estimate(self, null: float = 0.0, level: float = LEVEL) -> Estimate:
+        """Return the interval of the difference, and its test against an effect (Student's t).
+
+        Args:
+            null: the effect.
+            level: of the test, and of the interval (`1 - level`).
+        """
         error, freedom = self.spread.variance**0.5, self.spread.freedom
-        margin = float(stats.t.isf(LEVEL / 2, freedom)) * error
+        margin = float(stats.t.isf(level / 2, freedom)) * error
         p = float(2 * stats.t.sf(abs(self.effect - null) / error, freedom))
-        return Estimate(self.effect, self.effect - margin, self.effect + margin, null, p, self.detectable)
+        detectable = self.detectable if level == LEVEL else _multiple(freedom, level) * error
+        return Estimate(self.effect, self.effect - margin, self.effect + margin, null, p, detectable)
 
     def seeds_needed(self, distance: float) -> int | None:
         """Return the fewest seeds per system with which an effect is detected with `POWER`, on the same test set.
@@ -333,9 +342,9 @@ def verdict(
     return "underpowered" if usable and line.detectable > aim else "inconclusive"
 
 
-def _multiple(freedom: float) -> float:
+def _multiple(freedom: float, level: float = LEVEL) -> float:
     """Return the smallest detectable effect in standard errors (noncentral t; the wrong side's tail is neglected)."""
-    return float(special.nctdtrinc(freedom, 1 - POWER, stats.t.isf(LEVEL / 2, freedom)))
+    return float(special.nctdtrinc(freedom, 1 - POWER, stats.t.isf(level / 2, freedom)))
 
 
 def _of_seeds(cells: pd.DataFrame) -> list[float] | float:

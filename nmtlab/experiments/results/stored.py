@@ -42,6 +42,11 @@ class Stored:
         """File of the part that sentences have in differences, which need not exist."""
         return self.path.with_suffix(".sentences.csv")
 
+    @property
+    def looks(self) -> Path:
+        """File of the rows that were tested repeatedly while seeds were added, which need not exist."""
+        return self.path.with_suffix(".looks.csv")
+
 
 def stored_tables(folders: Iterable[Path] = (RESULTS,)) -> list[Stored]:
     """Return the tables whose cells are in some folders, in the order of `TABLES`.
@@ -57,6 +62,11 @@ def stored_tables(folders: Iterable[Path] = (RESULTS,)) -> list[Stored]:
             if path := next((path for path in paths if path.is_file()), None):
                 found.append(Stored(table, scale, path))
     return found
+
+
+def saved_table(table: Table, scale: Scale, workspace: Workspace) -> Stored:
+    """Return where `nmtlab reproduce --save` stores a table, which need not be there."""
+    return Stored(table, scale, workspace.data / "results" / f"{table.name}.{scale}.csv")
 
 
 def read_cells(path: Path) -> pd.DataFrame:

@@ -10,21 +10,25 @@ import pandas as pd
 from scipy import stats
 
 from nmtlab.experiments.measures.quality import Converged, Measure
-from nmtlab.experiments.results.judgement import Answer, Question, answered, is_signed, judged, with_aim
+from nmtlab.experiments.results.judgement import NOT_KEPT, Answer, Question, answered, is_signed, judged, with_aim
+from nmtlab.experiments.results.kept import Kept
+from nmtlab.experiments.results.looks import Looks, read_looks
 from nmtlab.experiments.results.published import published
 from nmtlab.experiments.results.sentences import COLUMNS as SENTENCES
-from nmtlab.experiments.results.sentences import spread_of
+from nmtlab.experiments.results.sentences import read_sentences, spread_of
 from nmtlab.experiments.results.shares import wilson
-from nmtlab.experiments.results.statistics import LEVEL
+from nmtlab.experiments.results.statistics import LEVEL, NotKept
+from nmtlab.experiments.results.stored import Stored, read_cells
 from nmtlab.experiments.tables.declaration import Table
 
-Verdict = Literal["better", "worse", "underpowered", "inconclusive"]
+Verdict = Literal["better", "worse", "underpowered", "inconclusive", NotKept]
 
 _IN_WORDS: dict[str, Verdict] = {
     "reproduced here": "better",
     "contradicted here": "worse",
     "underpowered": "underpowered",
     "inconclusive": "inconclusive",
+    NOT_KEPT: NOT_KEPT,
 }
 
 
@@ -45,7 +49,22 @@ def interval(values: Sequence[float]) -> Interval:
     return Interval(fmean(values), margin or math.nan)
 
 
-def summary(results: pd.DataFrame, table: Table, sentences: pd.DataFrame | None = None) -> pd.DataFrame:
+def stored_summary(stored: Stored) -> pd.DataFrame:
+    """Return the `summary` of a stored table, with all that is stored beside its cells.
+
+    Raises:
+        NmtlabError: a file is damaged.
+    """
+    return summary(read_cells(stored.path), stored.table, read_sentences(stored.sentences), read_looks(stored.looks))
+
+
+def summary(
+    results: pd.DataFrame,
+    table: Table,
+    sentences: pd.DataFrame | None = None,
+    looks: Looks | None = None,
+    kept: Kept | None = None,
+) -> pd.DataFrame:
     """Summarise the cells of a table over their seeds.
 
     Args:
@@ -53,29 +72,33 @@ def summary(results: pd.DataFrame, table: Table, sentences: pd.DataFrame | None 
             are judged together.
         table: its declaration.
         sentences: lines of `nmtlab.experiments.results.sentences`, if there are any.
+        looks: the planned ones of rows that were tested repeatedly while seeds were added.
+        kept: what is kept of the table's trainings; if not given, everything is.
 
     Returns:
         One line per row, column and metric, in the table's order: `row`, `column`, `metric`; `seeds`, how many have
         a value; `mean` over them, its `margin` (95 %, Student's t; NaN for shares of runs), and its interval from
         `mean_low` to `mean_high`; `difference` to the baseline (of absolute values, if the best value is 0), with
         `low`, `high`, `p`, `welch_p`, `q`, `detectable`, `seeds_needed`, `interval` and `reason` as of
-        `nmtlab.experiments.results.judgement.judged`; `verdict`: better, worse, underpowered or inconclusive, empty for
-        the baseline, and if the baseline does not have the measure; `diverged`, how many seeds diverged; `missing`, how
-        many are not finished; `published` and `published_mark` as printed, and `published_difference`, computed if it
-        was not printed.
+        `nmtlab.experiments.results.judgement.judged`; `verdict`: better, worse, underpowered or inconclusive, or that
+        the runs are not kept; empty for the baseline, and if the baseline does not have the measure; `diverged`, how
+        many seeds diverged; `missing`, how many are not finished; `published` and `published_mark` as printed, and
+        `published_difference`, computed if it was not printed.
     """
     measures = {measure.name: measure for measure in table.measures}
     sentences = pd.DataFrame(columns=SENTENCES) if sentences is None else sentences
-    known = results[results["metric"].isin(list(measures))]
+    looks, known = looks or {}, results[results["metric"].isin(list(measures))]
     lines, answers = [], {}
     for (row, metric), cells in known.groupby(["row", "metric"], sort=False):
         measure, baseline = measures[metric], cells[cells["column"] == table.baseline]
         # A finished run without a value can never have one: an ordinary system has no length model.
         has = (baseline["value"].notna() | (baseline["status"] != "finished")).any()
-        numbers = cells[["column", "seed", "value", "status", "run"]]
+        numbers = cells[["row", "column", "seed", "value", "status", "run"]]
         for column, of_system in cells.groupby("column", sort=False):
             if has and column != table.baseline:
-                answers[len(lines)] = _answer(measure, str(row), str(column), numbers, table, sentences)
+                answers[len(lines)] = _answer(
+                    measure, str(row), str(column), numbers, table, sentences, looks.get(str(row), ()), kept
+                )
             lines.append({"row": row, "column": column, "metric": metric, **_line(of_system, measure)})
     found = pd.DataFrame(lines, columns=["row", "column", "metric", *_OF_CELLS])
     compared = judged(list(answers.values())).rename(columns={"effect": "difference"}).set_index(pd.Index([*answers]))
@@ -155,12 +178,19 @@ _COLUMNS = ["row", "column", "metric", *_OF_CELLS[:5], *_COMPARED, *_OF_CELLS[5:
 
 
 def _answer(
-    measure: Measure, row: str, column: str, cells: pd.DataFrame, table: Table, sentences: pd.DataFrame
+    measure: Measure,
+    row: str,
+    column: str,
+    cells: pd.DataFrame,
+    table: Table,
+    sentences: pd.DataFrame,
+    looks: tuple[int, ...],
+    kept: Kept | None,
 ) -> Answer:
     expects = "lower" if measure.lower_is_better else "higher"
     asked = Question(measure, column, table.baseline, expects, absolute=is_signed(measure))
     spread = spread_of(sentences, row, measure.name, column, table.baseline)
-    return answered(with_aim(asked, table, row), cells, table.converging, spread)
+    return answered(with_aim(asked, table, row), cells, table.converging, spread, looks, kept)
 
 
 def _line(cells: pd.DataFrame, measure: Measure) -> dict[str, object]:

@@ -181,7 +181,7 @@ def _cells(table: Table, scale: Scale, row: Row, setup: Setup, system: System) -
     label = Path(system.recipe).stem + _label(special, usual)
     label += f".{system.parent}-parent" if system.parent else ""
     splits = tuple(measure.split for measure in table.measures if measure.split)
-    for seed in table.seeds[scale] if system.seeded else (None,):
+    for seed in (row.seeds or table.seeds[scale]) if system.seeded else (None,):
         seeds = {} if seed is None else {"training.seed": seed}
         cell = Cell(
             run=f"{texts.name}.{label}" + ("" if seed is None else f".s{seed}"),

@@ -97,10 +97,12 @@ class Row:
     Args:
         name: as in the published table.
         at: scale -> the setup to run, or the reason why the row is not run.
+        seeds: seeds of its cells; the table's if none are given.
     """
 
     name: str
     at: Mapping[Scale, Setup | str]
+    seeds: tuple[int, ...] = ()
 
 
 NOT_TINY = "the tiny scale has only an artificial language"
@@ -164,3 +166,10 @@ class Table:
             if name not in known:
                 raise NmtlabError(f"{self.name}: no pair {name!r}", f"choose from {', '.join(known)}")
         return replace(self, rows=tuple(known[name] for name in names))
+
+    def with_seeds(self, rows: Iterable[str], seeds: int) -> "Table":
+        """Return the table with seeds 1 to `seeds` of every system of some rows, instead of the declared ones."""
+        chosen, counted = set(rows), tuple(range(1, seeds + 1))
+        return replace(
+            self, rows=tuple(replace(row, seeds=counted) if row.name in chosen else row for row in self.rows)
+        )
