@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pandas as pd
 
     from nmtlab.experiments import Cell, Scale, Table
+    from nmtlab.experiments.results.stored import Stored
     from nmtlab.workspace import Workspace
 
 
@@ -51,6 +54,10 @@ def reproduce(
             help="Also write the cells and the printed table to data/results; stored cells of other pairs are kept.",
         ),
     ] = False,
+    stored: Annotated[
+        bool,
+        typer.Option("--stored", help="Train nothing: judge and print the stored cells again; --save writes the text."),
+    ] = False,
 ) -> None:
     """Run a table of the thesis as a grid of trainings, and print measured values beside published ones.
 
@@ -64,6 +71,9 @@ def reproduce(
 
     workspace = Workspace.find()
     declared = find_table(table)
+    if stored:
+        _print_stored(declared, scale, save, workspace)
+        return
     wanted = declared.only(pair) if pair else declared
     cells = cells_of(wanted, scale)
     if estimate:
@@ -124,17 +134,20 @@ def _print_estimate(table: "Table", scale: "Scale", wanted: "list[Cell]", worksp
 def _print_table(table: "Table", scale: "Scale", lines: "pd.DataFrame", left_out: Mapping[str, str]) -> None:
     from nmtlab.cli.tables import print_table
     from nmtlab.experiments import published
+    from nmtlab.experiments.results.signatures import printed_signatures, signatures
+    from nmtlab.experiments.tables.labels import caveats, labelled, system_labels
 
     lines = lines[(lines["seeds"] > 0) | (lines["missing"] > 0) | (lines["diverged"] > 0)]
     several = len(table.measures) > 1
     columns = ["pair", "system", *(["measure"] if several else []), "measured, 95 %"]
-    columns += [f"vs {table.baseline}, 95 %", "detectable", "q", "verdict"] if table.baseline else []
-    columns += ["published", *([f"published vs {table.baseline}"] if table.baseline else [])]
+    baseline = system_labels(table).get(table.baseline, "")
+    columns += [f"vs {baseline}, 95 %", "detectable", "q", "verdict"] if baseline else []
+    columns += ["published", *([f"published vs {baseline}"] if baseline else [])]
     rows = [
         [line.row, line.column, *([line.metric] if several else []), _measured(line)]
         + (_compared(line) if table.baseline else [])
         + [_published(line), *([_published_difference(line)] if table.baseline else [])]
-        for line in lines.itertuples()
+        for line in labelled(lines, table, scale).itertuples()
     ]
     if not table.published:
         filled = [any(cells) for cells in zip(*rows, strict=True)]
@@ -142,10 +155,14 @@ def _print_table(table: "Table", scale: "Scale", lines: "pd.DataFrame", left_out
     print_table(f"{table.name} {scale}: {table.title}", columns, rows, set(columns[2 + several :]) - {"verdict"})
     metrics = "" if several else f"{table.measures[0].name}; "
     print(f"  {metrics}mean over seeds {', '.join(map(str, table.seeds[scale]))}, ± 95 % by Student's t")
+    for line in printed_signatures(signatures(table.only(dict.fromkeys(lines["row"])), scale)):
+        print(f"  {line}")
     _print_verdicts(table, lines)
+    for caveat in caveats(table):
+        print(f"  {caveat}")
     if table.published:
         sources = ", ".join(published(table.name)["source"].unique())
-        text = "" if scale == "thesis" else "; on other text: compare differences, not scores"
+        text = "" if scale == "thesis" else "; on another text: compare differences, not scores"
         there = sources + text if sources else "not available (data/published comes with the checkout)"
         print(f"  published: {there}")
         if lines["published_mark"].any():
@@ -155,15 +172,17 @@ def _print_table(table: "Table", scale: "Scale", lines: "pd.DataFrame", left_out
 
 def _print_verdicts(table: "Table", lines: "pd.DataFrame") -> None:
     from nmtlab.experiments.results.judgement import RULE
+    from nmtlab.experiments.tables.labels import system_labels
 
     if not table.baseline:
         return
+    labels = system_labels(table)
     covered = ", ".join(sorted(set(lines["interval"]) - {""}))
     print(f"  intervals of differences: {covered}\n  {RULE}")
     for column, some in lines[lines["column"] != table.baseline].groupby("column", sort=False):
         counts = some["verdict"].value_counts()
         kinds = ("better", "worse", "underpowered", "inconclusive")
-        print(f"  {column}: {', '.join(f'{counts.get(kind, 0)} {kind}' for kind in kinds)}")
+        print(f"  {labels[column]}: {', '.join(f'{counts.get(kind, 0)} {kind}' for kind in kinds)}")
 
 
 def _print_reasons(table: "Table", scale: "Scale", left_out: Mapping[str, str]) -> None:
@@ -216,47 +235,77 @@ def _number(value: float, form: str) -> str:
     return "-" if value != value else format(value, form)
 
 
+def _print_stored(table: "Table", scale: "Scale", save: bool, workspace: "Workspace") -> None:
+    """Judge and print the stored cells of a table, and write what follows from them beside them if asked to."""
+    from nmtlab.experiments import summary
+    from nmtlab.experiments.results.sentences import read_sentences
+    from nmtlab.experiments.results.stored import measured_table, read_cells
+
+    stored = measured_table(table.name, scale)
+    cells = read_cells(stored.path)
+    written = _write_judged(stored, cells, {}, workspace) if save else []
+    _print_table(table, scale, summary(cells, table, read_sentences(stored.sentences)), {})
+    for path in written:
+        print(f"written to {path}")
+
+
 def _save(
     table: "Table", scale: "Scale", measured: "pd.DataFrame", left_out: Mapping[str, str], workspace: "Workspace"
 ) -> None:
-    import io
-    from contextlib import redirect_stdout
-
-    from nmtlab.experiments import summary
     from nmtlab.experiments.results.collected import with_kept
     from nmtlab.experiments.results.dev_curves import dev_curves, save_dev_curves
-    from nmtlab.experiments.results.hypotheses import hypotheses, read_hypotheses, save_hypotheses
-    from nmtlab.experiments.results.sentences import read_sentences, sentence_spreads, with_kept_sentences
+    from nmtlab.experiments.results.hypotheses import hypotheses, save_hypotheses
     from nmtlab.experiments.results.stored import Stored, read_cells
     from nmtlab.files import write_text
 
     cells = workspace.data / "results" / f"{table.name}.{scale}.csv"
-    text, translated, sentences = (
-        cells.with_suffix(".txt"), cells.with_suffix(".translations.parquet"), Stored(table, scale, cells).sentences
-    )  # fmt: skip
+    translated = cells.with_suffix(".translations.parquet")
     whole = with_kept(measured, read_cells(cells), table) if cells.exists() else measured
-    written = [cells, text]
+    written = [cells]
     if len(found := hypotheses(table, scale, workspace)):
         save_hypotheses(translated, found)
         written.append(translated)
-    spreads = read_sentences(sentences)
-    if translated.exists():
-        spreads = with_kept_sentences(
-            sentence_spreads(table, scale, workspace, read_hypotheses(translated)), spreads
-        )  # fmt: skip
-    if len(spreads):
-        write_text(sentences, spreads.to_csv(index=False))
-        written.append(sentences)
-    printed = io.StringIO()
-    with redirect_stdout(printed):
-        print(f"nmtlab reproduce {table.name} --scale {scale}\n")
-        without = {row: why for row, why in left_out.items() if row not in set(whole["row"])}
-        _print_table(table, scale, summary(whole, table, spreads), without)
+    written += _write_judged(Stored(table, scale, cells), whole, left_out, workspace)
     write_text(cells, whole.to_csv(index=False))
-    write_text(text, "".join(f"{line.rstrip()}\n" for line in printed.getvalue().splitlines()))
     if len(evaluated := dev_curves(table, scale, workspace)):
         curves = cells.with_suffix(".curves.csv")
         save_dev_curves(curves, evaluated)
         written.append(curves)
     for path in written:
         print(f"written to {path}")
+
+
+def _write_judged(
+    stored: "Stored", cells: "pd.DataFrame", left_out: Mapping[str, str], workspace: "Workspace"
+) -> "list[Path]":
+    """Write the printed table, its signatures, and the part of sentences where translations are stored."""
+    import io
+    from contextlib import redirect_stdout
+
+    from nmtlab.experiments import summary
+    from nmtlab.experiments.results.hypotheses import read_hypotheses
+    from nmtlab.experiments.results.sentences import read_sentences, sentence_spreads, with_kept_sentences
+    from nmtlab.experiments.results.signatures import signatures
+    from nmtlab.files import write_text
+
+    table, scale = stored.table, stored.scale
+    text, translated, signed = (
+        stored.path.with_suffix(suffix) for suffix in (".txt", ".translations.parquet", ".signatures.csv")
+    )
+    written, spreads, names = [text], read_sentences(stored.sentences), set(cells["row"])
+    if translated.exists():
+        found = sentence_spreads(table, scale, workspace, read_hypotheses(translated))
+        spreads = with_kept_sentences(found, spreads)
+    if len(spreads):
+        write_text(stored.sentences, spreads.to_csv(index=False))
+        written.append(stored.sentences)
+    if len(used := signatures(table.only([row.name for row in table.rows if row.name in names]), scale)):
+        write_text(signed, used.to_csv(index=False))
+        written.append(signed)
+    printed = io.StringIO()
+    with redirect_stdout(printed):
+        print(f"nmtlab reproduce {table.name} --scale {scale}\n")
+        without = {row: why for row, why in left_out.items() if row not in names}
+        _print_table(table, scale, summary(cells, table, spreads), without)
+    write_text(text, "".join(f"{line.rstrip()}\n" for line in printed.getvalue().splitlines()))
+    return written

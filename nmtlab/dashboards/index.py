@@ -24,7 +24,7 @@ def index_page(workspace: Workspace | None = None) -> Page:
     """Return the page: links to the other pages, verdicts on the claims of the thesis, and the runs."""
     workspace, found = workspace or Workspace.find(), measured_claims()
     claims = Table("Claims of the thesis, tested here: select one to see its numbers", pick="one", height="24em")
-    numbers = Table("By language pair", height="18em")
+    numbers = Table("By text", height="18em")
     runs = RunChooser(workspace, title="Runs")
     summary = overall(found)
     claims.show(summary.set_index("claim", drop=False).drop(columns="direction"))
@@ -58,17 +58,17 @@ def _links() -> object:
 
 
 def _links_by_pair(found: pd.DataFrame, available: set[str], workspace: Workspace) -> Iterator[str]:
-    """Yield, for each language pair of a claim, links to its line and to the page with its available runs."""
+    """Yield, for each text of a claim, links to its line and to the page with its available runs."""
     by_text = {claim.text: claim for claim in declared_claims()}
     for line in found.itertuples():
         claim = by_text[line.claim]
         evidence = link_to_line(claim.stored, line.metric, line.pair, line.system)
         runs = links_to([open_run(name, workspace) for name in line.runs if name in available], [_PAGES[claim.page]])
-        yield f"{escape(line.pair)}: evidence in {evidence}" + (f"; underlying runs in {runs}" if runs else "")
+        yield f"{escape(line.text)}: evidence in {evidence}" + (f"; underlying runs in {runs}" if runs else "")
 
 
 _NAMES = {
-    "pair": "pair", "metric": "metric", "direction": "effect of", "effect": "effect", "bounds": "95 % interval",
+    "text": "text", "metric": "metric", "direction": "effect of", "effect": "effect", "bounds": "95 % interval",
     "verdict": "verdict", "reason": "why undecided", "q": "q", "detectable": "detectable effect", "seeds": "seeds",
     "seeds_needed": "seeds needed", "interval": "interval covers", "budget": "budget", "p": "p",
     "welch_p": "p by Welch", "runs": "runs",

@@ -20,8 +20,10 @@ _MEASURED = {"value": ("mean", "mean_low", "mean_high"), "difference": ("differe
 _UNDECIDED = ("inconclusive", "underpowered")
 
 
-def table_figure(lines: pd.DataFrame, title: str, show: Shown = "value", baseline: str = "") -> go.Figure:
-    """Draw a panel per language pair, with a line per system: means with 95 % intervals, and published numbers.
+def table_figure(
+    lines: pd.DataFrame, title: str, show: Shown = "value", baseline: str = "", published: str = "published"
+) -> go.Figure:
+    """Draw a panel per text, with a line per system: means with 95 % intervals, and published numbers.
 
     The intervals of values are those of seeds; those of differences cover sentences too, where translations are stored.
 
@@ -31,6 +33,7 @@ def table_figure(lines: pd.DataFrame, title: str, show: Shown = "value", baselin
         title: what the table shows.
         show: the numbers themselves, or their differences to the baseline's, where it has such a number.
         baseline: name of the system that the others are compared with; empty for none.
+        published: what the published numbers are called.
     """
     drawn = lines.assign(published_number=lines["published"].map(_number))
     if lines["mean"].notna().any() and lines["difference"].isna().all():
@@ -55,7 +58,7 @@ def table_figure(lines: pd.DataFrame, title: str, show: Shown = "value", baselin
         panel = drawn[drawn["row"] == pair]
         undecided = panel["verdict"].isin(_UNDECIDED)
         for trace in (
-            _published(panel),
+            _published(panel, published),
             _measured(panel[~undecided], show, ""),
             _measured(panel[undecided], show, ", undecided"),
         ):
@@ -91,10 +94,10 @@ def _measured(lines: pd.DataFrame, show: Shown, verdict: str) -> go.Scatter:
     )  # fmt: skip
 
 
-def _published(lines: pd.DataFrame) -> go.Scatter:
+def _published(lines: pd.DataFrame, name: str) -> go.Scatter:
     lines = lines[lines["published_number"].notna()]
     return go.Scatter(
-        x=lines["published_number"], y=[escape(name) for name in lines["column"]], mode="markers", name="published",
+        x=lines["published_number"], y=[escape(name) for name in lines["column"]], mode="markers", name=escape(name),
         marker={"size": 10, "color": COLOURS[1], "symbol": "diamond-open", "line": {"width": 2}},
         customdata=lines[["column", "published", "published_mark"]],
         hovertemplate="%{y}: published %{customdata[1]}%{customdata[2]}",

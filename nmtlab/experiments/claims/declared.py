@@ -31,6 +31,7 @@ from nmtlab.experiments.measures.quality import (
 from nmtlab.experiments.measures.search import EMPTY_GLOBAL_BEST, GLOBAL_BEST_LENGTH
 from nmtlab.experiments.results.published import CHECKOUT
 from nmtlab.experiments.tables.declaration import SCALES, Row, Scale, Table
+from nmtlab.experiments.tables.labels import system_labels
 from nmtlab.experiments.tables.length_planning import BY_LENGTH, BY_LOG_PROB, BY_REWARD, LIKELIEST_ALONE, RISE
 from nmtlab.experiments.tables.listing import TABLES
 
@@ -91,7 +92,9 @@ class Claim:
     @property
     def direction(self) -> str:
         """The difference that is the effect, and the side of 0 on which the claim expects it."""
-        system, than = (f"|{name}|" if self.absolute else f"{name}" for name in (self.system, self.than))
+        labels = system_labels(self.table)
+        names = (labels.get(name, name) for name in (self.system, self.than))
+        system, than = (f"|{name}|" if self.absolute else f"{name}" for name in names)
         difference = system if self.than == 0.0 else f"{system} − {than}"
         if self.expects == "higher":
             return f"{difference}, expected above {f'−{self.tolerance:g}' if self.tolerance else '0'}"
