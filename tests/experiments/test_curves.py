@@ -38,7 +38,7 @@ def test_a_curve_has_means_and_intervals_of_the_seeds_by_ascending_size():
     assert curves["mean"].tolist() == pytest.approx([5.0, 11.0, 12.1, 15.0])
     # the deviation of 9, 10 and 14 is √7, that of 12, 12.2 and 12.1 is 0.1
     assert curves["margin"].tolist()[:3] == pytest.approx(
-        [math.nan, 4.303 * math.sqrt(7 / 3), 4.303 * 0.1 / math.sqrt(3)], nan_ok=True
+        [math.nan, 4.302653 * math.sqrt(7 / 3), 4.302653 * 0.1 / math.sqrt(3)], nan_ok=True
     )
     assert math.isnan(curves["margin"].iloc[3])
 
