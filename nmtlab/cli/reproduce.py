@@ -23,9 +23,9 @@ def reproduce(
             help="On transfer: table-3.2, table-3.3, figure-3.1, related-parents, child-size, transferred-parts, "
             "transfer-transformer. On lexical choice: table-3.4, table-3.6, table-3.8, table-3.10, lexical-choice, "
             "lexicon-dropout. On normalisation: table-3.12, table-3.13, table-3.13-trained-out, table-3.14, "
-            "table-3.15, table-3.17, figure-3.5, figure-3.7, gradients, untrained-gradients. On search: "
-            "search-errors, ambiguity, length-planning, unseen-lengths. "
-            "On many languages: many-languages, zero-shot, many-languages-tuning."
+            "table-3.15, table-3.16, table-3.17, figure-3.5, figure-3.7, gradients, untrained-gradients. "
+            "Out of domain: table-3.6-ntrex, table-3.13-trained-out-ntrex. On search: search-errors, ambiguity, "
+            "length-planning, unseen-lengths. On many languages: many-languages, zero-shot, many-languages-tuning."
         ),
     ],
     scale: Annotated[

@@ -1,6 +1,6 @@
 """The start page: findings so far, and links to the other pages."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from html import escape
 
 import pandas as pd
@@ -10,7 +10,7 @@ from nmtlab.dashboards.links import link_to_line, links_to
 from nmtlab.dashboards.page import Note, Page, heading, html
 from nmtlab.dashboards.runs import RunChooser
 from nmtlab.dashboards.table import Table
-from nmtlab.experiments.claims.declared import declared_claims
+from nmtlab.experiments.claims.declared import Claim, declared_claims
 from nmtlab.experiments.claims.verdicts import measured_claims, not_measured, overall
 from nmtlab.experiments.results.judgement import RULE
 from nmtlab.experiments.results.summary import in_words, rounded
@@ -29,8 +29,7 @@ def index_page(workspace: Workspace | None = None) -> Page:
     summary = overall(found)
     claims.show(summary.set_index("claim", drop=False).drop(columns="direction"))
     claims.choose(summary["claim"][:1])
-    waiting = not_measured(found)
-    more = f"Claims not measured yet: {len(waiting)}. " if waiting else ""
+    more = "".join(_waiting(not_measured(found)))
     look, look_at_runs = html(), html()
 
     def update(changed: set[str]) -> None:
@@ -48,6 +47,14 @@ def index_page(workspace: Workspace | None = None) -> Page:
         claims, numbers, look, heading("Available runs"), runs, look_at_runs,
     ]  # fmt: skip
     return Page(INDEX, {"claim": claims, "runs": runs.table}, update, body, runs.refresh, {numbers: ("claim",)})
+
+
+def _waiting(claims: Sequence[Claim]) -> Iterator[str]:
+    """Yield how many claims have no numbers, and which of them need text that nobody may have here."""
+    if here := [claim for claim in claims if claim.scale != "thesis"]:
+        yield f"Claims not measured yet: {len(here)}. "
+    if tables := sorted({claim.table.name for claim in claims if claim.scale == "thesis"}):
+        yield f"Not measurable here, since they need the text of the thesis: those of {', '.join(tables)}. "
 
 
 def _links() -> object:

@@ -10,7 +10,9 @@ from typing import Literal
 from nmtlab.errors import NmtlabError
 from nmtlab.experiments.measures.languages import SACRE_BLEU, SHARED_TYPES
 from nmtlab.experiments.measures.quality import (
+    BIAS_FREQUENCY,
     CONVERGED,
+    CROSS_SLOPE,
     DEV_BLEU,
     G_SLOPES,
     GRADIENT_LEFT,
@@ -43,11 +45,11 @@ COLUMNS = (
 _SHOWN_BY: Mapping[str, tuple[Measure, ...]] = {
     "dynamics": (DEV_BLEU, TRAIN_PERPLEXITY, CONVERGED, GRADIENT_NORM, GRADIENT_NOISE, *GRADIENT_LEFT),
     "translate": (TEST_BLEU, TOKENIZED_TEST_BLEU, SACRE_BLEU),
-    "norms": (NORM_FREQUENCY, RARE_RECALL),
+    "norms": (NORM_FREQUENCY, BIAS_FREQUENCY, RARE_RECALL),
     "attention": (LEFT_SHIFT, RIGHT_COPIES),
     "lexicon": (LEXICON_PRECISION,),
     "languages": SHARED_TYPES,
-    "depth": (*G_SLOPES, LATE_G, OUTPUT_G),
+    "depth": (*G_SLOPES, CROSS_SLOPE, LATE_G, OUTPUT_G),
     "search": (EMPTY_GLOBAL_BEST, GLOBAL_BEST_LENGTH, *BY_LOG_PROB, *BY_LENGTH, *BY_REWARD, *LIKELIEST_ALONE, RISE),
 }
 """The dashboard pages, by name, and the measures that each illustrates on single runs."""

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from nmtlab.experiments.measures.quality import (
     ALIGNMENT_ERROR,
+    BIAS_FREQUENCY,
     DEV_BLEU,
     LEFT_SHIFT,
     LEXICON_PRECISION,
@@ -138,7 +139,8 @@ LEXICAL_CHOICE = replace(
     name="lexical-choice",
     title="Why: rare words, norms and attention",
     measures=(
-        RARE_RECALL, NORM_FREQUENCY, NORM_DECIDES, LEFT_SHIFT, ALIGNMENT_ERROR, RIGHT_COPIES, LEXICON_PRECISION,
+        RARE_RECALL, NORM_FREQUENCY, BIAS_FREQUENCY, NORM_DECIDES, LEFT_SHIFT, ALIGNMENT_ERROR, RIGHT_COPIES,
+        LEXICON_PRECISION,
     ),
     published=False,
 )  # fmt: skip
