@@ -236,7 +236,8 @@ def table_view(name: str, scale: Scale = "small", measure: str = "") -> View:
     shown = ["row", "column", "seeds", "mean", "margin", *compared, *published]
     show, baseline = "difference" if table.baseline else "value", system_labels(table).get(table.baseline, "")
     figure = table_figure(labelled(lines, table, scale), table.title, show, baseline, published_name(scale))
-    return View(labelled(begun[shown], table, scale), figure)
+    lines = labelled(begun[shown], table, scale).rename(columns={"published": published_name(scale)})
+    return View(lines, figure)
 
 
 def effect_view(name: str, row: str, than: str = "", scale: Scale = "small") -> View:
