@@ -176,7 +176,7 @@ def _provenance(stored: Stored, measure: Measure, not_begun: Sequence[str]) -> s
         better = "below" if measure.lower_is_better else "above"
         parts.append(f"Differences are {_difference(table, measure)}; better is {better} 0. {RULE}")
     if len(not_begun):
-        parts.append(f"Not run yet: {', '.join(not_begun)}.")
+        parts.append(f"Not run yet: {' · '.join(not_begun)}.")
     parts += [f"{caveat}." for caveat in caveats(table)]
     parts += [f"Signature of {line}." for line in printed_signatures(_signatures(stored, measure))]
     return " ".join(parts)
