@@ -21,7 +21,7 @@ from nmtlab.experiments.results.sentences import read_sentences
 from nmtlab.experiments.results.stored import RESULTS, measured_cells, measured_curves, measured_table, read_cells
 from nmtlab.experiments.results.summary import interval
 from nmtlab.experiments.running.trainability import map_path, read_map
-from nmtlab.experiments.tables.labels import labelled, published_name, row_label, system_labels
+from nmtlab.experiments.tables.labels import drawn_labels, labelled, published_name, row_label, system_labels
 from nmtlab.experiments.tables.length_planning import LENGTH_PLANNING, WHOLE_TEXT
 from nmtlab.plots import (
     View,
@@ -235,7 +235,7 @@ def table_view(name: str, scale: Scale = "small", measure: str = "") -> View:
     published = ["published"] if (begun["published"] != "").any() else []
     shown = ["row", "column", "seeds", "mean", "margin", *compared, *published]
     show, baseline = "difference" if table.baseline else "value", system_labels(table).get(table.baseline, "")
-    figure = table_figure(labelled(lines, table, scale), table.title, show, baseline, published_name(scale))
+    figure = table_figure(drawn_labels(lines, table, scale), table.title, show, baseline, published_name(scale))
     lines = labelled(begun[shown], table, scale).rename(columns={"published": published_name(scale)})
     return View(lines, figure)
 

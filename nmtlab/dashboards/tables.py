@@ -25,7 +25,7 @@ from nmtlab.experiments.results.stored import RESULTS, Stored, read_cells, store
 from nmtlab.experiments.results.summary import in_words, rounded
 from nmtlab.experiments.running.cells import NOT_RUN
 from nmtlab.experiments.tables.declaration import Table as Declaration
-from nmtlab.experiments.tables.labels import caveats, labelled, published_name, system_labels
+from nmtlab.experiments.tables.labels import caveats, drawn_labels, labelled, published_name, system_labels
 from nmtlab.plots import table_figure
 from nmtlab.workspace import Workspace
 
@@ -86,7 +86,7 @@ class TablesPage(Page):
         self.trainings.look()
 
     def _drawn(self, stored: Stored) -> go.Figure:
-        table, named = stored.table, labelled(self._summary, stored.table, stored.scale)
+        table, named = stored.table, drawn_labels(self._summary, stored.table, stored.scale)
         show, baseline = self.draw.value if table.baseline else "value", system_labels(table).get(table.baseline, "")
         self._drawn_lines = dict(zip(_keys(named), _keys(self._summary), strict=True))
         return table_figure(named, table.title, show, baseline, published_name(stored.scale))

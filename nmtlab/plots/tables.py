@@ -13,6 +13,8 @@ from nmtlab.plots.theme import BELOW, COLOURS, FAINT, dressed
 Shown = Literal["value", "difference"]
 
 _MAX_ACROSS = 4
+_WIDE = 28
+"""More characters than this do not fit above a panel on one line."""
 _LINE, _BETWEEN, _FOOT = 26, 80, 110
 """Pixels of a system's line, between rows of panels, and below them, for axis and legend."""
 
@@ -49,7 +51,7 @@ def table_figure(
     inside = down * (_LINE * len(systems) + _BETWEEN) - _BETWEEN
     metric = escape(lines["metric"].iloc[0]) if len(lines) else ""
     figure = make_subplots(
-        rows=down, cols=across, subplot_titles=[escape(pair) for pair in pairs], shared_yaxes=True,
+        rows=down, cols=across, subplot_titles=[_panel_title(pair) for pair in pairs], shared_yaxes=True,
         horizontal_spacing=0.03, vertical_spacing=_BETWEEN / max(inside, _BETWEEN * down),
         x_title=metric if show == "value" else f"{metric}: system − {escape(baseline)}",
     )  # fmt: skip
@@ -74,6 +76,11 @@ def table_figure(
     )  # fmt: skip
     figure.update_layout(legend=BELOW, margin_b=_FOOT, title={"xref": "container", "x": 0.01})
     return dressed(figure, escape(title), inside + 70 + _FOOT)
+
+
+def _panel_title(pair: str) -> str:
+    title = escape(pair)
+    return title.replace(", ", ",<br>", 1) if len(pair) > _WIDE else title
 
 
 def _measured(lines: pd.DataFrame, show: Shown, verdict: str) -> go.Scatter:

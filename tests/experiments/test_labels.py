@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from nmtlab.experiments import SCALES, TABLES, find_table
-from nmtlab.experiments.tables.labels import caveats, labelled, published_name, row_label, system_labels
+from nmtlab.experiments.tables.labels import caveats, drawn_labels, labelled, published_name, row_label, system_labels
 
 
 def label_of(table: str, name: str, scale: str = "small") -> str:
@@ -50,6 +50,13 @@ def test_lines_are_named_for_reading_and_keep_what_is_not_declared():
     found = labelled(lines, find_table("table-3.6"), "small")
     assert found.to_numpy().tolist() == [["tr-en, Tatoeba", "phrase-based (Thot)", 1.0], ["other", "tied", 2.0]]
     assert lines["row"].tolist() == ["tu-en", "other"]
+
+
+def test_a_row_with_published_numbers_alone_is_drawn_under_the_text_of_the_thesis():
+    lines = pd.DataFrame({"row": ["ha-en", "tu-en", "tu-en"], "column": ["tied", "tied", "Moses"], "seeds": [0, 3, 0]})
+    found = drawn_labels(lines, find_table("table-3.6"), "small")
+    assert found["row"].tolist() == ["ha-en, LORELEI", "tr-en, Tatoeba", "tr-en, Tatoeba"]
+    assert found["column"].tolist() == ["tied", "tied", "phrase-based (Thot)"]
 
 
 def test_the_phrase_based_system_says_what_it_lacks():

@@ -63,6 +63,13 @@ def labelled(lines: pd.DataFrame, table: Table, scale: Scale) -> pd.DataFrame:
     return lines.assign(**{name: lines[name].replace(names[name]) for name in names if name in lines})
 
 
+def drawn_labels(lines: pd.DataFrame, table: Table, scale: Scale) -> pd.DataFrame:
+    """Return lines of a summary named for a figure: rows with published numbers alone by the text of the thesis."""
+    measured = lines["row"].isin(lines.loc[lines["seeds"] > 0, "row"])
+    parts = [labelled(lines[measured], table, scale), labelled(lines[~measured], table, "thesis")]
+    return pd.concat([part for part in parts if len(part)] or parts).sort_index()
+
+
 def caveats(table: Table) -> list[str]:
     """Return what the systems of a table lack, one sentence a system."""
     return [f"{system.label or system.name}: {system.caveat}" for system in table.systems if system.caveat]
