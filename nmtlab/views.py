@@ -21,6 +21,7 @@ from nmtlab.experiments.results.effects import effects_over_training, still_risi
 from nmtlab.experiments.results.stored import RESULTS, measured_cells, measured_curves, measured_table
 from nmtlab.experiments.results.summary import interval, stored_summary
 from nmtlab.experiments.running.trainability import map_path, read_map
+from nmtlab.experiments.tables.labels import drawn_labels, labelled, published_name, row_label, system_labels
 from nmtlab.experiments.tables.length_planning import LENGTH_PLANNING, WHOLE_TEXT
 from nmtlab.plots import (
     View,
@@ -257,8 +258,10 @@ def table_view(name: str, scale: Scale = "small", measure: str = "") -> View:
     begun = lines[lines["row"].isin(lines.loc[lines["seeds"] > 0, "row"])]
     published = ["published"] if (begun["published"] != "").any() else []
     shown = ["row", "column", "seeds", "mean", "margin", *compared, *published]
-    figure = table_figure(lines, table.title, "difference" if table.baseline else "value", table.baseline)
-    return View(begun[shown], figure)
+    show, baseline = "difference" if table.baseline else "value", system_labels(table).get(table.baseline, "")
+    figure = table_figure(drawn_labels(lines, table, scale), table.title, show, baseline, published_name(scale))
+    lines = labelled(begun[shown], table, scale).rename(columns={"published": published_name(scale)})
+    return View(lines, figure)
 
 
 def effect_view(name: str, row: str, than: str = "", scale: Scale = "small") -> View:
@@ -283,7 +286,9 @@ def effect_view(name: str, row: str, than: str = "", scale: Scale = "small") -> 
         raise NmtlabError(f"{name}: no two systems to compare on {row!r} with {than!r}", f"choose a row from {rows}")
     rising = still_rising(curves[curves["row"] == row]).groupby("column")["rising"].sum()
     last = effects.groupby("system", sort=False).tail(1)
-    return View(last.assign(rising=last["system"].map(rising)), effect_figure(effects, than, f"{name}, {row}"))
+    (declared,) = find_table(name).only([row]).rows
+    title = f"{name}, {row_label(declared, scale)}"
+    return View(last.assign(rising=last["system"].map(rising)), effect_figure(effects, than, title))
 
 
 def planning_view(scale: Scale = "small") -> View:
@@ -305,7 +310,7 @@ def planning_view(scale: Scale = "small") -> View:
     lines["way"] = lines["column"].mask(ordinary, lines["column"] + ", " + searches.map(lambda search: search.score))
     # A system that plans lengths ranks by one score, whatever the settings.
     chosen = lines[ordinary | (searches.map(lambda search: search.score) == "log-prob")]
-    begun = chosen[chosen["seeds"] > 0]
+    begun = labelled(chosen[chosen["seeds"] > 0], LENGTH_PLANNING, scale)
     means = begun.pivot_table("mean", ["row", "way"], "beam").rename(columns="beam {}".format)
     return View(means.reset_index(), ways_figure(begun))
 
@@ -343,6 +348,7 @@ def calibration_view() -> View:
     means = grouped[["probability", "right"]].mean()
     means["margin"] = grouped["right"].agg(lambda seeds: interval(seeds.tolist()).margin)
     bins = means.reset_index()
+    bins = labelled(bins, LENGTH_PLANNING, "small")
     edges = {"low": bins["right"] - bins["margin"], "high": bins["right"] + bins["margin"]}
     return View(bins, calibration_figure(bins.assign(**edges)))
 

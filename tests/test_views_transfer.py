@@ -18,7 +18,9 @@ def test_children_by_the_size_of_their_text_and_what_their_parents_replace(tmp_p
     results_of("child-size", scores).to_csv(tmp_path / "results/child-size.small.csv", index=False)
     means = child_size_view().frame
     assert list(means.columns) == ["pair", "child_pairs", "BPE", "BPE + unrelated parent", "BPE + transfer"]
-    assert means.fillna(0).to_numpy().tolist() == [["gl-en", 500, 5, 4, 8], ["gl-en", 2000, 11, 0, 12]]
+    assert means.fillna(0).to_numpy().tolist() == [
+        ["gl-en, LibreOffice", 500, 5, 4, 8], ["gl-en, LibreOffice", 2000, 11, 0, 12],
+    ]  # fmt: skip
     worth = worth_view()
     assert worth.frame[["child_pairs", "system", "replaced"]].to_numpy().tolist() == [
         [500, "BPE + unrelated parent", float("-inf")],
@@ -39,7 +41,9 @@ def test_children_by_the_size_of_their_vocabulary(tmp_path, monkeypatch):
     scores = {"gl-en (4,000)": {"BPE (small vocabulary)": [4.0], "BPE": [5.0], "BPE + transfer": [8.0]}}
     results_of("figure-3.1", scores, "dev BLEU").to_csv(tmp_path / "results/figure-3.1.small.csv", index=False)
     means = vocabulary_view().frame
-    assert means.fillna(0).to_numpy().tolist() == [["gl-en (4,000)", 1000, 4, 0], ["gl-en (4,000)", 2000, 5, 8]]
+    assert means.fillna(0).to_numpy().tolist() == [
+        ["gl-en (4,000), LibreOffice", 1000, 4, 0], ["gl-en (4,000), LibreOffice", 2000, 5, 8],
+    ]  # fmt: skip
 
 
 def test_words_with_and_without_a_cognate_as_means_over_seeds(tmp_path, monkeypatch):

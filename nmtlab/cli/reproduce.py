@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pandas as pd
 
     from nmtlab.experiments import Cell, Scale, Table
     from nmtlab.experiments.claims.until_decided import Look
     from nmtlab.experiments.results.looks import Looks
+    from nmtlab.experiments.results.stored import Stored
     from nmtlab.workspace import Workspace
 
 
@@ -22,9 +25,9 @@ def reproduce(
             help="On transfer: table-3.2, table-3.3, figure-3.1, related-parents, child-size, transferred-parts, "
             "transfer-transformer. On lexical choice: table-3.4, table-3.6, table-3.8, table-3.10, lexical-choice, "
             "lexicon-dropout, attention-sink. On normalisation: table-3.12, table-3.13, table-3.13-trained-out, "
-            "table-3.14, table-3.15, table-3.17, figure-3.5, figure-3.7, gradients, untrained-gradients. On search: "
-            "search-errors, ambiguity, length-planning, unseen-lengths. "
-            "On many languages: many-languages, zero-shot, many-languages-tuning."
+            "table-3.14, table-3.15, table-3.16, table-3.17, figure-3.5, figure-3.7, gradients, untrained-gradients. "
+            "Out of domain: table-3.6-ntrex, table-3.13-trained-out-ntrex. On search: search-errors, ambiguity, "
+            "length-planning, unseen-lengths. On many languages: many-languages, zero-shot, many-languages-tuning."
         ),
     ],
     scale: Annotated[
@@ -73,6 +76,10 @@ def reproduce(
             "runs are kept.",
         ),
     ] = False,
+    stored: Annotated[
+        bool,
+        typer.Option("--stored", help="Train nothing: judge and print the stored cells again; --save writes the text."),
+    ] = False,
 ) -> None:
     """Run a table of the thesis as a grid of trainings, and print measured values beside published ones.
 
@@ -93,6 +100,9 @@ def reproduce(
         raise NmtlabError("both --seeds and --until-decided are given", "choose one of them")
     workspace = Workspace.find()
     declared = find_table(table)
+    if stored:
+        _print_stored(declared, scale, save, workspace)
+        return
     wanted = declared.only(pair) if pair else declared
     looks = planned_looks(until_decided) if until_decided else ()
     if most := seeds or max(looks, default=0):
@@ -185,18 +195,21 @@ def _print_table(
 ) -> None:
     from nmtlab.cli.tables import print_table
     from nmtlab.experiments import published, summary
+    from nmtlab.experiments.results.signatures import printed_signatures, signatures
+    from nmtlab.experiments.tables.labels import caveats, labelled, system_labels
 
     lines = summary(cells, table, spreads, looks)
     lines = lines[(lines["seeds"] > 0) | (lines["missing"] > 0) | (lines["diverged"] > 0)]
     several = len(table.measures) > 1
     columns = ["pair", "system", *(["measure"] if several else []), "measured, 95 %"]
-    columns += [f"vs {table.baseline}, 95 %", "detectable", "q", "verdict"] if table.baseline else []
-    columns += ["published", *([f"published vs {table.baseline}"] if table.baseline else [])]
+    baseline = system_labels(table).get(table.baseline, "")
+    columns += [f"vs {baseline}, 95 %", "detectable", "q", "verdict"] if baseline else []
+    columns += ["published", *([f"published vs {baseline}"] if baseline else [])]
     rows = [
         [line.row, line.column, *([line.metric] if several else []), _measured(line)]
         + (_compared(line) if table.baseline else [])
         + [_published(line), *([_published_difference(line)] if table.baseline else [])]
-        for line in lines.itertuples()
+        for line in labelled(lines, table, scale).itertuples()
     ]
     if not table.published:
         filled = [any(cells) for cells in zip(*rows, strict=True)]
@@ -204,15 +217,19 @@ def _print_table(
     print_table(f"{table.name} {scale}: {table.title}", columns, rows, set(columns[2 + several :]) - {"verdict"})
     metrics = "" if several else f"{table.measures[0].name}; "
     print(f"  {metrics}mean over {_seeds(cells)}, ± 95 % by Student's t")
+    for line in printed_signatures(signatures(table.only(dict.fromkeys(lines["row"])), scale)):
+        print(f"  {line}")
     _print_verdicts(table, lines)
     for planned in sorted({looks[row] for row in lines["row"] if row in looks}):
         rows = [row for row in lines["row"].unique() if looks.get(row) == planned]
         print(
             f"  tested at {_listed(planned)} seeds or until decided, which p and intervals allow for: {', '.join(rows)}"
         )
+    for caveat in caveats(table):
+        print(f"  {caveat}")
     if table.published:
         sources = ", ".join(published(table.name)["source"].unique())
-        text = "" if scale == "thesis" else "; on other text: compare differences, not scores"
+        text = "" if scale == "thesis" else "; on another text: compare differences, not scores"
         there = sources + text if sources else "not available (data/published comes with the checkout)"
         print(f"  published: {there}")
         if lines["published_mark"].any():
@@ -234,15 +251,17 @@ def _listed(numbers: Sequence[int]) -> str:
 
 def _print_verdicts(table: "Table", lines: "pd.DataFrame") -> None:
     from nmtlab.experiments.results.judgement import RULE
+    from nmtlab.experiments.tables.labels import system_labels
 
     if not table.baseline:
         return
+    labels = system_labels(table)
     covered = ", ".join(sorted(set(lines["interval"]) - {""}))
     print(f"  intervals of differences: {covered}\n  {RULE}")
     for column, some in lines[lines["column"] != table.baseline].groupby("column", sort=False):
         counts = some["verdict"].value_counts()
         kinds = ("better", "worse", "underpowered", "inconclusive")
-        print(f"  {column}: {', '.join(f'{counts.get(kind, 0)} {kind}' for kind in kinds)}")
+        print(f"  {labels[column]}: {', '.join(f'{counts.get(kind, 0)} {kind}' for kind in kinds)}")
 
 
 def _print_reasons(table: "Table", scale: "Scale", left_out: Mapping[str, str]) -> None:
@@ -295,6 +314,20 @@ def _number(value: float, form: str) -> str:
     return "-" if value != value else format(value, form)
 
 
+def _print_stored(table: "Table", scale: "Scale", save: bool, workspace: "Workspace") -> None:
+    """Judge and print the stored cells of a table, and write what follows from them beside them if asked to."""
+    from nmtlab.experiments.results.looks import read_looks
+    from nmtlab.experiments.results.sentences import read_sentences
+    from nmtlab.experiments.results.stored import measured_table, read_cells
+
+    stored = measured_table(table.name, scale)
+    cells = read_cells(stored.path)
+    written = _write_judged(stored, cells, {}, workspace) if save else []
+    _print_table(table, scale, cells, read_sentences(stored.sentences), read_looks(stored.looks), {})
+    for path in written:
+        print(f"written to {path}")
+
+
 def _save(
     declared: "Table",
     made: "Table",
@@ -304,41 +337,21 @@ def _save(
     workspace: "Workspace",
 ) -> None:
     """Write the cells of the rows that were made, and the whole table with those stored earlier."""
-    import io
-    from contextlib import redirect_stdout
-
     from nmtlab.experiments.results.collected import with_kept
     from nmtlab.experiments.results.dev_curves import dev_curves, save_dev_curves
-    from nmtlab.experiments.results.hypotheses import hypotheses, read_hypotheses, save_hypotheses
-    from nmtlab.experiments.results.looks import read_looks
-    from nmtlab.experiments.results.sentences import read_sentences, sentence_spreads, with_kept_sentences
+    from nmtlab.experiments.results.hypotheses import hypotheses, save_hypotheses
     from nmtlab.experiments.results.stored import read_cells, saved_table
     from nmtlab.files import write_text
 
     stored = saved_table(declared, scale, workspace)
-    cells, sentences, looks = stored.path, stored.sentences, stored.looks
-    text, translated = cells.with_suffix(".txt"), cells.with_suffix(".translations.parquet")
+    cells, translated = stored.path, stored.path.with_suffix(".translations.parquet")
     whole = with_kept(measured, read_cells(cells), declared) if cells.exists() else measured
-    written = [cells, text]
+    written = [cells]
     if len(found := hypotheses(made, scale, workspace)):
         save_hypotheses(translated, found)
         written.append(translated)
-    spreads = read_sentences(sentences)
-    if translated.exists():
-        spreads = with_kept_sentences(
-            sentence_spreads(declared, scale, workspace, read_hypotheses(translated)), spreads
-        )  # fmt: skip
-    if len(spreads):
-        write_text(sentences, spreads.to_csv(index=False))
-        written.append(sentences)
-    printed = io.StringIO()
-    with redirect_stdout(printed):
-        print(f"nmtlab reproduce {declared.name} --scale {scale}\n")
-        without = {row: why for row, why in left_out.items() if row not in set(whole["row"])}
-        _print_table(declared, scale, whole, spreads, read_looks(looks), without)
+    written += _write_judged(stored, whole, left_out, workspace)
     write_text(cells, whole.to_csv(index=False))
-    write_text(text, "".join(f"{line.rstrip()}\n" for line in printed.getvalue().splitlines()))
-    written += [looks] if looks.exists() else []
     if len(evaluated := dev_curves(made, scale, workspace)):
         curves = cells.with_suffix(".curves.csv")
         save_dev_curves(curves, evaluated)
@@ -356,3 +369,39 @@ def _pack(table: "Table", scale: "Scale", workspace: "Workspace") -> None:
         print(f"packed {len(packed)} runs into {target} ({size:,.0f} kB, {size / len(packed):,.0f} kB each)")
     for name, same in elsewhere.items():
         print(f"not packed: {name}: in the gallery already" + ("" if same else ", but another training; remove that"))
+
+
+def _write_judged(
+    stored: "Stored", cells: "pd.DataFrame", left_out: Mapping[str, str], workspace: "Workspace"
+) -> "list[Path]":
+    """Write the printed table, its signatures, and the part of sentences where translations are stored."""
+    import io
+    from contextlib import redirect_stdout
+
+    from nmtlab.experiments.results.hypotheses import read_hypotheses
+    from nmtlab.experiments.results.looks import read_looks
+    from nmtlab.experiments.results.sentences import read_sentences, sentence_spreads, with_kept_sentences
+    from nmtlab.experiments.results.signatures import signatures
+    from nmtlab.files import write_text
+
+    table, scale = stored.table, stored.scale
+    text, translated, signed = (
+        stored.path.with_suffix(suffix) for suffix in (".txt", ".translations.parquet", ".signatures.csv")
+    )
+    written, spreads, names = [text], read_sentences(stored.sentences), set(cells["row"])
+    if translated.exists():
+        found = sentence_spreads(table, scale, workspace, read_hypotheses(translated))
+        spreads = with_kept_sentences(found, spreads)
+    if len(spreads):
+        write_text(stored.sentences, spreads.to_csv(index=False))
+        written.append(stored.sentences)
+    if len(used := signatures(table.only([row.name for row in table.rows if row.name in names]), scale)):
+        write_text(signed, used.to_csv(index=False))
+        written.append(signed)
+    printed = io.StringIO()
+    with redirect_stdout(printed):
+        print(f"nmtlab reproduce {table.name} --scale {scale}\n")
+        without = {row: why for row, why in left_out.items() if row not in names}
+        _print_table(table, scale, cells, spreads, read_looks(stored.looks), without)
+    write_text(text, "".join(f"{line.rstrip()}\n" for line in printed.getvalue().splitlines()))
+    return written + ([stored.looks] if stored.looks.exists() else [])

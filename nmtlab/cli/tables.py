@@ -14,7 +14,7 @@ def print_table(title: str, columns: list[str], rows: list[list[str]], numbers: 
         table.add_row(*row)
     console = Console(highlight=False)
     # A file or a pipe has no width: nothing may be cut off there.
-    console.print(table) if console.is_terminal else Console(highlight=False, width=160).print(table)
+    console.print(table) if console.is_terminal else Console(highlight=False, width=200).print(table)
 
 
 def print_comparison(comparison: pd.DataFrame, title: str) -> None:

@@ -7,8 +7,10 @@ from nmtlab.dashboards.columns import row
 from nmtlab.dashboards.page import Note
 from nmtlab.dashboards.table import Table
 from nmtlab.errors import NmtlabError
+from nmtlab.experiments import find_table
 from nmtlab.experiments.results.dev_curves import read_dev_curves
 from nmtlab.experiments.results.stored import RESULTS, stored_tables
+from nmtlab.experiments.tables.labels import row_label
 from nmtlab.views import effect_view
 from nmtlab.workspace import Workspace
 
@@ -20,10 +22,11 @@ class Effects(widgets.VBox):
     """The systems of a measured table against one of them; `text` selects table and row, `than` the system."""
 
     def __init__(self, workspace: Workspace) -> None:
-        self._systems = {
-            f"{table}: {text}": (table, text, names) for (table, text), names in _available(workspace).items()
-        }
-        self.text = widgets.Dropdown(description="Table", options=list(self._systems), layout={"width": "30em"})
+        available = _available(workspace)
+        self._systems = {f"{table}: {text}": (table, text, names) for (table, text), names in available.items()}
+        labels = [f"{table}: {_label(table, text)}" for table, text in available]
+        options = list(zip(labels, self._systems, strict=True))
+        self.text = widgets.Dropdown(description="Table", options=options, layout={"width": "30em"})
         self.than = widgets.Dropdown(description="Minus", layout={"width": "24em"})
         self.text.observe(lambda _: self._offer(), "value")
         self._offer()
@@ -66,3 +69,8 @@ def _available(workspace: Workspace) -> dict[tuple[str, str], tuple[str, ...]]:
                 first = sorted(systems, key=lambda name: name != stored.table.baseline)
                 found[stored.table.name, str(text)] = tuple(first)
     return found
+
+
+def _label(table: str, row: str) -> str:
+    (declared,) = find_table(table).only([row]).rows
+    return row_label(declared, "small")

@@ -1,6 +1,6 @@
 """The start page: findings so far, and links to the other pages."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from html import escape
 
 import pandas as pd
@@ -10,7 +10,7 @@ from nmtlab.dashboards.links import link_to_line, links_to
 from nmtlab.dashboards.page import Note, Page, heading, html
 from nmtlab.dashboards.runs import RunChooser
 from nmtlab.dashboards.table import Table
-from nmtlab.experiments.claims.declared import declared_claims
+from nmtlab.experiments.claims.declared import Claim, declared_claims
 from nmtlab.experiments.claims.verdicts import measured_claims, not_measured, overall
 from nmtlab.experiments.results.judgement import RULE
 from nmtlab.experiments.results.summary import in_words, rounded
@@ -24,13 +24,12 @@ def index_page(workspace: Workspace | None = None) -> Page:
     """Return the page: links to the other pages, verdicts on the claims of the thesis, and the runs."""
     workspace, found = workspace or Workspace.find(), measured_claims()
     claims = Table("Claims of the thesis, tested here: select one to see its numbers", pick="one", height="24em")
-    numbers = Table("By language pair", height="18em")
+    numbers = Table("By text", height="18em")
     runs = RunChooser(workspace, title="Runs")
     summary = overall(found)
     claims.show(summary.set_index("claim", drop=False).drop(columns="direction"))
     claims.choose(summary["claim"][:1])
-    waiting = not_measured(found)
-    more = f"Claims not measured yet: {len(waiting)}. " if waiting else ""
+    more = "".join(_waiting(not_measured(found)))
     look, look_at_runs = html(), html()
 
     def update(changed: set[str]) -> None:
@@ -50,6 +49,14 @@ def index_page(workspace: Workspace | None = None) -> Page:
     return Page(INDEX, {"claim": claims, "runs": runs.table}, update, body, runs.refresh, {numbers: ("claim",)})
 
 
+def _waiting(claims: Sequence[Claim]) -> Iterator[str]:
+    """Yield how many claims have no numbers, and which of them need text that nobody may have here."""
+    if here := [claim for claim in claims if claim.scale != "thesis"]:
+        yield f"Claims not measured yet: {len(here)}. "
+    if tables := sorted({claim.table.name for claim in claims if claim.scale == "thesis"}):
+        yield f"Not measurable here, since they need the text of the thesis: those of {', '.join(tables)}. "
+
+
 def _links() -> object:
     items = (
         f"<li><a href='{page.name}.ipynb'>{escape(page.title)}</a><br>{escape(page.question)}</li>" for page in PAGES
@@ -58,17 +65,17 @@ def _links() -> object:
 
 
 def _links_by_pair(found: pd.DataFrame, available: set[str], workspace: Workspace) -> Iterator[str]:
-    """Yield, for each language pair of a claim, links to its line and to the page with its available runs."""
+    """Yield, for each text of a claim, links to its line and to the page with its available runs."""
     by_text = {claim.text: claim for claim in declared_claims()}
     for line in found.itertuples():
         claim = by_text[line.claim]
         evidence = link_to_line(claim.stored, line.metric, line.pair, line.system)
         runs = links_to([open_run(name, workspace) for name in line.runs if name in available], [_PAGES[claim.page]])
-        yield f"{escape(line.pair)}: evidence in {evidence}" + (f"; underlying runs in {runs}" if runs else "")
+        yield f"{escape(line.text)}: evidence in {evidence}" + (f"; underlying runs in {runs}" if runs else "")
 
 
 _NAMES = {
-    "pair": "pair", "metric": "metric", "direction": "effect of", "effect": "effect", "bounds": "95 % interval",
+    "text": "text", "metric": "metric", "direction": "effect of", "effect": "effect", "bounds": "95 % interval",
     "verdict": "verdict", "reason": "why undecided", "q": "q", "detectable": "detectable effect", "seeds": "seeds",
     "seeds_needed": "seeds needed", "interval": "interval covers", "budget": "budget", "p": "p",
     "welch_p": "p by Welch", "runs": "runs",

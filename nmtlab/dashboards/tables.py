@@ -5,6 +5,7 @@ from typing import Any
 
 import ipywidgets as widgets
 import pandas as pd
+import plotly.graph_objects as go
 
 from nmtlab.dashboards.about import TABLES
 from nmtlab.dashboards.chart import Chart
@@ -18,10 +19,12 @@ from nmtlab.experiments.claims.declared import declared_claims
 from nmtlab.experiments.claims.verdicts import measured_claims, overall
 from nmtlab.experiments.measures.quality import Measure
 from nmtlab.experiments.results.judgement import RULE, is_signed
+from nmtlab.experiments.results.signatures import printed_signatures, signatures
 from nmtlab.experiments.results.stored import RESULTS, Stored, read_cells, stored_tables
 from nmtlab.experiments.results.summary import in_words, rounded, stored_summary
 from nmtlab.experiments.running.cells import NOT_RUN
 from nmtlab.experiments.tables.declaration import Table as Declaration
+from nmtlab.experiments.tables.labels import caveats, drawn_labels, labelled, published_name, system_labels
 from nmtlab.plots import table_figure
 from nmtlab.workspace import Workspace
 
@@ -47,6 +50,7 @@ class TablesPage(Page):
         self.claims = Table("Thesis claims", height="16em")
         self.trainings = Trainings(workspace)
         self._cells = self._whole = self._summary = pd.DataFrame()
+        self._drawn_lines: dict[str, str] = {}
         self.chart.on_click(self._clicked)
         if _FIRST in self._stored:
             self.table.value = _FIRST
@@ -75,11 +79,16 @@ class TablesPage(Page):
         if changed & {"table", "measure"}:
             self._sum_up(stored)
         if changed & {"table", "measure", "draw"}:
-            show = self.draw.value if stored.table.baseline else "value"
-            self.chart.show(table_figure(self._summary, stored.table.title, show, stored.table.baseline))
+            self.chart.show(self._drawn(stored))
         if changed & {"table", "measure", "line"}:
             self._offer(stored)
         self.trainings.look()
+
+    def _drawn(self, stored: Stored) -> go.Figure:
+        table, named = stored.table, drawn_labels(self._summary, stored.table, stored.scale)
+        show, baseline = self.draw.value if table.baseline else "value", system_labels(table).get(table.baseline, "")
+        self._drawn_lines = dict(zip(_keys(named), _keys(self._summary), strict=True))
+        return table_figure(named, table.title, show, baseline, published_name(stored.scale))
 
     def _open(self, stored: Stored) -> None:
         self._cells = read_cells(stored.path)
@@ -98,10 +107,10 @@ class TablesPage(Page):
         self._summary = with_published(of_measure, stored.table)
         begun = self._summary["row"].isin(self._cells.loc[self._cells["status"] != NOT_RUN, "row"])
         measure = next(one for one in stored.table.measures if one.name == self.measure.value)
-        self.lines.show(_lines(self._summary[begun], _difference(stored.table, measure)))
+        self.lines.show(_lines(self._summary[begun], stored, _difference(stored.table, measure)))
         if not self.lines.chosen:
             self.lines.choose(list(self.lines.frame.index[:1]))
-        not_begun = self._summary.loc[~begun & (self._summary["missing"] > 0), "row"]
+        not_begun = labelled(self._summary[~begun & (self._summary["missing"] > 0)], stored.table, stored.scale)["row"]
         self.hint.say(_provenance(stored, measure, not_begun.unique()))
 
     def _offer(self, stored: Stored) -> None:
@@ -111,7 +120,7 @@ class TablesPage(Page):
         self.trainings.offer(picked, same_row[same_row["column"] == stored.table.baseline])
 
     def _clicked(self, point: dict[str, Any]) -> None:
-        self.lines.choose([line_key(point["meta"], point["customdata"][0])])
+        self.lines.choose([self._drawn_lines.get(line_key(point["meta"], point["customdata"][0]), "")])
 
 
 def tables_page(workspace: Workspace | None = None) -> TablesPage:
@@ -127,12 +136,14 @@ def _difference(table: Declaration, measure: Measure) -> str:
     """Return the difference that is compared, in words; empty if there is no baseline."""
     if not table.baseline:
         return ""
-    return f"|system| − |{table.baseline}|" if is_signed(measure) else f"system − {table.baseline}"
+    baseline = system_labels(table)[table.baseline]
+    return f"|system| − |{baseline}|" if is_signed(measure) else f"system − {baseline}"
 
 
-def _lines(summed: pd.DataFrame, difference: str) -> pd.DataFrame:
+def _lines(summed: pd.DataFrame, stored: Stored, difference: str) -> pd.DataFrame:
     """Return the lines of a summary for display."""
-    names = {"row": "pair", "column": "system", "mean": "measured", "bounds": "95 % of seeds", "seeds": "seeds"}
+    keys, summed = _keys(summed), labelled(summed, stored.table, stored.scale)
+    names = {"row": "text", "column": "system", "mean": "measured", "bounds": "95 % of seeds", "seeds": "seeds"}
     summed = summed.assign(bounds=_bounds(summed, "mean_low", "mean_high"))
     if difference:
         summed = summed.assign(compared=_bounds(summed, "low", "high"))
@@ -140,11 +151,11 @@ def _lines(summed: pd.DataFrame, difference: str) -> pd.DataFrame:
         names |= {"verdict": "verdict", "reason": "why undecided", "q": "q", "detectable": "detectable effect"}
     names["diverged"] = "diverged"
     if summed["published"].ne("").any():
-        last = "published_difference" if difference else "published"
-        names |= {"published": "published"} | {last: "published difference" if difference else "published"}
+        name, last = published_name(stored.scale), "published_difference" if difference else "published"
+        names |= {"published": name} | {last: "published difference" if difference else name}
         summed = summed.assign(**{last: summed[last] + summed["published_mark"]})
     shown = rounded(summed[list(names)]).rename(columns=names)
-    return shown.set_index(pd.Index(_keys(summed)))
+    return shown.set_index(pd.Index(keys))
 
 
 def _bounds(lines: pd.DataFrame, low: str, high: str) -> list[str]:
@@ -156,7 +167,7 @@ def _provenance(stored: Stored, measure: Measure, not_begun: Sequence[str]) -> s
     table = stored.table
     parts = [f"Produced by 'nmtlab reproduce {table.name} --scale {stored.scale}'; cells in {stored.path.name}."]
     if sources := list(published(table.name)["source"].unique()):
-        other = "" if stored.scale == "thesis" else " Their data differ: compare differences, not scores."
+        other = "" if stored.scale == "thesis" else " Its text is another one: compare differences, not scores."
         parts.append(f"Published: {'; '.join(sources)}.{other}")
         if published(table.name)["mark"].any():
             parts.append(f"Marks on published values: {table.marks}.")
@@ -164,5 +175,12 @@ def _provenance(stored: Stored, measure: Measure, not_begun: Sequence[str]) -> s
         better = "below" if measure.lower_is_better else "above"
         parts.append(f"Differences are {_difference(table, measure)}; better is {better} 0. {RULE}")
     if len(not_begun):
-        parts.append(f"Not run yet: {', '.join(not_begun)}.")
+        parts.append(f"Not run yet: {' · '.join(not_begun)}.")
+    parts += [f"{caveat}." for caveat in caveats(table)]
+    parts += [f"Signature of {line}." for line in printed_signatures(_signatures(stored, measure))]
     return " ".join(parts)
+
+
+def _signatures(stored: Stored, measure: Measure) -> pd.DataFrame:
+    found = signatures(stored.table, stored.scale)
+    return found[found["metric"] == measure.name]

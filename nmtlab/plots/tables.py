@@ -13,6 +13,8 @@ from nmtlab.plots.theme import BELOW, COLOURS, FAINT, dressed
 Shown = Literal["value", "difference"]
 
 _MAX_ACROSS = 4
+_WIDE = 28
+"""More characters than this do not fit above a panel on one line."""
 _LINE, _BETWEEN, _FOOT = 26, 80, 110
 """Pixels of a system's line, between rows of panels, and below them, for axis and legend."""
 
@@ -20,8 +22,10 @@ _MEASURED = {"value": ("mean", "mean_low", "mean_high"), "difference": ("differe
 _UNDECIDED = ("inconclusive", "underpowered")
 
 
-def table_figure(lines: pd.DataFrame, title: str, show: Shown = "value", baseline: str = "") -> go.Figure:
-    """Draw a panel per language pair, with a line per system: means with 95 % intervals, and published numbers.
+def table_figure(
+    lines: pd.DataFrame, title: str, show: Shown = "value", baseline: str = "", published: str = "published"
+) -> go.Figure:
+    """Draw a panel per text, with a line per system: means with 95 % intervals, and published numbers.
 
     The intervals of values are those of seeds; those of differences cover sentences too, where translations are stored.
 
@@ -31,6 +35,7 @@ def table_figure(lines: pd.DataFrame, title: str, show: Shown = "value", baselin
         title: what the table shows.
         show: the numbers themselves, or their differences to the baseline's, where it has such a number.
         baseline: name of the system that the others are compared with; empty for none.
+        published: what the published numbers are called.
     """
     drawn = lines.assign(published_number=lines["published"].map(_number))
     if lines["mean"].notna().any() and lines["difference"].isna().all():
@@ -46,7 +51,7 @@ def table_figure(lines: pd.DataFrame, title: str, show: Shown = "value", baselin
     inside = down * (_LINE * len(systems) + _BETWEEN) - _BETWEEN
     metric = escape(lines["metric"].iloc[0]) if len(lines) else ""
     figure = make_subplots(
-        rows=down, cols=across, subplot_titles=[escape(pair) for pair in pairs], shared_yaxes=True,
+        rows=down, cols=across, subplot_titles=[_panel_title(pair) for pair in pairs], shared_yaxes=True,
         horizontal_spacing=0.03, vertical_spacing=_BETWEEN / max(inside, _BETWEEN * down),
         x_title=metric if show == "value" else f"{metric}: system − {escape(baseline)}",
     )  # fmt: skip
@@ -55,7 +60,7 @@ def table_figure(lines: pd.DataFrame, title: str, show: Shown = "value", baselin
         panel = drawn[drawn["row"] == pair]
         undecided = panel["verdict"].isin(_UNDECIDED)
         for trace in (
-            _published(panel),
+            _published(panel, published),
             _measured(panel[~undecided], show, ""),
             _measured(panel[undecided], show, ", undecided"),
         ):
@@ -71,6 +76,11 @@ def table_figure(lines: pd.DataFrame, title: str, show: Shown = "value", baselin
     )  # fmt: skip
     figure.update_layout(legend=BELOW, margin_b=_FOOT, title={"xref": "container", "x": 0.01})
     return dressed(figure, escape(title), inside + 70 + _FOOT)
+
+
+def _panel_title(pair: str) -> str:
+    title = escape(pair)
+    return title.replace(", ", ",<br>", 1) if len(pair) > _WIDE else title
 
 
 def _measured(lines: pd.DataFrame, show: Shown, verdict: str) -> go.Scatter:
@@ -91,10 +101,10 @@ def _measured(lines: pd.DataFrame, show: Shown, verdict: str) -> go.Scatter:
     )  # fmt: skip
 
 
-def _published(lines: pd.DataFrame) -> go.Scatter:
+def _published(lines: pd.DataFrame, name: str) -> go.Scatter:
     lines = lines[lines["published_number"].notna()]
     return go.Scatter(
-        x=lines["published_number"], y=[escape(name) for name in lines["column"]], mode="markers", name="published",
+        x=lines["published_number"], y=[escape(name) for name in lines["column"]], mode="markers", name=escape(name),
         marker={"size": 10, "color": COLOURS[1], "symbol": "diamond-open", "line": {"width": 2}},
         customdata=lines[["column", "published", "published_mark"]],
         hovertemplate="%{y}: published %{customdata[1]}%{customdata[2]}",

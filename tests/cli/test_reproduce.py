@@ -70,7 +70,7 @@ def test_a_table_is_run_printed_beside_what_was_published_and_saved(nmtlab, data
     assert re.search(r"^tiny\.little\.s1: finished after .*, best dev BLEU [\d.]+; 3 cells, .* left$", said.out, re.M)
     lines = rows(said)
     assert [row[:3] for row in lines] == [
-        ["ha-en", system, metric] for metric in ("dev BLEU", "train perplexity") for system in ("tied", "fixnorm")
+        ["de-en, tiny", system, metric] for metric in ("dev BLEU", "train perplexity") for system in ("tied", "fixnorm")
     ]
     assert [row[-2] for row in lines] == ["17.4", "20.5", "", ""]
     assert all(re.fullmatch(r"\d+\.\d\d ± \d+\.\d\d", row[3]) for row in lines)
@@ -187,7 +187,9 @@ def test_of_a_table_of_our_own_nothing_is_said_of_what_was_published_nor_of_what
     said = nmtlab("reproduce", "why", "--scale", "tiny")
     assert said.code == 0
     assert [row[:3] for row in rows(said)] == [
-        ["ha-en", system, measure] for measure in ("left shift", "alignment error") for system in ("tied", "fixnorm")
+        ["de-en, tiny", system, measure]
+        for measure in ("left shift", "alignment error")
+        for system in ("tied", "fixnorm")
     ]
     assert "published" not in said.out
 
@@ -195,7 +197,7 @@ def test_of_a_table_of_our_own_nothing_is_said_of_what_was_published_nor_of_what
 def test_the_help_names_the_tables_that_there_are(nmtlab):
     told = reproduce.__annotations__["table"].__metadata__[0].help
     names = (
-        r"(?:table|figure)-[\d.]*\d(?:-trained-out)?|lexical-choice|lexicon-dropout|(?:untrained-)?gradients|search-errors|ambiguity|length-planning"
+        r"(?:table|figure)-[\d.]*\d(?:-trained-out)?(?:-ntrex)?|lexical-choice|lexicon-dropout|(?:untrained-)?gradients|search-errors|ambiguity|length-planning"
         r"|unseen-lengths|related-parents|child-size|transferred-parts|transfer-transformer|many-languages-tuning|many-languages|zero-shot"
     )
     assert re.findall(names, told) == [table.name for table in TABLES]

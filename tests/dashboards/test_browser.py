@@ -85,9 +85,9 @@ def test_the_index_shows_the_claims_and_leads_to_every_page(show):
         page.pick(CLAIMS, claim) if claim != claims[0] else None
         eventually(lambda: page.picked(CLAIMS), [claim])
         own = found[found["claim"] == claim]
-        eventually(lambda own=own: page.column("By language pair", "pair"), own["pair"].tolist())
-        assert page.column("By language pair", "effect") == cells(rounded(own)["effect"])
-        assert page.column("By language pair", "effect of") == own["direction"].tolist()
+        eventually(lambda own=own: page.column("By text", "text"), own["text"].tolist())
+        assert page.column("By text", "effect") == cells(rounded(own)["effect"])
+        assert page.column("By text", "effect of") == own["direction"].tolist()
     links = page.page.locator(".nmtlab-index a")
     assert links.evaluate_all("(all) => all.map((a) => a.getAttribute('href'))") == [f"{p.name}.ipynb" for p in PAGES]
     assert page.page.locator(".nmtlab-nav a").count() == len(PAGES) + 1

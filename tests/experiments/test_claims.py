@@ -271,19 +271,20 @@ def test_a_claim_is_summed_up_in_words(tmp_path):
         "fixnorm is better.",
         "somewhere, 1",
         "fixnorm − tied, expected above 0",
-        "reproduced here: tu-en, qaa-en; contradicted here: hu-en; underpowered: uz-en; inconclusive: ha-en",
+        "reproduced here: tr-en, Tatoeba · qaa-en, artificial; contradicted here: hu-en, Tatoeba; "
+        "underpowered: uz-en, other software + LibreOffice; inconclusive: ha-en, LAFAND + WMT news + TICO-19",
     ]
 
 
 def test_an_effect_has_a_direction(tmp_path):
     assert judged(tmp_path, MOSES, cells("tied", [20.0]) + cells("Moses", [10.0])).loc["tu-en", "direction"] == (
-        "Moses − tied, expected below 0"
+        "phrase-based (Thot) − tied, expected below 0"
     )
     assert LEFT.direction == "tied, expected above 0"
     assert LESS.direction == "|fixnorm| − |tied|, expected below 0"
     assert dataclasses.replace(LEFT, than=0.5).direction == "tied − 0.5, expected above 0"
     assert dataclasses.replace(BETTER, tolerance=0.5).direction == "fixnorm − tied, expected above −0.5"
-    assert dataclasses.replace(MOSES, tolerance=0.5).direction == "Moses − tied, expected below 0.5"
+    assert dataclasses.replace(MOSES, tolerance=0.5).direction == "phrase-based (Thot) − tied, expected below 0.5"
 
 
 HEAD = ",".join(RESULT_COLUMNS) + "\n"

@@ -218,12 +218,13 @@ def test_the_published_values_are_those_of_the_thesis():
         "table-3.13": _in_lines("table-3.13", "$"),
         "table-3.14": _in_lines("table-3.14", "$"),
         "table-3.15": _in_lines("table-3.15", ",.*$"),
+        "table-3.16": _in_lines("table-3.16", "$"),
         "table-3.17": _in_lines("table-3.17", "$"),
     }
     assert ["table-3.2", "table-3.3", *lines] == PRINTED
     assert {name: len(groups) for name, groups in lines.items()} == {
         "table-3.4": 4, "table-3.6": 9, "table-3.8": 6, "table-3.10": 9,
-        "table-3.12": 4, "table-3.13": 4, "table-3.14": 5, "table-3.15": 2, "table-3.17": 5,
+        "table-3.12": 4, "table-3.13": 4, "table-3.14": 5, "table-3.15": 2, "table-3.16": 4, "table-3.17": 5,
     }  # fmt: skip
     for name, groups in lines.items():
         for group in groups:
@@ -252,6 +253,33 @@ def test_the_published_values_of_table_3_3_are_printed():
     for _, group in published("table-3.3").groupby(["row", "column"], sort=False):
         train, dev = group["value"]
         assert re.search(rf"{re.escape(train)}%\s+{re.escape(dev)}%", printed)
+
+
+@pytest.mark.skipif(not (SHARED / "seeds").is_dir(), reason="the thesis is not beside the checkout")
+@pytest.mark.parametrize("name", ["table-3.1", "table-3.5"])
+def test_the_published_statistics_of_texts_and_models_are_printed_row_by_row(name):
+    (thesis,) = (SHARED / "seeds").glob("000_*.txt")
+    printed = [re.split(r"[\t/]", line) for line in thesis.read_text(encoding="utf-8").splitlines()]
+    for row, values in published(name).groupby("row", sort=False)["value"]:
+        begin = {"table-3.1": f"{row[-3:]} {'par' if 'parent' in row else 'chd'}"}.get(name, row)
+        assert [begin, *values] in printed
+
+
+@pytest.mark.skipif(not (SHARED / "seeds").is_dir(), reason="the thesis is not beside the checkout")
+def test_the_published_words_and_lexicon_entries_are_printed():
+    (thesis,) = (SHARED / "seeds").glob("000_*.txt")
+    printed = thesis.read_text(encoding="utf-8")
+    examples = re.findall(r"^input reference.*$", printed, re.MULTILINE)
+    words = published("table-3.7").groupby("row", sort=False)["value"]
+    assert len(examples) == len(words) == 3
+    for example, (_, of_example) in zip(examples, words, strict=True):
+        assert all(example.count(word) >= (of_example == word).sum() for word in of_example)
+    entries = published("table-3.9").groupby(["row", "column"], sort=False)["value"]
+    assert len(entries) == 9
+    for (_, word), values in entries:
+        texts, shares = list(values[::2]), list(values[1::2])
+        assert word.startswith("(") or re.search(rf"\b{word}\b", printed)
+        assert " ".join(f"{text} ({share})" for text, share in zip(texts, shares, strict=True)).strip() in printed
 
 
 def _in_lines(name: str, end: str) -> list[pd.DataFrame]:

@@ -155,9 +155,9 @@ def test_a_table_has_a_line_for_each_parent_and_size_of_child():
     }
     found = replaced_pairs(results_of("child-size", scores), TABLE, "small")
     assert found.drop(columns=["low", "high"]).to_numpy().tolist() == [
-        ["gl-en", "BPE + unrelated parent", 500, "test BLEU", 3, 5.0, 0.0, 500, 10_000],
-        ["gl-en", "BPE + transfer", 500, "test BLEU", 3, 11.0, 1500.0, 500, 10_000],
-        ["gl-en", "BPE + transfer", 2000, "test BLEU", 2, 17.0, math.inf, 500, 10_000],
+        ["gl-en, LibreOffice", "BPE + unrelated parent", 500, "test BLEU", 3, 5.0, 0.0, 500, 10_000],
+        ["gl-en, LibreOffice", "BPE + transfer", 500, "test BLEU", 3, 11.0, 1500.0, 500, 10_000],
+        ["gl-en, LibreOffice", "BPE + transfer", 2000, "test BLEU", 2, 17.0, math.inf, 500, 10_000],
     ]
     assert found["low"].isna().tolist() == [False, False, True]
 

@@ -89,8 +89,9 @@ def g_trends(run: Run) -> dict[str, float]:
 
     Returns:
         `slope, SIDE PANEL`: the slope of g per layer, without the decoder's attention to the encoder, NaN with a single
-        layer; `g, late decoder`: the mean of g in the upper half of the decoder, without its attention to the encoder;
-        `g, output`: g of the norm after the decoder's last layer.
+        layer; `slope, decoder-encoder attention`: that of the latter; `g, late decoder`: the mean of g in the upper
+        half of the decoder, without its attention to the encoder; `g, output`: g of the norm after the
+        decoder's last layer.
 
     Raises:
         RunError: as for `g_by_depth`.
@@ -100,6 +101,7 @@ def g_trends(run: Run) -> dict[str, float]:
     groups = [(side, panel) for side in ("encoder", "decoder") for panel in ("attention", "feed-forward")]
     decoder = values[values["group"] == "decoder"]
     output = values[(values["group"] == "final") & (values["side"] == "decoder")]
+    groups += [("decoder-encoder", "attention")]
     return {
         **{f"slope, {side} {panel}": float(slopes.get((side, panel), np.nan)) for side, panel in groups},
         "g, late decoder": float(decoder.loc[decoder["depth"] > decoder["depth"].max() / 2, "g"].mean()),

@@ -12,7 +12,9 @@ from nmtlab.experiments.measures.attention import FIRST_EXCESS, LAST_EXCESS, MOV
 from nmtlab.experiments.measures.languages import SACRE_BLEU, SHARED_TYPES
 from nmtlab.experiments.measures.quality import (
     ALIGNMENT_ERROR,
+    BIAS_FREQUENCY,
     CONVERGED,
+    CROSS_SLOPE,
     DEV_BLEU,
     FIRST_GRADIENT_LEFT,
     G_SLOPES,
@@ -33,6 +35,7 @@ from nmtlab.experiments.measures.quality import (
 from nmtlab.experiments.measures.search import EMPTY_GLOBAL_BEST, GLOBAL_BEST_LENGTH
 from nmtlab.experiments.results.published import CHECKOUT
 from nmtlab.experiments.tables.declaration import SCALES, Row, Scale, Table
+from nmtlab.experiments.tables.labels import system_labels
 from nmtlab.experiments.tables.length_planning import BY_LENGTH, BY_LOG_PROB, BY_REWARD, LIKELIEST_ALONE, RISE
 from nmtlab.experiments.tables.listing import TABLES
 
@@ -44,11 +47,11 @@ COLUMNS = (
 _SHOWN_BY: Mapping[str, tuple[Measure, ...]] = {
     "dynamics": (DEV_BLEU, TRAIN_PERPLEXITY, CONVERGED, GRADIENT_NORM, GRADIENT_NOISE, *FIRST_GRADIENT_LEFT),
     "translate": (TEST_BLEU, TOKENIZED_TEST_BLEU, SACRE_BLEU),
-    "norms": (NORM_FREQUENCY, RARE_RECALL),
+    "norms": (NORM_FREQUENCY, BIAS_FREQUENCY, RARE_RECALL),
     "attention": (FIRST_EXCESS, LAST_EXCESS, MOVED_GAIN, PEAKS_LINKED, LEFT_SHIFT, ALIGNMENT_ERROR, RIGHT_COPIES),
     "lexicon": (LEXICON_PRECISION,),
     "languages": SHARED_TYPES,
-    "depth": (*G_SLOPES, LATE_G, OUTPUT_G),
+    "depth": (*G_SLOPES, CROSS_SLOPE, LATE_G, OUTPUT_G),
     "search": (EMPTY_GLOBAL_BEST, GLOBAL_BEST_LENGTH, *BY_LOG_PROB, *BY_LENGTH, *BY_REWARD, *LIKELIEST_ALONE, RISE),
 }
 """The dashboard pages, by name, and the measures that each illustrates on single runs."""
@@ -93,7 +96,9 @@ class Claim:
     @property
     def direction(self) -> str:
         """The difference that is the effect, and the side of 0 on which the claim expects it."""
-        system, than = (f"|{name}|" if self.absolute else f"{name}" for name in (self.system, self.than))
+        labels = system_labels(self.table)
+        names = (labels.get(name, name) for name in (self.system, self.than))
+        system, than = (f"|{name}|" if self.absolute else f"{name}" for name in names)
         difference = system if self.than == 0.0 else f"{system} − {than}"
         if self.expects == "higher":
             return f"{difference}, expected above {f'−{self.tolerance:g}' if self.tolerance else '0'}"

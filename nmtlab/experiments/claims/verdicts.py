@@ -18,16 +18,18 @@ from nmtlab.experiments.results.looks import Looks, read_looks
 from nmtlab.experiments.results.sentences import read_sentences, spread_of
 from nmtlab.experiments.results.statistics import Verdict
 from nmtlab.experiments.results.stored import RESULTS, read_cells
+from nmtlab.experiments.tables.labels import row_label
 
 COLUMNS = [
-    "claim", "source", "direction", "pair", "system", "metric", "seeds", "effect", "low", "high", "p", "welch_p", "q",
-    "detectable", "seeds_needed", "interval", "budget", "verdict", "reason", "runs", "evidence",
+    "claim", "source", "direction", "pair", "text", "system", "metric", "seeds", "effect", "low", "high", "p",
+    "welch_p", "q", "detectable", "seeds_needed", "interval", "budget", "verdict", "reason", "runs", "evidence",
 ]  # fmt: skip
 
 
 class _Line(NamedTuple):
     claim: Claim
     pair: str
+    text: str
     system: str
     budget: str
     answer: Answer
@@ -43,6 +45,7 @@ def measured_claims(folder: Path = RESULTS, claims: Sequence[Claim] | None = Non
     Returns:
         One line per claim and pair with a run of a compared system, in the order of declaration: `claim`, `source`;
         `direction`, the difference that is taken and the side of 0 that is claimed; `pair`, a row of the table;
+        `text`, what that row is called;
         `system`, that which is compared, or, if it has no cells there, the other one; `metric`; `seeds`, `effect`,
         `low`, `high`, `p`, `welch_p`, `q`, `detectable`, `seeds_needed`, `interval`, `reason` and `runs` as of
         `judged`; `budget`, the training and the text that the numbers are of; `verdict`: `reproduced here`,
@@ -86,11 +89,11 @@ def judged_claims(
 
 
 def overall(measured: pd.DataFrame) -> pd.DataFrame:
-    """Summarise `measured_claims`, a line per claim: `claim`, `source`, `direction`, and `found`: pairs by verdict."""
+    """Summarise `measured_claims`, a line per claim: `claim`, `source`, `direction`, and `found`: texts by verdict."""
     lines = []
     for (claim, source, direction), group in measured.groupby(["claim", "source", "direction"], sort=False):
-        pairs = group.groupby("verdict")["pair"].agg(", ".join)
-        found = [f"{kind}: {pairs[kind]}" for kind in get_args(Verdict) if kind in pairs]
+        texts = group.groupby("verdict")["text"].agg(" · ".join)
+        found = [f"{kind}: {texts[kind]}" for kind in get_args(Verdict) if kind in texts]
         lines.append({"claim": claim, "source": source, "direction": direction, "found": "; ".join(found)})
     return pd.DataFrame(lines, columns=["claim", "source", "direction", "found"])
 
@@ -115,7 +118,8 @@ def _lines(
             text = budget(compared, rows[str(name)], claim.scale)
             shown = next(system for system in question.compared if system in set(compared["column"]))
             found = answered(question, some, claim.table.converging, spread, looks.get(str(name), ()), kept)
-            yield _Line(claim, str(name), shown, text, found)
+            label = row_label(rows[str(name)], claim.scale)
+            yield _Line(claim, str(name), label, shown, text, found)
 
 
 def _question(claim: Claim) -> Question:
@@ -129,6 +133,7 @@ def _frame(lines: Sequence[_Line]) -> pd.DataFrame:
         "source": [line.claim.source for line in lines],
         "direction": [line.claim.direction for line in lines],
         "pair": [line.pair for line in lines],
+        "text": [line.text for line in lines],
         "system": [line.system for line in lines],
         "metric": [line.claim.measure.name for line in lines],
         "budget": [line.budget for line in lines],

@@ -15,6 +15,7 @@ from nmtlab.analysis.dynamics.curves import gradient_curve, gradient_quantiles
 from nmtlab.analysis.dynamics.depth import g_trends
 from nmtlab.analysis.dynamics.signals import signals
 from nmtlab.analysis.lexical.lexical_choice import lexical_choice
+from nmtlab.analysis.lexical.norms import norm_correlations, word_norms
 from nmtlab.analysis.lexical.radius import last_perplexity
 from nmtlab.evaluation import bleu_metric, default_tokenizer, tokenized_bleu_metric
 from nmtlab.runs.run import Run
@@ -151,6 +152,22 @@ class Finding(OfSeedsAlone):
 
 
 @dataclass(frozen=True)
+class BiasFrequency(OfSeedsAlone):
+    """Rank correlation of the output bias b_e with frequency (Figure 3.2); NaN for a run without biases."""
+
+    name: str = "bias-frequency"
+    split: ClassVar[None] = None
+    lower_is_better: ClassVar[bool] = True
+
+    def value(self, run: Run, corpus: ParallelCorpus) -> float:
+        """Return the correlation, -1 to 1."""
+        if not run.recipe.model.neural:
+            return math.nan
+        found = norm_correlations(word_norms(run)).set_index("quantity")["spearman"]
+        return float(found.get("bias", math.nan))
+
+
+@dataclass(frozen=True)
 class GTrend(OfSeedsAlone):
     """Trend of ScaleNorm's learned g with depth (`nmtlab.analysis.dynamics.depth.g_trends`).
 
@@ -255,6 +272,7 @@ TRAIN_PERPLEXITY = TrainPerplexity()
 
 RARE_RECALL = Finding("rare recall")
 NORM_FREQUENCY = Finding("norm-frequency", lower_is_better=True, signed=True, of_free_norms=True)
+BIAS_FREQUENCY = BiasFrequency()
 NORM_DECIDES = Finding("norm decides", lower_is_better=True, of_free_norms=True)
 LEFT_SHIFT = Finding("left shift", lower_is_better=True, signed=True)
 ALIGNMENT_ERROR = Finding("alignment error", lower_is_better=True)
@@ -267,6 +285,7 @@ GRADIENT_NOISE = GradientNorm("gradient norm, 99th percentile / median", "noise"
 GRADIENT_LEFT = (GradientLeft("encoder"), GradientLeft("decoder"))
 FIRST_GRADIENT_LEFT = (GradientLeft("encoder", trained=False), GradientLeft("decoder", trained=False))
 
+CROSS_SLOPE = GTrend("slope, decoder-encoder attention", lower_is_better=True)
 G_SLOPES = tuple(
     GTrend(f"slope, {side} {panel}") for side in ("encoder", "decoder") for panel in ("attention", "feed-forward")
 )

@@ -11,6 +11,7 @@ from nmtlab.experiments.tables.corpora import (
     SyntheticFamily,
 )
 from nmtlab.experiments.tables.declaration import Row, Scale, Setup
+from nmtlab.experiments.tables.labels import text_name
 
 
 def budget(cells: pd.DataFrame, row: Row, scale: Scale) -> str:
@@ -24,6 +25,7 @@ def budget(cells: pd.DataFrame, row: Row, scale: Scale) -> str:
     setup, updates = row.at[scale], cells["updates"].dropna()
     parts = [f"after at most {int(updates.max()):,} updates"] if len(updates) else []
     parts += [text_of(setup.corpus)] if isinstance(setup, Setup) else []
+    parts += [f"tested on {text_name(setup.tested)}"] if isinstance(setup, Setup) and setup.tested else []
     return ", ".join(parts)
 
 

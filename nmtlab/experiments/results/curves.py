@@ -8,12 +8,13 @@ from nmtlab.experiments.results.summary import summary
 from nmtlab.experiments.running.cells import cells_of
 from nmtlab.experiments.tables.corpora import Directed, ExternalCorpus
 from nmtlab.experiments.tables.declaration import Scale, Setup, Table
+from nmtlab.experiments.tables.labels import labelled, text_label
 
 _MEASURED = ["metric", "seeds", "mean", "margin"]
 
 
 def child_sizes(table: Table, scale: Scale) -> Mapping[str, tuple[str, int]]:
-    """Return language pair and training pairs of each row of a table, such as `("gl-en", 500)`.
+    """Return text and training pairs of each row of a table, such as `("gl-en, LibreOffice", 500)`.
 
     Rows whose number of training pairs is not declared are left out: those with all pairs of their text.
     """
@@ -21,7 +22,7 @@ def child_sizes(table: Table, scale: Scale) -> Mapping[str, tuple[str, int]]:
     for row in table.rows:
         setup = row.at[scale]
         if isinstance(setup, Setup) and not isinstance(setup.corpus, ExternalCorpus | Directed) and setup.corpus.train:
-            sizes[row.name] = (f"{setup.corpus.source}-{setup.corpus.target}", setup.corpus.train)
+            sizes[row.name] = (text_label(setup.corpus), setup.corpus.train)
     return sizes
 
 
@@ -74,7 +75,8 @@ def vocabulary_curves(results: pd.DataFrame, table: Table, scale: Scale) -> pd.D
     lines = lines[[cell in types for cell in zip(lines["row"], lines["column"], strict=True)]]
     names = [_name_among(table, row, column, types) for row, column in zip(lines["row"], lines["column"], strict=True)]
     sizes = [types[cell] for cell in zip(lines["row"], lines["column"], strict=True)]
-    return _ascending(lines.assign(pair=lines["row"], system=names, types=sizes), "types", table)
+    pairs = labelled(lines[["row"]], table, scale)["row"]
+    return _ascending(lines.assign(pair=pairs, system=names, types=sizes), "types", table)
 
 
 def _name_among(table: Table, row: str, column: str, types: Mapping[tuple[str, str], int]) -> str:

@@ -18,6 +18,7 @@ from nmtlab.workspace import Workspace
 
 KEYS = ["row", "metric", "system", "than"]
 COLUMNS = [*KEYS, "variance", "freedom", "sentences", "signature"]
+_NUMBERS = {"variance": float, "freedom": float}
 
 
 def sentence_spreads(
@@ -49,7 +50,7 @@ def sentence_spreads(
             if isinstance(measure, OfSentences):
                 pairs = _pairs(table, measure.name, claims)
                 lines += [(cells[0].row, measure.name, *line) for line in _of_row(measure, corpus, own, pairs)]
-    return pd.DataFrame(lines, columns=COLUMNS)
+    return pd.DataFrame(lines, columns=COLUMNS).astype(_NUMBERS)
 
 
 def with_kept_sentences(found: pd.DataFrame, kept: pd.DataFrame) -> pd.DataFrame:
@@ -66,7 +67,7 @@ def read_sentences(path: Path) -> pd.DataFrame:
     if not path.exists():
         return pd.DataFrame(columns=COLUMNS)
     try:
-        return pd.read_csv(path)[COLUMNS].astype({"variance": float, "freedom": float})
+        return pd.read_csv(path)[COLUMNS].astype(_NUMBERS)
     except (ValueError, KeyError, OSError) as error:
         raise NmtlabError(
             f"{path}: not a table of variances ({error})", "write it again with 'nmtlab reproduce --save'"

@@ -193,7 +193,7 @@ def _cells(table: Table, scale: Scale, row: Row, setup: Setup, system: System) -
             column=system.name,
             seed=seed,
             more=tuple(more),
-            scored=(setup.corpus,),
+            scored=(setup.tested or setup.corpus,),
         )
         if system.base:
             cell = _based_on(cell, next(b for b in _cells(table, scale, row, setup, system.base) if b.seed == seed))

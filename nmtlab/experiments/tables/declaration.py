@@ -33,6 +33,8 @@ class System:
         parent: the row's parent that it starts from; empty for none. Parent and child have the same seed.
         texts: name of the row's set of texts that it is trained on; empty for the row's text alone.
         base: the system from whose training, on the same texts with the same seed, this one starts; None for none.
+        label: what it is called where a person sees it; its name if empty.
+        caveat: what it lacks, compared with the system of that name in the published table.
     """
 
     name: str
@@ -43,6 +45,8 @@ class System:
     parent: str = ""
     texts: str = ""
     base: "System | None" = None
+    label: str = ""
+    caveat: str = ""
 
 
 @dataclass(frozen=True)
@@ -78,16 +82,18 @@ class Setup:
     """A row at one scale.
 
     Args:
-        corpus: corpus to train on, and to score on.
+        corpus: corpus to train on, and to score on unless there is another.
         changes: this row's changes to the recipe of every system.
         parents: the texts of parents, by the name that systems have for them.
         texts: sets of texts to train on instead, by the name that systems have for them.
+        tested: corpus to score on; None for the one that is trained on.
     """
 
     corpus: Corpus
     changes: Changes = field(default_factory=dict)
     parents: Mapping[str, Parent] = field(default_factory=dict)
     texts: Mapping[str, Texts] = field(default_factory=dict)
+    tested: Corpus | None = None
 
 
 @dataclass(frozen=True)

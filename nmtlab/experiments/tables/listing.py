@@ -22,8 +22,10 @@ from nmtlab.experiments.tables.normalisation import (
     TABLE_3_13,
     TABLE_3_14,
     TABLE_3_15,
+    TABLE_3_16,
     TABLE_3_17,
 )
+from nmtlab.experiments.tables.out_of_domain import TABLE_3_6_NTREX, TRAINED_OUT_NTREX
 from nmtlab.experiments.tables.trained_out import TRAINED_OUT, UNTRAINED_GRADIENTS
 from nmtlab.experiments.tables.transfer import (
     CHILD_SIZE,
@@ -38,8 +40,8 @@ from nmtlab.experiments.tables.transfer import (
 TABLES: tuple[Table, ...] = (
     TABLE_3_2, TABLE_3_3, FIGURE_3_1, RELATED_PARENTS, CHILD_SIZE, TRANSFERRED_PARTS, TRANSFER_TRANSFORMER,
     TABLE_3_4, TABLE_3_6, TABLE_3_8, TABLE_3_10, LEXICAL_CHOICE, LEXICON_DROPOUT, ATTENTION_SINK,
-    TABLE_3_12, TABLE_3_13, TRAINED_OUT, TABLE_3_14, TABLE_3_15, TABLE_3_17, FIGURE_3_5, FIGURE_3_7, GRADIENTS,
-    UNTRAINED_GRADIENTS,
+    TABLE_3_12, TABLE_3_13, TRAINED_OUT, TABLE_3_14, TABLE_3_15, TABLE_3_16, TABLE_3_17, FIGURE_3_5, FIGURE_3_7,
+    GRADIENTS, UNTRAINED_GRADIENTS, TABLE_3_6_NTREX, TRAINED_OUT_NTREX,
     GLOBAL_BEST, AMBIGUITY, LENGTH_PLANNING, UNSEEN_LENGTHS, MANY_LANGUAGES, ZERO_SHOT, MANY_LANGUAGES_TUNING,
 )  # fmt: skip
 

@@ -1,0 +1,80 @@
+"""What rows and systems of a table are called where a person sees them: by the text, and by what was really run."""
+
+import re
+
+import pandas as pd
+
+from nmtlab.experiments.tables.corpora import Corpus, Directed, SyntheticCorpus, SyntheticFamily
+from nmtlab.experiments.tables.declaration import Row, Scale, Setup, Table
+
+ARTIFICIAL = "artificial"
+
+_TEXTS = {
+    "libreoffice": "LibreOffice", "software": "other software", "tatoeba": "Tatoeba", "tanaka": "Tanaka",
+    "multi30k": "Multi30k", "lafand": "LAFAND", "wmtnews": "WMT news", "tico19": "TICO-19", "ntrex": "NTREX",
+    "lorelei": "LORELEI", "ted": "TED", "iwslt15": "IWSLT 2015", "btec": "BTEC", "kftt": "KFTT", "wmt14": "WMT 2014",
+}  # fmt: skip
+"""Names of texts by the beginning of their corpora's names."""
+
+
+def text_name(corpus: Corpus) -> str:
+    """Return what a text is called, such as `LibreOffice`."""
+    whole = corpus.corpus if isinstance(corpus, Directed) else corpus
+    if isinstance(whole, SyntheticCorpus | SyntheticFamily):
+        return ARTIFICIAL
+    parts = [name.partition("-")[0] for name in getattr(whole, "parts", (whole.name,))]
+    return " + ".join(dict.fromkeys(_TEXTS.get(part, part) for part in parts))
+
+
+def text_label(corpus: Corpus) -> str:
+    """Return the languages and the name of a text: `gl-en, LibreOffice`."""
+    return f"{corpus.source}-{corpus.target}, {text_name(corpus)}"
+
+
+def row_label(row: Row, scale: Scale) -> str:
+    """Return what a row is called, by its text at a scale: `tr-en, Tatoeba` for `tu-en`.
+
+    A row that is not run at this scale has the text of the thesis.
+    """
+    setup = next((one for one in (row.at[scale], row.at["thesis"]) if isinstance(one, Setup)), None)
+    if setup is None:
+        return row.name
+    name = re.sub(r"^\w+-\w+", f"{setup.corpus.source}-{setup.corpus.target}", row.name)
+    text = text_name(setup.corpus)
+    whole = name if f"({text})" in name else f"{name}, {text}"
+    return whole if setup.tested is None else f"{whole}, tested on {text_name(setup.tested)}"
+
+
+def system_labels(table: Table) -> dict[str, str]:
+    """Return what the systems of a table are called, by name."""
+    return {system.name: system.label or system.name for system in table.systems}
+
+
+def labelled(lines: pd.DataFrame, table: Table, scale: Scale) -> pd.DataFrame:
+    """Return lines with rows and systems as a person reads them.
+
+    Args:
+        lines: with columns `row` and `column`, either of which may be missing.
+        table: its declaration; rows and systems that it does not have stay as they are.
+        scale: the scale at which it was run.
+    """
+    rows = {row.name: row_label(row, scale) for row in table.rows}
+    names = {"row": rows, "column": system_labels(table)}
+    return lines.assign(**{name: lines[name].replace(names[name]) for name in names if name in lines})
+
+
+def drawn_labels(lines: pd.DataFrame, table: Table, scale: Scale) -> pd.DataFrame:
+    """Return lines of a summary named for a figure: rows with published numbers alone by the text of the thesis."""
+    measured = lines["row"].isin(lines.loc[lines["seeds"] > 0, "row"])
+    parts = [labelled(lines[measured], table, scale), labelled(lines[~measured], table, "thesis")]
+    return pd.concat([part for part in parts if len(part)] or parts).sort_index()
+
+
+def caveats(table: Table) -> list[str]:
+    """Return what the systems of a table lack, one sentence a system."""
+    return [f"{system.label or system.name}: {system.caveat}" for system in table.systems if system.caveat]
+
+
+def published_name(scale: Scale) -> str:
+    """Return what the published numbers beside those of a scale are called."""
+    return "published" if scale == "thesis" else "published, on another text"

@@ -1,0 +1,54 @@
+"""Out of domain: systems that are trained out, on the news text of NTREX (Federmann et al. 2022), a line each."""
+
+from dataclasses import replace
+
+from nmtlab.experiments.measures.quality import Bleu
+from nmtlab.experiments.tables.corpora import Corpus, ExternalCorpus, SyntheticCorpus, in_direction
+from nmtlab.experiments.tables.declaration import Row, Setup, Table
+from nmtlab.experiments.tables.lexical_choice import EN_JA_TANAKA, HA_EN, HU_EN, QAA_EN, TABLE_3_6, TU_EN, UZ_EN
+from nmtlab.experiments.tables.trained_out import TRAINED_OUT
+
+NTREX_BLEU = Bleu("NTREX BLEU", "test", detokenized_into=("en",))
+"""BLEU of the news of NTREX: sacrebleu into English, tokenized into Japanese, as in Table 3.6."""
+
+_ARTIFICIAL = "NTREX has no artificial language"
+_OTHER_SENTENCES = 10_000_000
+
+
+def _news(corpus: Corpus) -> Corpus:
+    """Return the text of NTREX in the languages of a corpus; of an artificial language, sentences far from its own."""
+    if isinstance(corpus, SyntheticCorpus):
+        return replace(corpus, name=f"{corpus.name}.far", start=_OTHER_SENTENCES)
+    foreign = corpus.target if corpus.source == "en" else corpus.source
+    return in_direction(ExternalCorpus(f"ntrex-{foreign}-en", foreign, "en"), corpus.source, corpus.target)
+
+
+def _on_news(row: Row) -> Row:
+    """Return a row whose systems are tested on NTREX, at every scale that runs it."""
+    at = {
+        scale: replace(setup, tested=_news(setup.corpus)) if isinstance(setup, Setup) else setup
+        for scale, setup in row.at.items()
+    }
+    if isinstance(at["small"], Setup) and isinstance(at["small"].corpus, SyntheticCorpus):
+        at["small"] = _ARTIFICIAL
+    return replace(row, at=at)
+
+
+TABLE_3_6_NTREX = replace(
+    TABLE_3_6,
+    name="table-3.6-ntrex",
+    title="Out of domain: the systems of Table 3.6 on news",
+    rows=tuple(_on_news(row) for row in (HA_EN, TU_EN, UZ_EN, HU_EN, EN_JA_TANAKA, QAA_EN)),
+    measures=(NTREX_BLEU,),
+    left_out={},
+    exceptions={},
+    published=False,
+)
+
+TRAINED_OUT_NTREX: Table = replace(
+    TRAINED_OUT,
+    name="table-3.13-trained-out-ntrex",
+    title="Out of domain: the trained-out systems of Table 3.13 on news",
+    rows=tuple(_on_news(row) for row in TRAINED_OUT.rows),
+    measures=(NTREX_BLEU,),
+)

@@ -1,0 +1,34 @@
+"""How the scores of a table were computed."""
+
+from nmtlab.experiments import find_table
+from nmtlab.experiments.results.signatures import COLUMNS, printed_signatures, signatures
+
+
+def of(table: str) -> dict[tuple[str, str], str]:
+    found = signatures(find_table(table), "small")
+    assert list(found.columns) == COLUMNS
+    return found.set_index(["row", "metric"])["signature"].to_dict()
+
+
+def test_a_score_has_the_signature_of_its_measure_and_language():
+    found = of("table-3.6")
+    assert "|tok:13a|smooth:exp|" in found["tu-en", "test BLEU"]
+    assert "|tok:none|smooth:none|" in found["en-ja (Tanaka)", "test BLEU"]  # multi-bleu
+    assert all(signature.startswith("nrefs:1|") for signature in found.values())
+    assert ("en-vi", "test BLEU") not in found  # not run at this scale
+    assert "|nc:6|" in of("many-languages")["gl-en", "test chrF"]
+
+
+def test_bleu_by_another_search_has_a_signature_and_what_is_no_score_has_none():
+    found = of("length-planning")
+    assert "|tok:13a|" in found["de-en", "BLEU by log-prob, beam 4"]
+    assert all("BLEU" in metric for _, metric in found)
+    assert of("gradients") == {}
+
+
+def test_measures_and_languages_with_one_signature_are_one_line():
+    english, japanese = printed_signatures(signatures(find_table("table-3.6"), "small"))
+    assert english.startswith("test BLEU into en: nrefs:1|")
+    assert japanese.startswith("test BLEU into ja: nrefs:1|")
+    (line,) = printed_signatures(signatures(find_table("length-planning"), "small"))
+    assert " measures into en: " in line
