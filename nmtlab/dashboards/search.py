@@ -243,7 +243,7 @@ def _fate_of_empty(tree: pd.DataFrame, rank: int) -> str:
     """Describe which beam sizes admit the empty translation, and what happens to it in a tree."""
     enters = f"the empty translation enters beams of size {rank:,} or more at step 1"
     ended = ended_hypotheses(tree)
-    found = ended[ended["length"] == 1]
+    found = ended[ended["scored_length"] == 1]
     if found.empty:
         return f"{enters}, and may be dropped again at step 2"
     dropped = found["dropped_at"].iloc[0]
@@ -253,8 +253,13 @@ def _fate_of_empty(tree: pd.DataFrame, rank: int) -> str:
 def _ranked(tree: pd.DataFrame, search: SearchSettings) -> pd.DataFrame:
     found = ranked(ended_hypotheses(tree), search)
     found["text"] = found["text"].where(found["text"] != "", "(empty)")
-    names = {"length": "tokens", "step": "finished at", "dropped_at": "dropped after", "log_prob": "log p"}
-    shown = found[["score", "log_prob", "length", "step", "dropped_at", "text"]]
+    names = {
+        "scored_length": "tokens, end included",
+        "step": "finished at",
+        "dropped_at": "dropped after",
+        "log_prob": "log p",
+    }
+    shown = found[["score", "log_prob", "scored_length", "step", "dropped_at", "text"]]
     return shown.round({"score": 3, "log_prob": 3}).rename(columns=names)
 
 

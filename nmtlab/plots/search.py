@@ -51,7 +51,7 @@ def tree_figure(tree: pd.DataFrame, until: int | None = None, title: str = "Beam
 
 
 def _empty(tree: pd.DataFrame) -> pd.Series:
-    return tree["ended"] & (tree["length"] == 1)
+    return tree["ended"] & (tree["scored_length"] == 1)
 
 
 def _lines(tree: pd.DataFrame, places: dict[tuple[int, int], float], name: str, colour: str, width: int) -> go.Scatter:

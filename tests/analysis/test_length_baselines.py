@@ -95,8 +95,8 @@ def test_the_training_lengths_are_those_within_the_limits_of_the_recipe(planned,
 
 @pytest.mark.parametrize(("baseline", "estimate"), [("linear", linear_shares), ("kernel", kernel_shares)])
 def test_a_baseline_stands_beside_the_planned_lengths(planned, tiny_corpus, baseline, estimate):
-    found = baseline_lengths(planned, tiny_corpus, baseline, "dev", limit=6)
-    beside = planned_lengths(planned, tiny_corpus, "dev", limit=6)
+    found = baseline_lengths(planned, tiny_corpus, baseline, "dev", sample=6)
+    beside = planned_lengths(planned, tiny_corpus, "dev", sample=6)
     assert list(found.columns) == list(beside.columns)
     assert found["reference_length"].tolist() == beside["reference_length"].tolist()
     source = np.array([len(line.split()) for line in tiny_corpus.lines("dev", "de")][:6])
@@ -108,12 +108,12 @@ def test_a_baseline_stands_beside_the_planned_lengths(planned, tiny_corpus, base
 
 
 def test_the_length_model_and_its_baselines_stand_in_one_line_each(planned, tiny_corpus, make_corpus):
-    found = length_models(planned, tiny_corpus, "dev", limit=6).set_index("system")
+    found = length_models(planned, tiny_corpus, "dev", sample=6).set_index("system")
     assert list(found.index) == ["length model", *BASELINES.values()]
-    own = length_errors(planned_lengths(planned, tiny_corpus, "dev", limit=6))
+    own = length_errors(planned_lengths(planned, tiny_corpus, "dev", sample=6))
     assert found.loc["length model"].to_dict() == pytest.approx(own.to_dict())
     for baseline, name in BASELINES.items():
-        errors = length_errors(baseline_lengths(planned, tiny_corpus, baseline, "dev", limit=6))
+        errors = length_errors(baseline_lengths(planned, tiny_corpus, baseline, "dev", sample=6))
         assert found.loc[name].to_dict() == pytest.approx(errors.to_dict())
     other = make_corpus()
     (other / "train.de").unlink()

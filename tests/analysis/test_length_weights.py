@@ -29,7 +29,7 @@ def planned(tiny_corpus, tiny_recipe, tmp_path_factory) -> Run:
 
 
 def test_each_length_has_its_best_translation_the_most_probable_length_first(planned, tiny_corpus):
-    found = translations_by_length(planned, tiny_corpus, search=SEARCH, limit=4)
+    found = translations_by_length(planned, tiny_corpus, search=SEARCH, sample=4)
     system = open_system(planned, SEARCH)
     for number, line in enumerate(list(tiny_corpus.lines("dev", "de"))[:4], start=1):
         rows = found[found["line"] == number]

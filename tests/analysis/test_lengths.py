@@ -32,7 +32,7 @@ def planned(tiny_corpus, tiny_recipe, tmp_path_factory) -> Run:
 
 
 def test_each_sentence_has_what_the_model_says_of_its_length(planned, tiny_corpus):
-    found = planned_lengths(planned, tiny_corpus, "dev", limit=5)
+    found = planned_lengths(planned, tiny_corpus, "dev", sample=5)
     system = open_system(planned)
     pairs = list(tiny_corpus.pairs("dev"))[:5]
     for row, (source, target) in zip(found.itertuples(), pairs, strict=True):
@@ -51,7 +51,7 @@ def test_each_sentence_has_what_the_model_says_of_its_length(planned, tiny_corpu
 
 
 def test_told_the_lengths_of_references_translations_are_as_long(planned, tiny_corpus):
-    found = oracle_lengths(planned, tiny_corpus, "dev", beam_size=2, limit=5)
+    found = oracle_lengths(planned, tiny_corpus, "dev", beam_size=2, sample=5)
     system = open_system(planned)
     for row, (source, target) in zip(found.itertuples(), tiny_corpus.pairs("dev"), strict=False):
         length = len(system.pipeline.target_ids(target)) - 1

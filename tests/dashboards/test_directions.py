@@ -70,7 +70,7 @@ def test_a_run_that_lacks_the_direction_of_the_text_is_left_out(here):
 
 def test_stored_searches_are_those_in_the_direction_of_the_text(here, both):
     corpus = ParallelCorpus.open(here.data / "corpora/tiny", "en", "de")
-    sweep(both, corpus, [SearchSettings(beam_size=size) for size in (1, 2)], "dev", limit=2)
+    sweep(both, corpus, [SearchSettings(beam_size=size) for size in (1, 2)], "dev", sample=2)
     page = make("search", here)
     page._opened("?runs=both")
     assert any("No beam sweep" in note for note in notes(page))
