@@ -9,8 +9,8 @@ import pandas as pd
 from nmtlab.analysis.access.checks import plans_length
 from nmtlab.analysis.access.measure import answers
 from nmtlab.analysis.search.beams import described, stored_sweeps, text_of, way_of
-from nmtlab.analysis.search.length_baselines import BASELINES, LENGTH_MODEL, baseline_lengths
-from nmtlab.analysis.search.lengths import length_calibration, length_errors, length_plan, planned_lengths
+from nmtlab.analysis.search.length_baselines import stored_length_models
+from nmtlab.analysis.search.lengths import length_calibration, length_plan, planned_lengths
 from nmtlab.analysis.search.search_errors import error_rates, search_errors
 from nmtlab.analysis.search.search_tree import (
     best_so_far,
@@ -50,8 +50,8 @@ _RATES = {
     "beam_length_ratio": "length of the beam's best", "empty_rank": "smallest beam with the empty translation (median)",
 }  # fmt: skip
 _PLANNED = {
-    "sentences": "sentences", "error": "absolute error (tokens)", "bias": "bias (tokens)", "among 1": "right",
-    "among 5": "in top 5", "among 10": "in top 10", "nll": "loss (nats)",
+    "text": "text", "system": "predicted by", "sentences": "sentences", "error": "absolute error (tokens)",
+    "bias": "bias (tokens)", "among 1": "right", "among 5": "in top 5", "among 10": "in top 10", "nll": "loss (nats)",
 }  # fmt: skip
 
 
@@ -215,8 +215,7 @@ class SearchPage(Page):
     def _show_plans(self, runs: list[Run]) -> str:
         plans = [(run, answer) for run in runs for answer in answers(run, planned_lengths)]
         if plans:
-            baselines = [(run, answer) for run in runs for answer in answers(run, baseline_lengths)]
-            self.planned.show(pd.DataFrame([_plan_errors(run, answer) for run, answer in plans + baselines]))
+            self.planned.show(pd.concat([_plan_errors(run) for run in {run.name: run for run, _ in plans}.values()]))
             self.calibration.show(calibration_figure(pd.concat(_calibrated(run, answer) for run, answer in plans)))
             return ""
         planning = any(plans_length(run) for run in runs)
@@ -228,11 +227,9 @@ def search_page(workspace: Workspace | None = None) -> SearchPage:
     return SearchPage(workspace or Workspace.find())
 
 
-def _plan_errors(run: Run, answer: Measure) -> dict[str, object]:
-    errors = length_errors(answer.frame()).round(3)
-    by = BASELINES.get(answer.question.arguments.get("baseline", ""), LENGTH_MODEL)
-    which = {"run": run.name, "text": text_of(answer), "predicted by": by}
-    return {**which, **{shown: errors[name] for name, shown in _PLANNED.items()}}
+def _plan_errors(run: Run) -> pd.DataFrame:
+    found = stored_length_models(run).round(3).assign(run=run.name)
+    return found.rename(columns=_PLANNED).reindex(columns=["run", *_PLANNED.values()])
 
 
 def _calibrated(run: Run, answer: Measure) -> pd.DataFrame:

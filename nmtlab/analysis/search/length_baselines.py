@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 
 from nmtlab.analysis.access.checks import check_plans_length, in_direction
-from nmtlab.analysis.access.measure import measure, versioned
+from nmtlab.analysis.access.measure import answers, measure, versioned
+from nmtlab.analysis.search.beams import text_of
 from nmtlab.analysis.search.lengths import compared_lengths, length_errors, planned_lengths
 from nmtlab.analysis.search.trained_lengths import Lengths, trained_lengths
 from nmtlab.runs.run import Run
@@ -76,6 +77,15 @@ def length_models(run: Run, corpus: ParallelCorpus, part: str = "test", sample: 
         asked = {"corpus": corpus, "part": part, "sample": sample}
         found |= {name: measure(run, baseline_lengths, baseline=key, **asked) for key, name in BASELINES.items()}
     return pd.DataFrame([{"system": name, **length_errors(rows)} for name, rows in found.items()])
+
+
+def stored_length_models(run: Run) -> pd.DataFrame:
+    """Return the rows of `length_models` whose answers are stored with a run, for any text: each with its `text`."""
+    found = [(LENGTH_MODEL, answer) for answer in answers(run, planned_lengths)]
+    found += [(BASELINES[answer.question.arguments["baseline"]], answer) for answer in answers(run, baseline_lengths)]
+    return pd.DataFrame(
+        [{"text": text_of(answer), "system": name, **length_errors(answer.frame())} for name, answer in found]
+    )
 
 
 def linear_shares(trained: Lengths, source_length: np.ndarray, longest: int) -> np.ndarray:
