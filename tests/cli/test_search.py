@@ -6,6 +6,7 @@ import pytest
 from nmtlab.analysis.search.length_baselines import BASELINES, baseline_lengths
 from nmtlab.analysis.search.lengths import length_errors
 from nmtlab.runs.run import Run
+from nmtlab.text.sample import draw_sample
 from nmtlab.training.setup import train
 from nmtlab.workspace import Workspace
 
@@ -21,7 +22,7 @@ def test_what_a_beam_misses_is_printed_and_written(nmtlab, data, tiny_corpus, tm
     assert "search errors" in said.out
     assert "by reference length" in said.out
     found = pd.read_csv(tmp_path / "errors.csv")
-    assert found["line"].tolist() == [1, 2, 3]
+    assert found["line"].tolist() == draw_sample(tiny_corpus, "dev", 3).lines
     assert (found["expansions"] <= 300).all()
     assert list((data / "runs/whole/measures").glob("search_errors.search_errors-*.parquet"))
 
@@ -112,7 +113,7 @@ def test_planned_lengths_are_compared_with_the_references_and_kept(nmtlab, data,
     said = nmtlab("length-errors", "planned", *asked)
     assert said.code == 0
     found = pd.read_csv(tmp_path / "lengths.csv")
-    assert found["line"].tolist() == [1, 2, 3, 4, 5]
+    assert found["line"].tolist() == draw_sample(tiny_corpus, "dev", 5).lines
     table = {line.split("│")[1].strip(): line for line in said.out.splitlines() if line.count("│") == 8}
     assert f"{(found['likeliest'] - found['reference_length']).abs().mean():.2f}" in table["length model"]
     beside = baseline_lengths(Run(data / "runs/planned"), tiny_corpus, "kernel", "dev", sample=5)
