@@ -13,7 +13,7 @@ from nmtlab.analysis.access.translations import stored_translations, translation
 from nmtlab.analysis.dynamics.convergence import convergence
 from nmtlab.analysis.dynamics.curves import gradient_curve, gradient_quantiles
 from nmtlab.analysis.dynamics.depth import g_trends
-from nmtlab.analysis.dynamics.signals import signals
+from nmtlab.analysis.dynamics.signals import ENOUGH, signals
 from nmtlab.analysis.lexical.lexical_choice import lexical_choice
 from nmtlab.analysis.lexical.radius import last_perplexity
 from nmtlab.evaluation import bleu_metric, default_tokenizer, tokenized_bleu_metric
@@ -211,7 +211,8 @@ class GradientLeft(OfSeedsAlone):
 
     def value(self, run: Run, corpus: ParallelCorpus) -> float:
         """Return the number, cached in the run's folder; -inf if no gradient remains."""
-        found = measure(run, signals, corpus=corpus, split=self.split, update=run.last_step if self.trained else 0)
+        update = run.last_step if self.trained else 0
+        found = measure(run, signals, corpus=corpus, split=self.split, update=update, sample=ENOUGH)
         gradients = found.loc[found["side"] == self.side, "gradient"]
         return float(np.log10(gradients.iloc[0] / gradients.iloc[-1]))
 
