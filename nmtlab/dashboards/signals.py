@@ -49,9 +49,8 @@ class Signals(widgets.VBox):
         self._button.layout.display = "" if any(self._text(run) for run in incomplete) else "none"
         first = [run for run in self._runs if not all(map(is_of_sample, measured_updates(run).values()))]
         notes = {"Not measured": incomplete, "Measured on the first dev sentences, which are no sample": first}
-        self._note.say(
-            " ".join(f"{say}: {', '.join(run.name for run in some)}." for say, some in notes.items() if some)
-        )
+        said = (f"{note}: {', '.join(run.name for run in some)}." for note, some in notes.items() if some)
+        self._note.say(" ".join(said))
 
     def _text(self, run: Run) -> Text | None:
         """Return the dev text to measure a run on; None if its text or its weights are missing."""

@@ -173,7 +173,7 @@ def lengths_figure(plan: pd.DataFrame, reference: int | None = None) -> go.Figur
 
 
 _LENGTH_ERRORS = {
-    "error": "mean absolute error (tokens)", "among 5": "length in the top 5 (share)", "nll": "loss (nats a sentence)",
+    "error": "absolute error (tokens)", "among 5": "in the top 5 (share)", "nll": "loss (nats a sentence)",
 }  # fmt: skip
 
 
