@@ -121,6 +121,23 @@ def _check_files(files: dict[str, bytes], archive: Path) -> None:
             raise RunError(f"{archive}: contains {path}, which no packed run has", "do not trust it")
 
 
+def packed_lines(sentences: ParallelCorpus) -> list[int]:
+    """Return the numbers, in the corpus that they are of, of the sentences packed with a run.
+
+    Raises:
+        RunError: the file is damaged.
+    """
+    path = sentences.folder / _LINES
+    count = sentences.count("dev")
+    if not path.exists():  # packed by version 0.1: the first ones
+        return list(range(1, count + 1))
+    with reading(path, "have the run packed again"):
+        numbers = [int(line) for line in read_lines(path)]
+        if len(numbers) != count:
+            raise ValueError(f"{len(numbers)} numbers for {count} sentences")
+        return numbers
+
+
 def dev_sentences(corpus: ParallelCorpus, number: int, licence: str, folder: Path) -> ParallelCorpus:
     """Write a sample of the dev sentences of a corpus, with all their references, as a corpus that can be packed.
 
@@ -154,23 +171,6 @@ def dev_sentences(corpus: ParallelCorpus, number: int, licence: str, folder: Pat
         write_lines(folder / "gold" / f"dev.{corpus.source}-{corpus.target}.align", links)
     write_text(folder / _LICENCE, f"{len(drawn.lines)} dev sentences of {corpus.name}: {licence.strip()}\n")
     return ParallelCorpus(folder, corpus.source, corpus.target)
-
-
-def packed_lines(sentences: ParallelCorpus) -> list[int]:
-    """Return the numbers, in the corpus that they are of, of the sentences packed with a run.
-
-    Raises:
-        RunError: the file is damaged.
-    """
-    path = sentences.folder / _LINES
-    count = sentences.count("dev")
-    if not path.exists():  # packed by version 0.1: the first ones
-        return list(range(1, count + 1))
-    with reading(path, "have the run packed again"):
-        numbers = [int(line) for line in read_lines(path)]
-        if len(numbers) != count:
-            raise ValueError(f"{len(numbers)} numbers for {count} sentences")
-        return numbers
 
 
 def _fill(folder: Path, run: Run, weights: bool, sentences: ParallelCorpus | None) -> None:
