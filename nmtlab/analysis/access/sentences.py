@@ -72,9 +72,9 @@ def sentences(runs: Sequence[Run], text: Text, most: int = MOST) -> pd.DataFrame
 
     Returns:
         A row for each sentence, indexed by `line`, from 1: `dev line`, its number in the dev text, if the sentences are
-        a sample packed with a run; `source`; `reference`; and for each run with a stored translation of the text, a column named
-        after the run, and its sentence score in a column `NAME chrF`. With two such runs or more, `gain` is the last
-        one's chrF minus the first one's.
+        a sample packed with a run; `source`; `reference`; and for each run with a stored translation of the text, a
+        column named after the run, and its sentence score in a column `NAME chrF`. With two such runs or more, `gain`
+        is the last one's chrF minus the first one's.
     """
     pairs = list(text.corpus.pairs(text.split))[:most]
     table = pd.DataFrame(pairs, columns=["source", "reference"])
