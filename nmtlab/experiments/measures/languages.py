@@ -1,5 +1,6 @@
 """Numbers in the tables on related languages, and on many languages in one model."""
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -39,12 +40,13 @@ class SharedTypes(OfSeedsAlone):
 
 
 @dataclass(frozen=True)
-class Chrf(OfSeedsAlone, OfSentences):
+class Chrf(OfSentences):
     """chrF of a run's translations of the test text (sacrebleu)."""
 
     name: str = "test chrF"
     split: ClassVar[Literal["test"]] = "test"
     lower_is_better: ClassVar[bool] = False
+    usable: ClassVar[float] = -math.inf
     of_nothing: ClassVar[float] = 0.0
 
     def value(self, run: Run, corpus: ParallelCorpus) -> float:
@@ -57,12 +59,13 @@ class Chrf(OfSeedsAlone, OfSentences):
 
 
 @dataclass(frozen=True)
-class PivotBleu(OfSeedsAlone, OfSentences):
+class PivotBleu(OfSentences):
     """BLEU of the test text translated into English and on from there, by the same run."""
 
     name: str = "test BLEU through English"
     split: ClassVar[Literal["test"]] = "test"
     lower_is_better: ClassVar[bool] = False
+    usable: ClassVar[float] = -math.inf
     of_nothing: ClassVar[float] = 0.0
 
     def value(self, run: Run, corpus: ParallelCorpus) -> float:
