@@ -76,7 +76,7 @@ def test_stored_searches_are_those_in_the_direction_of_the_text(here, both):
     assert any("No beam sweep" in note for note in notes(page))
     page.sentences.text.value = BACK
     assert not any("No beam sweep" in note for note in notes(page))
-    assert page.swept.options == ("the first 2 of tiny dev, en-de",)
+    assert page.swept.options == ("2 sampled sentences of tiny dev, en-de",)
 
 
 def test_translations_go_into_the_chosen_language(here, both):
