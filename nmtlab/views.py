@@ -202,7 +202,7 @@ def tree_view(run: Run, sentence: str, search: SearchSettings, reference: str | 
     """
     tree = search_tree(run, sentence, search, reference)
     ended = ranked(ended_hypotheses(tree), search)
-    return View(ended[["log_prob", "length", "step", "text"]], tree_figure(tree))
+    return View(ended[["log_prob", "scored_length", "step", "text"]], tree_figure(tree))
 
 
 def sweep_view(runs: Sequence[Run]) -> View:
@@ -304,7 +304,7 @@ def planning_view(scale: Scale = "small") -> View:
     """
     cells, measures = measured_cells(LENGTH_PLANNING.name, scale), {one.name: one for one in WHOLE_TEXT}
     lines = summary(cells[cells["metric"].isin(measures)], LENGTH_PLANNING)
-    searches = lines["metric"].map(lambda name: measures[name].search)
+    searches = lines["metric"].map(lambda name: measures[name].way.search)
     ordinary = lines["column"] == LENGTH_PLANNING.baseline
     lines["beam"] = searches.map(lambda search: search.beam_size)
     lines["way"] = lines["column"].mask(ordinary, lines["column"] + ", " + searches.map(lambda search: search.score))

@@ -113,7 +113,7 @@ def test_a_sweep_is_shown_once_it_was_made(tmp_path, trained, tiny_corpus):
     sweep(run, tiny_corpus, varied(SearchSettings(score="log-prob"), "beam_size", [1, 2]), "dev", 3)
     view = sweep_view([run])
     assert view.frame["beam_size"].tolist() == [1, 2]
-    assert set(view.frame["name"]) == {"whole, log-prob, the first 3 of tiny dev"}
+    assert set(view.frame["name"]) == {"whole, log-prob, 3 sampled sentences of tiny dev"}
 
 
 def test_signals_that_are_kept_from_the_first_norm_to_the_last(run, tiny_corpus, tmp_path):

@@ -184,18 +184,19 @@ def _removable_folder(name: str, workspace: "Workspace") -> Path:
 def _dev_sentences(
     run: "Run", workspace: "Workspace", number: int, licence: str, threads: int | None, folder: Path
 ) -> "ParallelCorpus":
-    """Write a run's first dev sentences to a folder, with the run's translations and an aligner's links."""
+    """Write a sample of a run's dev sentences to a folder, with the run's translations and an aligner's links."""
     from nmtlab.analysis.access.translations import translations
     from nmtlab.analysis.lexical.reference_links import reference_links
     from nmtlab.runs.pack import dev_sentences
     from nmtlab.text.lines import write_lines
     from nmtlab.text.links import aligned_path, format_alignment, has_gold_links
+    from nmtlab.text.sample import draw_sample
 
     languages = run.recipe.corpus
     corpus = open_corpus(workspace, languages.name, languages.source, languages.target)
     sentences = dev_sentences(corpus, number, licence, folder)
     if not has_gold_links(corpus, "dev"):
-        links = reference_links(run.pipeline, corpus, "dev")[:number]
+        links = draw_sample(corpus, "dev", number).of(reference_links(run.pipeline, corpus, "dev"))
         write_lines(aligned_path(sentences, "dev"), [format_alignment(alignment) for alignment in links])
     translations(run, sentences, "dev", machine=run_recipe(run.recipe, None, threads, None).machine)
     return sentences

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 RunName = Annotated[str, typer.Argument(help="Name of a run.")]
 CorpusName = Annotated[str, typer.Option(help="Corpus to translate. (default: that of the run)")]
-Limit = Annotated[int | None, typer.Option(min=1, help="Use only the first sentences, this many. (default: all)")]
+SampleSize = Annotated[
+    int | None, typer.Option("--sample", min=1, help="Use a sample of this many sentences. (default: all)")
+]
 Score = Annotated[
     Literal["log-prob", "average", "length-normalised", "word-reward"] | None,
     typer.Option(
@@ -32,7 +34,7 @@ def search_errors(
     run: RunName,
     corpus: CorpusName = "",
     split: Split = "test",
-    limit: Limit = None,
+    sample: SampleSize = None,
     score: Score = None,
     budget: Annotated[int, typer.Option(min=1, help="Most hypotheses that exact search expands per sentence.")] = 20000,
     beam: Beam = None,
@@ -59,9 +61,9 @@ def search_errors(
 
     sizes = numbers(beams, int, "--beams", least=1) if beams else []
     opened, text, search, machine = _inputs(run, corpus, source, target, set_, threads, beam, score)
-    with tqdm(total=min(limit or text.count(split), text.count(split)), unit=" sentences", disable=None) as bar:
+    with tqdm(total=min(sample or text.count(split), text.count(split)), unit=" sentences", disable=None) as bar:
         found = measure_by_sentence(
-            opened, errors, bar.update, corpus=text, split=split, search=search, budget=budget, limit=limit,
+            opened, errors, bar.update, corpus=text, split=split, search=search, budget=budget, sample=sample,
             machine=machine,
         )  # fmt: skip
     _write(found, csv)
@@ -103,7 +105,7 @@ def search_errors(
     if not sizes:
         return
     with tqdm(total=len(sizes) * len(found), unit=" sentences", disable=None, leave=False) as bar:
-        asked = {"split": split, "search": search, "budget": budget, "limit": limit, "machine": machine}
+        asked = {"split": split, "search": search, "budget": budget, "sample": sample, "machine": machine}
         missed = measure(opened, missed_by_beams, corpus=text, beams=sizes, on_progress=bar.update, **asked)
     shown = {"beam": missed["beam_size"].map(str), "search errors": missed["errors"].map("{:.1%}".format)}
     print_table("Search errors by beam", list(shown), _rows(shown), set(shown))
@@ -114,7 +116,7 @@ def beam_sweep(
     run: RunName,
     corpus: CorpusName = "",
     split: Split = "test",
-    limit: Limit = None,
+    sample: SampleSize = None,
     score: Score = None,
     beams: Annotated[str, typer.Option(help="Beam sizes. (default: 1,2,4,8,12,16,32,64,100,200)")] = "",
     alphas: Annotated[str, typer.Option(help="Values of alpha to sweep at a single beam size.")] = "",
@@ -149,9 +151,9 @@ def beam_sweep(
     if field == "length_candidates" and not plans_length(opened):
         raise NmtlabError(f"--lengths: run {run!r} plans no lengths", "choose a run of the recipe 'planned'")
     searches = varied(search, field, values)
-    total = len(searches) * min(limit or text.count(split), text.count(split))
+    total = len(searches) * min(sample or text.count(split), text.count(split))
     with tqdm(total=total, unit=" sentences", disable=None, leave=False) as bar:
-        found = sweep(opened, text, searches, split, limit, bar.update, machine)
+        found = sweep(opened, text, searches, split, sample, bar.update, machine)
     if field not in found:
         found.insert(0, field, values)
     _write(found, csv)
@@ -174,7 +176,7 @@ def length_errors(
     run: RunName,
     corpus: CorpusName = "",
     split: Split = "test",
-    limit: Limit = None,
+    sample: SampleSize = None,
     source: Source = "",
     target: Target = "",
     csv: Csv = None,
@@ -190,10 +192,10 @@ def length_errors(
     from nmtlab.cli.tables import print_table
 
     opened, text, _, _ = _inputs(run, corpus, source, target, None, None, None, None)
-    found = measure(opened, planned_lengths, corpus=text, split=split, limit=limit)
+    found = measure(opened, planned_lengths, corpus=text, split=split, sample=sample)
     _write(found, csv)
     say_overlap(opened, text, split)
-    lines = length_models(opened, text, split, limit)
+    lines = length_models(opened, text, split, sample)
     shares = {"among 1": "exact", "among 5": "in the top 5", "among 10": "in the top 10"}
     errors = {
         "predicted by": lines["system"],

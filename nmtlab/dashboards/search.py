@@ -9,8 +9,8 @@ import pandas as pd
 from nmtlab.analysis.access.checks import plans_length
 from nmtlab.analysis.access.measure import answers
 from nmtlab.analysis.search.beams import described, stored_sweeps, text_of, way_of
-from nmtlab.analysis.search.length_baselines import BASELINES, LENGTH_MODEL, baseline_lengths
-from nmtlab.analysis.search.lengths import length_calibration, length_errors, length_plan, planned_lengths
+from nmtlab.analysis.search.length_baselines import stored_length_models
+from nmtlab.analysis.search.lengths import length_calibration, length_plan, planned_lengths
 from nmtlab.analysis.search.search_errors import error_rates, search_errors
 from nmtlab.analysis.search.search_tree import (
     best_so_far,
@@ -50,8 +50,8 @@ _RATES = {
     "beam_length_ratio": "length of the beam's best", "empty_rank": "smallest beam with the empty translation (median)",
 }  # fmt: skip
 _PLANNED = {
-    "sentences": "sentences", "error": "absolute error (tokens)", "bias": "bias (tokens)", "among 1": "right",
-    "among 5": "in top 5", "among 10": "in top 10", "nll": "loss (nats)",
+    "text": "text", "system": "predicted by", "sentences": "sentences", "error": "absolute error (tokens)",
+    "bias": "bias (tokens)", "among 1": "right", "among 5": "in top 5", "among 10": "in top 10", "nll": "loss (nats)",
 }  # fmt: skip
 
 
@@ -215,8 +215,7 @@ class SearchPage(Page):
     def _show_plans(self, runs: list[Run]) -> str:
         plans = [(run, answer) for run in runs for answer in answers(run, planned_lengths)]
         if plans:
-            baselines = [(run, answer) for run in runs for answer in answers(run, baseline_lengths)]
-            self.planned.show(pd.DataFrame([_plan_errors(run, answer) for run, answer in plans + baselines]))
+            self.planned.show(pd.concat([_plan_errors(run) for run in {run.name: run for run, _ in plans}.values()]))
             self.calibration.show(calibration_figure(pd.concat(_calibrated(run, answer) for run, answer in plans)))
             return ""
         planning = any(plans_length(run) for run in runs)
@@ -228,11 +227,9 @@ def search_page(workspace: Workspace | None = None) -> SearchPage:
     return SearchPage(workspace or Workspace.find())
 
 
-def _plan_errors(run: Run, answer: Measure) -> dict[str, object]:
-    errors = length_errors(answer.frame()).round(3)
-    by = BASELINES.get(answer.question.arguments.get("baseline", ""), LENGTH_MODEL)
-    which = {"run": run.name, "text": text_of(answer), "predicted by": by}
-    return {**which, **{shown: errors[name] for name, shown in _PLANNED.items()}}
+def _plan_errors(run: Run) -> pd.DataFrame:
+    found = stored_length_models(run).round(3).assign(run=run.name)
+    return found.rename(columns=_PLANNED).reindex(columns=["run", *_PLANNED.values()])
 
 
 def _calibrated(run: Run, answer: Measure) -> pd.DataFrame:
@@ -243,7 +240,7 @@ def _fate_of_empty(tree: pd.DataFrame, rank: int) -> str:
     """Describe which beam sizes admit the empty translation, and what happens to it in a tree."""
     enters = f"the empty translation enters beams of size {rank:,} or more at step 1"
     ended = ended_hypotheses(tree)
-    found = ended[ended["length"] == 1]
+    found = ended[ended["scored_length"] == 1]
     if found.empty:
         return f"{enters}, and may be dropped again at step 2"
     dropped = found["dropped_at"].iloc[0]
@@ -253,8 +250,13 @@ def _fate_of_empty(tree: pd.DataFrame, rank: int) -> str:
 def _ranked(tree: pd.DataFrame, search: SearchSettings) -> pd.DataFrame:
     found = ranked(ended_hypotheses(tree), search)
     found["text"] = found["text"].where(found["text"] != "", "(empty)")
-    names = {"length": "tokens", "step": "finished at", "dropped_at": "dropped after", "log_prob": "log p"}
-    shown = found[["score", "log_prob", "length", "step", "dropped_at", "text"]]
+    names = {
+        "scored_length": "tokens, end included",
+        "step": "finished at",
+        "dropped_at": "dropped after",
+        "log_prob": "log p",
+    }
+    shown = found[["score", "log_prob", "scored_length", "step", "dropped_at", "text"]]
     return shown.round({"score": 3, "log_prob": 3}).rename(columns=names)
 
 

@@ -7,7 +7,7 @@ import ipywidgets as widgets
 
 from nmtlab.analysis.access.measure import measure
 from nmtlab.analysis.access.sentences import Text, texts
-from nmtlab.analysis.dynamics.signals import measured_updates, signals, stored_signals
+from nmtlab.analysis.dynamics.signals import ENOUGH, is_of_sample, measured_updates, signals, stored_signals
 from nmtlab.dashboards.chart import Chart
 from nmtlab.dashboards.page import Note
 from nmtlab.dashboards.work import Work
@@ -28,7 +28,7 @@ class Signals(widgets.VBox):
         self._workspace = workspace
         self._runs: Sequence[Run] = ()
         self._chart, self._note, self._work = Chart(), Note(), Work(guarded)
-        self._button = widgets.Button(description="Measure", tooltip="On the first dev sentences of each run")
+        self._button = widgets.Button(description="Measure", tooltip="On a sample of the dev sentences of each run")
         self._button.on_click(lambda _: self._start())
         super().__init__([self._chart, self._note, self._button, self._work])
 
@@ -47,7 +47,10 @@ class Signals(widgets.VBox):
             self._chart.show(signals_figure(found))
         incomplete = [run for run in self._runs if _not_measured(run)]
         self._button.layout.display = "" if any(self._text(run) for run in incomplete) else "none"
-        self._note.say(f"Not measured: {', '.join(run.name for run in incomplete)}." if incomplete else "")
+        first = [run for run in self._runs if not all(map(is_of_sample, measured_updates(run).values()))]
+        notes = {"Not measured": incomplete, "Measured on the first dev sentences, which are no sample": first}
+        said = (f"{note}: {', '.join(run.name for run in some)}." for note, some in notes.items() if some)
+        self._note.say(" ".join(said))
 
     def _text(self, run: Run) -> Text | None:
         """Return the dev text to measure a run on; None if its text or its weights are missing."""
@@ -62,7 +65,7 @@ class Signals(widgets.VBox):
 
     def _measure(self, wanted: Sequence[tuple[Run, Text, int]]) -> Iterator[None]:
         for run, text, update in wanted:
-            measure(run, signals, corpus=text.corpus, split=text.split, update=update)
+            measure(run, signals, corpus=text.corpus, split=text.split, update=update, sample=ENOUGH)
             yield
         self._draw()
 

@@ -111,7 +111,7 @@ class TablesPage(Page):
         if not self.lines.chosen:
             self.lines.choose(list(self.lines.frame.index[:1]))
         not_begun = labelled(self._summary[~begun & (self._summary["missing"] > 0)], stored.table, stored.scale)["row"]
-        self.hint.say(_provenance(stored, measure, not_begun.unique()))
+        self.hint.say(_provenance(stored, measure, not_begun.unique()) + _earlier(self._cells, stored.table))
 
     def _offer(self, stored: Stored) -> None:
         cells = self._cells[self._cells["metric"] == self.measure.value]
@@ -184,3 +184,10 @@ def _provenance(stored: Stored, measure: Measure, not_begun: Sequence[str]) -> s
 def _signatures(stored: Stored, measure: Measure) -> pd.DataFrame:
     found = signatures(stored.table, stored.scale)
     return found[found["metric"] == measure.name]
+
+
+def _earlier(cells: pd.DataFrame, table: Declaration) -> str:
+    """Say which measures of a table's cells the table no longer has, after a space; empty if there are none."""
+    declared = {measure.name for measure in table.measures}
+    others = [name for name in cells["metric"].unique() if name not in declared]
+    return f" Measured earlier by other definitions, and not shown: {', '.join(others)}." if others else ""

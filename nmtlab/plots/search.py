@@ -51,7 +51,7 @@ def tree_figure(tree: pd.DataFrame, until: int | None = None, title: str = "Beam
 
 
 def _empty(tree: pd.DataFrame) -> pd.Series:
-    return tree["ended"] & (tree["length"] == 1)
+    return tree["ended"] & (tree["scored_length"] == 1)
 
 
 def _lines(tree: pd.DataFrame, places: dict[tuple[int, int], float], name: str, colour: str, width: int) -> go.Scatter:
@@ -173,7 +173,7 @@ def lengths_figure(plan: pd.DataFrame, reference: int | None = None) -> go.Figur
 
 
 _LENGTH_ERRORS = {
-    "error": "mean absolute error (tokens)", "among 5": "length in the top 5 (share)", "nll": "loss (nats a sentence)",
+    "error": "absolute error (tokens)", "among 5": "in the top 5 (share)", "nll": "loss (nats a sentence)",
 }  # fmt: skip
 
 

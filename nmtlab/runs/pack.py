@@ -18,13 +18,15 @@ import torch
 import nmtlab
 from nmtlab.errors import CorpusError, NmtlabError, RunError
 from nmtlab.files import write_text
+from nmtlab.reading import reading
 from nmtlab.runs.archive import ENDING, MAX_BYTES, read_archive, write_archive
 from nmtlab.runs.checkpoint import save_tensors
 from nmtlab.runs.log import pack_log
 from nmtlab.runs.run import INHERITANCE, LOGS, PACKED, TABLE, Run
 from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.lines import new_folder, write_lines
+from nmtlab.text.lines import new_folder, read_lines, write_lines
 from nmtlab.text.links import format_alignment, gold_links, has_gold_links
+from nmtlab.text.sample import draw_sample
 from nmtlab.workspace import Workspace
 
 MAX_WEIGHTS = 4 << 20
@@ -37,10 +39,10 @@ _FILES = re.compile(
     r"|vocabulary/(pipeline\.json|(source|target)\.((languages\.)?tsv|model|truecase)|joint\.model)"
     r"|metrics\.jsonl(\.xz)?|probes/(gradient_norm|g)\.jsonl(\.xz)?|probes/embedding_norms/\d+\.npz"
     r"|measures/[^/]+\.parquet|translations/[^/]+\.(txt|json)"
-    r"|sentences/(LICENCE|dev\.[^/]+|(gold|aligned)/dev\.[^/]+\.align)"
+    r"|sentences/(LICENCE|LINES|dev\.[^/]+|(gold|aligned)/dev\.[^/]+\.align)"
 )
 _MAX_NORMS = 256 << 10  # bytes; more embedding norms than these are thinned out
-_LICENCE = "LICENCE"
+_LICENCE, _LINES = "LICENCE", "LINES"
 
 
 def pack(run: Run, target: Path, weights: bool = False, sentences: ParallelCorpus | None = None) -> Path:
@@ -130,10 +132,27 @@ def check_files(files: Iterable[str], archive: Path) -> None:
             raise RunError(f"{archive}: contains {path}, which no packed run has", "do not trust it")
 
 
-def dev_sentences(corpus: ParallelCorpus, number: int, licence: str, folder: Path) -> ParallelCorpus:
-    """Write the first dev sentences of a corpus, with all their references, as a corpus that can be packed.
+def packed_lines(sentences: ParallelCorpus) -> list[int]:
+    """Return the numbers, in the corpus that they are of, of the sentences packed with a run.
 
-    Gold word alignments, which artificial languages have, are written beside them.
+    Raises:
+        RunError: the file is damaged.
+    """
+    path = sentences.folder / _LINES
+    count = sentences.count("dev")
+    if not path.exists():  # packed by version 0.1: the first ones
+        return list(range(1, count + 1))
+    with reading(path, "have the run packed again"):
+        numbers = [int(line) for line in read_lines(path)]
+        if len(numbers) != count:
+            raise ValueError(f"{len(numbers)} numbers for {count} sentences")
+        return numbers
+
+
+def dev_sentences(corpus: ParallelCorpus, number: int, licence: str, folder: Path) -> ParallelCorpus:
+    """Write a sample of the dev sentences of a corpus, with all their references, as a corpus that can be packed.
+
+    The numbers of their lines are written beside them, and gold word alignments, which artificial languages have.
 
     Args:
         corpus: the corpus that a run was trained on.
@@ -152,14 +171,16 @@ def dev_sentences(corpus: ParallelCorpus, number: int, licence: str, folder: Pat
     if not 1 <= number <= MAX_SENTENCES:
         raise CorpusError(f"{number} dev sentences cannot be packed", f"choose 1 to {MAX_SENTENCES}")
     folder.mkdir(parents=True)
-    write_lines(folder / f"dev.{corpus.source}", list(corpus.lines("dev", corpus.source))[:number])
+    drawn = draw_sample(corpus, "dev", number)
+    write_lines(folder / f"dev.{corpus.source}", drawn.sources)
     for index, lines in enumerate(corpus.references("dev")):
         suffix = f".{index}" if index else ""
-        write_lines(folder / f"dev.{corpus.target}{suffix}", lines[:number])
+        write_lines(folder / f"dev.{corpus.target}{suffix}", drawn.of(lines))
+    write_lines(folder / _LINES, map(str, drawn.lines))
     if has_gold_links(corpus, "dev"):
-        links = [format_alignment(pairs) for pairs in gold_links(corpus, "dev")[:number]]
+        links = [format_alignment(pairs) for pairs in drawn.of(gold_links(corpus, "dev"))]
         write_lines(folder / "gold" / f"dev.{corpus.source}-{corpus.target}.align", links)
-    write_text(folder / _LICENCE, f"The first {number} dev sentences of {corpus.name}: {licence.strip()}\n")
+    write_text(folder / _LICENCE, f"{len(drawn.lines)} dev sentences of {corpus.name}: {licence.strip()}\n")
     return ParallelCorpus(folder, corpus.source, corpus.target)
 
 

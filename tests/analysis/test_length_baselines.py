@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from nmtlab.analysis.search.length_baselines import (
@@ -11,12 +12,14 @@ from nmtlab.analysis.search.length_baselines import (
     kernel_shares,
     length_models,
     linear_shares,
+    stored_length_models,
 )
 from nmtlab.analysis.search.lengths import compared_lengths, length_errors, planned_lengths
 from nmtlab.analysis.search.trained_lengths import Lengths, trained_lengths
 from nmtlab.errors import CorpusError, RunError
 from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.sample import draw_sample
 from nmtlab.training.setup import train
 from nmtlab.workspace import Workspace
 
@@ -95,25 +98,28 @@ def test_the_training_lengths_are_those_within_the_limits_of_the_recipe(planned,
 
 @pytest.mark.parametrize(("baseline", "estimate"), [("linear", linear_shares), ("kernel", kernel_shares)])
 def test_a_baseline_stands_beside_the_planned_lengths(planned, tiny_corpus, baseline, estimate):
-    found = baseline_lengths(planned, tiny_corpus, baseline, "dev", limit=6)
-    beside = planned_lengths(planned, tiny_corpus, "dev", limit=6)
+    found = baseline_lengths(planned, tiny_corpus, baseline, "dev", sample=6)
+    beside = planned_lengths(planned, tiny_corpus, "dev", sample=6)
     assert list(found.columns) == list(beside.columns)
     assert found["reference_length"].tolist() == beside["reference_length"].tolist()
-    source = np.array([len(line.split()) for line in tiny_corpus.lines("dev", "de")][:6])
+    drawn = draw_sample(tiny_corpus, "dev", 6)
+    source = np.array([len(line.split()) for line in drawn.sources])
     shares = estimate(trained_lengths(planned, tiny_corpus), source, 12)
-    assert found.equals(compared_lengths(shares, found["reference_length"].to_numpy()))
+    assert found.equals(compared_lengths(shares, found["reference_length"].to_numpy(), drawn.lines))
     # a word is translated by a word, so that the length is that of the source
     short = found[found["reference_length"] <= 5]
     assert (short["likeliest"] == short["reference_length"]).all()
 
 
 def test_the_length_model_and_its_baselines_stand_in_one_line_each(planned, tiny_corpus, make_corpus):
-    found = length_models(planned, tiny_corpus, "dev", limit=6).set_index("system")
+    found = length_models(planned, tiny_corpus, "dev", sample=6).set_index("system")
+    stored = stored_length_models(planned).query("text == '6 sampled sentences of tiny dev'").set_index("system")
+    pd.testing.assert_frame_equal(stored.loc[found.index, list(found)], found)
     assert list(found.index) == ["length model", *BASELINES.values()]
-    own = length_errors(planned_lengths(planned, tiny_corpus, "dev", limit=6))
+    own = length_errors(planned_lengths(planned, tiny_corpus, "dev", sample=6))
     assert found.loc["length model"].to_dict() == pytest.approx(own.to_dict())
     for baseline, name in BASELINES.items():
-        errors = length_errors(baseline_lengths(planned, tiny_corpus, baseline, "dev", limit=6))
+        errors = length_errors(baseline_lengths(planned, tiny_corpus, baseline, "dev", sample=6))
         assert found.loc[name].to_dict() == pytest.approx(errors.to_dict())
     other = make_corpus()
     (other / "train.de").unlink()

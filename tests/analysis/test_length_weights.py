@@ -14,6 +14,7 @@ from nmtlab.errors import RunError
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
 from nmtlab.systems import open_system
+from nmtlab.text.sample import draw_sample
 from nmtlab.training.setup import train
 from nmtlab.workspace import Workspace
 
@@ -29,9 +30,11 @@ def planned(tiny_corpus, tiny_recipe, tmp_path_factory) -> Run:
 
 
 def test_each_length_has_its_best_translation_the_most_probable_length_first(planned, tiny_corpus):
-    found = translations_by_length(planned, tiny_corpus, search=SEARCH, limit=4)
+    found = translations_by_length(planned, tiny_corpus, search=SEARCH, sample=4)
     system = open_system(planned, SEARCH)
-    for number, line in enumerate(list(tiny_corpus.lines("dev", "de"))[:4], start=1):
+    drawn = draw_sample(tiny_corpus, "dev", 4)
+    assert found["line"].unique().tolist() == drawn.lines
+    for number, line in zip(drawn.lines, drawn.sources, strict=True):
         rows = found[found["line"] == number]
         plan = length_plan(system, line).sort_values("probability", ascending=False, kind="stable")
         tried = plan[plan["tried"]]

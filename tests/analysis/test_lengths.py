@@ -21,6 +21,7 @@ from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
 from nmtlab.search.planned import planned_search
 from nmtlab.systems import open_system
+from nmtlab.text.sample import draw_sample
 from nmtlab.training.setup import train
 from nmtlab.workspace import Workspace
 
@@ -32,10 +33,11 @@ def planned(tiny_corpus, tiny_recipe, tmp_path_factory) -> Run:
 
 
 def test_each_sentence_has_what_the_model_says_of_its_length(planned, tiny_corpus):
-    found = planned_lengths(planned, tiny_corpus, "dev", limit=5)
+    found = planned_lengths(planned, tiny_corpus, "dev", sample=5)
     system = open_system(planned)
-    pairs = list(tiny_corpus.pairs("dev"))[:5]
-    for row, (source, target) in zip(found.itertuples(), pairs, strict=True):
+    drawn = draw_sample(tiny_corpus, "dev", 5)
+    assert found["line"].tolist() == drawn.lines
+    for row, (source, target) in zip(found.itertuples(), drawn.pairs, strict=True):
         ids = torch.tensor([system.pipeline.source_ids(source)])
         with torch.inference_mode():
             p = system.model.length_log_probs(system.model.encode(ids))[0].double().exp().numpy()
@@ -51,9 +53,11 @@ def test_each_sentence_has_what_the_model_says_of_its_length(planned, tiny_corpu
 
 
 def test_told_the_lengths_of_references_translations_are_as_long(planned, tiny_corpus):
-    found = oracle_lengths(planned, tiny_corpus, "dev", beam_size=2, limit=5)
+    found = oracle_lengths(planned, tiny_corpus, "dev", beam_size=2, sample=5)
     system = open_system(planned)
-    for row, (source, target) in zip(found.itertuples(), tiny_corpus.pairs("dev"), strict=False):
+    drawn = draw_sample(tiny_corpus, "dev", 5)
+    assert found["line"].tolist() == drawn.lines
+    for row, (source, target) in zip(found.itertuples(), drawn.pairs, strict=True):
         length = len(system.pipeline.target_ids(target)) - 1
         ids, told = torch.tensor([system.pipeline.source_ids(source)]), torch.tensor([length])
         (alone,) = planned_search(

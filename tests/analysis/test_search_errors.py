@@ -3,22 +3,25 @@
 import itertools
 import math
 import shutil
+from dataclasses import replace
 
 import pandas as pd
 import pytest
 import torch
 
 from nmtlab.analysis.access.measure import answers, measure, measure_by_sentence
-from nmtlab.analysis.search.beams import decoded, missed_by_beams, outcome, stored_sweeps, sweep, varied
+from nmtlab.analysis.search.beams import decoded, missed_by_beams, outcome, stored_sweeps, sweep, text_of, varied
 from nmtlab.analysis.search.search_errors import by_reference_length, error_rates, search_errors
 from nmtlab.errors import RunError
 from nmtlab.evaluation import bleu_metric, default_tokenizer
 from nmtlab.recipe import SearchSettings
+from nmtlab.runs.measures import store_measure
 from nmtlab.runs.run import Run
 from nmtlab.search.beam import beam_search
 from nmtlab.search.exact import exact_search
 from nmtlab.systems import open_system
 from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.sample import draw_sample
 from nmtlab.text.vocabulary import EOS
 
 LOG_PROB = SearchSettings(score="log-prob", beam_size=2, extra_length=3)
@@ -31,18 +34,18 @@ def run(trained, tmp_path) -> Run:
 
 
 def test_each_sentence_is_searched_by_beam_and_to_the_end(run, tiny_corpus):
-    rows = list(itertools.chain.from_iterable(search_errors(run, tiny_corpus, "dev", LOG_PROB, 500, limit=4)))
+    rows = list(itertools.chain.from_iterable(search_errors(run, tiny_corpus, "dev", LOG_PROB, 500, sample=4)))
     model, pipeline = (system := open_system(run, LOG_PROB)).model, system.pipeline
-    pairs = list(itertools.islice(tiny_corpus.pairs("dev"), 4))
-    assert [row["line"] for row in rows] == [1, 2, 3, 4]
-    for row, (source, target) in zip(rows, pairs, strict=True):
+    drawn = draw_sample(tiny_corpus, "dev", 4)
+    assert [row["line"] for row in rows] == drawn.lines
+    assert drawn.lines != [1, 2, 3, 4]
+    for row, (source, target) in zip(rows, drawn.pairs, strict=True):
         ids = torch.tensor([pipeline.source_ids(source)])
         beam = beam_search(model, model.encode(ids), LOG_PROB)[0].hypotheses[0]
         exact = exact_search(model, model.encode(ids), LOG_PROB, beam, 500)
         assert (row["beam_score"], row["beam_length"]) == (beam.score, len(beam.tokens))
         assert (row["exact_score"], row["exact_length"]) == (exact.best.score, len(exact.best.tokens))
         assert (row["complete"], row["expansions"]) == (exact.complete, exact.expansions)
-        assert row["error"] == (exact.best.tokens != beam.tokens)
         assert row["source_length"] == ids.shape[1] - 1
         for beam_size, inside in ((row["empty_rank"] - 1, False), (row["empty_rank"], True)):
             if beam_size:
@@ -58,7 +61,7 @@ def test_each_sentence_is_searched_by_beam_and_to_the_end(run, tiny_corpus):
 
 
 def test_other_beams_miss_what_scores_above_theirs(run, tiny_corpus):
-    asked = {"corpus": tiny_corpus, "split": "dev", "search": LOG_PROB, "budget": 5000, "limit": 6}
+    asked = {"corpus": tiny_corpus, "split": "dev", "search": LOG_PROB, "budget": 5000, "sample": 6}
     exact = measure_by_sentence(run, search_errors, **asked)
     missed = measure(run, missed_by_beams, beams=[1, 2], **asked).set_index("beam_size")
     assert missed.loc[2, "errors"] == error_rates(exact)["errors"]
@@ -67,14 +70,14 @@ def test_other_beams_miss_what_scores_above_theirs(run, tiny_corpus):
 
 
 def test_of_what_was_not_searched_to_the_end_it_is_not_said_whether_beams_miss_it(run, tiny_corpus):
-    missed = missed_by_beams(run, tiny_corpus, [LOG_PROB.beam_size], "dev", LOG_PROB, budget=1, limit=3)
+    missed = missed_by_beams(run, tiny_corpus, [LOG_PROB.beam_size], "dev", LOG_PROB, budget=1, sample=3)
     assert list(missed["sentences"]) == [0]
     assert missed["errors"].isna().all()
 
 
 def test_curves_of_beams_say_what_they_miss_where_that_was_asked(run, tiny_corpus):
     searches = varied(LOG_PROB, "beam_size", [1, 2, 3])
-    asked = {"corpus": tiny_corpus, "split": "dev", "limit": 5}
+    asked = {"corpus": tiny_corpus, "split": "dev", "sample": 5}
     sweep(run, searches=searches, **asked)
     measure(run, missed_by_beams, beams=[1, 2], search=LOG_PROB, budget=5000, **asked)
     curve = stored_sweeps([run]).query("split == 'dev' and sentences == 5").set_index("beam_size")
@@ -82,7 +85,7 @@ def test_curves_of_beams_say_what_they_miss_where_that_was_asked(run, tiny_corpu
 
 
 def test_what_was_interrupted_goes_on_with_the_next_sentence(run, tiny_corpus):
-    asked = {"corpus": tiny_corpus, "split": "dev", "search": LOG_PROB, "budget": 200, "limit": 3}
+    asked = {"corpus": tiny_corpus, "split": "dev", "search": LOG_PROB, "budget": 200, "sample": 3}
 
     def stop(done: int) -> None:
         if done:
@@ -94,13 +97,14 @@ def test_what_was_interrupted_goes_on_with_the_next_sentence(run, tiny_corpus):
     told = []
     found = measure_by_sentence(run, search_errors, told.append, **asked)
     assert told == [1, 1, 1]  # one was done before
-    assert found["line"].tolist() == [1, 2, 3]
+    assert found["line"].tolist() == draw_sample(tiny_corpus, "dev", 3).lines
 
 
 FOUND = pd.DataFrame(
     {
         "reference_length": [4, 5, 12, 14, 9], "exact_length": [4, 0, 0, 10, 9], "beam_length": [4, 5, 0, 14, 9],
-        "complete": [True, True, True, True, False], "error": [False, True, False, True, True],
+        "exact_score": [-2.0, -5.0, -4.0, -7.0, -3.0], "beam_score": [-2.0, -6.0, -4.0, -7.5, -9.0],
+        "complete": [True, True, True, True, False],
         "expansions": [10, 20, 30, 40, 1000],
         "empty_rank": [3, 5, 9, 11, 100],
     }
@@ -115,6 +119,20 @@ def test_rates_are_of_the_sentences_that_were_searched_to_the_end():
             "length_ratio": 14 / 35, "beam_length_ratio": 23 / 35, "empty_rank": 9, "expansions": 30,
         }
     )  # fmt: skip
+
+
+def test_the_best_translation_in_other_pieces_is_no_search_error(run, tiny_corpus):
+    class OtherPieces:  # found by exact search: other tokens, the same score but for rounding
+        def __init__(self, found):
+            again = replace(found, tokens=(*found.tokens, 9), score=found.score + 1e-6)
+            self.best, self.expansions, self.complete = again, 1, True
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("nmtlab.analysis.search.search_errors.exact_search", lambda *asked: OtherPieces(asked[3]))
+        asked = {"corpus": tiny_corpus, "split": "dev", "search": LOG_PROB, "budget": 5000, "sample": 4}
+        exact = measure_by_sentence(run, search_errors, **asked)
+        missed = measure(run, missed_by_beams, beams=[LOG_PROB.beam_size], **asked)
+    assert error_rates(exact)["errors"] == missed["errors"][0] == 0
 
 
 def test_where_none_was_there_are_no_rates():
@@ -143,7 +161,7 @@ def test_a_sweep_has_a_row_for_each_beam_and_keeps_what_it_found(run, tiny_corpu
     found = sweep(run, tiny_corpus, searches, "dev", 5, told.append)
     assert found["beam_size"].tolist() == [1, 3]
     assert sum(told) == 10
-    references = [[target for _, target in itertools.islice(tiny_corpus.pairs("dev"), 5)]]
+    references = [draw_sample(tiny_corpus, "dev", 5).targets]
     for row, search in zip(found.itertuples(), searches, strict=True):
         lines = decoded(run, tiny_corpus, "dev", search, 5)
         bleu = bleu_metric(default_tokenizer("en")).corpus_score(lines["text"].tolist(), references)
@@ -190,11 +208,26 @@ def test_curves_that_are_searched_otherwise_have_other_names(run, tiny_corpus):
     sweep(run, tiny_corpus, varied(LOG_PROB, "beam_size", [1, 2]), "test", 3)
     names = [name.removeprefix(f"{run.name}, ") for name in sorted(set(stored_sweeps([run])["name"]))]
     assert names == [
-        "log-prob, coverage 0.2, up to 3 tokens more, the first 3 of tiny dev",
-        "log-prob, up to 3 tokens more, never empty, the first 3 of tiny dev",
-        "log-prob, up to 3 tokens more, the first 3 of tiny dev",
-        "log-prob, up to 3 tokens more, the first 3 of tiny test",
+        "log-prob, coverage 0.2, up to 3 tokens more, 3 sampled sentences of tiny dev",
+        "log-prob, up to 3 tokens more, 3 sampled sentences of tiny dev",
+        "log-prob, up to 3 tokens more, 3 sampled sentences of tiny test",
+        "log-prob, up to 3 tokens more, never empty, 3 sampled sentences of tiny dev",
     ]
+
+
+def test_an_answer_about_the_first_sentences_is_no_answer_about_a_sample(run, tiny_corpus):
+    asked = {"corpus": tiny_corpus, "split": "dev", "search": LOG_PROB}
+    found = measure(run, outcome, sample=3, **asked)
+    (stored,) = answers(run, outcome)
+    question = run.answers("beams.outcome")[0].question
+    first = {**{name: value for name, value in question.arguments.items() if name != "sample"}, "limit": 3}
+    stored.path.unlink()
+    store_measure(run.folder, replace(question, arguments=first), found.assign(bleu=99.0))
+    assert measure(run, outcome, sample=3, **asked)["bleu"][0] == found["bleu"][0]
+    assert {text_of(answer) for answer in answers(run, outcome)} == {
+        "3 sampled sentences of tiny dev",
+        "the first 3 of tiny dev",
+    }
 
 
 def test_a_phrase_based_system_has_nothing_to_search_through(tmp_path, tiny_corpus):

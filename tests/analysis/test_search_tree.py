@@ -39,7 +39,7 @@ def test_every_hypothesis_continues_one_of_the_step_before(tree):
         if row.step > 1:
             above = places[row.step - 1, row.parent]
             assert row.log_prob <= above.log_prob
-            assert row.length == above.length + (not above.ended)
+            assert row.scored_length == above.scored_length + (not above.ended)
             assert (row.piece == "") == above.ended
             assert not above.dropped
 
@@ -48,7 +48,7 @@ def test_log_probabilities_are_the_models(tree, system):
     source = torch.tensor([system.pipeline.source_ids(SENTENCE)])
     for row in tree[tree["ended"]].itertuples():
         target = torch.tensor([system.pipeline.target_ids(row.text)])
-        if row.length == target.shape[1]:  # the text is segmented as the model said it
+        if row.scored_length == target.shape[1]:  # the text is segmented as the model said it
             assert forced_decode(system.model, system.model.encode(source), target)[0].log_prob == pytest.approx(
                 row.log_prob, abs=1e-3
             )
@@ -96,7 +96,7 @@ def test_the_best_of_all_is_no_worse_than_the_beams(system, tree):
     assert found["score"] == pytest.approx(found["log_prob"])
     assert found["expansions"] <= 2000
     if found["text"] == beam["text"]:
-        assert found["length"] == beam["length"]
+        assert found["scored_length"] == beam["scored_length"]
 
 
 TREE = pd.DataFrame(
@@ -105,7 +105,7 @@ TREE = pd.DataFrame(
         (2, "", 1, -5.0, True), (2, "a", 2, -2.0, True), (2, "a b", 2, -3.0, False),
         (3, "a", 2, -2.0, True), (3, "a b", 3, -3.5, True),
     ],
-    columns=["step", "text", "length", "log_prob", "ended"],
+    columns=["step", "text", "scored_length", "log_prob", "ended"],
 )  # fmt: skip
 
 
@@ -147,6 +147,11 @@ def test_translations_whose_length_leaves_out_the_end_are_ranked_by_the_scores_t
         assert not found["finished"].all()  # what is cut off has no end to count
 
 
+def test_of_lengths_that_may_or_may_not_count_the_end_nothing_is_ranked():
+    with pytest.raises(KeyError, match="finished"):
+        ranked(TREE.rename(columns={"scored_length": "length"}), SearchSettings(score="average"))
+
+
 def test_a_run_that_plans_lengths_has_a_tree_of_its_beams(tmp_path, tiny_corpus, tiny_recipe):
     recipe = tiny_recipe.with_changes({"model.plan_length": True, "model.max_predicted_length": 8})
     run = train("planned", recipe, tiny_corpus, Workspace(tmp_path))
@@ -159,14 +164,14 @@ def test_a_run_that_plans_lengths_has_a_tree_of_its_beams(tmp_path, tiny_corpus,
     assert best["log_prob"].iloc[-1] == pytest.approx(translation.hypotheses[0].log_prob)
     plan = length_plan(system, SENTENCE)
     ended = tree[tree["ended"]]
-    assert set(ended["length"]) == set(plan.loc[plan["tried"] & (plan["length"] > 0), "length"] + 1)
+    assert set(ended["scored_length"]) == set(plan.loc[plan["tried"] & (plan["length"] > 0), "length"] + 1)
     for row in ended.itertuples():
         place, tokens = (row.step, row.slot), []
         while place[0]:
             above = tree[(tree["step"] == place[0]) & (tree["slot"] == place[1])].iloc[0]
             tokens += [above["piece"]] if above["piece"] else []
             place = (place[0] - 1, above["parent"])
-        assert len(tokens) == row.length - 1
+        assert len(tokens) == row.scored_length - 1
 
 
 def test_of_a_planned_nothing_there_is_no_tree(tmp_path, tiny_corpus, tiny_recipe):

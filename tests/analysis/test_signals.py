@@ -4,12 +4,14 @@ import numpy as np
 import pytest
 import torch
 
-from nmtlab.analysis.dynamics.signals import signals
+from nmtlab.analysis.dynamics.signals import ENOUGH, signals
 from nmtlab.errors import CorpusError, RunError
 from nmtlab.models.interface import on_device
 from nmtlab.runs.run import Run
 from nmtlab.text.batch import Batch, batch_of
 from nmtlab.text.batches import pad
+from nmtlab.text.corpus import Pair
+from nmtlab.text.sample import draw_sample
 from nmtlab.text.vocabulary import PAD
 from nmtlab.training.losses import cross_entropy
 from nmtlab.training.objective import training_objective
@@ -27,13 +29,13 @@ def start(run: Run) -> torch.nn.Module:
 
 
 def pairs_of(run: Run, corpus, count: int) -> Batch:
-    lines = list(corpus.pairs("dev"))[:count]
+    lines = draw_sample(corpus, "dev", count).pairs
     sides = (pad([run.pipeline.source_ids(s) for s, _ in lines]), pad([run.pipeline.target_ids(t) for _, t in lines]))
     return on_device(batch_of(*sides))
 
 
 def test_a_row_for_each_normalisation_in_order(run, tiny_corpus):
-    frame = signals(run, tiny_corpus)
+    frame = signals(run, tiny_corpus, sample=ENOUGH)
     model = start(run)
     assert list(zip(frame["side"], frame["kind"], frame["depth"], strict=True)) == [
         (one.side, one.kind, one.depth) for one in model.sublayers()
@@ -49,7 +51,7 @@ def test_before_the_first_norm_are_the_embedded_words(run, tiny_corpus):
     model = start(run)
     where = torch.arange(pairs.source.shape[1])
     embedded = model._embed(model.source_embedding, pairs.source, "", None, where)[pairs.source != PAD]
-    first = signals(run, tiny_corpus, sentences=7).iloc[0]
+    first = signals(run, tiny_corpus, sample=7).iloc[0]
     assert first["activation"] == pytest.approx(embedded.norm(dim=1).mean().item(), rel=1e-5)
 
 
@@ -63,7 +65,7 @@ def test_the_gradient_before_the_closing_norm_is_that_of_the_output_layer_alone(
     smoothing = run.recipe.training.label_smoothing
     loss, *_ = cross_entropy(model.output(model.decoder_norm(x)).float(), gold, smoothing)
     loss.backward()
-    last = signals(run, tiny_corpus, sentences=7).iloc[-1]
+    last = signals(run, tiny_corpus, sample=7).iloc[-1]
     assert (last["side"], last["kind"]) == ("decoder", "final")
     assert last["gradient"] == pytest.approx(x.grad.norm(dim=1).mean().item(), rel=1e-4)
 
@@ -79,13 +81,13 @@ def test_the_gradient_before_the_first_norm_has_every_way_the_words_take_in_it(r
     monkeypatch.setattr(model, "_embed", as_leaf)
     training_objective(model, run.recipe.training.label_smoothing)(pairs).total.backward()
     gradient = leaves[0].grad[pairs.source != PAD]
-    first = signals(run, tiny_corpus, sentences=7).iloc[0]
+    first = signals(run, tiny_corpus, sample=7).iloc[0]
     assert first["gradient"] == pytest.approx(gradient.norm(dim=1).mean().item(), rel=1e-4)
 
 
 def test_the_start_the_best_checkpoint_and_the_last_have_other_weights(run, tiny_corpus):
     assert 0 < run.best_step < run.last_step
-    found = [signals(run, tiny_corpus, update=update) for update in (0, run.best_step, run.last_step)]
+    found = [signals(run, tiny_corpus, update=update, sample=ENOUGH) for update in (0, run.best_step, run.last_step)]
     begun, best, last = (own["gradient"].to_numpy() for own in found)
     assert not np.allclose(begun, best, rtol=0.01)
     assert not np.allclose(best, last, rtol=0.001)
@@ -94,28 +96,29 @@ def test_the_start_the_best_checkpoint_and_the_last_have_other_weights(run, tiny
 
 def test_weights_that_are_not_kept_are_named_with_those_that_are(run, tiny_corpus):
     with pytest.raises(RunError, match=f"update 7 are not stored.*choose update 0 or {run.best_step}"):
-        signals(run, tiny_corpus, update=7)
+        signals(run, tiny_corpus, update=7, sample=ENOUGH)
 
 
 def test_padding_does_not_count(run, tiny_corpus):
-    together = signals(run, tiny_corpus, sentences=5)
+    together = signals(run, tiny_corpus, sample=5)
     pairs = pairs_of(run, tiny_corpus, 5)
     assert (pairs.source == PAD).any()
     tokens = (pairs.source != PAD).sum(1).numpy()
-    alone = [signals(run, _only(tiny_corpus, line), sentences=1).iloc[0]["activation"] for line in range(5)]
+    each = [_only(tiny_corpus, pair) for pair in draw_sample(tiny_corpus, "dev", 5).pairs]
+    alone = [signals(run, one, sample=1).iloc[0]["activation"] for one in each]
     assert together.iloc[0]["activation"] == pytest.approx(np.average(alone, weights=tokens), rel=1e-4)
 
 
-def _only(corpus, line: int):
-    """Return a corpus whose dev begins with a line."""
+def _only(corpus, pair: Pair):
+    """Return a corpus whose dev is a pair."""
 
-    class Shifted:
+    class Alone:
         name, source, target = corpus.name, corpus.source, corpus.target
 
         def pairs(self, split: str):
-            return iter(list(corpus.pairs(split))[line:])
+            return iter([pair])
 
-    return Shifted()
+    return Alone()
 
 
 def test_other_languages_are_named(run, make_corpus):
@@ -123,7 +126,7 @@ def test_other_languages_are_named(run, make_corpus):
 
     corpus = ParallelCorpus.open(make_corpus())
     with pytest.raises(CorpusError, match="translates"):
-        signals(run, ParallelCorpus(corpus.folder, "xx", "yy"))
+        signals(run, ParallelCorpus(corpus.folder, "xx", "yy"), sample=ENOUGH)
 
 
 def test_a_recurrent_run_has_no_such_norms(tmp_path, run, tiny_corpus):
@@ -137,4 +140,4 @@ def test_a_recurrent_run_has_no_such_norms(tmp_path, run, tiny_corpus):
     changes = {"corpus.name": corpus.name, "corpus.source": corpus.source, "corpus.target": corpus.target}
     find_recipe("tied").with_changes(changes).save(folder / "recipe.toml")
     with pytest.raises(RunError, match="not a Transformer"):
-        signals(Run(folder), tiny_corpus)
+        signals(Run(folder), tiny_corpus, sample=ENOUGH)

@@ -110,13 +110,15 @@ def test_of_few_sentences_there_is_a_number_but_no_score(runs, corpus, monkeypat
     assert UnseenLengths("sentences").value(run, corpus) == 4
     assert all(pd.isna(measure.value(run, corpus)) for measure in measures)
     assert LengthLoss("seen", "seen").value(run, corpus) > 0
-    assert measures[2].significance([run], runs[0], corpus) == {}
+    assert measures[2].stored(run, corpus) is None
     monkeypatch.setattr("nmtlab.experiments.measures.search.ENOUGH", 4)
     assert all(measure.value(run, corpus) >= 0 for measure in measures[2:])
     assert measures[0].value(run, corpus) > 0
     texts, references = unseen_translations(run, corpus)["text"], unseen_pairs(run, corpus)["target"]
     expected = sacrebleu.corpus_bleu(texts.tolist(), [references.tolist()]).score
     assert measures[2].value(run, corpus) == pytest.approx(expected)
-    assert set(measures[2].significance([run], runs[0], corpus)) == {"planned"}
-    assert measures[3].significance([run], runs[0], corpus) == {}
+    assert measures[2].stored(run, corpus) == texts.tolist()
+    assert measures[2].text(corpus, run).references == [references.tolist()]
+    assert measures[2].text(corpus, None) is None
+    assert measures[3].stored(runs[0], corpus) is None
     assert pd.isna(measures[3].value(runs[0], corpus))

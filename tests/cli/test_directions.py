@@ -90,9 +90,9 @@ def test_a_run_is_evaluated_in_its_first_direction_in_another_or_in_all(nmtlab, 
 
 
 def test_searches_and_comparisons_take_a_direction(nmtlab, many):
-    swept = nmtlab("beam-sweep", "many", "--target", "de", "--limit", 3, "--beams", "1,2")
+    swept = nmtlab("beam-sweep", "many", "--target", "de", "--sample", 3, "--beams", "1,2")
     assert swept.code == 0, swept.err
-    found = nmtlab("search-errors", "many", "--target", "de", "--limit", 2)
+    found = nmtlab("search-errors", "many", "--target", "de", "--sample", 2)
     assert found.code == 0, found.err
     shutil.copytree(many.folder, many.folder.parent / "again")
     compared = nmtlab("compare", "many", "again", "--target", "de")

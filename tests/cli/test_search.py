@@ -6,6 +6,7 @@ import pytest
 from nmtlab.analysis.search.length_baselines import BASELINES, baseline_lengths
 from nmtlab.analysis.search.lengths import length_errors
 from nmtlab.runs.run import Run
+from nmtlab.text.sample import draw_sample
 from nmtlab.training.setup import train
 from nmtlab.workspace import Workspace
 
@@ -13,7 +14,7 @@ from nmtlab.workspace import Workspace
 def test_what_a_beam_misses_is_printed_and_written(nmtlab, data, tiny_corpus, tmp_path):
     corpus = str(tiny_corpus.folder)
     said = nmtlab(
-        "search-errors", "whole", "--corpus", corpus, "--split", "dev", "--limit", "3", "--beam", "2",
+        "search-errors", "whole", "--corpus", corpus, "--split", "dev", "--sample", "3", "--beam", "2",
         "--budget", "300", "--csv", tmp_path / "errors.csv",
     )  # fmt: skip
     assert said.code == 0
@@ -21,13 +22,13 @@ def test_what_a_beam_misses_is_printed_and_written(nmtlab, data, tiny_corpus, tm
     assert "search errors" in said.out
     assert "by reference length" in said.out
     found = pd.read_csv(tmp_path / "errors.csv")
-    assert found["line"].tolist() == [1, 2, 3]
+    assert found["line"].tolist() == draw_sample(tiny_corpus, "dev", 3).lines
     assert (found["expansions"] <= 300).all()
     assert list((data / "runs/whole/measures").glob("search_errors.search_errors-*.parquet"))
 
 
 def test_what_other_beams_miss_is_printed_too(nmtlab, data, tiny_corpus):
-    asked = ["--corpus", tiny_corpus.folder, "--split", "dev", "--limit", "3", "--beam", "2", "--budget", "5000"]
+    asked = ["--corpus", tiny_corpus.folder, "--split", "dev", "--sample", "3", "--beam", "2", "--budget", "5000"]
     said = nmtlab("search-errors", "whole", *asked, "--beams", "1,2")
     assert said.code == 0
     last = said.out[said.out.index("Search errors by beam") :]
@@ -35,7 +36,7 @@ def test_what_other_beams_miss_is_printed_too(nmtlab, data, tiny_corpus):
 
 
 def test_where_nothing_was_searched_to_the_end_that_is_said(nmtlab, data, tiny_corpus):
-    asked = ["--corpus", tiny_corpus.folder, "--split", "dev", "--limit", "2", "--budget", "1"]
+    asked = ["--corpus", tiny_corpus.folder, "--split", "dev", "--sample", "2", "--budget", "1"]
     for _ in range(2):
         said = nmtlab("search-errors", "whole", *asked)
         assert (said.code, said.err) == (0, "")
@@ -44,7 +45,7 @@ def test_where_nothing_was_searched_to_the_end_that_is_said(nmtlab, data, tiny_c
 
 def test_a_sweep_is_printed_with_a_line_a_beam(nmtlab, data, tiny_corpus, tmp_path):
     said = nmtlab(
-        "beam-sweep", "whole", "--corpus", tiny_corpus.folder, "--split", "dev", "--limit", "4", "--beams", "1,2",
+        "beam-sweep", "whole", "--corpus", tiny_corpus.folder, "--split", "dev", "--sample", "4", "--beams", "1,2",
         "--score", "word-reward", "--set", "search.gamma=0.5", "--csv", tmp_path / "sweep.csv",
     )  # fmt: skip
     assert said.code == 0
@@ -56,7 +57,7 @@ def test_a_sweep_is_printed_with_a_line_a_beam(nmtlab, data, tiny_corpus, tmp_pa
 
 def test_the_reward_of_a_word_is_swept_with_one_beam(nmtlab, data, tiny_corpus, tmp_path):
     said = nmtlab(
-        "beam-sweep", "whole", "--corpus", tiny_corpus.folder, "--split", "dev", "--limit", "4", "--beam", "3",
+        "beam-sweep", "whole", "--corpus", tiny_corpus.folder, "--split", "dev", "--sample", "4", "--beam", "3",
         "--gammas=-0.5,0,2", "--csv", tmp_path / "sweep.csv",
     )  # fmt: skip
     assert said.code == 0
@@ -100,7 +101,7 @@ def test_threads_are_those_that_are_asked_for_whatever_the_recipe_says(nmtlab, d
     monkeypatch.setattr("torch.set_num_threads", seen.append)
     for command in ("search-errors", "beam-sweep"):
         more = ["--beams", "1"] if command == "beam-sweep" else ["--budget", "50"]
-        asked = ["--corpus", tiny_corpus.folder, "--split", "dev", "--limit", "1", "--threads", "3"]
+        asked = ["--corpus", tiny_corpus.folder, "--split", "dev", "--sample", "1", "--threads", "3"]
         assert nmtlab(command, "whole", *asked, *more).code == 0
         assert seen.pop() == 3
 
@@ -108,14 +109,14 @@ def test_threads_are_those_that_are_asked_for_whatever_the_recipe_says(nmtlab, d
 def test_planned_lengths_are_compared_with_the_references_and_kept(nmtlab, data, tiny_corpus, tiny_recipe, tmp_path):
     recipe = tiny_recipe.with_changes({"model.plan_length": True, "model.max_predicted_length": 12})
     train("planned", recipe, tiny_corpus, Workspace(data))
-    asked = ["--corpus", tiny_corpus.folder, "--split", "dev", "--limit", "5", "--csv", tmp_path / "lengths.csv"]
+    asked = ["--corpus", tiny_corpus.folder, "--split", "dev", "--sample", "5", "--csv", tmp_path / "lengths.csv"]
     said = nmtlab("length-errors", "planned", *asked)
     assert said.code == 0
     found = pd.read_csv(tmp_path / "lengths.csv")
-    assert found["line"].tolist() == [1, 2, 3, 4, 5]
+    assert found["line"].tolist() == draw_sample(tiny_corpus, "dev", 5).lines
     table = {line.split("│")[1].strip(): line for line in said.out.splitlines() if line.count("│") == 8}
     assert f"{(found['likeliest'] - found['reference_length']).abs().mean():.2f}" in table["length model"]
-    beside = baseline_lengths(Run(data / "runs/planned"), tiny_corpus, "kernel", "dev", limit=5)
+    beside = baseline_lengths(Run(data / "runs/planned"), tiny_corpus, "kernel", "dev", sample=5)
     assert f"{length_errors(beside)['nll']:.3f}" in table[BASELINES["kernel"]]
     assert BASELINES["linear"] in table
     assert "Calibration: accuracy by predicted probability" in said.out

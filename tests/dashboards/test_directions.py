@@ -70,13 +70,13 @@ def test_a_run_that_lacks_the_direction_of_the_text_is_left_out(here):
 
 def test_stored_searches_are_those_in_the_direction_of_the_text(here, both):
     corpus = ParallelCorpus.open(here.data / "corpora/tiny", "en", "de")
-    sweep(both, corpus, [SearchSettings(beam_size=size) for size in (1, 2)], "dev", limit=2)
+    sweep(both, corpus, [SearchSettings(beam_size=size) for size in (1, 2)], "dev", sample=2)
     page = make("search", here)
     page._opened("?runs=both")
     assert any("No beam sweep" in note for note in notes(page))
     page.sentences.text.value = BACK
     assert not any("No beam sweep" in note for note in notes(page))
-    assert page.swept.options == ("the first 2 of tiny dev, en-de",)
+    assert page.swept.options == ("2 sampled sentences of tiny dev, en-de",)
 
 
 def test_translations_go_into_the_chosen_language(here, both):

@@ -60,8 +60,8 @@ def test_translations_are_ranked_anew_without_another_search(page):
     before = page._trees
     page.score.value = "word-reward"
     page.gamma.value = 3.0
-    longest = page.ended.frame.sort_values("tokens", ascending=False)["tokens"].iloc[0]
-    assert page.ended.frame["tokens"].iloc[0] == longest
+    longest = page.ended.frame.sort_values("tokens, end included", ascending=False)["tokens, end included"].iloc[0]
+    assert page.ended.frame["tokens, end included"].iloc[0] == longest
     assert page._trees is before
     page.score.value = "log-prob"
     assert page.ended.frame["log p"].is_monotonic_decreasing
@@ -134,7 +134,7 @@ def test_what_was_measured_of_whole_texts_is_drawn(here, tiny_corpus):
     page.runs.table.choose(["ordinary"])
     assert "No beam sweep of these runs yet" in page.about_curves.value
     sweep(run, tiny_corpus, varied(LOG_PROB, "beam_size", [1, 2]), "dev", 4)
-    measure_by_sentence(run, search_errors, corpus=tiny_corpus, split="dev", budget=100, limit=3)
+    measure_by_sentence(run, search_errors, corpus=tiny_corpus, split="dev", budget=100, sample=3)
     again = SearchPage(here)
     again.runs.table.choose(["ordinary"])
     assert list(again.curves.figure.data[0].x) == [1, 2]
@@ -149,12 +149,12 @@ def test_planned_lengths_of_whole_texts_are_shown_where_they_were_measured(here,
     assert "search-errors" not in page.about_curves.value
     assert page.planned.layout.display == "none"
     run = Run(here.runs / "planned")
-    found = measure(run, planned_lengths, corpus=tiny_corpus, split="dev", limit=6)
+    found = measure(run, planned_lengths, corpus=tiny_corpus, split="dev", sample=6)
     again = SearchPage(here)
     again.runs.table.choose(["planned"])
     assert again.planned.frame["absolute error (tokens)"].tolist() == [round(length_errors(found)["error"], 3)]
     assert list(again.calibration.figure.data[1].y) == list(length_calibration(found)["right"])
-    length_models(run, tiny_corpus, "dev", limit=6)
+    length_models(run, tiny_corpus, "dev", sample=6)
     beside = SearchPage(here)
     beside.runs.table.choose(["planned"])
     assert beside.planned.frame["predicted by"][0] == "length model"
@@ -173,7 +173,7 @@ def test_a_run_without_weights_shows_what_was_measured_of_it(tmp_path):
     assert set(page.runs.table.frame["run"]) == {"small-gl-en.prenorm.s1", "small-gl-en.prenorm-fixnorm-scalenorm.s1"}
     page.runs.table.choose(["small-gl-en.prenorm.s1"])
     assert page.curves.figure.data
-    assert page.rates.frame["run"].tolist() == ["small-gl-en.prenorm.s1"] * 2
+    assert page.rates.frame["run"].tolist() == ["small-gl-en.prenorm.s1"]
     hidden = (page.chart, page.ended, page.exact, page.each, page.lengths)
     assert [part.layout.display for part in hidden] == ["none"] * 5
     assert page.hint.value == "No search tree: select a run with weights."
@@ -210,7 +210,7 @@ def test_the_note_on_the_empty_translation_holds_at_every_beam(here):
     for beam in (1, rank - 1, rank, rank + 1, page.beam.max):
         page.beam.value = beam
         _, tree = page._trees[page.chart]
-        nothing = ended_hypotheses(tree).query("length == 1")
+        nothing = ended_hypotheses(tree).query("scored_length == 1")
         assert f"the empty translation enters beams of size {rank} or more at step 1" in page.hint.value
         assert len(nothing) == (beam >= rank)
         for one in nothing.itertuples():
@@ -222,7 +222,7 @@ def test_the_note_on_the_empty_translation_holds_at_every_beam(here):
 
 def test_curves_are_of_one_text_at_a_time():
     page = SearchPage(Workspace(GALLERY.parent))
-    names = ["small-gl-en.prenorm.s1", "small-gl-en.planned.s1"]
+    names = ["small-gl-en.prenorm-fixnorm-scalenorm.s1", "small-gl-en.planned.s1"]
     page.runs.table.choose(names)
     texts = page.swept.options
     assert len(texts) > 1

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from nmtlab.analysis.access.measure import answers, measure
-from nmtlab.analysis.dynamics.signals import signals
+from nmtlab.analysis.dynamics.signals import ENOUGH, signals
 from nmtlab.dashboards.dynamics import dynamics_page
 from nmtlab.dashboards.signals import Signals
 from nmtlab.runs.listing import open_run
@@ -41,7 +41,8 @@ def test_what_was_measured_is_drawn_at_once(deep):
     own = stored[(stored["side"] == "encoder") & (stored["update"] == 0)]
     assert drawn(part)[f"{DEEP}, at the start"] == own["gradient"].tolist()
     assert len(drawn(part)) == 2
-    assert (part._button.layout.display, part._note.value) == ("none", "")
+    first = f"Measured on the first dev sentences, which are no sample: {DEEP}."
+    assert (part._button.layout.display, part._note.value) == ("none", first)
 
 
 def test_what_was_not_is_measured_on_a_click_where_text_and_weights_are_here(hostile):
@@ -59,7 +60,7 @@ def test_what_was_not_is_measured_on_a_click_where_text_and_weights_are_here(hos
 def test_what_was_measured_in_part_can_be_completed(hostile):
     part, run = Signals(hostile, nullcontext), open_run("hostile", hostile)
     corpus = ParallelCorpus.open(hostile.corpus_folder("hostile"), "de", "en")
-    measure(run, signals, corpus=corpus, update=run.last_step)
+    measure(run, signals, corpus=corpus, update=run.last_step, sample=ENOUGH)
     part.show([run])
     assert part._button.layout.display == ""
     part._button.click()

@@ -51,6 +51,14 @@ def test_a_line_has_its_mean_its_verdict_and_what_was_published(page):
     assert "Differences are system − tied; better is above 0" in page.hint.value
 
 
+def test_numbers_by_a_definition_that_is_no_more_are_named_and_not_shown(page):
+    page.table.value = "search-errors.small"
+    assert page.measure.options == ("test BLEU",)
+    assert "Measured earlier by other definitions, and not shown: % searched exactly, " in page.hint.value
+    page.table.value = "table-3.6.small"
+    assert "by other definitions" not in page.hint.value
+
+
 def test_a_picked_line_has_its_trainings_and_the_one_that_is_here_its_sentences(page):
     page.lines.choose(["qaa-en · fixnorm"])
     assert page.trainings.table.value == BOTH[1]

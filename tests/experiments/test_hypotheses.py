@@ -10,7 +10,7 @@ from nmtlab.experiments.results.hypotheses import COLUMNS, hypotheses, read_hypo
 
 
 def frame(column: str, *translations: str, seed: int = 1) -> pd.DataFrame:
-    about = {"row": "de-en", "column": column, "seed": seed, "split": "test", "text": "digest"}
+    about = {"row": "de-en", "column": column, "seed": seed, "split": "test", "measure": "", "text": "digest"}
     lines = {"line": range(len(translations)), "translation": translations}
     return pd.DataFrame({**lines, **about})[COLUMNS]
 
@@ -25,8 +25,22 @@ def test_translations_come_back_and_those_of_other_cells_stay(tmp_path):
     assert found[found["seed"] == 2]["translation"].tolist() == ["c", "d"]
 
 
+def test_a_file_of_before_other_searches_were_kept_still_opens_and_is_added_to(tmp_path):
+    path = tmp_path / "table.translations.parquet"
+    frame("tied", "a", "b").drop(columns="measure").to_parquet(path)
+    pd.testing.assert_frame_equal(read_hypotheses(path), frame("tied", "a", "b"))
+    save_hypotheses(path, frame("tied", "c", "d").assign(measure="BLEU of a wide beam"))
+    assert read_hypotheses(path).groupby("measure")["translation"].agg("".join).to_dict() == {
+        "": "ab",
+        "BLEU of a wide beam": "cd",
+    }
+
+
 def test_a_damaged_file_is_named(tmp_path):
     (tmp_path / "table.translations.parquet").write_text("no parquet", encoding="utf-8")
+    with pytest.raises(NmtlabError, match=r"table\.translations\.parquet: not a file of translations"):
+        read_hypotheses(tmp_path / "table.translations.parquet")
+    frame("tied", "a").drop(columns="seed").to_parquet(tmp_path / "table.translations.parquet")
     with pytest.raises(NmtlabError, match=r"table\.translations\.parquet: not a file of translations"):
         read_hypotheses(tmp_path / "table.translations.parquet")
 

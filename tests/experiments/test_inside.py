@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from nmtlab.analysis.dynamics.depth import g_trends
-from nmtlab.analysis.dynamics.signals import signals
+from nmtlab.analysis.dynamics.signals import ENOUGH, signals
 from nmtlab.experiments.measures.quality import (
     CONVERGED,
     FIRST_GRADIENT_LEFT,
@@ -66,7 +66,7 @@ def test_converged_is_what_convergence_says(run, tiny_corpus, monkeypatch, verdi
 def test_what_is_left_of_the_gradient_is_the_first_norms_to_the_last_ones_of_a_side(
     run, tiny_corpus, measures, trained
 ):
-    found = signals(run, tiny_corpus, update=run.last_step if trained else 0)
+    found = signals(run, tiny_corpus, update=run.last_step if trained else 0, sample=ENOUGH)
     for left in measures:
         gradients = found[found["side"] == left.side].set_index("place")["gradient"]
         expected = math.log10(gradients[1] / gradients[gradients.index.max()])

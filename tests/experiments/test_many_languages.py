@@ -6,8 +6,11 @@ import pytest
 
 from nmtlab.errors import RunError
 from nmtlab.experiments import cells_of, find_table, results
+from nmtlab.experiments.results.collected import made_rows
+from nmtlab.experiments.results.hypotheses import hypotheses
 from nmtlab.experiments.running.cells import Cell, made_run, run_cell, trainings
 from nmtlab.experiments.running.estimate import estimate_grid
+from nmtlab.runs.run import Run
 from nmtlab.workspace import Workspace
 
 MANY, ZERO_SHOT = find_table("many-languages"), find_table("zero-shot")
@@ -81,6 +84,15 @@ def test_zero_shot_directions_are_compared_with_a_way_through_english(made):
     assert list(measured.index) == ["qaa-qab", "qab-qaa"]
     assert set(measured) == {"test BLEU", "test BLEU through English", "off target (%)"}
     assert measured.notna().all().all()
+    kept = hypotheses(ZERO_SHOT, "tiny", made)
+    by_measure = kept[kept["row"] == "qaa-qab"].groupby("measure")["translation"].size()
+    assert by_measure.to_dict() == {"": 30, "test BLEU through English": 30}
+    run = Run(made.run_folder(SHARED))
+    through = next(measure for measure in ZERO_SHOT.measures if measure.name == "test BLEU through English")
+    corpus = next(text for cells, text, _ in made_rows(ZERO_SHOT, "tiny", made) if cells[0].row == "qaa-qab")
+    lines = through.stored(run, corpus)
+    text = through.text(corpus, run)
+    assert through.metric("qab").corpus_score(lines, text.references).score == measured.loc["qaa-qab", through.name]
 
 
 def test_the_estimate_has_a_line_for_each_training_of_several_texts(made):

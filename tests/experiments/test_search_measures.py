@@ -24,9 +24,12 @@ from nmtlab.experiments.measures.search import (
     PlannedLength,
     RestLoss,
     Searched,
+    SearchedBleu,
+    Way,
 )
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
+from nmtlab.text.sample import draw_sample
 from nmtlab.training.setup import train
 from nmtlab.workspace import Workspace
 
@@ -44,11 +47,23 @@ def pair(grid):
 def test_the_number_is_that_of_the_way_of_searching(pair):
     (run, _), corpus = pair
     found = outcome(run, corpus, "test", REWARD).iloc[0]
-    assert Searched("BLEU", REWARD).value(run, corpus) == found["bleu"]
-    assert Searched("length", REWARD, "length").value(run, corpus) == found["length_ratio"]
+    assert SearchedBleu("BLEU", Way(REWARD)).value(run, corpus) == found["bleu"]
+    assert Searched("length", Way(REWARD), "length_ratio").value(run, corpus) == found["length_ratio"]
     few = outcome(run, corpus, "test", REWARD, 3).iloc[0]
-    assert Searched("BLEU", REWARD, limit=3).value(run, corpus) == few["bleu"]
-    assert Searched("% empty", REWARD, "empty").value(run, corpus) == 100 * found["empty"]
+    assert SearchedBleu("BLEU", Way(REWARD, sample=3)).value(run, corpus) == few["bleu"]
+    assert Searched("% empty", Way(REWARD), "empty").value(run, corpus) == 100 * found["empty"]
+
+
+def test_translations_are_known_once_they_and_what_tunes_them_are_measured(pair):
+    (_, run), corpus = pair
+    tuned = SearchedBleu("BLEU", Way(REWARD.model_copy(update={"extra_length": 5}), (0.0, 0.5), sample=4))
+    assert tuned.stored(run, corpus) is None
+    tuned.value(run, corpus)
+    lines = tuned.stored(run, corpus)
+    text = tuned.text(corpus, None)
+    assert len(lines) == len(text.sources) == len(text.references[0]) == 4
+    assert text.sources == draw_sample(corpus, "test", 4).sources
+    assert tuned.metric("en").corpus_score(lines, text.references).score == pytest.approx(tuned.value(run, corpus))
 
 
 def test_the_reward_is_the_one_that_is_best_on_dev(pair):
@@ -56,7 +71,7 @@ def test_the_reward_is_the_one_that_is_best_on_dev(pair):
     gammas = (-2.0, 0.0, 1.0)
     best = int(sweep(run, corpus, varied(REWARD, "gamma", gammas), "dev")["bleu"].argmax())
     expected = outcome(run, corpus, "test", REWARD.model_copy(update={"gamma": gammas[best]})).iloc[0]["bleu"]
-    assert Searched("BLEU", REWARD, gammas=gammas).value(run, corpus) == expected
+    assert SearchedBleu("BLEU", Way(REWARD, gammas)).value(run, corpus) == expected
 
 
 def test_a_run_that_plans_lengths_is_searched_by_its_own_score(tiny_corpus, tiny_recipe, tmp_path):
@@ -66,15 +81,15 @@ def test_a_run_that_plans_lengths_is_searched_by_its_own_score(tiny_corpus, tiny
     run = train("planned", planned, tiny_corpus, Workspace(tmp_path))
     own = SearchSettings(score="log-prob", beam_size=2, length_candidates=3)
     usual = outcome(run, tiny_corpus, "test", own).iloc[0]["bleu"]
-    assert Searched("BLEU", REWARD).value(run, tiny_corpus) == usual
+    assert SearchedBleu("BLEU", Way(REWARD)).value(run, tiny_corpus) == usual
     tried = length_sweep(run, tiny_corpus, own, LENGTHS_TRIED, LENGTH_WEIGHTS)
     best = tried.iloc[int(tried["bleu"].argmax())]
     plan = {"length_candidates": int(best["length_candidates"]), "length_weight": float(best["length_weight"])}
     expected = outcome(run, tiny_corpus, "test", own.model_copy(update=plan)).iloc[0]["bleu"]
     assert expected != usual
-    assert Searched("BLEU", REWARD, gammas=(0.0, 1.0)).value(run, tiny_corpus) == expected
+    assert SearchedBleu("BLEU", Way(REWARD, (0.0, 1.0))).value(run, tiny_corpus) == expected
     alone = outcome(run, tiny_corpus, "test", own.model_copy(update={"length_candidates": 1})).iloc[0]["bleu"]
-    assert Searched("BLEU", REWARD, gammas=(0.0, 1.0), lengths=1).value(run, tiny_corpus) == alone
+    assert SearchedBleu("BLEU", Way(REWARD, (0.0, 1.0), lengths=1)).value(run, tiny_corpus) == alone
     errors = length_errors(planned_lengths(run, tiny_corpus))
     assert PlannedLength("off", "error").value(run, tiny_corpus) == errors["error"]
     line = length_errors(baseline_lengths(run, tiny_corpus, "linear"))
@@ -99,7 +114,7 @@ def test_an_ordinary_run_has_no_length_model_and_a_loss_of_its_references(pair):
 
 def test_what_exact_search_finds_is_a_number_of_a_table(pair):
     (run, _), corpus = pair
-    measure = Missed("% missed", "errors", sentences=3)
-    rates = error_rates(measure_by_sentence(run, search_errors, corpus=corpus, split="test", limit=3))
+    measure = Missed("% missed", "errors", sample=3)
+    rates = error_rates(measure_by_sentence(run, search_errors, corpus=corpus, split="test", sample=3))
     assert measure.value(run, corpus) == pytest.approx(100 * rates["errors"], nan_ok=True)
     assert replace(measure, rate="empty_rank", percent=False).value(run, corpus) == rates["empty_rank"]

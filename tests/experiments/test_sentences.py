@@ -1,5 +1,7 @@
 """The part of the sentences in a table's differences, from the translations of its runs."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,9 +9,11 @@ import sacrebleu
 
 from nmtlab.errors import NmtlabError
 from nmtlab.evaluation.resampling import drawn_test_sets
+from nmtlab.experiments import cells_of, results, summary
 from nmtlab.experiments.claims.declared import Claim
 from nmtlab.experiments.measures.quality import DEV_BLEU
-from nmtlab.experiments.results.hypotheses import hypotheses
+from nmtlab.experiments.measures.search import SearchedBleu, Way
+from nmtlab.experiments.results.hypotheses import hypotheses, read_hypotheses, save_hypotheses
 from nmtlab.experiments.results.sentences import (
     COLUMNS,
     read_sentences,
@@ -17,6 +21,8 @@ from nmtlab.experiments.results.sentences import (
     spread_of,
     with_kept_sentences,
 )
+from nmtlab.recipe import SearchSettings
+from nmtlab.text.sample import draw_sample
 from nmtlab.text.tokenizers import Words
 
 
@@ -30,13 +36,22 @@ def found(grid, translated) -> pd.DataFrame:
     return sentence_spreads(grid.table, "tiny", grid.workspace, translated, [])
 
 
-def resampled(lines: list[str], references: list[str]) -> np.ndarray:
+TOKENIZED = {"tokenize": "none", "smooth_method": "none", "force": True}
+
+
+def resampled(lines: list[str], references: list[str], **how: object) -> np.ndarray:
     """Score some resampled test sets with sacrebleu, sentence by sentence as they were drawn."""
     scores = []
     for times in drawn_test_sets(len(lines)):
         drawn, known = (np.repeat(np.array(text, dtype=object), times).tolist() for text in (lines, references))
-        scores.append(sacrebleu.corpus_bleu(drawn, [known], tokenize="none", smooth_method="none", force=True).score)
+        scores.append(sacrebleu.corpus_bleu(drawn, [known], **how).score)
     return np.array(scores)
+
+
+def shared_variance(scores: dict[tuple[str, int], np.ndarray]) -> float:
+    """Return the variance of the difference of two systems with two seeds each that their seeds share."""
+    covariance = np.cov([scores["fixnorm", 1], scores["fixnorm", 2], scores["tied", 1], scores["tied", 2]])
+    return max(covariance[0, 1] + covariance[2, 3] - covariance[:2, 2:].sum() / 2, 0)
 
 
 def test_the_variance_is_that_of_sacrebleus_scores_of_drawn_test_sets(found, translated, tiny_corpus):
@@ -46,12 +61,10 @@ def test_the_variance_is_that_of_sacrebleus_scores_of_drawn_test_sets(found, tra
     words = Words("en")
     references = [" ".join(words.split(text)) for text in tiny_corpus.lines("dev", "en")]
     scores = {
-        key: resampled([" ".join(words.split(text)) for text in some["translation"]], references)
+        key: resampled([" ".join(words.split(text)) for text in some["translation"]], references, **TOKENIZED)
         for key, some in translated.groupby(["column", "seed"])
     }
-    covariance = np.cov([scores["fixnorm", 1], scores["fixnorm", 2], scores["tied", 1], scores["tied", 2]])
-    wanted = covariance[0, 1] + covariance[2, 3] - covariance[:2, 2:].sum() / 2
-    assert line["variance"] == pytest.approx(max(wanted, 0))
+    assert line["variance"] == pytest.approx(shared_variance(scores))
     assert (line["freedom"], line["sentences"]) == (len(references) - 1, len(references))
     assert line["signature"].startswith("nrefs:1|case:mixed|eff:no|tok:none|smooth:none")
 
@@ -66,6 +79,33 @@ def test_a_pair_that_the_baseline_and_a_claim_compare_is_there_once(grid, transl
     assert spread is not None
     assert spread_of(found, "hu-en", "dev BLEU", "tied", "fixnorm") is None
     assert spread_of(found, "ha-en", "dev BLEU", "tied", 5.0) is None
+
+
+def test_scores_of_other_searches_have_sentences_too(grid, tmp_path):
+    wide = SearchedBleu("BLEU of a sample", Way(SearchSettings(score="log-prob", beam_size=2), sample=12))
+    table = replace(grid.table, measures=(DEV_BLEU, wide))
+    assert wide.name not in set(hypotheses(table, "tiny", grid.workspace)["measure"])  # nothing is computed
+    measured = results(table, "tiny", grid.workspace)
+    save_hypotheses(tmp_path / "it.parquet", hypotheses(table, "tiny", grid.workspace))
+    kept = read_hypotheses(tmp_path / "it.parquet")
+    assert kept.groupby("measure").size().to_dict() == {"": 4 * grid_sentences(grid), wide.name: 4 * 12}
+    found = sentence_spreads(table, "tiny", grid.workspace, kept, []).set_index("metric")
+    assert list(found.index) == ["dev BLEU", wide.name]
+    cell = cells_of(table, "tiny")[0]
+    references = draw_sample(cell.corpus.open(grid.workspace), "test", 12).targets
+    scores = {
+        key: resampled(some["translation"].tolist(), references)
+        for key, some in kept[kept["measure"] == wide.name].groupby(["column", "seed"])
+    }
+    assert found.loc[wide.name, "variance"] == pytest.approx(shared_variance(scores))
+    assert found.loc[wide.name, "sentences"] == 12
+    assert "tok:13a" in found.loc[wide.name, "signature"]
+    judged = summary(measured, table, found.reset_index()).set_index(["metric", "column"])
+    assert judged.loc[(wide.name, "fixnorm"), "interval"] == "seeds and sentences"
+
+
+def grid_sentences(grid) -> int:
+    return cells_of(grid.table, "tiny")[0].corpus.open(grid.workspace).count("dev")
 
 
 def test_translations_of_other_text_or_of_one_system_alone_say_nothing(grid, translated):

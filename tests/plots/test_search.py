@@ -24,7 +24,7 @@ TREE = pd.DataFrame(
         (3, 1, 1, "a <b>", -2.5, 3, True, False, True, False),
         (3, 2, 2, "", -3.0, 1, True, False, False, False),
     ],
-    columns=["step", "slot", "parent", "text", "log_prob", "length", "ended", "dropped", "best", "reference"],
+    columns=["step", "slot", "parent", "text", "log_prob", "scored_length", "ended", "dropped", "best", "reference"],
 ).assign(score=lambda tree: tree["log_prob"])  # fmt: skip
 
 

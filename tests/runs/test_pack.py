@@ -21,11 +21,12 @@ from nmtlab.runs.archive import write_archive
 from nmtlab.runs.listing import list_runs, open_run
 from nmtlab.runs.log import read_log
 from nmtlab.runs.measures import MeasureKey, store_measure, stored_measures
-from nmtlab.runs.pack import dev_sentences, pack, unpack
+from nmtlab.runs.pack import dev_sentences, pack, packed_lines, unpack
 from nmtlab.runs.run import Run
 from nmtlab.systems import open_system
 from nmtlab.text.links import gold_links, has_gold_links
 from nmtlab.text.pipeline import Pipeline
+from nmtlab.text.sample import draw_sample
 from nmtlab.training.setup import train
 from nmtlab.workspace import Workspace
 
@@ -271,13 +272,20 @@ def test_a_packed_run_is_not_trained_any_further(tiny_corpus, tiny_recipe, run, 
 
 def test_dev_sentences_travel_with_their_references_and_licence(run, tiny_corpus, tmp_path):
     small = dev_sentences(tiny_corpus, 5, "CC BY 4.0", tmp_path / "small")
-    assert list(small.pairs("dev")) == list(tiny_corpus.pairs("dev"))[:5]
+    drawn = draw_sample(tiny_corpus, "dev", 5)
+    assert list(small.pairs("dev")) == drawn.pairs
     packed = Run(pack(run, tmp_path / "packed", sentences=small))
     assert run.sentences is None
     assert packed.sentences.splits == ("dev",)
     assert list(packed.sentences.pairs("dev")) == list(small.pairs("dev"))
     licence = (packed.folder / "sentences/LICENCE").read_text(encoding="utf-8")
-    assert licence == "The first 5 dev sentences of tiny: CC BY 4.0\n"
+    assert licence == "5 dev sentences of tiny: CC BY 4.0\n"
+    assert packed_lines(packed.sentences) == drawn.lines
+    lines = packed.folder / "sentences/LINES"
+    lines.write_text("1\n2\n", encoding="utf-8")
+    assert refused(packed_lines, packed.sentences).startswith(f"{lines}: damaged or truncated (2 numbers for 5")
+    lines.unlink()  # as packed by version 0.1
+    assert packed_lines(packed.sentences) == [1, 2, 3, 4, 5]
     assert not (packed.folder / "translations").exists()
 
 
@@ -285,7 +293,7 @@ def test_all_references_travel(tiny_corpus, tmp_path):
     more = shutil.copytree(tiny_corpus.folder, tmp_path / "more")
     (more / "dev.en.1").write_text("b\n" * tiny_corpus.count("dev"), encoding="utf-8")
     small = dev_sentences(type(tiny_corpus)(more, "de", "en"), 3, "CC0", tmp_path / "small")
-    assert small.references("dev") == [list(tiny_corpus.lines("dev", "en"))[:3], ["b"] * 3]
+    assert small.references("dev") == [draw_sample(tiny_corpus, "dev", 3).targets, ["b"] * 3]
 
 
 def test_true_links_travel_with_the_dev_sentences_they_belong_to(run, tiny_corpus, tmp_path):
@@ -298,7 +306,7 @@ def test_true_links_travel_with_the_dev_sentences_they_belong_to(run, tiny_corpu
     small = dev_sentences(corpus, 5, "CC0", tmp_path / "small")
     packed = unpack(pack(run, tmp_path / "packed.tar.xz", sentences=small), Workspace(tmp_path / "sent"), "packed")
     assert has_gold_links(packed.sentences, "dev")
-    assert gold_links(packed.sentences, "dev") == gold_links(corpus, "dev")[:5]
+    assert gold_links(packed.sentences, "dev") == draw_sample(corpus, "dev", 5).of(gold_links(corpus, "dev"))
     assert not has_gold_links(dev_sentences(tiny_corpus, 5, "CC0", tmp_path / "other"), "dev")
 
 

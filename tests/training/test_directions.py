@@ -182,9 +182,9 @@ def test_translations_of_one_text_into_two_languages_are_kept_apart(many, tiny, 
 
 
 def test_answers_in_two_directions_are_kept_apart_and_default_ones_are_stored_as_before(many, tiny, back):
-    found = {corpus.target: measure(many, decoded, corpus=corpus, split="dev", limit=4) for corpus in (tiny, back)}
+    found = {corpus.target: measure(many, decoded, corpus=corpus, split="dev", sample=4) for corpus in (tiny, back)}
     assert found["en"]["text"].tolist() != found["de"]["text"].tolist()
-    again = measure(many.directed("en", "de"), decoded, corpus=back, split="dev", limit=4)
+    again = measure(many.directed("en", "de"), decoded, corpus=back, split="dev", sample=4)
     assert again.equals(found["de"])
     assert len(answers(many, decoded)) == 1
     (stored,) = answers(many.directed("en", "de"), decoded)
@@ -227,7 +227,7 @@ def test_a_run_of_one_direction_is_as_it_was(trained, tiny_corpus):
 def test_a_run_of_several_directions_is_packed_and_opens_in_each(many, tiny, back, tmp_path):
     packed_text = dev_sentences(tiny, 5, "CC0", tmp_path / "sentences")
     translations(many, packed_text, "dev")
-    measure(many, decoded, corpus=back, split="dev", limit=4)
+    measure(many, decoded, corpus=back, split="dev", sample=4)
     packed = Run(pack(many, tmp_path / "many", weights=True, sentences=packed_text))
     assert packed.directions == DIRECTIONS
     assert len(answers(packed.directed("en", "de"), decoded)) == 1

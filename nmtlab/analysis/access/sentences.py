@@ -8,6 +8,7 @@ from sacrebleu.metrics import CHRF
 
 from nmtlab.analysis.access.translations import stored_translations
 from nmtlab.errors import NmtlabError
+from nmtlab.runs.pack import packed_lines
 from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.workspace import Workspace
@@ -70,13 +71,16 @@ def sentences(runs: Sequence[Run], text: Text, most: int = MOST) -> pd.DataFrame
         most: maximum number of sentences, from the first.
 
     Returns:
-        A row for each sentence, indexed by `line`, from 1: `source`; `reference`; and for each run with a stored
-        translation of the text, a column named after the run, and its sentence score in a column `NAME chrF`. With two
-        such runs or more, `gain` is the last one's chrF minus the first one's.
+        A row for each sentence, indexed by `line`, from 1: `dev line`, its number in the dev text, if the sentences are
+        a sample packed with a run; `source`; `reference`; and for each run with a stored translation of the text, a
+        column named after the run, and its sentence score in a column `NAME chrF`. With two such runs or more, `gain`
+        is the last one's chrF minus the first one's.
     """
     pairs = list(text.corpus.pairs(text.split))[:most]
     table = pd.DataFrame(pairs, columns=["source", "reference"])
     table.index = pd.RangeIndex(1, len(pairs) + 1, name="line")
+    if text.packed and (numbers := packed_lines(text.corpus)[: len(pairs)]) != table.index.tolist():
+        table.insert(0, "dev line", numbers)
     scores = []
     for run in runs:
         lines = stored_translations(run, text.corpus, text.split)

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -79,16 +79,17 @@ def stored_translations(
 
 def source_digest(corpus: ParallelCorpus, split: str) -> str:
     """Return the digest of a split's source side, by which stored translations are found."""
-    return _digest(list(corpus.lines(split, corpus.source)))
+    return text_digest(list(corpus.lines(split, corpus.source)))
+
+
+def text_digest(lines: Sequence[str]) -> str:
+    """Return the digest of the source sentences of a text, or of a sample of one."""
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
 def _facts(run: Run, source: list[str], split: str, search: SearchSettings) -> dict[str, Any]:
     direction = {"direction": run.other_direction} if run.other_direction else {}
-    return {"split": split, "text": _digest(source), "search": search.decisive(), **direction}
-
-
-def _digest(lines: list[str]) -> str:
-    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+    return {"split": split, "text": text_digest(source), "search": search.decisive(), **direction}
 
 
 def _stored(run: Run, facts: dict[str, Any]) -> Path | None:

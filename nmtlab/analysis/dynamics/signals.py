@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import islice
 
 import pandas as pd
 import torch
@@ -18,15 +17,19 @@ from nmtlab.runs.run import Run
 from nmtlab.text.batch import Batch, batch_of
 from nmtlab.text.batches import pad
 from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.sample import draw_sample
 from nmtlab.text.vocabulary import PAD
 from nmtlab.training.objective import training_objective
 from nmtlab.training.prepare import model_for
+
+ENOUGH = 64
+"""Number of sentences whose mean norms are those of a text, within a few percent."""
 
 _COLUMNS = ["run", "update", "side", "kind", "depth", "place", "activation", "gradient"]
 
 
 @versioned(1)
-def signals(run: Run, corpus: ParallelCorpus, split: str = "dev", update: int = 0, sentences: int = 64) -> pd.DataFrame:
+def signals(run: Run, corpus: ParallelCorpus, split: str = "dev", update: int = 0, *, sample: int) -> pd.DataFrame:
     """Return the norms of the inputs of each normalisation and of their gradients, without dropout.
 
     Args:
@@ -34,7 +37,8 @@ def signals(run: Run, corpus: ParallelCorpus, split: str = "dev", update: int = 
         corpus: in the run's languages.
         split: train, dev or test.
         update: of the best or the last checkpoint, or 0 for the initial weights.
-        sentences: number of sentences to use, from the first of the split, at least 1.
+        sample: number of sentences to draw (`nmtlab.text.sample`), at least 1; `ENOUGH` are enough. Without a default
+            it is in every question: earlier answers, which lack it, are about first sentences.
 
     Returns:
         A row for each normalisation, in forward order: `run`, `update`; `side`, encoder or decoder; `kind`: attention,
@@ -48,7 +52,7 @@ def signals(run: Run, corpus: ParallelCorpus, split: str = "dev", update: int = 
     """
     run = in_direction(run, corpus)
     model = _model(run, update)
-    pairs = _pairs(run, list(islice(corpus.pairs(split), sentences)))
+    pairs = _pairs(run, draw_sample(corpus, split, sample).pairs)
     inside = {"encoder": pairs.source != PAD, "decoder": pairs.target != PAD}
     rows, places = [], {"encoder": 0, "decoder": 0}
     with _recorded_inputs(model) as inputs:
@@ -71,8 +75,14 @@ def stored_signals(runs: Sequence[Run]) -> pd.DataFrame:
 
 
 def measured_updates(run: Run) -> dict[int, Measure]:
-    """Return the answers stored with a run by update; of several texts, one."""
-    return {answer.question.arguments["update"]: answer for answer in answers(run, signals)}
+    """Return the answers stored with a run by update; of several texts, one, if possible a sample."""
+    found = sorted(answers(run, signals), key=is_of_sample)
+    return {answer.question.arguments["update"]: answer for answer in found}
+
+
+def is_of_sample(answer: Measure) -> bool:
+    """Return whether an answer is about a sample; those of version 0.1 are about the first sentences."""
+    return "sample" in answer.question.arguments
 
 
 def _model(run: Run, update: int) -> TranslationModel:

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import combinations, islice
+from itertools import combinations
 from typing import NamedTuple
 
 import pandas as pd
@@ -18,6 +18,7 @@ from nmtlab.text.batch import Batch, batch_of
 from nmtlab.text.batches import pad, sorted_batches
 from nmtlab.text.corpus import Pair, ParallelCorpus
 from nmtlab.text.pipeline import Pipeline
+from nmtlab.text.sample import draw_sample
 from nmtlab.training.objective import training_objective
 
 _BATCH_TOKENS = 2000  # padded
@@ -38,9 +39,9 @@ class ModelPart(NamedTuple):
 EMBEDDINGS = ModelPart("", "embeddings", 0)
 
 
-@versioned(1)
+@versioned(2)
 def gradient_cosines(
-    run: Run, corpora: Sequence[ParallelCorpus], split: str = "dev", sentences: int = 200
+    run: Run, corpora: Sequence[ParallelCorpus], split: str = "dev", sample: int = 200
 ) -> pd.DataFrame:
     """Return the cosine of the gradients of two directions' losses on the weights that all languages share.
 
@@ -53,7 +54,7 @@ def gradient_cosines(
         run: of a Transformer, in any direction.
         corpora: of two or more directions.
         split: train, dev or test.
-        sentences: number of sentences of each direction, from the first, 2 or more.
+        sample: number of sentences to draw for each direction (`nmtlab.text.sample`), 2 or more.
 
     Returns:
         A row for each part of the model with shared weights, and each pair of directions and each direction alone:
@@ -79,7 +80,7 @@ def gradient_cosines(
     floors = []
     for direction, corpus in named.items():
         directed = system.directed(*corpus.direction)
-        pairs = list(islice(corpus.pairs(split), sentences))
+        pairs = draw_sample(corpus, split, sample).pairs
         first, second = (
             _gradients(directed.model, _batches(directed.pipeline, half, directed.model.device), smoothing, set(parts))
             for half in (pairs[::2], pairs[1::2])

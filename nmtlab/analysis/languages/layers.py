@@ -12,9 +12,9 @@ from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus
 
 
-@versioned(1)
+@versioned(2)
 def similarity_by_layer(
-    run: Run, corpora: Sequence[ParallelCorpus], split: str = "test", sentences: int = 500, permutations: int = 200
+    run: Run, corpora: Sequence[ParallelCorpus], split: str = "test", sample: int = 500, permutations: int = 200
 ) -> pd.DataFrame:
     """Return how alike two languages' encoder states of the same sentences are, after the embedding and each layer.
 
@@ -25,7 +25,7 @@ def similarity_by_layer(
         run: of a Transformer.
         corpora: of two or more source languages; line n of all means the same, as in a text from `nmtlab corpus join`.
         split: train, dev or test.
-        sentences: number of sentences to use, from the first of the split, 4 or more.
+        sample: number of sentences to draw (`states_by_language`), 4 or more.
         permutations: number of shuffles behind the null distribution, 1 or more.
 
     Returns:
@@ -39,7 +39,7 @@ def similarity_by_layer(
         RunError: the run is not a Transformer, has no weights, or does not translate from one of the languages.
         NmtlabError: fewer than 4 sentences.
     """
-    states = states_by_language(run, corpora, split, sentences)
+    states = states_by_language(run, corpora, split, sample)
     rows = []
     for (language, ours), (other, theirs) in combinations(states.items(), 2):
         for layer, (x, y) in enumerate(zip(ours, theirs, strict=True)):

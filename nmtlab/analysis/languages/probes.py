@@ -13,9 +13,9 @@ from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus
 
 
-@versioned(1)
+@versioned(2)
 def language_by_layer(
-    run: Run, corpora: Sequence[ParallelCorpus], split: str = "test", sentences: int = 500
+    run: Run, corpora: Sequence[ParallelCorpus], split: str = "test", sample: int = 500
 ) -> pd.DataFrame:
     """Return how well a linear probe tells the source language, after the embedding and each encoder layer.
 
@@ -26,7 +26,7 @@ def language_by_layer(
     FixNorm alone. Adapters write to all units, so that after the first layer none is shared.
 
     Args:
-        run, corpora, split, sentences: as of `layers.similarity_by_layer`; 5 sentences or more.
+        run, corpora, split, sample: as of `layers.similarity_by_layer`; 5 sentences or more.
 
     Returns:
         A row for each layer and kind of units: `layer`, 0 for the embedding; `units`: all, shared or private; `width`,
@@ -36,7 +36,7 @@ def language_by_layer(
     Raises:
         CorpusError, RunError, NmtlabError: as of `layers.similarity_by_layer`.
     """
-    states = states_by_language(run, corpora, split, sentences)
+    states = states_by_language(run, corpora, split, sample)
     count = len(next(iter(states.values()))[0])
     labels = [language for language in states for _ in range(count)]
     numbers = [*range(count)] * len(states)

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import islice
 
 import numpy as np
 import torch
@@ -15,6 +14,7 @@ from nmtlab.models.transformer import Transformer
 from nmtlab.runs.run import Run
 from nmtlab.text.batches import pad, sorted_batches
 from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.sample import drawn
 from nmtlab.text.vocabulary import PAD, SPECIALS
 from nmtlab.translation import Translator
 
@@ -24,7 +24,7 @@ States = NDArray[np.float64]
 _BATCH_TOKENS = 4000  # padded
 
 
-def states_by_language(run: Run, corpora: Sequence[ParallelCorpus], split: str, sentences: int) -> dict[str, States]:
+def states_by_language(run: Run, corpora: Sequence[ParallelCorpus], split: str, sample: int) -> dict[str, States]:
     """Return the mean encoder states of the sentences of a multi-parallel text, by source language.
 
     The model translates into the target language of the run's direction. A vector is the mean over the positions of a
@@ -34,7 +34,8 @@ def states_by_language(run: Run, corpora: Sequence[ParallelCorpus], split: str, 
         run: of a Transformer.
         corpora: line n of all means the same; their source languages are the languages compared.
         split: train, dev or test.
-        sentences: number of sentences to use, from the first.
+        sample: number of sentences to draw, by their translations into the first corpus' target language
+            (`nmtlab.text.sample`).
 
     Raises:
         CorpusError: no such split, fewer than two languages, or texts that are not parallel to each other.
@@ -42,7 +43,7 @@ def states_by_language(run: Run, corpora: Sequence[ParallelCorpus], split: str, 
     """
     if run.recipe.model.family != "transformer":
         raise RunError(f"run {run.name!r}: not a Transformer", "choose a run whose model.family is transformer")
-    lines = _parallel_lines(corpora, split, sentences)
+    lines = _parallel_lines(corpora, split, sample)
     translator = opened(run)
     target = run.direction[1]
     return {language: mean_states(translator.directed(language, target), lines[language]) for language in lines}
@@ -96,7 +97,7 @@ def _means(states: Tensor, kept: Tensor) -> States:
     return ((states * weights).sum(2) / weights.sum(1)).cpu().numpy()
 
 
-def _parallel_lines(corpora: Sequence[ParallelCorpus], split: str, sentences: int) -> dict[str, list[str]]:
+def _parallel_lines(corpora: Sequence[ParallelCorpus], split: str, sample: int) -> dict[str, list[str]]:
     """Return the lines of each source language."""
     if len({corpus.source for corpus in corpora}) < max(2, len(corpora)):
         known = ", ".join(corpus.source for corpus in corpora) or "none"
@@ -110,4 +111,5 @@ def _parallel_lines(corpora: Sequence[ParallelCorpus], split: str, sentences: in
                 f"{first.name!r} ({first.source}) and {corpus.name!r} ({corpus.source}): not the same sentences",
                 "join them with 'nmtlab corpus join'",
             )
-    return {language: [source for source, _ in islice(of_it, sentences)] for language, of_it in pairs.items()}
+    places = drawn([target for _, target in pairs[first.source]], sample)
+    return {language: [of_it[place][0] for place in places] for language, of_it in pairs.items()}

@@ -2,13 +2,12 @@
 
 import math
 from collections.abc import Callable, Sequence
-from itertools import islice
 
 import pandas as pd
 
 from nmtlab.analysis.access.checks import in_direction, plans_length
 from nmtlab.analysis.access.measure import answers, measure, measure_by_sentence, versioned
-from nmtlab.analysis.search.search_errors import search_errors
+from nmtlab.analysis.search.search_errors import falls_short, search_errors
 from nmtlab.analysis.search.search_tree import LOG_PROB
 from nmtlab.evaluation import bleu_metric, default_tokenizer
 from nmtlab.recipe import SearchSettings
@@ -18,9 +17,7 @@ from nmtlab.runs.run import Run
 from nmtlab.search.hypothesis import Hypothesis
 from nmtlab.systems import check_has_model, open_system
 from nmtlab.text.corpus import ParallelCorpus
-
-_ROUNDING = 1e-3
-"""Scores of the same translation in different batches differ by less."""
+from nmtlab.text.sample import draw_sample
 
 
 @versioned(1)
@@ -29,24 +26,24 @@ def decoded(
     corpus: ParallelCorpus,
     split: str = "test",
     search: SearchSettings | None = None,
-    limit: int | None = None,
+    sample: int | None = None,
     on_progress: Callable[[int], None] = lambda sentences: None,
     machine: MachineSettings | None = None,
 ) -> pd.DataFrame:
-    """Translate the first sentences of a text.
+    """Translate a text, or a sample of its sentences.
 
     Args:
         run: neural, with weights.
         corpus: in its languages.
         split: train, dev or test.
         search: search settings; the recipe's if not given.
-        limit: number of sentences; all if not given.
+        sample: number of sentences to draw (`nmtlab.text.sample`); all if not given.
         on_progress: called with the number of sentences just done.
         machine: where to compute; the recipe's settings if not given.
 
     Returns:
-        A row for each: `line` from 1; `text`; `length`, in tokens without EOS; `log_prob`; `score`; `finished`, whether
-        it ended before the length limit. A blank line stays blank and has no probability.
+        A row for each: `line` in the text, from 1; `text`; `length`, in tokens without EOS; `log_prob`; `score`;
+        `finished`, whether it ended before the length limit. A blank line stays blank and has no probability.
 
     Raises:
         CorpusError: no such split, or other languages.
@@ -54,13 +51,13 @@ def decoded(
     """
     run = in_direction(run, corpus)
     check_has_model(run)
-    lines = [source for source, _ in islice(corpus.pairs(split), limit)]
-    found = open_system(run, search, machine=machine).translate(lines, on_progress=on_progress)
+    asked = draw_sample(corpus, split, sample)
+    found = open_system(run, search, machine=machine).translate(asked.sources, on_progress=on_progress)
     blank = Hypothesis((), math.nan, math.nan, finished=True)
     hypotheses = ((one.text, one.hypotheses[0] if one.hypotheses else blank) for one in found)
     rows = [
         (line, text, len(best.tokens), best.log_prob, best.score, best.finished)
-        for line, (text, best) in enumerate(hypotheses, start=1)
+        for line, (text, best) in zip(asked.lines, hypotheses, strict=True)
     ]
     return pd.DataFrame(rows, columns=["line", "text", "length", "log_prob", "score", "finished"])
 
@@ -71,7 +68,7 @@ def outcome(
     corpus: ParallelCorpus,
     split: str = "test",
     search: SearchSettings | None = None,
-    limit: int | None = None,
+    sample: int | None = None,
     on_progress: Callable[[int], None] = lambda sentences: None,
     machine: MachineSettings | None = None,
 ) -> pd.DataFrame:
@@ -84,9 +81,10 @@ def outcome(
         lines that are not blank; `cut_off`, the share that did not end; `log_prob`, the mean.
     """
     search = search or run.recipe.search
-    asked = {"corpus": corpus, "split": split, "search": search, "limit": limit, "machine": machine}
+    asked = {"corpus": corpus, "split": split, "search": search, "sample": sample, "machine": machine}
     found = measure(run, decoded, on_progress=on_progress, **asked)
-    references = [lines[:limit] for lines in corpus.references(split)]
+    drawn = draw_sample(corpus, split, sample)
+    references = [drawn.of(lines) for lines in corpus.references(split)]
     bleu = bleu_metric(default_tokenizer(corpus.target)).corpus_score(found["text"].tolist(), references)
     row = {
         **{name: getattr(search, name) for name in ("beam_size", "score", "alpha", "gamma", "coverage")},
@@ -107,21 +105,21 @@ def sweep(
     corpus: ParallelCorpus,
     searches: Sequence[SearchSettings],
     split: str = "test",
-    limit: int | None = None,
+    sample: int | None = None,
     on_progress: Callable[[int], None] = lambda sentences: None,
     machine: MachineSettings | None = None,
 ) -> pd.DataFrame:
     """Translate a text with several search settings in turn; stored answers are read from the run.
 
     Args:
-        run, corpus, split, limit, machine: as for `decoded`.
+        run, corpus, split, sample, machine: as for `decoded`.
         searches: the search settings.
         on_progress: called with the number of sentences just done.
 
     Returns:
         A row of `outcome` for each.
     """
-    asked = {"corpus": corpus, "split": split, "limit": limit, "machine": machine, "on_progress": on_progress}
+    asked = {"corpus": corpus, "split": split, "sample": sample, "machine": machine, "on_progress": on_progress}
     return pd.concat([measure(run, outcome, search=search, **asked) for search in searches], ignore_index=True)
 
 
@@ -133,14 +131,14 @@ def missed_by_beams(
     split: str = "test",
     search: SearchSettings = LOG_PROB,
     budget: int = 20_000,
-    limit: int | None = None,
+    sample: int | None = None,
     on_progress: Callable[[int], None] = lambda sentences: None,
     machine: MachineSettings | None = None,
 ) -> pd.DataFrame:
     """Return how often beams miss the best translation that exact search finds; stored answers are not recomputed.
 
     Args:
-        run, corpus, split, search, budget, limit, machine: as for `search_errors`.
+        run, corpus, split, search, budget, sample, machine: as for `search_errors`.
         beams: their sizes; all other settings are those of `search`.
         on_progress: called with the number of sentences just translated.
 
@@ -148,14 +146,14 @@ def missed_by_beams(
         A row for each beam: `beam_size`; `sentences`, those whose exact search was complete; `errors`, the share of
         them whose translation scores below the best.
     """
-    asked = {"corpus": corpus, "split": split, "limit": limit, "machine": machine}
+    asked = {"corpus": corpus, "split": split, "sample": sample, "machine": machine}
     exact = measure_by_sentence(run, search_errors, search=search, budget=budget, **asked)
     best = exact[exact["complete"]].set_index("line")["exact_score"]
     rows = []
     for one in varied(search, "beam_size", beams):
         found = measure(run, decoded, search=one, on_progress=on_progress, **asked).set_index("line")["score"]
-        behind = (best - found).dropna()
-        rows.append((one.beam_size, len(behind), (behind > _ROUNDING).mean()))
+        both = pd.DataFrame({"best": best, "found": found}).dropna()
+        rows.append((one.beam_size, len(both), falls_short(both["found"], both["best"]).mean()))
     return pd.DataFrame(rows, columns=["beam_size", "sentences", "errors"])
 
 
@@ -199,13 +197,17 @@ def way_of(run: Run, answer: Measure) -> str:
 
 
 def text_of(answer: Measure) -> str:
-    """Return the text that an answer is about: `the first 200 of multi30k-de-en test`."""
+    """Return the text that an answer is about: `200 sampled sentences of multi30k-de-en test`.
+
+    Version 0.1 took the first sentences, which are no sample; their answers say so.
+    """
     question = answer.question
     part = question.arguments.get("split") or question.arguments["part"]
     text = f"{question.about.get('corpus', '')} {part}"
     text += f", {question.direction}" if question.direction else ""
-    limit = question.arguments.get("limit")
-    return f"the first {limit} of {text}" if limit else text
+    size, first = question.arguments.get("sample"), question.arguments.get("limit")
+    part = f"{size} sampled sentences of " if size else f"the first {first} of " if first else ""
+    return f"{part}{text}"
 
 
 def described(run: Run, search: SearchSettings) -> str:

@@ -3,18 +3,19 @@
 Baselines that a length model has to beat. Shapes: n training pairs, m sentences, N the greatest length.
 """
 
-from itertools import islice
 from typing import Literal
 
 import numpy as np
 import pandas as pd
 
 from nmtlab.analysis.access.checks import check_plans_length, in_direction
-from nmtlab.analysis.access.measure import measure, versioned
+from nmtlab.analysis.access.measure import answers, measure, versioned
+from nmtlab.analysis.search.beams import text_of
 from nmtlab.analysis.search.lengths import compared_lengths, length_errors, planned_lengths
 from nmtlab.analysis.search.trained_lengths import Lengths, trained_lengths
 from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.sample import draw_sample
 
 Baseline = Literal["linear", "kernel"]
 
@@ -29,7 +30,7 @@ _LEAST_SPREAD = 1e-3  # tokens, where all pairs lie on a line
 
 @versioned(1)
 def baseline_lengths(
-    run: Run, corpus: ParallelCorpus, baseline: Baseline, part: str = "test", limit: int | None = None
+    run: Run, corpus: ParallelCorpus, baseline: Baseline, part: str = "test", sample: int | None = None
 ) -> pd.DataFrame:
     """Predict the lengths of the references of a text, given those of their sources, as `planned_lengths` does.
 
@@ -39,7 +40,7 @@ def baseline_lengths(
         baseline: `linear`, a line fitted to the training pairs by least squares, with normal errors; or `kernel`, the
             training pairs' lengths, weighted by a kernel in source length.
         part: train, dev or test.
-        limit: number of sentences to use, from the first; all if not given.
+        sample: number of sentences to draw (`nmtlab.text.sample`); all if not given.
 
     Returns:
         Rows as of `planned_lengths`.
@@ -50,19 +51,19 @@ def baseline_lengths(
     """
     run = in_direction(run, corpus)
     check_plans_length(run)
-    sources, targets = zip(*islice(corpus.pairs(part), limit), strict=True)
-    ids = run.pipeline.encode_source(sources), run.pipeline.encode_target(targets)
+    drawn = draw_sample(corpus, part, sample)
+    ids = run.pipeline.encode_source(drawn.sources), run.pipeline.encode_target(drawn.targets)
     source, reference = (np.array([len(one) - 1 for one in side]) for side in ids)
     estimate = {"linear": linear_shares, "kernel": kernel_shares}[baseline]
     shares = estimate(trained_lengths(run, corpus), source, run.recipe.model.max_predicted_length)
-    return compared_lengths(shares, reference)
+    return compared_lengths(shares, reference, drawn.lines)
 
 
-def length_models(run: Run, corpus: ParallelCorpus, part: str = "test", limit: int | None = None) -> pd.DataFrame:
+def length_models(run: Run, corpus: ParallelCorpus, part: str = "test", sample: int | None = None) -> pd.DataFrame:
     """Return how well a run's length model and the baselines predict the lengths of a text; answers are stored.
 
     Args:
-        run, part, limit: as for `baseline_lengths`; the run has weights.
+        run, part, sample: as for `baseline_lengths`; the run has weights.
         corpus: in its languages; only that which the run was trained on has baselines.
 
     Returns:
@@ -71,11 +72,20 @@ def length_models(run: Run, corpus: ParallelCorpus, part: str = "test", limit: i
     Raises:
         CorpusError, RunError: as for `planned_lengths`.
     """
-    found = {LENGTH_MODEL: measure(run, planned_lengths, corpus=corpus, split=part, limit=limit)}
+    found = {LENGTH_MODEL: measure(run, planned_lengths, corpus=corpus, split=part, sample=sample)}
     if corpus.checksum() in run.checksums:
-        asked = {"corpus": corpus, "part": part, "limit": limit}
+        asked = {"corpus": corpus, "part": part, "sample": sample}
         found |= {name: measure(run, baseline_lengths, baseline=key, **asked) for key, name in BASELINES.items()}
     return pd.DataFrame([{"system": name, **length_errors(rows)} for name, rows in found.items()])
+
+
+def stored_length_models(run: Run) -> pd.DataFrame:
+    """Return the rows of `length_models` whose answers are stored with a run, for any text: each with its `text`."""
+    found = [(LENGTH_MODEL, answer) for answer in answers(run, planned_lengths)]
+    found += [(BASELINES[answer.question.arguments["baseline"]], answer) for answer in answers(run, baseline_lengths)]
+    return pd.DataFrame(
+        [{"text": text_of(answer), "system": name, **length_errors(answer.frame())} for name, answer in found]
+    )
 
 
 def linear_shares(trained: Lengths, source_length: np.ndarray, longest: int) -> np.ndarray:

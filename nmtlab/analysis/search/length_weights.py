@@ -4,7 +4,7 @@ A text is translated once with each of many lengths; fewer lengths and other wei
 """
 
 from collections.abc import Callable, Sequence
-from itertools import islice, product
+from itertools import product
 
 import pandas as pd
 
@@ -19,6 +19,7 @@ from nmtlab.search.hypothesis import Hypothesis, SearchResult
 from nmtlab.search.planned import planned_search
 from nmtlab.systems import open_model
 from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.sample import draw_sample
 
 _COLUMNS = ["line", "rank", "length", "length_log_prob", "log_prob", "text"]
 
@@ -29,25 +30,25 @@ def translations_by_length(
     corpus: ParallelCorpus,
     split: str = "dev",
     search: SearchSettings | None = None,
-    limit: int | None = None,
+    sample: int | None = None,
     on_progress: Callable[[int], None] = lambda sentences: None,
     machine: MachineSettings | None = None,
 ) -> pd.DataFrame:
-    """Translate the first sentences of a text with each of their most probable lengths.
+    """Translate a text, or a sample of its sentences, with each of their most probable lengths.
 
     Args:
         run: one that plans lengths, with weights.
         corpus: in its languages.
         split: train, dev or test.
         search: beam size of each length, number of lengths and limit; the recipe's if not given.
-        limit: number of sentences; all if not given.
+        sample: number of sentences to draw (`nmtlab.text.sample`); all if not given.
         on_progress: called with the number of sentences just done.
         machine: where to compute; the recipe's settings if not given.
 
     Returns:
-        A row for the best translation of each length of each sentence, the most probable length first: `line` from 1;
-        `rank` of the length, from 1; `length`, in tokens; `length_log_prob`; `log_prob` of length and tokens; `text`.
-        A blank line has no rows.
+        A row for the best translation of each length of each sentence, the most probable length first: `line` in the
+        text, from 1; `rank` of the length, from 1; `length`, in tokens; `length_log_prob`; `log_prob` of length and
+        tokens; `text`. A blank line has no rows.
 
     Raises:
         CorpusError: no such split, or other languages.
@@ -62,11 +63,11 @@ def translations_by_length(
         every = settings.beam_size * settings.length_candidates
         return [_best_of_each(one) for one in planned_search(model, memory, settings, every, language=language)]
 
-    lines = [source for source, _ in islice(corpus.pairs(split), limit)]
-    found = system.translate(lines, on_progress=on_progress, search=every_length)
+    drawn = draw_sample(corpus, split, sample)
+    found = system.translate(drawn.sources, on_progress=on_progress, search=every_length)
     rows = [
         (line, rank, len(one.tokens), one.length_log_prob, one.log_prob, text)
-        for line, translation in enumerate(found, start=1)
+        for line, translation in zip(drawn.lines, found, strict=True)
         for rank, (one, text) in enumerate(zip(translation.hypotheses, translation.texts, strict=False), start=1)
     ]
     return pd.DataFrame(rows, columns=_COLUMNS)

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from itertools import islice
 
 import numpy as np
 import pandas as pd
@@ -19,6 +18,7 @@ from nmtlab.search.hypothesis import SearchResult
 from nmtlab.search.planned import length_candidates, planned_search
 from nmtlab.text.batches import pad, sorted_batches
 from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.sample import draw_sample
 from nmtlab.translation import Search, Translator
 
 _BATCH_TOKENS = 4096
@@ -51,19 +51,19 @@ def length_plan(system: RunOrSystem, source: str) -> pd.DataFrame:
 
 
 @versioned(1)
-def planned_lengths(run: Run, corpus: ParallelCorpus, split: str = "test", limit: int | None = None) -> pd.DataFrame:
+def planned_lengths(run: Run, corpus: ParallelCorpus, split: str = "test", sample: int | None = None) -> pd.DataFrame:
     """Compare the planned lengths of a text with those of its references.
 
     Args:
         run: one that plans lengths, with weights.
         corpus: in its languages.
         split: train, dev or test.
-        limit: number of sentences to use, from the first; all if not given.
+        sample: number of sentences to draw (`nmtlab.text.sample`); all if not given.
 
     Returns:
-        A row for each sentence: `line` from 1; `reference_length`, in tokens; `likeliest` length and its `probability`;
-        `expected`, the mean; `reference_probability`, and `reference_rank` among all lengths, from 1: how many lengths
-        must be decoded to include the reference's (missing if it is longer than can be planned).
+        A row for each sentence: `line` in the text, from 1; `reference_length`, in tokens; `likeliest` length and its
+        `probability`; `expected`, the mean; `reference_probability`, and `reference_rank` among all lengths, from 1:
+        how many lengths must be decoded to include the reference's (missing if it is longer than can be planned).
 
     Raises:
         CorpusError: no such split, or other languages.
@@ -71,25 +71,26 @@ def planned_lengths(run: Run, corpus: ParallelCorpus, split: str = "test", limit
     """
     translator = _planning(run, corpus)
     model, pipeline = translator.model, translator.pipeline
-    pairs = list(islice(corpus.pairs(split), limit))
-    sources = pipeline.encode_source([source for source, _ in pairs])
-    reference = np.array([len(ids) - 1 for ids in pipeline.encode_target([target for _, target in pairs])])
-    share = np.empty((len(pairs), 0))
+    drawn = draw_sample(corpus, split, sample)
+    sources = pipeline.encode_source(drawn.sources)
+    reference = np.array([len(ids) - 1 for ids in pipeline.encode_target(drawn.targets)])
+    share = np.empty((len(sources), 0))
     for batch in sorted_batches([len(ids) for ids in sources], _BATCH_TOKENS):
         source = torch.from_numpy(pad([sources[i] for i in batch])).to(model.device)
         with torch.inference_mode():
             found = model.length_log_probs(model.encode(source)).double().exp().cpu().numpy()
-        share = share if share.size else np.empty((len(pairs), found.shape[1]))
+        share = share if share.size else np.empty((len(sources), found.shape[1]))
         share[batch] = found
-    return compared_lengths(share, reference)
+    return compared_lengths(share, reference, drawn.lines)
 
 
-def compared_lengths(share: np.ndarray, reference: np.ndarray) -> pd.DataFrame:
+def compared_lengths(share: np.ndarray, reference: np.ndarray, lines: Sequence[int]) -> pd.DataFrame:
     """Compare distributions over lengths with the lengths of references.
 
     Args:
         share: (sentences, N + 1) probabilities of the lengths 0 to N.
         reference: (sentences,) lengths in tokens.
+        lines: their numbers in the text.
 
     Returns:
         The rows of `planned_lengths`.
@@ -99,7 +100,7 @@ def compared_lengths(share: np.ndarray, reference: np.ndarray) -> pd.DataFrame:
     rank = 1 + (share > of_reference[:, None]).sum(1)
     return pd.DataFrame(
         {
-            "line": np.arange(1, len(reference) + 1),
+            "line": lines,
             "reference_length": reference,
             "likeliest": share.argmax(1),
             "probability": share.max(1),
@@ -112,29 +113,29 @@ def compared_lengths(share: np.ndarray, reference: np.ndarray) -> pd.DataFrame:
 
 @versioned(1)
 def oracle_lengths(
-    run: Run, corpus: ParallelCorpus, split: str = "test", beam_size: int = 4, limit: int | None = None
+    run: Run, corpus: ParallelCorpus, split: str = "test", beam_size: int = 4, sample: int | None = None
 ) -> pd.DataFrame:
     """Translate a text with the length of each reference given: an upper bound for better planning.
 
     Args:
-        run, corpus, split, limit: as for `planned_lengths`.
+        run, corpus, split, sample: as for `planned_lengths`.
         beam_size: of the search.
 
     Returns:
-        A row for each sentence: `line` from 1; `text`; `length`, in tokens; `log_prob` of the tokens. A blank line
-        stays blank and has no probability.
+        A row for each sentence: `line` in the text, from 1; `text`; `length`, in tokens; `log_prob` of the tokens. A
+        blank line stays blank and has no probability.
 
     Raises:
         CorpusError, RunError: as for `planned_lengths`.
     """
     translator = _planning(run, corpus)
-    sources, targets = zip(*islice(corpus.pairs(split), limit), strict=True)
-    lengths = [len(ids) - 1 for ids in translator.pipeline.encode_target(list(targets))]
+    drawn = draw_sample(corpus, split, sample)
+    lengths = [len(ids) - 1 for ids in translator.pipeline.encode_target(drawn.targets)]
     search = told_lengths(lengths, SearchSettings(beam_size=beam_size))
-    found = translator.translate(list(sources), search=search, hypotheses_per_source=beam_size)
+    found = translator.translate(drawn.sources, search=search, hypotheses_per_source=beam_size)
     rows = [
-        (line, one.text, lengths[line - 1], one.hypotheses[0].log_prob if one.hypotheses else math.nan)
-        for line, one in enumerate(found, start=1)
+        (line, one.text, length, one.hypotheses[0].log_prob if one.hypotheses else math.nan)
+        for line, length, one in zip(drawn.lines, lengths, found, strict=True)
     ]
     return pd.DataFrame(rows, columns=["line", "text", "length", "log_prob"])
 

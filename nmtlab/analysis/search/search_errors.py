@@ -1,12 +1,11 @@
 """Does a beam miss the model's global best, and is that the empty translation? (thesis 4.1, Stahlberg and Byrne 2019)
 
-rows = measure_by_sentence(run, search_errors, corpus=corpus, limit=500)
+rows = measure_by_sentence(run, search_errors, corpus=corpus, sample=500)
 print(error_rates(rows))
 """
 
 import math
 from collections.abc import Iterator, Sequence
-from itertools import islice
 
 import pandas as pd
 import torch
@@ -25,7 +24,11 @@ from nmtlab.search.exact import exact_search
 from nmtlab.search.forced import forced_decode
 from nmtlab.systems import check_has_model, open_model
 from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.sample import draw_sample
 from nmtlab.text.vocabulary import EOS
+
+_ROUNDING = 1e-3
+"""Scores of the same translation in different batches differ by less."""
 
 
 @versioned(1)
@@ -35,7 +38,7 @@ def search_errors(
     split: str = "test",
     search: SearchSettings = LOG_PROB,
     budget: int = 20_000,
-    limit: int | None = None,
+    sample: int | None = None,
     machine: MachineSettings | None = None,
     start: int = 0,
 ) -> Iterator[list[Row]]:
@@ -47,17 +50,16 @@ def search_errors(
         split: train, dev or test.
         search: beam size, score and limits.
         budget: maximum number of hypotheses that exact search expands per sentence.
-        limit: number of sentences to use, from the first; all if not given.
+        sample: number of sentences to draw (`nmtlab.text.sample`); all if not given.
         machine: where to compute; the recipe's settings if not given.
-        start: index of the first sentence to yield, from 0.
+        start: index of the first of these sentences to yield, from 0.
 
     Yields:
-        A row for each sentence: `line` from 1; `source_length`, `reference_length`, in tokens without EOS, like all
-        lengths here; `beam_score`, `beam_log_prob`, `beam_length` of the beam's best; `exact_score`, `exact_log_prob`,
-        `exact_length` of the best that exact search found; `empty_log_prob` of the empty translation, and `empty_rank`,
-        the rank of EOS among the first tokens, from 1: the size of the smallest beam that the empty translation enters;
-        `expansions`; `complete`, whether exact search ended within its budget; `error`, whether it found a better
-        translation than the beam.
+        A row for each sentence: `line` in the text, from 1; `source_length`, `reference_length`, in tokens without EOS,
+        like all lengths here; `beam_score`, `beam_log_prob`, `beam_length` of the beam's best; `exact_score`,
+        `exact_log_prob`, `exact_length` of the best that exact search found; `empty_log_prob` of the empty translation,
+        and `empty_rank`, the rank of EOS among the first tokens, from 1: the size of the smallest beam that the empty
+        translation enters; `expansions`; `complete`, whether exact search ended within its budget.
 
     Raises:
         CorpusError: no such split, or other languages.
@@ -68,10 +70,10 @@ def search_errors(
     check_has_model(run)
     check_has_end(run)
     system = open_model(run, search, machine=machine)
-    pairs = list(islice(corpus.pairs(split), start, limit))
-    sources = system.pipeline.encode_source([source for source, _ in pairs])
-    targets = system.pipeline.encode_target([target for _, target in pairs])
-    for line, (source, target) in enumerate(zip(sources, targets, strict=True), start=start + 1):
+    drawn = draw_sample(corpus, split, sample)
+    sources = system.pipeline.encode_source(drawn.sources[start:])
+    targets = system.pipeline.encode_target(drawn.targets[start:])
+    for line, source, target in zip(drawn.lines[start:], sources, targets, strict=True):
         lengths = {"line": line, "source_length": len(source) - 1, "reference_length": len(target) - 1}
         yield [lengths | _compared(system.model, torch.tensor([source]), search, budget)]
 
@@ -94,8 +96,19 @@ def _compared(model: TranslationModel, source: Tensor, search: SearchSettings, b
         "empty_rank": empty_rank(model, memory),
         "expansions": exact.expansions,
         "complete": exact.complete,
-        "error": best.tokens != beam.tokens,
     }
+
+
+def falls_short(score: pd.Series, best: pd.Series) -> pd.Series:
+    """Return whether translations are search errors: less probable than the best, or worse by any other score.
+
+    Another segmentation of the best translation with the same score is none.
+
+    Args:
+        score: of the translations found.
+        best: the global best scores of the same sentences.
+    """
+    return best - score > _ROUNDING
 
 
 def error_rates(found: pd.DataFrame) -> pd.Series:
@@ -103,10 +116,10 @@ def error_rates(found: pd.DataFrame) -> pd.Series:
 
     Returns:
         `sentences`; `complete`, the share whose exact search ended within its budget; over these sentences only,
-        `errors`, the share in which the beam missed the best, `empty`, the share whose best is the empty translation,
-        `beam_empty`, the share whose beam result is empty, and `length_ratio` and `beam_length_ratio`, the length of
-        the best and of the beam result relative to the reference's; `empty_rank` and `expansions`, their medians over
-        all sentences. What has no sentences is NaN.
+        `errors`, the share in which the beam missed the best (`falls_short`), `empty`, the share whose best is the
+        empty translation, `beam_empty`, the share whose beam result is empty, and `length_ratio` and
+        `beam_length_ratio`, the length of the best and of the beam result relative to the reference's; `empty_rank` and
+        `expansions`, their medians over all sentences. What has no sentences is NaN.
     """
     done = found[found["complete"]]
     reference = float(done["reference_length"].sum()) or math.nan
@@ -114,7 +127,7 @@ def error_rates(found: pd.DataFrame) -> pd.Series:
         {
             "sentences": len(found),
             "complete": found["complete"].mean(),
-            "errors": done["error"].mean(),
+            "errors": falls_short(done["beam_score"], done["exact_score"]).mean(),
             "empty": (done["exact_length"] == 0).mean(),
             "beam_empty": (done["beam_length"] == 0).mean(),
             "length_ratio": done["exact_length"].sum() / reference,

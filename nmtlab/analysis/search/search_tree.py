@@ -22,7 +22,8 @@ LOG_PROB = SearchSettings(score="log-prob")
 """The beam of 4 of thesis 3.3, and the score under which the empty translation wins."""
 
 _COLUMNS = [
-    "step", "slot", "parent", "piece", "text", "log_prob", "score", "length", "ended", "dropped", "best", "reference",
+    "step", "slot", "parent", "piece", "text", "log_prob", "score", "scored_length", "ended", "dropped", "best",
+    "reference",
 ]  # fmt: skip
 
 
@@ -43,10 +44,10 @@ def search_tree(
     Returns:
         A row for each occupied slot after each step, best first within a beam: `step` and `slot` from 1; `parent`, the
         slot of the previous step that it continues, 0 at the root; `piece` that was added, `</s>` at the end, empty
-        where a finished hypothesis keeps its slot; `text` of the pieces so far; `log_prob`, `score`; `length` in
-        tokens, including the end, whether generated or planned; `ended`; `dropped`, whether no slot of the next step
-        continues it although the search continued; `best`, whether it leads to the hypothesis returned; `reference`,
-        whether it is a prefix of the reference.
+        where a finished hypothesis keeps its slot; `text` of the pieces so far; `log_prob`, `score`; `scored_length`,
+        its tokens as scores count them, including the end, whether generated or planned; `ended`; `dropped`, whether no
+        slot of the next step continues it although the search continued; `best`, whether it leads to the hypothesis
+        returned; `reference`, whether it is a prefix of the reference.
 
     Raises:
         RunError: a phrase-based run, or one without weights.
@@ -58,7 +59,7 @@ def search_tree(
     wanted = pipeline.target_ids(reference) if reference else None
     rows = _rows(result, pipeline, wanted)
     found = pd.DataFrame(rows, columns=["tokens", *_COLUMNS[:9], "reference"])
-    found["length"] += found["ended"] & plans
+    found["scored_length"] += found["ended"] & plans
     return _with_ends(found, result, plans)[_COLUMNS]
 
 
@@ -110,34 +111,43 @@ def ended_hypotheses(tree: pd.DataFrame) -> pd.DataFrame:
         tree: rows of `search_tree`.
 
     Returns:
-        `text`, `log_prob`, `length`, `step` in which it ended, `dropped_at`, the step after which it lost its slot
-        (missing if it never did), in the order in which they ended.
+        `text`, `log_prob`, `scored_length`, `step` in which it ended, `dropped_at`, the step after which it lost its
+        slot (missing if it never did), in the order in which they ended.
     """
     ended = tree[tree["ended"]]
     # the same text in another segmentation is a different translation, with a different probability
-    grouped = ended.groupby(["text", "length", "log_prob"], sort=False)["step"]
+    grouped = ended.groupby(["text", "scored_length", "log_prob"], sort=False)["step"]
     found = grouped.agg(step="min", last="max").reset_index()
     found["dropped_at"] = found["last"].where(found["last"] < tree["step"].max()).astype("Int64")
-    return found[["text", "log_prob", "length", "step", "dropped_at"]]
+    return found[["text", "log_prob", "scored_length", "step", "dropped_at"]]
 
 
 def ranked(hypotheses: pd.DataFrame, search: SearchSettings) -> pd.DataFrame:
     """Rerank translations by another score, without searching again.
 
-    A score counts EOS, and so does `length` here. The `length` of rows of `beams.decoded` does not; these say whether
-    they have `finished`, and are scored with one token more if they have.
-
     Args:
-        hypotheses: rows with `log_prob` and `length`, as of `ended_hypotheses` or of `beams.decoded`.
+        hypotheses: rows with `log_prob` and the columns of `scored_lengths`.
         search: the score and its parameters; the coverage penalty is ignored.
 
     Returns:
         The rows, best first, with `score`; what has no probability comes last.
     """
     log_prob = torch.tensor(hypotheses["log_prob"].to_numpy(), dtype=torch.float64)
-    length = torch.tensor((hypotheses["length"] + hypotheses.get("finished", 0)).to_numpy())
+    length = torch.tensor(scored_lengths(hypotheses).to_numpy())
     scores = hypothesis_score(search, log_prob, length).numpy()
     return hypotheses.assign(score=scores).sort_values("score", ascending=False, kind="stable", ignore_index=True)
+
+
+def scored_lengths(hypotheses: pd.DataFrame) -> pd.Series:
+    """Return the lengths of translations as scores count them, in tokens, including the end of those that ended.
+
+    Args:
+        hypotheses: rows with `scored_length`, as of `ended_hypotheses`; or with `length`, which leaves out the end, and
+            `finished`, as of `beams.decoded`.
+    """
+    if "scored_length" in hypotheses:
+        return hypotheses["scored_length"]
+    return hypotheses["length"] + hypotheses["finished"]
 
 
 def best_of_all(
@@ -152,8 +162,8 @@ def best_of_all(
         budget: maximum number of hypotheses that are expanded.
 
     Returns:
-        One row: `text`, empty for the empty translation; `log_prob`, `score`; `length` in tokens, including EOS;
-        `expansions`; `complete`, whether it is proved to be the best.
+        One row: `text`, empty for the empty translation; `log_prob`, `score`; `scored_length` in tokens, including
+        EOS; `expansions`; `complete`, whether it is proved to be the best.
 
     Raises:
         RecipeError: the score has a coverage penalty.
@@ -182,7 +192,7 @@ def best_so_far(
             "text": translator.pipeline.target_text(best.tokens),
             "log_prob": best.log_prob,
             "score": best.score,
-            "length": len(best.tokens) + best.finished,
+            "scored_length": len(best.tokens) + best.finished,
             "expansions": exact.expansions,
             "complete": complete,
         }

@@ -1,18 +1,18 @@
 """Numbers in the tables on related languages, and on many languages in one model."""
 
-from collections.abc import Sequence
+import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from sacrebleu.metrics.base import Metric
 
-from nmtlab.analysis.access.measure import measure
+from nmtlab.analysis.access.measure import measure, stored_answer
 from nmtlab.analysis.access.translations import translations
 from nmtlab.analysis.languages.off_target import off_target_of
 from nmtlab.analysis.languages.pivot import pivoted
 from nmtlab.analysis.languages.shared_types import parent_of, shared_types
 from nmtlab.evaluation import bleu, chrf, chrf_metric, default_tokenizer
-from nmtlab.experiments.measures.quality import Bleu, OfSeedsAlone
+from nmtlab.experiments.measures.quality import Bleu, OfSeedsAlone, OfSentences
 from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus
 
@@ -40,12 +40,13 @@ class SharedTypes(OfSeedsAlone):
 
 
 @dataclass(frozen=True)
-class Chrf(OfSeedsAlone):
+class Chrf(OfSentences):
     """chrF of a run's translations of the test text (sacrebleu)."""
 
     name: str = "test chrF"
     split: ClassVar[Literal["test"]] = "test"
     lower_is_better: ClassVar[bool] = False
+    usable: ClassVar[float] = -math.inf
     of_nothing: ClassVar[float] = 0.0
 
     def value(self, run: Run, corpus: ParallelCorpus) -> float:
@@ -56,24 +57,31 @@ class Chrf(OfSeedsAlone):
         """Return sacrebleu's metric."""
         return chrf_metric()
 
-    def scored(self, lines: Sequence[str], language: str) -> list[str]:
-        """Return lines as the metric compares them."""
-        return list(lines)
-
 
 @dataclass(frozen=True)
-class PivotBleu(OfSeedsAlone):
+class PivotBleu(OfSentences):
     """BLEU of the test text translated into English and on from there, by the same run."""
 
     name: str = "test BLEU through English"
     split: ClassVar[Literal["test"]] = "test"
     lower_is_better: ClassVar[bool] = False
+    usable: ClassVar[float] = -math.inf
     of_nothing: ClassVar[float] = 0.0
 
     def value(self, run: Run, corpus: ParallelCorpus) -> float:
         """Return the BLEU, from 0 to 100."""
         lines = measure(run, pivoted, corpus=corpus, split=self.split)["translation"].tolist()
         return bleu(lines, corpus.references(self.split), default_tokenizer(corpus.target)).value
+
+    @property
+    def made_by(self) -> str:
+        """The name that its translations are kept under."""
+        return self.name
+
+    def stored(self, run: Run, corpus: ParallelCorpus) -> list[str] | None:
+        """Return a run's stored translations; None if it has not made them."""
+        found = stored_answer(run, pivoted, corpus=corpus, split=self.split)
+        return None if found is None else found["translation"].tolist()
 
 
 @dataclass(frozen=True)

@@ -3,17 +3,17 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal, Protocol, runtime_checkable
+from typing import ClassVar, Literal, NamedTuple, Protocol
 
 import numpy as np
 from sacrebleu.metrics.base import Metric
 
 from nmtlab.analysis.access.measure import measure
-from nmtlab.analysis.access.translations import translations
+from nmtlab.analysis.access.translations import stored_translations, translations
 from nmtlab.analysis.dynamics.convergence import convergence
 from nmtlab.analysis.dynamics.curves import gradient_curve, gradient_quantiles
 from nmtlab.analysis.dynamics.depth import g_trends
-from nmtlab.analysis.dynamics.signals import signals
+from nmtlab.analysis.dynamics.signals import ENOUGH, signals
 from nmtlab.analysis.lexical.lexical_choice import lexical_choice
 from nmtlab.analysis.lexical.norms import norm_correlations, word_norms
 from nmtlab.analysis.lexical.radius import last_perplexity
@@ -49,24 +49,47 @@ class Measure(Protocol):
         """Return the number for a run, cached in the run's folder."""
 
 
-@runtime_checkable
-class OfSentences(Protocol):
-    """A score of a run's translations with its recipe's search settings, whose sentences can be resampled."""
+class Text(NamedTuple):
+    """The sentences that a score is of, and one set or more of their references."""
+
+    sources: list[str]
+    references: list[list[str]]
+
+
+class OfSentences:
+    """A score of a run's translations, whose sentences can be resampled.
+
+    Unless a measure says otherwise, it is sacrebleu's BLEU of all sentences of a split, translated with the recipe's
+    search settings.
+    """
+
+    name: str
+    split: Literal["dev", "test"]
 
     @property
-    def name(self) -> str: ...
-    @property
-    def split(self) -> Literal["dev", "test"]: ...
+    def made_by(self) -> str:
+        """The name that its translations are kept under; empty for those with the recipe's search settings."""
+        return ""
+
+    def stored(self, run: Run, corpus: ParallelCorpus) -> list[str] | None:
+        """Return a run's stored translations; None if it has not made them."""
+        return stored_translations(run, corpus, self.split)
+
+    def text(self, corpus: ParallelCorpus, run: Run | None) -> Text | None:
+        """Return the text that a run translates; None if it depends on the run, and there is none."""
+        return Text(list(corpus.lines(self.split, corpus.source)), corpus.references(self.split))
 
     def metric(self, language: str) -> Metric:
         """Return sacrebleu's metric for translations into a language."""
+        return bleu_metric(default_tokenizer(language))
 
     def scored(self, lines: Sequence[str], language: str) -> list[str]:
         """Return lines as the metric compares them."""
+        return list(lines)
 
 
 @dataclass(frozen=True)
-class Bleu:
+class Bleu(OfSentences):
     """BLEU of a run's best checkpoint with its recipe's search settings: sacrebleu, or multi-bleu on Moses tokens.
 
     Args:
@@ -209,7 +232,8 @@ class GradientLeft(OfSeedsAlone):
 
     def value(self, run: Run, corpus: ParallelCorpus) -> float:
         """Return the number, cached in the run's folder; -inf if no gradient remains."""
-        found = measure(run, signals, corpus=corpus, split=self.split, update=run.last_step if self.trained else 0)
+        update = run.last_step if self.trained else 0
+        found = measure(run, signals, corpus=corpus, split=self.split, update=update, sample=ENOUGH)
         gradients = found.loc[found["side"] == self.side, "gradient"]
         return float(np.log10(gradients.iloc[0] / gradients.iloc[-1]))
 

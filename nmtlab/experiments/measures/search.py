@@ -1,12 +1,16 @@
 """Numbers in the tables on search: results of other search settings, search errors of beams, planned lengths."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import pandas as pd
 
 from nmtlab.analysis.access.checks import plans_length
-from nmtlab.analysis.access.measure import measure, measure_by_sentence
-from nmtlab.analysis.search.beams import outcome, sweep, varied
+from nmtlab.analysis.access.measure import measure, measure_by_sentence, stored_answer
+from nmtlab.analysis.search.beams import decoded, outcome, varied
 from nmtlab.analysis.search.length_baselines import Baseline, baseline_lengths
 from nmtlab.analysis.search.length_weights import length_sweep
 from nmtlab.analysis.search.lengths import length_errors, oracle_lengths, planned_lengths
@@ -14,10 +18,14 @@ from nmtlab.analysis.search.reference_losses import loss_of_rests, losses_by_res
 from nmtlab.analysis.search.search_errors import error_rates, search_errors
 from nmtlab.analysis.search.unseen_lengths import ENOUGH, unseen_pairs, unseen_translations
 from nmtlab.evaluation import bleu_metric, default_tokenizer
-from nmtlab.experiments.measures.quality import USABLE_BLEU, OfSeedsAlone
+from nmtlab.experiments.measures.quality import USABLE_BLEU, OfSeedsAlone, OfSentences, Text
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.sample import draw_sample
+
+FEW = 200
+"""Number of sentences in a sample for slow searches: the widest beam, and exact search."""
 
 LENGTHS_TRIED = (1, 2, 5, 10)
 """Numbers of lengths to try on dev with a run that plans lengths."""
@@ -25,91 +33,150 @@ LENGTHS_TRIED = (1, 2, 5, 10)
 LENGTH_WEIGHTS = (1.0, 0.0, 0.5, 2.0, 4.0)
 """Exponents w of p(length) to try with each; the first wins ties."""
 
+Ask = Callable[..., pd.DataFrame | None]
+"""`measure`, or `stored_answer`, which computes nothing."""
+
 
 @dataclass(frozen=True)
-class Searched:
-    """A result of translating the test text with other search settings (`analysis.search.beams.outcome`).
+class Way:
+    """A way to search the test text that is not the recipe's.
 
     A run that plans lengths keeps its score, p(length)^w times p; it only takes the beam size from `search`. Where word
     rewards are tuned for other runs, its w and its number of lengths are, unless that is given.
 
     Args:
-        name: name of the number in a table, with the search settings.
         search: the search settings.
-        outcome: `bleu`; `length`, the ratio to the reference length in words; or `empty`, the percentage of empty
-            translations.
         gammas: word rewards to choose from by dev BLEU, of runs that plan lengths `LENGTHS_TRIED` and
             `LENGTH_WEIGHTS`; empty for no tuning.
-        limit: number of sentences, counted from the first; all if not given.
+        sample: number of sentences, drawn from the text (`nmtlab.text.sample`); all if not given.
         lengths: number of lengths that a run that plans lengths tries; that of its recipe if not given.
-        lower_is_better: the desired direction.
     """
 
-    name: str
     search: SearchSettings
-    outcome: Literal["bleu", "length", "empty"] = "bleu"
     gammas: tuple[float, ...] = ()
-    limit: int | None = None
+    sample: int | None = None
     lengths: int | None = None
-    lower_is_better: bool = False
-    split: ClassVar[Literal["test"]] = "test"
-    of_nothing: ClassVar[float] = 0.0
 
-    @property
-    def usable(self) -> float:
-        """Return the lowest value at which differences between systems are meaningful."""
-        return USABLE_BLEU if self.outcome == "bleu" else -math.inf
+    def asked(self, run: Run, corpus: ParallelCorpus, ask: Ask) -> dict[str, Any] | None:
+        """Return the arguments of `beams.decoded` and `beams.outcome`, tuned on dev; None if `ask` does not know.
 
-    def value(self, run: Run, corpus: ParallelCorpus) -> float:
-        """Return the number, cached in the run's folder."""
-        arguments = {"corpus": corpus, "split": self.split, "search": self._tuned(run, corpus), "limit": self.limit}
-        found = measure(run, outcome, **arguments).iloc[0]
-        values = {"bleu": found["bleu"], "length": found["length_ratio"], "empty": 100 * found["empty"]}
-        return float(values[self.outcome])
+        Args:
+            run: a trained run.
+            corpus: the text.
+            ask: `measure`, or `stored_answer` to compute nothing.
+        """
+        search = self._tuned(run, corpus, ask)
+        return None if search is None else {"corpus": corpus, "search": search, "sample": self.sample}
 
-    def _tuned(self, run: Run, corpus: ParallelCorpus) -> SearchSettings:
+    def _tuned(self, run: Run, corpus: ParallelCorpus, ask: Ask) -> SearchSettings | None:
         """Return the search settings, with the word reward, or the plan of lengths, that has the best dev BLEU."""
         if plans_length(run):
             lengths = self.lengths or run.recipe.search.length_candidates
             usual = SearchSettings(score="log-prob", beam_size=self.search.beam_size, length_candidates=lengths)
-            return usual if self.lengths or not self.gammas else _tuned_plan(run, corpus, usual)
+            return usual if self.lengths or not self.gammas else _tuned_plan(run, corpus, usual, ask)
         if not self.gammas:
             return self.search
         candidates = varied(self.search, "gamma", self.gammas)
-        return candidates[int(sweep(run, corpus, candidates, "dev")["bleu"].argmax())]
+        found = [ask(run, outcome, corpus=corpus, split="dev", search=one) for one in candidates]
+        if any(one is None for one in found):
+            return None
+        return candidates[int(np.argmax([one["bleu"].item() for one in found]))]
 
 
-def _tuned_plan(run: Run, corpus: ParallelCorpus, search: SearchSettings) -> SearchSettings:
+def _tuned_plan(run: Run, corpus: ParallelCorpus, search: SearchSettings, ask: Ask) -> SearchSettings | None:
     """Return search settings with the number of lengths and the weight of p(length) that have the best dev BLEU."""
     tried = {"search": search, "lengths": LENGTHS_TRIED, "weights": LENGTH_WEIGHTS}
-    found = measure(run, length_sweep, corpus=corpus, split="dev", **tried)
+    found = ask(run, length_sweep, corpus=corpus, split="dev", **tried)
+    if found is None:
+        return None
     best = found.iloc[int(found["bleu"].argmax())]
     plan = {"length_candidates": int(best["length_candidates"]), "length_weight": float(best["length_weight"])}
     return search.model_copy(update=plan)
 
 
 @dataclass(frozen=True)
+class Searched(OfSeedsAlone):
+    """A result of translating the test text with other search settings (`analysis.search.beams.outcome`).
+
+    Args:
+        name: name of the number in a table, with the search settings.
+        way: how to search.
+        outcome: `length_ratio`, to the reference in words; or `empty`, the percentage of empty translations.
+        lower_is_better: the desired direction.
+    """
+
+    name: str
+    way: Way
+    outcome: Literal["length_ratio", "empty"]
+    lower_is_better: bool = False
+    split: ClassVar[Literal["test"]] = "test"
+    of_nothing: ClassVar[float] = 0.0
+
+    def value(self, run: Run, corpus: ParallelCorpus) -> float:
+        """Return the number, cached in the run's folder."""
+        found = measure(run, outcome, **self.way.asked(run, corpus, measure)).iloc[0]
+        return float(100 * found["empty"] if self.outcome == "empty" else found["length_ratio"])
+
+
+@dataclass(frozen=True)
+class SearchedBleu(OfSentences):
+    """BLEU of the test text, translated with other search settings (`analysis.search.beams.outcome`).
+
+    Args:
+        name: name of the number in a table, with the search settings.
+        way: how to search.
+    """
+
+    name: str
+    way: Way
+    lower_is_better: ClassVar[bool] = False
+    usable: ClassVar[float] = USABLE_BLEU
+    of_nothing: ClassVar[float] = 0.0
+    split: ClassVar[Literal["test"]] = "test"
+
+    def value(self, run: Run, corpus: ParallelCorpus) -> float:
+        """Return the BLEU, from 0 to 100, cached in the run's folder."""
+        return float(measure(run, outcome, **self.way.asked(run, corpus, measure))["bleu"].item())
+
+    @property
+    def made_by(self) -> str:
+        """The name that its translations are kept under."""
+        return self.name
+
+    def stored(self, run: Run, corpus: ParallelCorpus) -> list[str] | None:
+        """Return a run's stored translations; None if it has not made them."""
+        asked = self.way.asked(run, corpus, stored_answer)
+        found = stored_answer(run, decoded, **asked) if asked else None
+        return None if found is None else found["text"].tolist()
+
+    def text(self, corpus: ParallelCorpus, run: Run | None) -> Text:
+        """Return the sentences that are translated."""
+        drawn = draw_sample(corpus, self.split, self.way.sample)
+        return Text(drawn.sources, [drawn.of(lines) for lines in corpus.references(self.split)])
+
+
+@dataclass(frozen=True)
 class Missed(OfSeedsAlone):
-    """A result of exact search on the first sentences of the test text (`nmtlab.analysis.search.search_errors`).
+    """A result of exact search on a sample of the test text (`nmtlab.analysis.search.search_errors`).
 
     Args:
         name: name of the number in a table.
         rate: one of `error_rates`.
         percent: whether it is a share, and given in percent.
-        sentences: number of sentences.
+        sample: number of sentences, drawn from the text (`nmtlab.text.sample`).
         lower_is_better: the desired direction.
     """
 
     name: str
     rate: str
     percent: bool = True
-    sentences: int = 200
+    sample: int = FEW
     lower_is_better: bool = True
     split: ClassVar[Literal["test"]] = "test"
 
     def value(self, run: Run, corpus: ParallelCorpus) -> float:
         """Return the number, cached in the run's folder."""
-        found = measure_by_sentence(run, search_errors, corpus=corpus, split=self.split, limit=self.sentences)
+        found = measure_by_sentence(run, search_errors, corpus=corpus, split=self.split, sample=self.sample)
         value = float(error_rates(found)[self.rate])
         return 100 * value if self.percent else value
 
@@ -225,7 +292,7 @@ class UnseenLengths(OfSeedsAlone):
 
 
 @dataclass(frozen=True)
-class UnseenBleu:
+class UnseenBleu(OfSentences):
     """BLEU on sentences of lengths unseen in training (`nmtlab.analysis.search.unseen_lengths`).
 
     Args:
@@ -247,13 +314,24 @@ class UnseenBleu:
         found = measure(run, unseen_translations, corpus=corpus, told=self.told)
         if len(found) < ENOUGH:
             return math.nan
-        metric = bleu_metric(default_tokenizer(corpus.target))
-        return metric.corpus_score(found["text"].tolist(), _unseen_references(run, corpus)).score
+        return self.metric(corpus.target).corpus_score(found["text"].tolist(), self.text(corpus, run).references).score
 
+    @property
+    def made_by(self) -> str:
+        """The name that its translations are kept under."""
+        return self.name
 
-def _unseen_references(run: Run, corpus: ParallelCorpus) -> list[list[str]]:
-    """Return the one set of references of `unseen_translations`."""
-    return [unseen_pairs(run, corpus)["target"].tolist()]
+    def stored(self, run: Run, corpus: ParallelCorpus) -> list[str] | None:
+        """Return a run's stored translations; None if it has not made them, or fewer than `ENOUGH`."""
+        found = stored_answer(run, unseen_translations, corpus=corpus, told=self.told)
+        return None if found is None or len(found) < ENOUGH else found["text"].tolist()
+
+    def text(self, corpus: ParallelCorpus, run: Run | None) -> Text | None:
+        """Return the sentences of lengths that a run has not seen in training; None without a run."""
+        if run is None:
+            return None
+        pairs = unseen_pairs(run, corpus)
+        return Text(pairs["source"].tolist(), [pairs["target"].tolist()])
 
 
 @dataclass(frozen=True)
@@ -277,8 +355,13 @@ class RestLoss(OfSeedsAlone):
         return loss_of_rests(measure(run, losses_by_rest, corpus=corpus), self.first, self.last)
 
 
-SEARCHED = Missed("% searched exactly", "complete", lower_is_better=False)
-SEARCH_ERRORS = Missed("search errors of beam 4 (%)", "errors")
-EMPTY_GLOBAL_BEST = Missed("empty global best (%)", "empty")
-GLOBAL_BEST_LENGTH = Missed("length of the global best", "length_ratio", percent=False, lower_is_better=False)
-EMPTY_RANK = Missed("smallest beam with the empty one", "empty_rank", percent=False, lower_is_better=False)
+SAMPLED = f"(sample of {FEW})"
+"""In the names of what is measured on a sample; earlier results of the same names without it are of the first lines."""
+
+SEARCHED = Missed(f"% searched exactly {SAMPLED}", "complete", lower_is_better=False)
+SEARCH_ERRORS = Missed(f"search errors of beam 4, % {SAMPLED}", "errors")
+EMPTY_GLOBAL_BEST = Missed(f"empty global best, % {SAMPLED}", "empty")
+GLOBAL_BEST_LENGTH = Missed(
+    f"length of the global best {SAMPLED}", "length_ratio", percent=False, lower_is_better=False
+)
+EMPTY_RANK = Missed(f"smallest beam with the empty one {SAMPLED}", "empty_rank", percent=False, lower_is_better=False)

@@ -4,15 +4,18 @@ from pathlib import Path
 
 import pandas as pd
 
-from nmtlab.analysis.access.translations import source_digest, stored_translations
+from nmtlab.analysis.access.translations import text_digest
 from nmtlab.errors import NmtlabError
 from nmtlab.experiments.measures.quality import OfSentences
 from nmtlab.experiments.results.collected import made_rows
+from nmtlab.experiments.running.cells import Cell
 from nmtlab.experiments.tables.declaration import Scale, Table
 from nmtlab.files import replacing
+from nmtlab.runs.run import Run
+from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.workspace import Workspace
 
-KEYS = ["row", "column", "seed", "split", "text"]
+KEYS = ["row", "column", "seed", "split", "measure", "text"]
 COLUMNS = [*KEYS, "line", "translation"]
 
 
@@ -20,20 +23,30 @@ def hypotheses(table: Table, scale: Scale, workspace: Workspace) -> pd.DataFrame
     """Return the stored translations of every finished cell of a table.
 
     Returns:
-        A row for each sentence of each cell and each split that the table scores: `row`, `column`, `seed`; `split`;
-        `text`, the digest of its source side; `line`, from 0; `translation`.
+        A row for each sentence of each cell and each text that the table scores: `row`, `column`, `seed`; `split`;
+        `measure`, the score whose search made it, empty for the recipe's search, which several scores share; `text`,
+        the digest of the sources; `line`, its place among them, from 0; `translation`.
     """
-    splits = dict.fromkeys(measure.split for measure in table.measures if isinstance(measure, OfSentences))
-    frames = []
-    for cells, corpus, runs in made_rows(table, scale, workspace):
-        for cell in (cell for cell in cells if cell.run in runs):
-            for split in splits:
-                lines = stored_translations(runs[cell.run], corpus, split)
-                if lines is not None:
-                    frame = pd.DataFrame({"line": range(len(lines)), "translation": lines})
-                    about = {"row": cell.row, "column": cell.column, "seed": cell.seed or 0}
-                    frames.append(frame.assign(**about, split=split, text=source_digest(corpus, split))[COLUMNS])
-    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=COLUMNS)
+    scores = {(one.split, one.made_by): one for one in table.measures if isinstance(one, OfSentences)}
+    frames = [
+        _of_cell(score, cell, runs[cell.run], corpus)
+        for cells, corpus, runs in made_rows(table, scale, workspace)
+        for cell in cells
+        if cell.run in runs
+        for score in scores.values()
+    ]
+    return pd.concat(frames or [pd.DataFrame(columns=COLUMNS)], ignore_index=True)
+
+
+def _of_cell(score: OfSentences, cell: Cell, run: Run, corpus: ParallelCorpus) -> pd.DataFrame:
+    """Return the translations of a cell that a score is of, without rows if it has not made them."""
+    lines = score.stored(run, corpus)
+    if lines is None:
+        return pd.DataFrame(columns=COLUMNS)
+    text = score.text(corpus, run)
+    about = {"row": cell.row, "column": cell.column, "seed": cell.seed or 0, "split": score.split}
+    frame = pd.DataFrame({"line": range(len(lines)), "translation": lines})
+    return frame.assign(**about, measure=score.made_by, text=text_digest(text.sources))[COLUMNS]
 
 
 def save_hypotheses(path: Path, found: pd.DataFrame) -> None:
@@ -50,14 +63,15 @@ def save_hypotheses(path: Path, found: pd.DataFrame) -> None:
 
 
 def read_hypotheses(path: Path) -> pd.DataFrame:
-    """Return the translations in a file.
+    """Return the translations in a file; those of version 0.1 are all by the recipe's search.
 
     Raises:
         NmtlabError: it cannot be read, or is something else.
     """
     try:
-        return pd.read_parquet(path, columns=COLUMNS)
-    except (OSError, ValueError) as error:
+        found = pd.read_parquet(path)
+        return (found if "measure" in found else found.assign(measure=""))[COLUMNS]
+    except (OSError, ValueError, KeyError) as error:
         raise NmtlabError(
             f"{path}: not a file of translations ({error})", "remove it, and save the table again"
         ) from error

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from nmtlab.analysis.access.translations import source_digest
+from nmtlab.analysis.access.translations import text_digest
 from nmtlab.errors import NmtlabError
 from nmtlab.evaluation.resampling import corpus_score, resampled_scores, sentence_statistics
 from nmtlab.experiments.claims.declared import Claim, declared_claims
@@ -13,6 +13,7 @@ from nmtlab.experiments.measures.quality import OfSentences
 from nmtlab.experiments.results.collected import made_rows
 from nmtlab.experiments.results.statistics import Spread, sentence_spread
 from nmtlab.experiments.tables.declaration import Scale, Table
+from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.workspace import Workspace
 
@@ -44,12 +45,13 @@ def sentence_spreads(
     claims = declared_claims() if claims is None else claims
     there = table.only([row.name for row in table.rows if row.name in set(translations["row"])])
     lines = []
-    for cells, corpus, _ in made_rows(there, scale, workspace):
+    for cells, corpus, runs in made_rows(there, scale, workspace):
+        run = next(iter(runs.values()), None)
         own = translations[translations["row"] == cells[0].row]
         for measure in table.measures:
             if isinstance(measure, OfSentences):
                 pairs = _pairs(table, measure.name, claims)
-                lines += [(cells[0].row, measure.name, *line) for line in _of_row(measure, corpus, own, pairs)]
+                lines += [(cells[0].row, measure.name, *line) for line in _of_row(measure, corpus, run, own, pairs)]
     return pd.DataFrame(lines, columns=COLUMNS).astype(_NUMBERS)
 
 
@@ -98,18 +100,25 @@ def _pairs(table: Table, metric: str, claims: Sequence[Claim]) -> list[tuple[str
 
 
 def _of_row(
-    measure: OfSentences, corpus: ParallelCorpus, translations: pd.DataFrame, pairs: Sequence[tuple[str, str]]
+    measure: OfSentences,
+    corpus: ParallelCorpus,
+    run: Run | None,
+    translations: pd.DataFrame,
+    pairs: Sequence[tuple[str, str]],
 ) -> list[tuple[str, str, float, float, int, str]]:
-    same = (translations["split"] == measure.split) & (translations["text"] == source_digest(corpus, measure.split))
+    own = translations[(translations["split"] == measure.split) & (translations["measure"] == measure.made_by)]
+    text = measure.text(corpus, run) if len(own) else None
+    if text is None:
+        return []
     texts = {
         key: measure.scored(some.sort_values("line")["translation"].tolist(), corpus.target)
-        for key, some in translations[same].groupby(["column", "seed"])
+        for key, some in own[own["text"] == text_digest(text.sources)].groupby(["column", "seed"])
     }
     pairs = [pair for pair in pairs if {*pair} <= {column for column, _ in texts}]
     if not pairs:
         return []
     metric = measure.metric(corpus.target)
-    references = [measure.scored(lines, corpus.target) for lines in corpus.references(measure.split)]
+    references = [measure.scored(lines, corpus.target) for lines in text.references]
     counts = sentence_statistics(list(texts.values()), references, metric)
     scores, sentences = resampled_scores(counts, corpus_score(metric)), counts.shape[1]
     metric.corpus_score(next(iter(texts.values())), references)  # the signature has the number of references

@@ -1,14 +1,18 @@
 """Length planning against length normalisation and word reward (proposed in thesis 4.1, not measured there)."""
 
 from nmtlab.experiments.measures.search import (
+    FEW,
+    SAMPLED,
     BaselineLength,
     LengthLoss,
     OracleLength,
     PlannedLength,
     RestLoss,
     Searched,
+    SearchedBleu,
     UnseenBleu,
     UnseenLengths,
+    Way,
 )
 from nmtlab.experiments.tables.declaration import System, Table
 from nmtlab.experiments.tables.normalisation import DE_EN, GL_EN, QAA_EN, SIZES
@@ -22,18 +26,30 @@ PLANNED = System("planned", "planned")
 PLANNED_DETACHED = System("planned (detached length model)", "planned", {"model.length_gradient": False})
 
 
-FEW = 200
-"""Number of sentences to translate with the widest beam, which is slow."""
-
-
-def _by(score: str, beam: int, outcome: str = "bleu", lengths: int | None = None, **more: object) -> Searched:
-    """Return the measure of a score and a beam, such as `BLEU by log-prob, beam 4`."""
-    named = {"bleu": "BLEU", "length": "length", "empty": "% empty"}[outcome]
-    limit, some = (FEW, f" ({FEW} sentences)") if beam == BEAMS[-1] else (None, "")
-    search = SearchSettings(score=score, beam_size=beam)
+def _by(score: str, beam: int, lengths: int | None = None, gammas: tuple[float, ...] = ()) -> SearchedBleu:
+    """Return the BLEU of a score and a beam, such as `BLEU by log-prob, beam 4`; of the widest beam, of a sample."""
+    way = Way(SearchSettings(score=score, beam_size=beam), gammas, _sample(beam), lengths)
     tried = f" ({lengths} length)" if lengths else ""
-    name = f"{named} by {score}, beam {beam}{some}{tried}"
-    return Searched(name, search, outcome, limit=limit, lengths=lengths, lower_is_better=outcome == "empty", **more)
+    return SearchedBleu(f"BLEU by {score}, beam {beam}{_sampled(beam)}{tried}", way)
+
+
+def _length(beam: int, lengths: int | None = None) -> Searched:
+    way = Way(SearchSettings(score="log-prob", beam_size=beam), sample=_sample(beam), lengths=lengths)
+    tried = f" ({lengths} length)" if lengths else ""
+    return Searched(f"length by log-prob, beam {beam}{_sampled(beam)}{tried}", way, "length_ratio")
+
+
+def _empty(beam: int) -> Searched:
+    way = Way(SearchSettings(score="log-prob", beam_size=beam), sample=_sample(beam))
+    return Searched(f"% empty by log-prob, beam {beam}{_sampled(beam)}", way, "empty", lower_is_better=True)
+
+
+def _sample(beam: int) -> int | None:
+    return FEW if beam == BEAMS[-1] else None
+
+
+def _sampled(beam: int) -> str:
+    return f" {SAMPLED}" if _sample(beam) else ""
 
 
 BEAMS = (1, 4, 12, 100)
@@ -41,10 +57,10 @@ BY_LOG_PROB = tuple(_by("log-prob", beam) for beam in BEAMS)
 BY_LENGTH = tuple(_by("length-normalised", beam) for beam in BEAMS[1:3])
 BY_REWARD = tuple(_by("word-reward", beam, gammas=GAMMAS) for beam in BEAMS[1:3])
 LIKELIEST_ALONE = (_by("log-prob", 4, lengths=1), _by("word-reward", 4, gammas=GAMMAS, lengths=1))
-LENGTH_OF_LIKELIEST = _by("log-prob", 4, "length", lengths=1)
+LENGTH_OF_LIKELIEST = _length(4, lengths=1)
 WHOLE_TEXT = (*BY_LOG_PROB[:3], *BY_LENGTH, *BY_REWARD)
-LENGTHS = tuple(_by("log-prob", beam, "length") for beam in BEAMS)
-EMPTY = tuple(_by("log-prob", beam, "empty") for beam in BEAMS)
+LENGTHS = tuple(_length(beam) for beam in BEAMS)
+EMPTY = tuple(_empty(beam) for beam in BEAMS)
 LENGTH_MODEL = (
     PlannedLength("length-model MAE (tokens)", "error"),
     PlannedLength("reference length in top 5 (%)", "among 5", lower_is_better=False),

@@ -11,6 +11,7 @@ from nmtlab.errors import CorpusError, RunError
 from nmtlab.models.interface import on_device
 from nmtlab.text.batch import batch_of
 from nmtlab.text.batches import pad
+from nmtlab.text.sample import draw_sample
 from nmtlab.training.objective import training_objective
 
 PARTS = [
@@ -29,7 +30,7 @@ def test_two_directions_with_the_same_text_have_the_same_gradients(copies):
 
 
 def test_the_noise_floor_is_between_two_halves_of_the_text(copies):
-    table = gradient_cosines(copies.shared, copies.corpora, sentences=7)
+    table = gradient_cosines(copies.shared, copies.corpora, sample=7)
     floor = table[table["direction"] == table["other_direction"]]
     assert set(floor["direction"]) == {"de-en", "nl-en"}
     assert len(floor) == 2 * len(PARTS)
@@ -41,7 +42,7 @@ def test_the_noise_floor_is_between_two_halves_of_the_text(copies):
 
 
 def test_only_shared_weights_are_compared(copies):
-    tables = [gradient_cosines(run, copies.corpora, sentences=4) for run in (copies.shared, copies.halves)]
+    tables = [gradient_cosines(run, copies.corpora, sample=4) for run in (copies.shared, copies.halves)]
     whole, half = (table.drop_duplicates(["side", "kind", "depth"])["weights"].to_numpy() for table in tables)
     assert (half[1:] * 2 == whole[1:]).all()
     system = opened(copies.halves)
@@ -73,8 +74,8 @@ def test_opposite_losses_have_opposite_gradients():
 
 def test_the_answer_is_stored(copies):
     corpora = list(copies.corpora)
-    first = measure(copies.halves, gradient_cosines, corpora=corpora, sentences=4)
-    assert measure(copies.halves, gradient_cosines, corpora=corpora, sentences=4).equals(first)
+    first = measure(copies.halves, gradient_cosines, corpora=corpora, sample=4)
+    assert measure(copies.halves, gradient_cosines, corpora=corpora, sample=4).equals(first)
 
 
 def test_one_direction_alone_is_refused(copies, trained):
@@ -98,7 +99,7 @@ def _parts_of(run) -> dict[str, ModelPart]:
 
 def _gradients_of_halves(copies, count: int) -> list[dict[str, torch.Tensor]]:
     system = opened(copies.shared).directed("nl", "en")
-    pairs = list(copies.corpora[1].pairs("dev"))[:count]
+    pairs = draw_sample(copies.corpora[1], "dev", count).pairs
     found = []
     for half in (pairs[::2], pairs[1::2]):
         system.model.zero_grad()

@@ -13,6 +13,7 @@ from nmtlab.analysis.languages.states import encoder_layers, mean_states
 from nmtlab.errors import CorpusError, RunError
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.lines import write_lines
+from nmtlab.text.sample import drawn
 from nmtlab.training.setup import train
 
 WIDTH = 16
@@ -34,7 +35,7 @@ def test_copies_are_alike_in_every_layer_of_a_shared_model(copies):
 
 
 def test_private_units_set_copies_apart(copies):
-    found = similarity_by_layer(copies.halves, copies.corpora, sentences=20)
+    found = similarity_by_layer(copies.halves, copies.corpora, sample=20)
     assert (found["cka"] < 0.999).all()
     states = [
         mean_states(opened(copies.halves).directed(code, "en"), _lines(copies, code, 20)) for code in ("de", "nl")
@@ -92,10 +93,10 @@ def test_a_tag_before_the_sentence_is_left_out(copies, tiny_recipe):
 
 def test_the_answer_is_stored(copies):
     corpora = list(copies.corpora)
-    first = measure(copies.shared, similarity_by_layer, corpora=corpora, split="dev", sentences=10, permutations=5)
-    assert measure(
-        copies.shared, similarity_by_layer, corpora=corpora, split="dev", sentences=10, permutations=5
-    ).equals(first)
+    first = measure(copies.shared, similarity_by_layer, corpora=corpora, split="dev", sample=10, permutations=5)
+    assert measure(copies.shared, similarity_by_layer, corpora=corpora, split="dev", sample=10, permutations=5).equals(
+        first
+    )
 
 
 def test_texts_that_are_not_parallel_are_refused(copies, tmp_path, trained):
@@ -111,4 +112,7 @@ def test_texts_that_are_not_parallel_are_refused(copies, tmp_path, trained):
 
 
 def _lines(copies, language: str, count: int) -> list[str]:
-    return list(copies.corpora[0].lines("test", language))[:count]
+    whole = copies.corpora[0]
+    places = drawn(list(whole.lines("test", "en")), count)
+    lines = list(whole.lines("test", language))
+    return [lines[place] for place in places]
