@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Sequence
 
+import torch
+
 from nmtlab.device import choose_device
 from nmtlab.errors import RunError
-from nmtlab.models.build import load_weights
+from nmtlab.models.build import use_weights
 from nmtlab.recipe import Recipe, SearchSettings
 from nmtlab.recipe.machine import MachineSettings
 from nmtlab.runs.run import Run, Which
@@ -15,6 +17,8 @@ from nmtlab.training.events import Ended, OnEvent, Preparing, ignore
 from nmtlab.training.prepare import model_for
 from nmtlab.translation import NO_DECODER, System, Translator
 from nmtlab.workspace import Workspace
+
+_PRECISION = {"fp32": torch.float32, "bf16": torch.bfloat16}
 
 
 def train(
@@ -91,10 +95,11 @@ def open_model(
         RunError: as `open_system`; or the run has no model that can be searched and inspected.
     """
     check_has_model(run)
-    device = choose_device(machine or MachineSettings())
-    model = model_for(run.recipe, run.pipeline, run.translation_table)
-    weights, _ = run.weights(which)
-    load_weights(model, weights)
+    machine = machine or MachineSettings()
+    device = choose_device(machine)
+    with torch.device("meta"):  # the weights are those of the file, mapped and not copied
+        model = model_for(run.recipe, run.pipeline, run.translation_table)
+    use_weights(model, run.weights(which)[0], _PRECISION[machine.precision])
     return Translator(model.to(device).eval(), run.pipeline, search or run.recipe.search)
 
 

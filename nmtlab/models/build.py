@@ -194,11 +194,30 @@ def _tensors(masks: Mapping[str, np.ndarray]) -> dict[str, Tensor]:
 
 
 def load_weights(model: TranslationModel, weights: dict[str, Tensor]) -> None:
-    """Copy named weights into a model.
+    """Copy named weights into a model; errors as of `use_weights`."""
+    _check_weights(model, weights)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            parameter.copy_(weights[name])
+
+
+def use_weights(model: TranslationModel, weights: Mapping[str, Tensor], dtype: torch.dtype = torch.float32) -> None:
+    """Make named weights the parameters of a model, which may have been built without any; they are not copied.
+
+    Args:
+        model: built on torch's device `meta`, or any other.
+        weights: by name.
+        dtype: of the parameters; only weights of another type are converted.
 
     Raises:
         RunError: names or shapes differ from the model's.
     """
+    _check_weights(model, weights)
+    # Not strict: the model's state also has the second names of shared tables.
+    model.load_state_dict({name: tensor.to(dtype) for name, tensor in weights.items()}, strict=False, assign=True)
+
+
+def _check_weights(model: TranslationModel, weights: Mapping[str, Tensor]) -> None:
     parameters = dict(model.named_parameters())
     for name in sorted(parameters.keys() ^ weights.keys()):
         raise RunError(f"weight {name!r}: in the checkpoint or in the model, but not in both", "use the run's recipe")
@@ -209,8 +228,6 @@ def load_weights(model: TranslationModel, weights: dict[str, Tensor]) -> None:
                 f"{tuple(parameter.shape)}",
                 "use the run's recipe",
             )
-        with torch.no_grad():
-            parameter.copy_(weights[name])
 
 
 def _initialise_transformer(model: Transformer, init: str, private: Generators) -> None:
