@@ -1,8 +1,9 @@
 """Train any recipe, and open any run as a translation system."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import torch
+from torch import Tensor
 
 from nmtlab.device import choose_device
 from nmtlab.errors import RunError
@@ -17,8 +18,6 @@ from nmtlab.training.events import Ended, OnEvent, Preparing, ignore
 from nmtlab.training.prepare import model_for
 from nmtlab.translation import NO_DECODER, System, Translator
 from nmtlab.workspace import Workspace
-
-_PRECISION = {"fp32": torch.float32, "bf16": torch.bfloat16}
 
 
 def train(
@@ -95,12 +94,21 @@ def open_model(
         RunError: as `open_system`; or the run has no model that can be searched and inspected.
     """
     check_has_model(run)
-    machine = machine or MachineSettings()
-    device = choose_device(machine)
+    device = choose_device(machine or MachineSettings())
     with torch.device("meta"):  # the weights are those of the file, mapped and not copied
         model = model_for(run.recipe, run.pipeline, run.translation_table)
-    use_weights(model, run.weights(which)[0], _PRECISION[machine.precision])
+    weights, _ = run.weights(which)
+    use_weights(model, weights, _dtype(weights))
     return Translator(model.to(device).eval(), run.pipeline, search or run.recipe.search)
+
+
+def _dtype(weights: Mapping[str, Tensor]) -> torch.dtype:
+    """Return the type to compute in: that of bfloat16 weights, which only imported models have, else float32.
+
+    The weights of packed runs are in half precision for their size alone.
+    """
+    types = {tensor.dtype for tensor in weights.values()}
+    return torch.bfloat16 if types == {torch.bfloat16} else torch.float32
 
 
 def open_ensemble(

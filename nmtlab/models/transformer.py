@@ -317,9 +317,7 @@ class Transformer(TranslationModel):
     def step(
         self, state: TransformerState, token: Tensor, record: bool = False, attention: Tensor | None = None
     ) -> Step:
-        x, after, seen = self._read(
-            state, self._embed_target(token, state.language, state.position), record, attention
-        )
+        x, after, seen = self._read(state, self._embed_target(token, state.language, state.position), record, attention)
         log_probs = _widened(self.output(x, state.output)).log_softmax(-1)
         return Step(log_probs, after, Record(_widened(torch.stack(seen)).transpose(2, 3)) if record else None)
 

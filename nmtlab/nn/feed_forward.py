@@ -10,7 +10,6 @@ from torch import Tensor, nn
 from nmtlab.nn.dropout import Dropout
 from nmtlab.nn.private import linear
 
-
 Activation = Literal["relu", "swish"]
 
 

@@ -6,7 +6,6 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-
 Layout = Literal["alternating", "halves", "fairseq"]
 """Order of the waves: sine and cosine by turns (the thesis), or all sines first (Marian); fairseq's is as Marian's, but
 its frequencies are spread up to 10,000 itself, and it counts positions from 2."""

@@ -66,8 +66,8 @@ class Recipe(Section):
             )
         if self.text.target_tag in ("decoder", "own") and self.model.family != "transformer":
             raise ValueError(
-                f"text.target_tag {self.text.target_tag!r} gives the tag to a Transformer's decoder, which this model does not have; "
-                "choose 'source'"
+                f"text.target_tag {self.text.target_tag!r} gives the tag to a Transformer's decoder, which this model "
+                "does not have; choose 'source'"
             )
         return self
 

@@ -26,6 +26,14 @@ class Packed(_Facts):
     weights: str | None = None
 
 
+class Imported(_Facts):
+    """`imported.json`: what an imported model was; `counted` is the corpus whose text gave the counts, if any."""
+
+    model: str
+    architecture: str
+    counted: str = ""
+
+
 class InheritedFacts(_Facts):
     """Of one parameter of a child."""
 

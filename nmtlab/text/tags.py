@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from nmtlab.text.corpus import ParallelCorpus
 
-
 FORM = "<2{}>"
 
 
