@@ -57,14 +57,15 @@ def marian(
             words = ["</s>", "<unk>", *kept, *tags]
             ids = {word: number for number, word in enumerate(words)} | {"<pad>": size - 1}
             write_json(folder / name, ids)
-    special = {"pad_token_id": size - 1, "decoder_start_token_id": size - 1, "eos_token_id": 0}
-    config = MarianConfig(
-        **{"activation_function": "swish", "vocab_size": size, "share_encoder_decoder_embeddings": not separate},
-        **(SIZES | special | {"decoder_vocab_size": size, "forced_eos_token_id": None, "bos_token_id": None} | changes),
-    )
-    model = randomised(MarianMTModel(config))
+    special = {"pad_token_id": size - 1, "decoder_start_token_id": size - 1, "eos_token_id": 0, "bos_token_id": None}
+    sizes = {"vocab_size": size, "decoder_vocab_size": size, "share_encoder_decoder_embeddings": not separate}
+    others = {"activation_function": "swish", "forced_eos_token_id": None}
+    config = MarianConfig(**(SIZES | special | sizes | others | changes))
+    model = taught(MarianMTModel(config), range(2, size - 1 - len(tags)))
     model.save_pretrained(folder)
-    write_json(folder / "tokenizer_config.json", {"source_lang": "de", "target_lang": "en", "separate_vocabs": separate})
+    write_json(
+        folder / "tokenizer_config.json", {"source_lang": "de", "target_lang": "en", "separate_vocabs": separate}
+    )
     return model
 
 
@@ -82,18 +83,37 @@ def m2m(folder: Path, lines: Sequence[str], nllb: bool, languages: Sequence[str]
     write_json(folder / "special_tokens_map.json", {"additional_special_tokens": tokens})
     size = len(words) + len(tokens) + (1 if nllb else 8)  # a mask, or made-up words
     config = M2M100Config(**SIZES, vocab_size=size, **changes)
-    model = randomised(M2M100ForConditionalGeneration(config))
+    model = taught(M2M100ForConditionalGeneration(config), range(4, len(words)), [len(words), len(words) + 1])
     model.save_pretrained(folder)
     return model
 
 
-def randomised(model: torch.nn.Module) -> torch.nn.Module:
-    """Move every weight from its initial value, as far as a model's weights are from each other after training."""
-    generator = torch.Generator().manual_seed(1)
+def taught(model: torch.nn.Module, words: range, tags: Sequence[int] = ()) -> torch.nn.Module:
+    """Teach a model to copy, a little: its translations then end, and its weights differ from their initial values.
+
+    Args:
+        model: a new one.
+        words: ids that occur in text.
+        tags: ids that every source and every target begin with.
+    """
+    torch.manual_seed(1)
     with torch.no_grad():
-        for name, tensor in sorted({**dict(model.named_parameters()), **dict(model.named_buffers())}.items()):
-            if "positions" not in name:
-                tensor.add_(torch.randn(tensor.shape, generator=generator), alpha=0.2)
+        for name, buffer in model.named_buffers():
+            if name == "final_logits_bias":
+                buffer.normal_(std=0.2)
+        learned = [parameter for parameter in model.parameters() if parameter.requires_grad]  # not the sinusoids
+        for parameter in learned:
+            parameter.add_(torch.randn(parameter.shape), alpha=0.1)
+    optimiser = torch.optim.Adam(learned, lr=0.02)
+    end = torch.full((32, 1), model.config.eos_token_id)
+    for step in range(60):
+        text = torch.randint(words.start, words.stop, (32, 1 + step % 5))
+        source, target = (
+            torch.cat((*(torch.full((32, 1), tag) for tag in some), text, end), 1) for some in (tags[:1], tags[1:])
+        )
+        optimiser.zero_grad()
+        model(input_ids=source, labels=target).loss.backward()
+        optimiser.step()
     return model.eval()
 
 
