@@ -95,11 +95,13 @@ def open_model(
     """
     check_has_model(run)
     device = choose_device(machine or MachineSettings())
+    search = search or run.recipe.search
+    pipeline = run.pipeline.shortlisted(search.shortlist)
     with torch.device("meta"):  # the weights are those of the file, mapped and not copied
-        model = model_for(run.recipe, run.pipeline, run.translation_table)
+        model = model_for(run.recipe, pipeline, run.translation_table)
     weights, _ = run.weights(which)
     use_weights(model, weights, _dtype(weights))
-    return Translator(model.to(device).eval(), run.pipeline, search or run.recipe.search)
+    return Translator(model.to(device).eval(), pipeline, search)
 
 
 def _dtype(weights: Mapping[str, Tensor]) -> torch.dtype:
@@ -138,9 +140,7 @@ def open_ensemble(
                 "train both on the same corpus with the same text settings",
             )
     systems = [open_model(run.directed(*first.direction), search, which, machine) for run in runs]
-    return Translator(
-        Ensemble([system.model for system in systems], mean), first.pipeline, search or first.recipe.search
-    )
+    return Translator(Ensemble([system.model for system in systems], mean), systems[0].pipeline, systems[0].settings)
 
 
 def check_has_model(run: Run) -> None:

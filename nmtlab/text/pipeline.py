@@ -28,7 +28,7 @@ from nmtlab.text.segmentation import (
 from nmtlab.text.tags import language_tag, tags_before, tags_for
 from nmtlab.text.tokenizers import UNKNOWN, ImportedSubwords, Subwords, Tokenizer, Words
 from nmtlab.text.truecase import Truecaser
-from nmtlab.text.vocabulary import BOS, EOS, PAD, SPECIALS, UNK, UNKNOWN_COUNT, Vocabulary
+from nmtlab.text.vocabulary import BOS, EOS, PAD, SPECIALS, UNK, Vocabulary, known_counts
 
 _MANIFEST = "pipeline.json"
 _INHERITED = "inherited_targets"
@@ -108,12 +108,14 @@ class Pipeline:
         settings: the recipe's text section.
         source, target: the sides.
         inherited_targets: ids of the types that a parent can generate and the target side of the training text lacks.
+        shortlist: number of most frequent target types that may be generated; 0 for all. It is not saved.
     """
 
     settings: TextSettings
     source: Side
     target: Side
     inherited_targets: tuple[int, ...] = ()
+    shortlist: int = 0
 
     @classmethod
     def learn(
@@ -234,7 +236,7 @@ class Pipeline:
 
         Unknown counts are NaN, in float64.
         """
-        return _nan_if_unknown(self.source.counts_in(self.source.language))
+        return known_counts(self.source.counts_in(self.source.language))
 
     @property
     def target_counts(self) -> np.ndarray:
@@ -242,7 +244,7 @@ class Pipeline:
 
         Unknown counts are NaN, in float64.
         """
-        return _nan_if_unknown(self.target.counts_in(self.target.language))
+        return known_counts(self.target.counts_in(self.target.language))
 
     @property
     def target_allowed(self) -> np.ndarray:
@@ -271,7 +273,42 @@ class Pipeline:
         """Whether the decoder reads BOS before the tag."""
         return self.settings.target_tag == "own"
 
+    def shortlisted(self, number: int) -> "Pipeline":
+        """Return the pipeline with a shortlist of so many target types, 0 for none.
+
+        Raises:
+            RunError: the counts of its types are not known.
+        """
+        if number and not self.counts_known:
+            raise RunError(
+                "search.shortlist: the frequencies of the model's types are unknown",
+                "name a corpus that they are to be counted in: nmtlab runs import ... --corpus CORPUS",
+            )
+        return replace(self, shortlist=number)
+
+    @property
+    def left_out(self) -> str:
+        """What the shortlist leaves out, as a sentence without its full stop; empty without one."""
+        if not self.shortlist:
+            return ""
+        everything, kept = replace(self, shortlist=0).target_allowed, self.target_allowed
+        counts = self.target_counts
+        lost = counts[everything & ~kept].sum() / max(1, counts[everything].sum())
+        return (
+            f"a shortlist leaves out {(everything & ~kept).sum():,} of {everything.sum():,} target types, which are "
+            f"{lost:.2%} of the tokens of the counted text"
+        )
+
     def _allowed(self, language: str) -> np.ndarray:
+        allowed = self._trained(language)
+        if self.shortlist:
+            counts = np.where(allowed, self.target.counts_in(language), -1)
+            counts[[EOS, UNK]] = counts.max() + 1  # besides the shortlist
+            allowed[np.argsort(-counts, kind="stable")[self.shortlist + 2 :]] = False
+        return allowed
+
+    def _trained(self, language: str) -> np.ndarray:
+        """Return the types that may be generated in a language, without a shortlist."""
         if self.settings.segmentation == "imported":
             return ~np.isin(np.arange(self.target_size), (PAD, BOS))
         allowed = (self.target.counts_in(language) > 0) | (not self.settings.target_vocabulary_mask)
@@ -410,11 +447,6 @@ def _check_learned(settings: TextSettings, parent: "Pipeline | None") -> None:
         )
     if parent is not None and parent.settings.segmentation == "imported":
         raise RunError("an imported model cannot be a parent: its subwords do not extend", "choose a run trained here")
-
-
-def _nan_if_unknown(counts: np.ndarray) -> np.ndarray:
-    unknown = counts == UNKNOWN_COUNT
-    return np.where(unknown, np.nan, counts) if unknown.any() else counts
 
 
 def _inherited_targets(vocabulary: Vocabulary, languages: Sequence[str], parent: "Pipeline") -> tuple[int, ...]:

@@ -37,6 +37,12 @@ def most_frequent(frequencies: Mapping[str, int], most: int = 0, min_frequency: 
     return ordered[:most] if most else ordered
 
 
+def known_counts(counts: np.ndarray) -> np.ndarray:
+    """Return counts as they are, or as float64 with NaN where they are unknown."""
+    unknown = counts == UNKNOWN_COUNT
+    return np.where(unknown, np.nan, counts) if unknown.any() else counts
+
+
 @dataclass(frozen=True, eq=False)
 class Vocabulary:
     """The types of one side; a type's id is its index. A joint vocabulary is two of these with the same types.
