@@ -15,7 +15,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from nmtlab.errors import RunError
-from nmtlab.files import replacing
+from nmtlab.files import replacing, temporary_folder
 from nmtlab.reading import parsed, reading
 
 _REMEDY = "use another checkpoint, or train again"
@@ -32,8 +32,12 @@ def save_tensors(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, 
     # One entry: safetensors writes several in an order that varies from call to call.
     metadata = {"nmtlab": json.dumps({"facts": written, "checksum": _checksum(tensors, written)})}
     try:
-        with replacing(path) as temporary:
-            save_file(tensors, temporary, metadata)
+        # safetensors writes a file of its own, for its owner alone, and leaves it behind if it is killed.
+        with replacing(path) as temporary, temporary_folder(path) as folder:
+            written = folder / path.name
+            save_file(tensors, written, metadata)
+            written.chmod(temporary.stat().st_mode)
+            os.replace(written, temporary)
     except (OSError, SafetensorError) as error:
         raise RunError(
             f"{path.name}: could not be written ({_reason(error)})",
