@@ -2,11 +2,14 @@
 
 import io
 import json
+import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import torch
 from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
+
+os.environ["HF_HUB_OFFLINE"] = "1"
 
 SIZES = {
     "d_model": 16, "encoder_layers": 2, "decoder_layers": 2, "encoder_ffn_dim": 24, "decoder_ffn_dim": 24,

@@ -80,6 +80,8 @@ _PARTS = {
 _SHARED = ("model.shared.weight", "model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight")
 _OUTPUT = "lm_head.weight"
 _POSITIONS = ("model.encoder.embed_positions.weight", "model.decoder.embed_positions.weight")
+_COMPUTED = ("model.encoder.embed_positions.weights", "model.decoder.embed_positions.weights")
+"""M2M-100's encodings of positions, which are computed there too, whatever a file has."""
 _BIAS = "final_logits_bias"
 
 _AGAIN, _OTHER = "download the whole folder again", "choose another model"
@@ -219,6 +221,8 @@ def _rows(table: Tensor, rows: Tensor, side: str) -> Tensor:
 
 def _check_positions(take: _Taker, settings: TransformerSettings) -> None:
     """Check that stored encodings of positions, which older files have, are the sinusoids that we compute."""
+    for name in _COMPUTED:
+        take.optional(name)
     for name in _POSITIONS:
         stored = take.optional(name)
         if stored is None:

@@ -373,6 +373,8 @@ def test_stored_positions_must_be_sinusoids(folder, workspace):
     waves = sinusoids(torch.arange(64), 16, "halves")
     save_file(tensors | {name: waves}, folder / "model.safetensors")
     import_model(folder, "waves", workspace)
+    save_file(tensors | {f"{name}s": waves}, folder / "model.safetensors")
+    import_model(folder, "computed", workspace)
     save_file(tensors | {name: torch.randn(64, 16)}, folder / "model.safetensors")
     with pytest.raises(RunError, match="positions are not sinusoids"):
         import_model(folder, "learned", workspace)
