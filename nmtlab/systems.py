@@ -1,10 +1,13 @@
 """Train any recipe, and open any run as a translation system."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+
+import torch
+from torch import Tensor
 
 from nmtlab.device import choose_device
 from nmtlab.errors import RunError
-from nmtlab.models.build import load_weights
+from nmtlab.models.build import use_weights
 from nmtlab.recipe import Recipe, SearchSettings
 from nmtlab.recipe.machine import MachineSettings
 from nmtlab.runs.run import Run, Which
@@ -92,10 +95,22 @@ def open_model(
     """
     check_has_model(run)
     device = choose_device(machine or MachineSettings())
-    model = model_for(run.recipe, run.pipeline, run.translation_table)
+    search = search or run.recipe.search
+    pipeline = run.pipeline.shortlisted(search.shortlist)
+    with torch.device("meta"):  # the weights are those of the file, mapped and not copied
+        model = model_for(run.recipe, pipeline, run.translation_table)
     weights, _ = run.weights(which)
-    load_weights(model, weights)
-    return Translator(model.to(device).eval(), run.pipeline, search or run.recipe.search)
+    use_weights(model, weights, _dtype(weights))
+    return Translator(model.to(device).eval(), pipeline, search)
+
+
+def _dtype(weights: Mapping[str, Tensor]) -> torch.dtype:
+    """Return the type to compute in: that of bfloat16 weights, which only imported models have, else float32.
+
+    The weights of packed runs are in half precision for their size alone.
+    """
+    types = {tensor.dtype for tensor in weights.values()}
+    return torch.bfloat16 if types == {torch.bfloat16} else torch.float32
 
 
 def open_ensemble(
@@ -125,9 +140,7 @@ def open_ensemble(
                 "train both on the same corpus with the same text settings",
             )
     systems = [open_model(run.directed(*first.direction), search, which, machine) for run in runs]
-    return Translator(
-        Ensemble([system.model for system in systems], mean), first.pipeline, search or first.recipe.search
-    )
+    return Translator(Ensemble([system.model for system in systems], mean), systems[0].pipeline, systems[0].settings)
 
 
 def check_has_model(run: Run) -> None:

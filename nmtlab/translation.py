@@ -100,8 +100,6 @@ class Translator:
         settings: search settings.
     """
 
-    limitations = ""
-
     def __init__(self, model: Searchable, pipeline: Pipeline, settings: SearchSettings) -> None:
         self.model = model
         self.pipeline = pipeline
@@ -110,6 +108,10 @@ class Translator:
     @property
     def languages(self) -> tuple[str, str]:
         return self.pipeline.languages
+
+    @property
+    def limitations(self) -> str:
+        return self.pipeline.left_out
 
     def directed(self, source: str, target: str) -> "Translator":
         """Return a translator in another direction, trained or not, with the same model.

@@ -75,7 +75,7 @@ def _every_text(run: "Run", workspace: "Workspace", split: str) -> "list[Paralle
 
     found: dict[tuple[str, str], ParallelCorpus] = {}
     for named in run.recipe.corpora:
-        if not named.vocabulary_only and (named.source, named.target) not in found:
+        if named.name and not named.vocabulary_only and (named.source, named.target) not in found:
             text = open_corpus(workspace, named.name, named.source, named.target)
             if split in text.splits:
                 found[text.direction] = text

@@ -46,6 +46,7 @@ def open_text(
         CorpusError: there is no such corpus, or it is in other languages.
     """
     from nmtlab.analysis.access.checks import in_direction
+    from nmtlab.errors import RunError
 
     name = workspace.corpus_folder(corpus).resolve().name if corpus else ""
     wanted = {"source": source, "target": target}
@@ -53,6 +54,8 @@ def open_text(
     fitting = [one for one in trained if all(code in ("", getattr(one, side)) for side, code in wanted.items())]
     named = [one for one in fitting if one.name == name]
     first = (named or fitting or trained)[0]
+    if not (corpus or first.name):
+        raise RunError(f"run {run.name!r}: was imported without a corpus", "name one with --corpus")
     languages = source or first.source, target or first.target
     if len(run.directions) > 1:
         run = run.directed(*languages)

@@ -115,6 +115,31 @@ def remove(
             print(f"kept {folder.name}")
 
 
+@app.command("import")
+def import_(
+    folder: Annotated[Path, typer.Argument(help="Folder with config.json, weights and tokenizer of the model.")],
+    name: Annotated[str, typer.Option(help="Name of the new run.")],
+    source: Annotated[str, typer.Option(help="Source languages, comma-separated; the folder may name them.")] = "",
+    target: Annotated[str, typer.Option(help="Target languages, comma-separated; the folder may name them.")] = "",
+    corpus: Annotated[str, typer.Option(help="Corpus whose training text gives the frequencies of types.")] = "",
+    half: Annotated[bool, typer.Option("--half", help="Store and use the weights in half precision.")] = False,
+) -> None:
+    """Make a run from a Marian, M2M-100 or NLLB model as huggingface_hub stores it.
+
+    It translates and can be analysed like any other, but it cannot be trained further.
+    """
+    from nmtlab.interchange.huggingface import import_model
+    from nmtlab.workspace import Workspace
+
+    workspace = Workspace.find()
+    sources, targets = ([code for code in text.split(",") if code] for text in (source, target))
+    first = (codes[0] if codes else "" for codes in (sources, targets))
+    text = open_corpus(workspace, corpus, *first) if corpus else None
+    run = import_model(folder, name, workspace, sources, targets, text, half)
+    print(f"run {run.name}: {', '.join('-'.join(direction) for direction in run.directions)}; {run.limitations}")
+    print(f"next: nmtlab translate {run.name}")
+
+
 @app.command()
 def pack(
     name: Annotated[str, typer.Argument(help="Name of a run.")],

@@ -110,6 +110,10 @@ def translate(
     elif groups:
         more["search"] = _apart(recipe.search, groups, 0.5 if strength is None else strength)
     found = _with_progress(system, lines, n_best, more)
+    if system.model and system.limitations:
+        import sys
+
+        print(system.limitations, file=sys.stderr)
     shown = [row for number, translation in enumerate(found, start=1) for row in _rows(number, translation, scores)]
     if output is None:
         for row in shown:

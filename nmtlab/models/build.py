@@ -39,6 +39,7 @@ def build_model(
     table: LexicalTable | None = None,
     languages: LanguageCodes = ((), ()),
     first_tokens: Mapping[str, int] | None = None,
+    reads_start: bool = False,
 ) -> TranslationModel:
     """Build a model with initial weights drawn from torch's random stream.
 
@@ -50,11 +51,12 @@ def build_model(
         table: p(target | source), for a model that has one.
         languages: codes of the source languages and of the target languages.
         first_tokens: target language -> type that a Transformer's decoder reads in place of BOS.
+        reads_start: whether that decoder reads BOS before this type too.
     """
     masks = allowed if isinstance(allowed, Mapping) else {"": allowed}
     if isinstance(settings, RnnSettings):
         return _recurrent(settings, source_types, masks, table, languages)
-    return _transformer(settings, source_types, masks, joint, languages, first_tokens)
+    return _transformer(settings, source_types, masks, joint, languages, first_tokens, reads_start)
 
 
 def _transformer(
@@ -64,6 +66,7 @@ def _transformer(
     joint: bool,
     languages: LanguageCodes,
     first_tokens: Mapping[str, int] | None,
+    reads_start: bool,
 ) -> Transformer:
     s = settings
     sources, targets = (tuple(codes) or ("",) for codes in languages)
@@ -83,7 +86,7 @@ def _transformer(
         return MultiHeadAttention(s.d_model, s.heads, s.dropout, s.attention_share, of)
 
     def feed_forward(of: Sequence[str]) -> FeedForward:
-        return FeedForward(s.d_model, s.d_ff, s.dropout, s.feed_forward_share, of)
+        return FeedForward(s.d_model, s.d_ff, s.dropout, s.feed_forward_share, of, s.activation)
 
     def adapters(of: Sequence[str]) -> Adapters | None:
         return Adapters(s.d_model, s.adapter_width, of) if s.adapter_width else None
@@ -118,6 +121,8 @@ def _transformer(
         language_vectors=s.language_vectors,
         language_codes=languages,
         first_tokens=first_tokens,
+        reads_start=reads_start,
+        positions=s.positions,
     )
     if s.g == "fixed":
         # The g before the softmax belongs to FixNorm and stays learned (Table 3.17).
@@ -189,11 +194,30 @@ def _tensors(masks: Mapping[str, np.ndarray]) -> dict[str, Tensor]:
 
 
 def load_weights(model: TranslationModel, weights: dict[str, Tensor]) -> None:
-    """Copy named weights into a model.
+    """Copy named weights into a model; errors as of `use_weights`."""
+    _check_weights(model, weights)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            parameter.copy_(weights[name])
+
+
+def use_weights(model: TranslationModel, weights: Mapping[str, Tensor], dtype: torch.dtype = torch.float32) -> None:
+    """Make named weights the parameters of a model, which may have been built without any; they are not copied.
+
+    Args:
+        model: built on torch's device `meta`, or any other.
+        weights: by name.
+        dtype: of the parameters; only weights of another type are converted.
 
     Raises:
         RunError: names or shapes differ from the model's.
     """
+    _check_weights(model, weights)
+    # Not strict: the model's state also has the second names of shared tables.
+    model.load_state_dict({name: tensor.to(dtype) for name, tensor in weights.items()}, strict=False, assign=True)
+
+
+def _check_weights(model: TranslationModel, weights: Mapping[str, Tensor]) -> None:
     parameters = dict(model.named_parameters())
     for name in sorted(parameters.keys() ^ weights.keys()):
         raise RunError(f"weight {name!r}: in the checkpoint or in the model, but not in both", "use the run's recipe")
@@ -204,8 +228,6 @@ def load_weights(model: TranslationModel, weights: dict[str, Tensor]) -> None:
                 f"{tuple(parameter.shape)}",
                 "use the run's recipe",
             )
-        with torch.no_grad():
-            parameter.copy_(weights[name])
 
 
 def _initialise_transformer(model: Transformer, init: str, private: Generators) -> None:

@@ -27,7 +27,7 @@ from nmtlab.nn.dropout import Dropout
 from nmtlab.nn.embeddings import WordEmbedding
 from nmtlab.nn.feed_forward import FeedForward
 from nmtlab.nn.output import OutputLayer
-from nmtlab.nn.positions import sinusoids
+from nmtlab.nn.positions import Layout, sinusoids
 from nmtlab.text.batch import Batch
 from nmtlab.text.vocabulary import BOS, PAD
 
@@ -209,6 +209,8 @@ class Transformer(TranslationModel):
         language_vectors: learn a vector for each source language and for each target language, added at every position.
         language_codes: of the source and target languages.
         first_tokens: target language -> type that the decoder reads in place of BOS; empty for BOS.
+        reads_start: whether the decoder reads BOS before its first token too, as M2M-100 does.
+        positions: layout of the sinusoids.
     """
 
     direction = 1
@@ -227,12 +229,16 @@ class Transformer(TranslationModel):
         language_vectors: bool,
         language_codes: LanguageCodes = ((), ()),
         first_tokens: Mapping[str, int] | None = None,
+        reads_start: bool = False,
+        positions: Layout = "alternating",
     ) -> None:
         super().__init__()
         self.source_embedding = source_embedding
         self.target_embedding = target_embedding
         self.language_codes = language_codes
         self.first_tokens = dict(first_tokens or {})
+        self.reads_start = reads_start
+        self.positions = positions
         vectors = sum(max(1, len(codes)) for codes in language_codes)
         self.languages = nn.Parameter(torch.zeros(vectors, target_embedding.width)) if language_vectors else None
         self.dropout = Dropout(dropout)
@@ -264,10 +270,12 @@ class Transformer(TranslationModel):
         self.check_languages(target=batch.target_language)
         memory = memory or self.encode(batch.source, batch.source_language)
         language = batch.target_language or self.default_languages[1]
-        x = self._embed_target(batch.target_input, language, self._positions(batch.target))
+        x = self._embed_target(batch.target_input, language, self._positions(batch.target) + self.reads_start)
+        if self.reads_start:
+            x = torch.cat((self._embed_start(batch.target_input[:, :1], language), x), dim=1)
         for layer in self.decoder:
             x = layer(x, memory.states, memory.bias, language)
-        return self.decoder_norm(x[self.target_mask(batch.target)])
+        return self.decoder_norm(x[:, int(self.reads_start) :][self.target_mask(batch.target)])
 
     def output_table(self, language: str | None = None) -> OutputTable:
         self.check_languages(target=language)
@@ -281,17 +289,18 @@ class Transformer(TranslationModel):
 
     def explain(self, states: Tensor) -> dict[str, Tensor]:
         _, rows, bias = self.output_table()
-        return self.output_layer.parts(states, rows, bias, self.target_embedding.units)
+        parts = self.output_layer.parts(states, rows, bias, self.target_embedding.units)
+        return {name: _widened(part) for name, part in parts.items()}
 
     def inner_products(self, states: Tensor) -> dict[str, InnerProduct]:
         vectors, rows = self.output_layer.scaled(states), self.output_table().rows
         units = self.target_embedding.units.items()
-        return {name: InnerProduct(vectors[..., some], rows[:, some]) for name, some in units}
+        return {name: InnerProduct(_widened(vectors[..., some]), _widened(rows[:, some])) for name, some in units}
 
     def start(self, memory: Memory, language: str | None = None, length: Tensor | None = None) -> TransformerState:
         table = self.output_table(language)
         language = language or self.default_languages[1]
-        return TransformerState(
+        state = TransformerState(
             output=table,
             language=language,
             memory=[layer.cross_attention.keys_values(memory.states, language) for layer in self.decoder],
@@ -300,12 +309,23 @@ class Transformer(TranslationModel):
             position=torch.zeros(1, dtype=torch.long, device=memory.states.device),
             slots=1,
         )
+        if not self.reads_start:
+            return state
+        start = torch.full((len(memory.states), 1), BOS, device=memory.states.device)
+        return self._read(state, self._embed_start(start, language))[1]
 
     def step(
         self, state: TransformerState, token: Tensor, record: bool = False, attention: Tensor | None = None
     ) -> Step:
+        x, after, seen = self._read(state, self._embed_target(token, state.language, state.position), record, attention)
+        log_probs = _widened(self.output(x, state.output)).log_softmax(-1)
+        return Step(log_probs, after, Record(_widened(torch.stack(seen)).transpose(2, 3)) if record else None)
+
+    def _read(
+        self, state: TransformerState, x: Tensor, record: bool = False, attention: Tensor | None = None
+    ) -> tuple[Tensor, TransformerState, list[Tensor | None]]:
+        """Return the decoder's output for embedded tokens, (B, K, D), the state after them, and attention weights."""
         imposed = _by_layer(attention, len(self.decoder))
-        x = self._embed_target(token, state.language, state.position)
         past, seen = [], []
         layers = zip(self.decoder, state.past, state.memory, imposed, strict=True)
         for layer, layer_past, layer_memory, layer_imposed in layers:
@@ -314,9 +334,8 @@ class Transformer(TranslationModel):
             )
             past.append(layer_past)
             seen.append(weights)
-        log_probs = self.output(self.decoder_norm(x), state.output).log_softmax(-1)
-        after = replace(state, past=past, position=state.position + self.direction, slots=token.shape[1])
-        return Step(log_probs, after, Record(torch.stack(seen).transpose(2, 3)) if record else None)
+        after = replace(state, past=past, position=state.position + self.direction, slots=x.shape[1])
+        return self.decoder_norm(x), after, seen
 
     def sublayers(self) -> list[Sublayer]:
         kinds = (("attention", "attention"), ("cross_attention", "cross-attention"), ("feed_forward", "feed-forward"))
@@ -340,8 +359,8 @@ class Transformer(TranslationModel):
 
     def embeddings(self) -> dict[str, Tensor]:
         source, target = self.default_languages
-        vectors = self.target_embedding.stored(target)
-        return {"source": self.source_embedding.stored(source), "target": vectors, "output": vectors}
+        vectors = _widened(self.target_embedding.stored(target))
+        return {"source": _widened(self.source_embedding.stored(source)), "target": vectors, "output": vectors}
 
     def _positions(self, target: Tensor) -> Tensor:
         """Return the positions, (T,), at which the decoder generates the tokens of targets, (B, T)."""
@@ -360,6 +379,11 @@ class Transformer(TranslationModel):
             ids = ids.masked_fill(ids == BOS, self.first_tokens[language])
         return self._embed(self.target_embedding, ids, language, self._language_vector(1, language), where)
 
+    def _embed_start(self, bos: Tensor, language: str) -> Tensor:
+        """Embed BOS, (B, 1), before the decoder's first token."""
+        where = torch.zeros(1, dtype=torch.long, device=bos.device)
+        return self._embed(self.target_embedding, bos, language, self._language_vector(1, language), where)
+
     def _embed(
         self, embedding: WordEmbedding, ids: Tensor, language: str, vector: Tensor | None, where: Tensor
     ) -> Tensor:
@@ -373,8 +397,13 @@ class Transformer(TranslationModel):
             where: positions.
         """
         x = embedding(ids, language)
-        x = x + sinusoids(where, x.shape[-1]).to(x.dtype)
+        x = x + sinusoids(where, x.shape[-1], self.positions).to(x.dtype)
         return self.dropout(x if vector is None else x + vector)
+
+
+def _widened(x: Tensor) -> Tensor:
+    """Return x in single precision if it has less: sums over a large vocabulary need it, and numpy has no bfloat16."""
+    return x.float() if x.dtype.itemsize < 4 else x
 
 
 def _by_layer(attention: Tensor | None, layers: int) -> Sequence[Tensor | None]:

@@ -24,17 +24,28 @@ class OutputTypes(nn.Module):
     def __init__(self, allowed: Mapping[str, Tensor]) -> None:
         super().__init__()
         self.languages = tuple(allowed)
+        self._ranges: dict[str, slice] = {}
         for language, mask in allowed.items():
-            self.register_buffer(f"types_{language}", mask.nonzero().squeeze(1), persistent=False)
+            types = mask.nonzero().squeeze(1)
+            self.register_buffer(f"types_{language}", types, persistent=False)
+            if len(types) and int(types[-1] - types[0]) + 1 == len(types):
+                self._ranges[language] = slice(int(types[0]), int(types[-1]) + 1)
 
     def types(self, language: str = "") -> Tensor:
         """Return the type of each column in a target language, ascending: (columns,)."""
-        return self.get_buffer(f"types_{language if len(self.languages) > 1 else self.languages[0]}")
+        return self.get_buffer(f"types_{self._known(language)}")
 
     def allowed(self, table: Tensor, language: str = "") -> Tensor:
-        """Return the rows of a table, (types, ...), whose types have a column in a target language."""
-        types = self.types(language)
-        return table if len(types) == len(table) else table.index_select(0, types)
+        """Return the rows of a table, (types, ...), whose types have a column in a target language.
+
+        Adjacent rows are not copied: the tables of large vocabularies take most of a model's memory.
+        """
+        if range_ := self._ranges.get(self._known(language)):
+            return table[range_]
+        return table.index_select(0, self.types(language))
+
+    def _known(self, language: str) -> str:
+        return language if len(self.languages) > 1 else self.languages[0]
 
 
 class OutputLayer(OutputTypes):

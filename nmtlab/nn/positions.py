@@ -1,21 +1,31 @@
 """Sinusoidal position encodings (thesis eq 1.14, 1.15)."""
 
 import math
+from typing import Literal
 
 import torch
 from torch import Tensor
 
+Layout = Literal["alternating", "halves", "fairseq"]
+"""Order of the waves: sine and cosine by turns (the thesis), or all sines first (Marian); fairseq's is as Marian's, but
+its frequencies are spread up to 10,000 itself, and it counts positions from 2."""
 
-def sinusoids(positions: Tensor, d_model: int) -> Tensor:
-    """Return the encodings of integer positions: sines at even dimensions, cosines at odd ones.
+_FAIRSEQ_FIRST = 2
+
+
+def sinusoids(positions: Tensor, d_model: int, layout: Layout = "alternating") -> Tensor:
+    """Return the encodings of integer positions.
 
     Args:
         positions: (...,) integers from 0.
         d_model: width, even.
+        layout: order and frequencies of the waves.
 
     Returns:
         (..., d_model) float32.
     """
     even = torch.arange(0, d_model, 2, device=positions.device, dtype=torch.float32)
-    angles = positions.unsqueeze(-1).float() * torch.exp(even * (-math.log(10_000.0) / d_model))
-    return torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(-2)
+    spread, first = (d_model - 2, _FAIRSEQ_FIRST) if layout == "fairseq" else (d_model, 0)
+    angles = (positions.unsqueeze(-1) + first).float() * torch.exp(even * (-math.log(10_000.0) / spread))
+    waves = angles.sin(), angles.cos()
+    return torch.stack(waves, dim=-1).flatten(-2) if layout == "alternating" else torch.cat(waves, dim=-1)

@@ -23,8 +23,10 @@ def logit_figure(candidates: pd.DataFrame, values: pd.DataFrame) -> go.Figure:
         candidates: rows of `logits.decompose` or `with_radius`.
         values: rows of `logits.term_values` for these candidates.
     """
+    known = candidates["count"].notna()
+    words, counts = candidates["word"].map(plain), candidates["count"]
     names = [
-        f"{plain(word)}  ({count:,}×)" for word, count in zip(candidates["word"], candidates["count"], strict=True)
+        f"{word}  ({count:,.0f}×)" if given else word for word, count, given in zip(words, counts, known, strict=True)
     ]
     labels = [f"<b>{name}</b>" if wanted else name for name, wanted in zip(names, candidates["wanted"], strict=True)]
     places = list(range(len(labels)))

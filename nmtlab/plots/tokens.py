@@ -1,5 +1,7 @@
 """The probability of each token of a translation."""
 
+import math
+
 import pandas as pd
 import plotly.graph_objects as go
 
@@ -19,10 +21,10 @@ def token_figure(tokens: pd.DataFrame) -> go.Figure:
     figure.add_bar(
         x=tokens["position"], y=tokens["probability"], marker_color=colours,
         customdata=[
-            [plain(piece), count, rank, plain(likeliest)]
+            [plain(piece), _times(count), rank, plain(likeliest)]
             for piece, count, rank, likeliest in tokens[["piece", "count", "rank", "likeliest"]].itertuples(index=False)
         ],
-        hovertemplate="%{customdata[0]}: %{y:.3f}, rank %{customdata[2]}<br>%{customdata[1]} times in training<br>"
+        hovertemplate="%{customdata[0]}: %{y:.3f}, rank %{customdata[2]}<br>%{customdata[1]}<br>"
         "likeliest: %{customdata[3]}<extra></extra>",
     )  # fmt: skip
     figure.add_hline(y=_SURE, line={"color": FAINT, "dash": "dot"})
@@ -38,3 +40,7 @@ def token_figure(tokens: pd.DataFrame) -> go.Figure:
     figure.update_xaxes(**ticks, tickangle=-40, title_text="token (bold: unknown to the system)")
     figure.update_yaxes(range=[0, 1.02], title_text="p(token | source, prefix)")
     return dressed(figure, "How sure the system is of each token", 380)
+
+
+def _times(count: float) -> str:
+    return "training count unknown" if math.isnan(count) else f"{count:.0f} times in training"

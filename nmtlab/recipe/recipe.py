@@ -64,10 +64,10 @@ class Recipe(Section):
                 "transfer.source_embedding and transfer.target_embedding differ, but the model has one table for both; "
                 "set model.shared_embeddings=false, or give both the same value"
             )
-        if self.text.target_tag == "decoder" and self.model.family != "transformer":
+        if self.text.target_tag in ("decoder", "own") and self.model.family != "transformer":
             raise ValueError(
-                "text.target_tag 'decoder' gives the tag to a Transformer's decoder, which this model does not have; "
-                "choose 'source'"
+                f"text.target_tag {self.text.target_tag!r} gives the tag to a Transformer's decoder, which this model "
+                "does not have; choose 'source'"
             )
         return self
 

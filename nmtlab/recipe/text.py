@@ -10,8 +10,8 @@ from nmtlab.recipe.section import Section
 class TextSettings(Section):
     """Segmentation and vocabularies (thesis 3.1.2.2, 3.2.5.1, 3.3.3.1)."""
 
-    segmentation: Literal["word", "bpe", "unigram"] = "bpe"
-    """Moses words, or SentencePiece subwords from byte-pair encoding or a unigram model."""
+    segmentation: Literal["word", "bpe", "unigram", "imported"] = "bpe"
+    """Moses words; SentencePiece subwords from byte-pair encoding or a unigram model; or an imported model's own."""
 
     vocabulary_size: int = Field(8000, ge=0, le=1_000_000)
     """Number of types, including the four special ones; for words, the most frequent ones (0: all)."""
@@ -28,8 +28,11 @@ class TextSettings(Section):
     transliteration: Literal["none", "uyghur-latin", "uroman"] = "none"
     """Map the source to Latin letters before segmentation (thesis 3.1.2.1): by a table, or any script by uroman."""
 
-    target_tag: Literal["source", "decoder", "none"] = "source"
-    """Tag of the target language, if several: before the source (Johnson et al. 2017), in place of BOS, or none."""
+    target_tag: Literal["source", "decoder", "own", "none"] = "source"
+    """Tag of the target language: before the source, in place of BOS, or none; own: each side has its own (M2M-100)."""
+
+    tag_form: str = Field("<2{}>", pattern=r"^[^{}\s]*\{\}[^{}\s]*$", max_length=50)
+    """Form of a language's tag; {} stands for its code."""
 
     max_words: int = Field(250, ge=1)
     """Training pairs with more words than this on either side, before segmentation, are dropped and counted."""
@@ -54,6 +57,13 @@ class TextSettings(Section):
         if self.segmentation == "word" and (self.transliteration != "none" or self.max_subwords):
             field = "max_subwords" if self.max_subwords else "transliteration"
             raise ValueError(f"{field} needs subwords, but segmentation is 'word'; leave it out")
-        if self.target_tag == "decoder" and not self.joint:
-            raise ValueError("target_tag 'decoder' needs a joint vocabulary; set joint to true, or choose 'source'")
+        if self.target_tag in ("decoder", "own") and not self.joint:
+            raise ValueError(
+                f"target_tag {self.target_tag!r} needs a joint vocabulary; set joint to true, or choose 'source'"
+            )
+        if self.segmentation == "imported" and self.transliteration != "none":
+            raise ValueError("an imported model reads text as it is; set transliteration to 'none'")
+        for field, given in (("target_tag 'own'", self.target_tag == "own"), ("tag_form", self.tag_form != "<2{}>")):
+            if given and self.segmentation != "imported":
+                raise ValueError(f"{field} is for imported models; leave it out")
         return self

@@ -40,6 +40,12 @@ class TransformerSettings(Section):
     fixnorm: bool = True
     """Word embeddings of unit norm, in input and output (eq 3.7)."""
 
+    activation: Literal["relu", "swish"] = "relu"
+    """Activation between the feed-forward layers: ReLU, or Swish x σ(x), which Marian's models have."""
+
+    positions: Literal["alternating", "halves", "fairseq"] = "alternating"
+    """Sinusoids: sine and cosine by turns, all sines first (Marian), or as fairseq has them (M2M-100, NLLB)."""
+
     g: Literal["learned", "fixed"] = "learned"
     """With fixed, every ScaleNorm g but the one before the softmax stays at the square root of d (Table 3.17)."""
 
@@ -47,7 +53,7 @@ class TransformerSettings(Section):
     """SmallInit (attention std sqrt(2/5d)) or Xavier normal (eq 3.5)."""
 
     dropout: float = Field(0.3, ge=0, lt=1)
-    """Share of units dropped in embeddings, residual branches, attention weights and the ReLU's output."""
+    """Share of units dropped in embeddings, residual branches, attention weights and the activation's output."""
 
     shared_embeddings: bool = True
     """With a joint vocabulary, one table for source and target embeddings."""
@@ -89,6 +95,8 @@ class TransformerSettings(Section):
         if self.d_model % self.heads:
             raise ValueError(f"heads is {self.heads}, which does not divide d_model {self.d_model}; choose a divisor")
         self._check_shares()
+        if self.positions == "fairseq" and self.d_model < 4:
+            raise ValueError("positions 'fairseq' needs two frequencies; set d_model to at least 4")
         if self.g == "fixed" and self.norm != "scale":
             raise ValueError(f"g is 'fixed' but norm is {self.norm!r}; only norm 'scale' has a g to fix")
         return self

@@ -2,21 +2,22 @@
 
 import hashlib
 import json
+import os
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import safe_open
-from safetensors.torch import load, save
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
 from torch import Tensor
 
 from nmtlab.errors import RunError
-from nmtlab.files import replacing
-from nmtlab.reading import parsed, read_bytes, reading
+from nmtlab.files import replacing, temporary_folder
+from nmtlab.reading import parsed, reading
 
-_LIMIT = 1 << 40  # bytes; beyond any model's weights
 _REMEDY = "use another checkpoint, or train again"
 
 
@@ -31,17 +32,24 @@ def save_tensors(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, 
     # One entry: safetensors writes several in an order that varies from call to call.
     metadata = {"nmtlab": json.dumps({"facts": written, "checksum": _checksum(tensors, written)})}
     try:
-        with replacing(path) as temporary:
-            temporary.write_bytes(save(tensors, metadata))
-    except OSError as error:
+        # safetensors writes a file of its own, for its owner alone, and leaves it behind if it is killed.
+        with replacing(path) as temporary, temporary_folder(path) as folder:
+            written = folder / path.name
+            save_file(tensors, written, metadata)
+            written.chmod(temporary.stat().st_mode)
+            os.replace(written, temporary)
+    except (OSError, SafetensorError) as error:
         raise RunError(
-            f"{path.name}: could not be written ({error.strerror})",
+            f"{path.name}: could not be written ({_reason(error)})",
             "free some space and continue the training with --resume; the previous checkpoint is intact",
         ) from error
 
 
 def load_tensors(path: Path, kind: type = dict[str, Any]) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Return the tensors and facts of a file written by `save_tensors`.
+
+    The tensors are mapped: processes that open the same file share its pages, and what is written to a tensor is
+    private.
 
     Args:
         path: of the file.
@@ -50,11 +58,9 @@ def load_tensors(path: Path, kind: type = dict[str, Any]) -> tuple[dict[str, Ten
     Raises:
         RunError: the file is missing, truncated or damaged.
     """
-    with _explaining(path):
-        content = read_bytes(path, _LIMIT)
-        tensors = load(content)
-        size = int.from_bytes(content[:8], "little")
-        written, checksum = _facts(json.loads(content[8 : 8 + size])["__metadata__"])
+    with _explaining(path), safe_open(path, "pt") as file:
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (it is no dictionary)
+        written, checksum = _facts(file.metadata())
         if checksum != _checksum(tensors, written):
             raise RunError(f"{path}: checksum mismatch: the file has changed since it was saved", _REMEDY)
         return tensors, parsed(written, kind)
@@ -80,6 +86,14 @@ def _explaining(path: Path) -> Iterator[None]:
         yield
 
 
+def _reason(error: OSError | SafetensorError) -> str:
+    """Return why a file could not be written; safetensors gives the number of the system's error in its text."""
+    if isinstance(error, OSError):
+        return str(error.strerror)
+    number = re.search(r"os error (\d+)", str(error))
+    return os.strerror(int(number[1])) if number else str(error)
+
+
 def _facts(metadata: Mapping[str, str]) -> tuple[str, str]:
     """Return facts and checksum as stored; version 0.1 had one metadata entry for each."""
     stored = json.loads(metadata["nmtlab"]) if "nmtlab" in metadata else metadata
@@ -90,5 +104,5 @@ def _checksum(tensors: Mapping[str, Tensor], facts: str) -> str:
     digest = hashlib.sha256(facts.encode())
     for name in sorted(tensors):
         digest.update(name.encode())
-        digest.update(tensors[name].reshape(-1).view(torch.uint8).numpy().tobytes())
+        digest.update(tensors[name].reshape(-1).view(torch.uint8).numpy())
     return digest.hexdigest()

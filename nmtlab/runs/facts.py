@@ -27,6 +27,14 @@ class Packed(_Facts):
     bundled: bool = False
 
 
+class Imported(_Facts):
+    """`imported.json`: what an imported model was; `counted` is the corpus whose text gave the counts, if any."""
+
+    model: str
+    architecture: str
+    counted: str = ""
+
+
 class InheritedFacts(_Facts):
     """Of one parameter of a child."""
 

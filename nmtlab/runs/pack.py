@@ -22,7 +22,7 @@ from nmtlab.reading import reading
 from nmtlab.runs.archive import ENDING, MAX_BYTES, read_archive, write_archive
 from nmtlab.runs.checkpoint import save_tensors
 from nmtlab.runs.log import pack_log
-from nmtlab.runs.run import INHERITANCE, LOGS, PACKED, TABLE, Run
+from nmtlab.runs.run import IMPORTED, INHERITANCE, LOGS, PACKED, TABLE, Run
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.lines import new_folder, read_lines, write_lines
 from nmtlab.text.links import format_alignment, gold_links, has_gold_links
@@ -35,7 +35,7 @@ MAX_SENTENCES = 200
 """Most dev sentences: a packed run illustrates its corpus but does not republish it."""
 
 _FILES = re.compile(
-    r"recipe\.toml|(environment|inheritance|packed)\.json|translation_table\.safetensors|checkpoints/best\.safetensors"
+    r"recipe\.toml|(environment|inheritance|imported|packed)\.json|translation_table\.safetensors|checkpoints/best\.safetensors"
     r"|vocabulary/(pipeline\.json|(source|target)\.((languages\.)?tsv|model|truecase)|joint\.model)"
     r"|metrics\.jsonl(\.xz)?|probes/(gradient_norm|g)\.jsonl(\.xz)?|probes/embedding_norms/\d+\.npz"
     r"|measures/[^/]+\.parquet|translations/[^/]+\.(txt|json)"
@@ -190,6 +190,8 @@ def describe(folder: Path, run: Run, **facts: Any) -> None:
     write_text(folder / "environment.json", json.dumps(run.environment, indent=1) + "\n")
     if run.inheritance:
         copy_into(run.folder / INHERITANCE, folder)
+    if run.imported:
+        copy_into(run.folder / IMPORTED, folder)
     facts = {"nmtlab": nmtlab.__version__, "best_step": run.best_step, "weights": run.original_digest, **facts}
     write_text(folder / PACKED, json.dumps(facts, indent=1) + "\n")
     run.pipeline.save(folder / "vocabulary")

@@ -27,6 +27,7 @@ from nmtlab.runs.facts import (
     Environment,
     GLine,
     GradientNormLine,
+    Imported,
     InheritanceFacts,
     LastFacts,
     MetricsLine,
@@ -40,9 +41,9 @@ from nmtlab.text.lines import new_folder
 from nmtlab.text.pipeline import Pipeline
 
 Which = Literal["best", "last"]
-Status = Literal["training", "interrupted", "finished", "stopped", "diverged"]
+Status = Literal["training", "interrupted", "finished", "stopped", "diverged", "imported"]
 
-PACKED = "packed.json"
+PACKED, IMPORTED = "packed.json", "imported.json"
 TABLE = "translation_table.safetensors"
 INHERITANCE = "inheritance.json"
 METRICS, GRADIENT_NORMS, G_VALUES = "metrics.jsonl", "probes/gradient_norm.jsonl", "probes/g.jsonl"
@@ -78,8 +79,20 @@ class Run:
         self._direction: Direction | None = None  # None for the default
 
     @classmethod
-    def create(cls, folder: Path, recipe: Recipe, environment: Mapping[str, Any], pipeline: Pipeline) -> "Run":
+    def create(
+        cls,
+        folder: Path,
+        recipe: Recipe,
+        environment: Mapping[str, Any],
+        pipeline: Pipeline,
+        fill: Callable[[Path], None] = lambda unfinished: None,
+    ) -> "Run":
         """Create a new run's folder, atomically.
+
+        Args:
+            folder: to be made.
+            recipe, environment, pipeline: what every run has.
+            fill: writes further files into the folder before it appears.
 
         Raises:
             RunError: the folder already exists.
@@ -90,6 +103,7 @@ class Run:
             recipe.save(unfinished / "recipe.toml")
             write_text(unfinished / "environment.json", json.dumps(environment, indent=1) + "\n")
             pipeline.save(unfinished / "vocabulary")
+            fill(unfinished)
         return cls(folder)
 
     @property
@@ -181,7 +195,9 @@ class Run:
 
     @property
     def status(self) -> Status:
-        """How the training ended, or whether it is running or was interrupted."""
+        """How the training ended, or whether it is running or was interrupted; an imported model has none."""
+        if self.imported:
+            return "imported"
         lines = read_log(self.folder / METRICS, MetricsLine)
         if lines and lines[-1]["kind"] == "end":
             return lines[-1]["status"]
@@ -193,11 +209,28 @@ class Run:
         """What was recorded when the run was packed, such as the step of its best checkpoint; None if not packed."""
         return self._read_json(PACKED, Packed) if (self.folder / PACKED).exists() else None
 
+    @cached_property
+    def imported(self) -> dict[str, Any] | None:
+        """What was recorded when the run was imported from another program: `model`, `architecture`, `counted`."""
+        return self._read_json(IMPORTED, Imported) if (self.folder / IMPORTED).exists() else None
+
     @property
     def limitations(self) -> str:
-        """What a packed run cannot do, as a sentence without its full stop; empty if not packed."""
-        if not self.packed:
-            return ""
+        """What a packed or imported run cannot do, as a sentence without its full stop; empty for any other."""
+        facts = [self._imported_limitations] if self.imported else []
+        return "; ".join([*facts, *([self._packed_limitations] if self.packed else [])])
+
+    @property
+    def _imported_limitations(self) -> str:
+        model, counted = self.imported["model"], self.imported["counted"]
+        counts = f"those of {counted}, not of the text it was trained on" if counted else "unknown"
+        return (
+            f"imported from {model}, it cannot be trained further and has no log of its training; the counts of its "
+            f"types are {counts}"
+        )
+
+    @property
+    def _packed_limitations(self) -> str:
         if self.has_weights():
             return (
                 "packed with weights in half precision, it cannot be trained further; new log-probabilities "
@@ -290,6 +323,12 @@ class Run:
         if self.packed and not self.has_weights():
             raise RunError(f"run {self.name!r}: {self.limitations}", "use these, or train its recipe again")
 
+    def check_trainable(self) -> None:
+        """Raise `RunError` if the run was packed or imported."""
+        for kind, facts in (("a packed", self.packed), ("an imported", self.imported)):
+            if facts:
+                raise RunError(f"run {self.name!r}: {kind} run cannot be trained further", "train a new run")
+
     def has_weights(self, which: Which = "best") -> bool:
         return self._checkpoint(which).exists()
 
@@ -357,8 +396,7 @@ class Run:
         Raises:
             RunError: another process holds it, or it is packed.
         """
-        if self.packed:
-            raise RunError(f"run {self.name!r}: a packed run cannot be trained further", "train a new run")
+        self.check_trainable()
         with held(self.folder):
             yield
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from nmtlab.errors import RunError
+from nmtlab.errors import RecipeError, RunError
 from nmtlab.files import replacing
 from nmtlab.reading import read_bytes, reading
 from nmtlab.recipe.migrate import TEXT_SCHEMA, migrate_section
@@ -26,13 +26,13 @@ from nmtlab.text.segmentation import (
     source_tokenizer,
 )
 from nmtlab.text.tags import language_tag, tags_before, tags_for
-from nmtlab.text.tokenizers import UNKNOWN, Subwords, Tokenizer, Words
+from nmtlab.text.tokenizers import UNKNOWN, ImportedSubwords, Subwords, Tokenizer, Words
 from nmtlab.text.truecase import Truecaser
-from nmtlab.text.vocabulary import BOS, EOS, PAD, SPECIALS, UNK, Vocabulary
+from nmtlab.text.vocabulary import BOS, EOS, PAD, SPECIALS, UNK, Vocabulary, known_counts
 
 _MANIFEST = "pipeline.json"
 _INHERITED = "inherited_targets"
-_ADDED = ("target_tag", "max_target_tokens")
+_ADDED = ("target_tag", "tag_form", "max_target_tokens")
 """Text settings that were added since version 2."""
 _REMEDY = "restore it from a copy of the run, or train the run again"
 
@@ -108,12 +108,14 @@ class Pipeline:
         settings: the recipe's text section.
         source, target: the sides.
         inherited_targets: ids of the types that a parent can generate and the target side of the training text lacks.
+        shortlist: number of most frequent target types that may be generated; 0 for all. It is not saved.
     """
 
     settings: TextSettings
     source: Side
     target: Side
     inherited_targets: tuple[int, ...] = ()
+    shortlist: int = 0
 
     @classmethod
     def learn(
@@ -136,6 +138,7 @@ class Pipeline:
             CorpusError: the training text cannot be read, or has no usable pair.
             RecipeError: a setting does not fit the text or other settings.
         """
+        _check_learned(settings, parent)
         inherits = parent is not None and settings.segmentation != "word"
         needed = tags_for(corpora, settings.target_tag != "none")
         tags = dict.fromkeys(parent.source.vocabulary.tags if inherits else needed, 0)
@@ -223,21 +226,33 @@ class Pipeline:
         return self.target.vocabulary.size
 
     @property
+    def counts_known(self) -> bool:
+        """Whether the counts of the types in the training text are known; an imported model comes without them."""
+        return self.source.vocabulary.counts_known and self.target.vocabulary.counts_known
+
+    @property
     def source_counts(self) -> np.ndarray:
-        """`(source_size,)` int64: counts of the types in the training text of the source language in use."""
-        return self.source.counts_in(self.source.language)
+        """`(source_size,)` int64: counts of the types in the training text of the source language in use.
+
+        Unknown counts are NaN, in float64.
+        """
+        return known_counts(self.source.counts_in(self.source.language))
 
     @property
     def target_counts(self) -> np.ndarray:
-        """`(target_size,)` int64: counts of the types in the training text of the target language in use."""
-        return self.target.counts_in(self.target.language)
+        """`(target_size,)` int64: counts of the types in the training text of the target language in use.
+
+        Unknown counts are NaN, in float64.
+        """
+        return known_counts(self.target.counts_in(self.target.language))
 
     @property
     def target_allowed(self) -> np.ndarray:
         """`(target_size,)` bool: the types that may be generated (thesis 3.3.3.1).
 
         EOS and UNK always; PAD, BOS and tags never; with `target_vocabulary_mask`, only those other types that occur in
-        the training text of the target language in use, or that the parent can generate.
+        the training text of the target language in use, or that the parent can generate. An imported model may generate
+        all types but PAD and BOS, as it may where it comes from.
         """
         return self._allowed(self.target.language)
 
@@ -248,12 +263,54 @@ class Pipeline:
 
     @property
     def first_tokens(self) -> dict[str, int]:
-        """Target language -> id of the tag that the decoder reads instead of BOS; empty if it reads BOS."""
-        tags = self.target.vocabulary.tags if self.settings.target_tag == "decoder" else ()
-        tagged = {language: language_tag(language) for language in self.target.languages}
+        """Target language -> id of the tag that the decoder reads instead of BOS, or after it; empty if it has none."""
+        tags = self.target.vocabulary.tags if self.settings.target_tag in ("decoder", "own") else ()
+        tagged = {language: language_tag(language, self.settings.tag_form) for language in self.target.languages}
         return {language: self.target.vocabulary.tag_ids([tag])[0] for language, tag in tagged.items() if tag in tags}
 
+    @property
+    def reads_start(self) -> bool:
+        """Whether the decoder reads BOS before the tag."""
+        return self.settings.target_tag == "own"
+
+    def shortlisted(self, number: int) -> "Pipeline":
+        """Return the pipeline with a shortlist of so many target types, 0 for none.
+
+        Raises:
+            RunError: the counts of its types are not known.
+        """
+        if number and not self.counts_known:
+            raise RunError(
+                "search.shortlist: the frequencies of the model's types are unknown",
+                "name a corpus that they are to be counted in: nmtlab runs import ... --corpus CORPUS",
+            )
+        return replace(self, shortlist=number)
+
+    @property
+    def left_out(self) -> str:
+        """What the shortlist leaves out, as a sentence without its full stop; empty without one."""
+        if not self.shortlist:
+            return ""
+        everything, kept = replace(self, shortlist=0).target_allowed, self.target_allowed
+        counts = self.target_counts
+        lost = counts[everything & ~kept].sum() / max(1, counts[everything].sum())
+        return (
+            f"a shortlist leaves out {(everything & ~kept).sum():,} of {everything.sum():,} target types, which are "
+            f"{lost:.2%} of the tokens of the counted text"
+        )
+
     def _allowed(self, language: str) -> np.ndarray:
+        allowed = self._trained(language)
+        if self.shortlist:
+            counts = np.where(allowed, self.target.counts_in(language), -1)
+            counts[[EOS, UNK]] = counts.max() + 1  # besides the shortlist
+            allowed[np.argsort(-counts, kind="stable")[self.shortlist + 2 :]] = False
+        return allowed
+
+    def _trained(self, language: str) -> np.ndarray:
+        """Return the types that may be generated in a language, without a shortlist."""
+        if self.settings.segmentation == "imported":
+            return ~np.isin(np.arange(self.target_size), (PAD, BOS))
         allowed = (self.target.counts_in(language) > 0) | (not self.settings.target_vocabulary_mask)
         allowed[list(self.inherited_targets)] = True
         allowed[: self.target.vocabulary.reserved] = False
@@ -318,8 +375,9 @@ class Pipeline:
                 f"language {language!r}: the run does not translate into it",
                 f"choose from {', '.join(self.target.languages)}",
             )
-        named = _named_language(self.settings, language or self.target.language)
-        return tags_before(named, origin, self.source.vocabulary.tags)
+        own = self.settings.target_tag == "own"
+        named = self.source.language if own else _named_language(self.settings, language or self.target.language)
+        return tags_before(named, origin, self.source.vocabulary.tags, self.settings.tag_form)
 
     def _files(self) -> dict[str, bytes]:
         files = {}
@@ -380,6 +438,17 @@ def _named_language(settings: TextSettings, target: str) -> str:
     return target if settings.target_tag == "source" else ""
 
 
+def _check_learned(settings: TextSettings, parent: "Pipeline | None") -> None:
+    """Raise an error if a pipeline is to be learned with an imported model's subwords."""
+    if settings.segmentation == "imported":
+        raise RecipeError(
+            "text.segmentation = 'imported': such subwords come with a model and are not learned",
+            "choose bpe or unigram",
+        )
+    if parent is not None and parent.settings.segmentation == "imported":
+        raise RunError("an imported model cannot be a parent: its subwords do not extend", "choose a run trained here")
+
+
 def _inherited_targets(vocabulary: Vocabulary, languages: Sequence[str], parent: "Pipeline") -> tuple[int, ...]:
     """Return the types that a parent can generate in any of `languages` and the training text lacks."""
     masks = [mask for language, mask in parent.allowed_by_language.items() if language in languages]
@@ -397,6 +466,8 @@ def _tokenizer_file(settings: TextSettings, side: str) -> str:
     """Return the name of a side's tokenizer file, empty if nothing was learned."""
     if settings.segmentation == "word":
         return f"{side}.truecase" if settings.truecase else ""
+    if settings.segmentation == "imported":
+        return f"{side}.model"
     return "joint.model" if settings.joint else f"{side}.model"
 
 
@@ -420,6 +491,8 @@ def _read_side(folder: Path, manifest: _Manifest, side: str) -> Side:
         learned = _read_checked(folder / name, manifest)
         if manifest.settings.segmentation == "word":
             return Side(language, Words(language, Truecaser(learned.decode())), vocabulary, languages)
+        if manifest.settings.segmentation == "imported":
+            return Side(language, ImportedSubwords(learned), vocabulary, languages, counts)
         subwords = Subwords(learned)
         if subwords.types != vocabulary.types:
             raise ValueError(f"types differ from {path.name}")

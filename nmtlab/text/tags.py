@@ -1,4 +1,4 @@
-"""Control tokens: types that mark the target language of a sentence pair, or the origin of its source.
+"""Control tokens: types that mark a language of a sentence pair, or the origin of its source.
 
 They are not text: tokenizers neither split nor produce them, and search never generates them.
 """
@@ -7,10 +7,12 @@ from collections.abc import Sequence
 
 from nmtlab.text.corpus import ParallelCorpus
 
+FORM = "<2{}>"
 
-def language_tag(language: str) -> str:
-    """Return the tag of a target language (Johnson et al. 2017)."""
-    return f"<2{language}>"
+
+def language_tag(language: str, form: str = FORM) -> str:
+    """Return the tag of a language, by default that of a target language of Johnson et al. (2017)."""
+    return form.replace("{}", language)
 
 
 def origin_tag(origin: str) -> str:
@@ -18,15 +20,16 @@ def origin_tag(origin: str) -> str:
     return f"<origin:{origin}>"
 
 
-def tags_before(language: str, origin: str, known: Sequence[str]) -> list[str]:
+def tags_before(language: str, origin: str, known: Sequence[str], form: str = FORM) -> list[str]:
     """Return the tags of a source sentence, given target language and origin, that are among `known`.
 
     Args:
-        language: target language; empty if the source does not name it.
+        language: the language that the source names; empty for none.
         origin: kind of text; empty for none.
         known: tags of the vocabulary.
+        form: of a language's tag.
     """
-    wanted = [*([language_tag(language)] if language else []), *([origin_tag(origin)] if origin else [])]
+    wanted = [*([language_tag(language, form)] if language else []), *([origin_tag(origin)] if origin else [])]
     return [tag for tag in wanted if tag in known]
 
 

@@ -4,7 +4,8 @@ import io
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
-from itertools import groupby
+from itertools import accumulate, groupby
+from operator import itemgetter
 from typing import Literal, Protocol
 
 from sacremoses import MosesDetokenizer, MosesTokenizer
@@ -240,6 +241,46 @@ class Transliterated:
 
     def join(self, pieces: Sequence[str]) -> str:
         return self.subwords.join(pieces)
+
+
+class ImportedSubwords:
+    """SentencePiece subwords of an imported model, whose vocabulary may have other types and another order.
+
+    Args:
+        model: a serialised SentencePiece model; a piece without a type in the vocabulary becomes UNK.
+    """
+
+    def __init__(self, model: bytes) -> None:
+        self.model = model
+        self._processor = SentencePieceProcessor()
+        self._processor.LoadFromSerializedProto(model)
+
+    def split(self, text: str) -> list[str]:
+        return self._processor.encode(plain(text), out_type=str)
+
+    def words(self, text: str) -> tuple[list[str], list[int]]:
+        pieces, written = self.split(text), plain(text).split()
+        indices = [max(0, begun - 1) for begun in accumulate(piece.startswith(_SPACE) for piece in pieces)]
+        found = max(indices, default=-1) + 1
+        if found == len(written):
+            return written, indices
+        # The model's normalisation has split, joined or removed words of this sentence.
+        parts = zip(indices, pieces, strict=True)
+        grouped = ("".join(piece for _, piece in group) for _, group in groupby(parts, key=itemgetter(0)))
+        return [word.replace(_SPACE, "") for word in grouped], indices
+
+    def encode(self, lines: Sequence[str], vocabulary: Vocabulary) -> list[list[int]]:
+        pieces = self._processor.encode([plain(line) for line in lines], out_type=str)
+        return [[*vocabulary.ids(line), EOS] for line in pieces]
+
+    def to_bytes(self) -> bytes:
+        return self.model
+
+    def whole(self, word: str) -> str:
+        return _SPACE + word
+
+    def join(self, pieces: Sequence[str]) -> str:
+        return plain("".join(pieces))
 
 
 @cache

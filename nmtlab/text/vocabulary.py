@@ -15,6 +15,11 @@ PAD, BOS, EOS, UNK = 0, 1, 2, 3
 SPECIALS = ("<pad>", "<s>", "</s>", "<unk>")
 """Names of the special types; text that looks like one is ordinary text and never gets its id."""
 
+UNKNOWN_COUNT = -1
+"""Count of every type of a vocabulary whose training text is not known."""
+
+_UNKNOWN = "?"  # such a count in a file
+
 _ESCAPES = {"\\": r"\\", "\t": r"\t", "\n": r"\n", "\r": r"\r"}
 _UNESCAPES = {escape: character for character, escape in _ESCAPES.items()}
 
@@ -32,6 +37,12 @@ def most_frequent(frequencies: Mapping[str, int], most: int = 0, min_frequency: 
     return ordered[:most] if most else ordered
 
 
+def known_counts(counts: np.ndarray) -> np.ndarray:
+    """Return counts as they are, or as float64 with NaN where they are unknown."""
+    unknown = counts == UNKNOWN_COUNT
+    return np.where(unknown, np.nan, counts) if unknown.any() else counts
+
+
 @dataclass(frozen=True, eq=False)
 class Vocabulary:
     """The types of one side; a type's id is its index. A joint vocabulary is two of these with the same types.
@@ -39,7 +50,7 @@ class Vocabulary:
     Args:
         types: special types, control tokens, and types of the text, in this order.
         counts: `(size,)` int64, counts in this side's training text; for UNK, the number of out-of-vocabulary tokens;
-            for EOS, the number of sentences.
+            for EOS, the number of sentences. All are `UNKNOWN_COUNT` if the text is not known.
         tags: the control tokens (see `text.tags`).
     """
 
@@ -76,6 +87,11 @@ class Vocabulary:
         return len(self.types)
 
     @property
+    def counts_known(self) -> bool:
+        """Whether the counts are those of a text."""
+        return not (self.counts == UNKNOWN_COUNT).any()
+
+    @property
     def reserved(self) -> int:
         """Number of types that never occur in text: special types and control tokens, which come first."""
         return len(SPECIALS) + len(self.tags)
@@ -94,10 +110,15 @@ class Vocabulary:
         return [self.types[number] for number in ids]
 
     def to_tsv(self) -> str:
-        r"""Return one line `type TAB count` per type in order of ids; \t, \n, \r and \\ are escaped."""
+        r"""Return one line `type TAB count` per type in order of ids; \t, \n, \r and \\ are escaped.
+
+        An unknown count is written as ?.
+        """
         escape = str.maketrans(_ESCAPES)
         rows = zip(self.types, self.counts, strict=True)
-        return "".join(f"{word.translate(escape)}\t{count}\n" for word, count in rows)
+        return "".join(
+            f"{word.translate(escape)}\t{_UNKNOWN if count == UNKNOWN_COUNT else count}\n" for word, count in rows
+        )
 
     @classmethod
     def from_tsv(cls, text: str, name: str, tags: Sequence[str] = ()) -> "Vocabulary":
@@ -126,6 +147,7 @@ class Vocabulary:
 
 def _row(line: str, where: str) -> tuple[str, int]:
     word, tab, count = line.partition("\t")
-    if not tab or not count.isascii() or not count.isdigit():
+    if not tab or not (count == _UNKNOWN or (count.isascii() and count.isdigit())):
         raise RunError(f"{where}: not a type and a count", "restore the file from a copy")
-    return re.sub(r"\\[\\tnr]", lambda escape: _UNESCAPES[escape[0]], word), int(count)
+    word = re.sub(r"\\[\\tnr]", lambda escape: _UNESCAPES[escape[0]], word)
+    return word, UNKNOWN_COUNT if count == _UNKNOWN else int(count)

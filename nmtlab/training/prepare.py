@@ -28,6 +28,7 @@ def model_for(recipe: Recipe, pipeline: Pipeline, table: LexicalTable | None = N
         table,
         languages,
         pipeline.first_tokens,
+        pipeline.reads_start,
     )
     first = tuple(codes[0] for codes in languages)
     return model if pipeline.languages == first else model.directed(*pipeline.languages)

@@ -57,6 +57,7 @@ def train(
     folder = workspace.run_folder(name)
     if resume:
         run = Run(folder)
+        run.check_trainable()
         _check_same_training(run, corpus, group)
         recipe, allow_overlap = resumed_recipe(run, recipe.machine), bool(run.environment.get("overlap"))
     elif group.broadcast(folder.exists()):

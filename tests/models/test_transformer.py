@@ -393,3 +393,22 @@ def test_weights_that_are_not_the_models_are_refused_by_name(spoil, message):
     spoil(weights)
     with pytest.raises(RunError, match=f"weight {message}; use the run's recipe"):
         load_weights(model, weights)
+
+
+@pytest.mark.parametrize("placement", ["pre", "post"])
+@torch.no_grad()
+def test_a_decoder_that_reads_a_start_and_a_language_predicts_as_if_both_began_its_input(placement):
+    """As M2M-100: BOS, the language, then the words; the parallel and the stepwise decoder agree."""
+    first = 12
+    torch.manual_seed(0)
+    model = build_model(
+        settings(placement), TYPES, ALLOWED, True, first_tokens={"": first}, reads_start=True
+    ).double().eval()  # fmt: skip
+    batch = pairs()
+    torch.testing.assert_close(stepwise(model, batch), log_probs(model, batch))
+    plain = build_model(settings(placement), TYPES, ALLOWED, True).double().eval()
+    load_weights(plain, dict(model.named_parameters()))
+    target = batch_of(SOURCE, np.concatenate([np.full((len(TARGET), 1), first), TARGET], axis=1))
+    longer = on_device(target)
+    after = plain(longer)[(torch.cumsum(longer.target_mask, 1)[longer.target_mask] > 1)]
+    torch.testing.assert_close(model(batch), after)

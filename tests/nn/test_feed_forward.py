@@ -26,3 +26,12 @@ def test_the_input_is_not_written_to():
     kept = x.clone()
     FeedForward(4, 10, dropout=0.0)(x)
     assert torch.equal(x, kept)
+
+
+def test_swish_is_x_times_its_sigmoid():
+    feed_forward = FeedForward(4, 10, dropout=0.0, activation="swish")
+    x = torch.randn(3, 4, requires_grad=True)
+    inner = feed_forward.inner(x)
+    torch.testing.assert_close(feed_forward(x), feed_forward.outer(inner * inner.sigmoid()))
+    feed_forward(x).sum().backward()
+    assert x.grad.abs().sum() > 0

@@ -72,3 +72,11 @@ def test_the_parts_add_up_to_the_logits(scaled):
     parts = output.parts(h, output.allowed(table), output.allowed(output.bias))
     assert list(parts) == ["word", "bias"]
     torch.testing.assert_close(sum(parts.values()), output(h, output.allowed(table), output.allowed(output.bias)))
+
+
+def test_adjacent_rows_are_not_copied():
+    _, table = inputs()
+    some = layer(torch.tensor([False, False, True, True, True, True, True]))
+    assert some.allowed(table).data_ptr() == table[2:].data_ptr()
+    assert torch.equal(some.allowed(table), table[2:])
+    assert layer().allowed(table).data_ptr() != table[2:].data_ptr()

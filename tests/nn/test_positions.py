@@ -26,3 +26,21 @@ def test_the_shape_of_the_positions_is_kept_and_any_position_can_be_asked_for():
     assert found.shape == (2, 2, 8)
     assert torch.equal(found[0, 0], found[1, 1])
     torch.testing.assert_close(found[0, 1], sinusoids(torch.arange(901), 8)[900])
+
+
+@pytest.mark.parametrize("d_model", [4, 6, 16])
+def test_marian_has_all_sines_before_all_cosines(d_model):
+    alternating = sinusoids(torch.arange(50), d_model)
+    halves = sinusoids(torch.arange(50), d_model, "halves")
+    assert torch.equal(halves, torch.cat((alternating[:, 0::2], alternating[:, 1::2]), dim=1))
+
+
+@pytest.mark.parametrize("d_model", [4, 6, 16])
+def test_fairseq_counts_from_two_and_spreads_its_frequencies_to_ten_thousand(d_model):
+    found = sinusoids(torch.arange(50), d_model, "fairseq")
+    half = d_model // 2
+    for position in (0, 1, 7, 49):
+        for i in range(half):
+            angle = (position + 2) / 10_000 ** (i / (half - 1))
+            assert found[position, i].item() == pytest.approx(math.sin(angle), abs=1e-5)
+            assert found[position, half + i].item() == pytest.approx(math.cos(angle), abs=1e-5)

@@ -18,8 +18,13 @@ def tokens(trained) -> pd.DataFrame:
 def test_a_bar_is_as_high_as_its_token_is_likely(tokens):
     (bars,) = token_figure(tokens).data
     assert list(bars.y) == tokens["probability"].tolist()
-    assert [facts[1] for facts in bars.customdata] == tokens["count"].tolist()
+    assert [facts[1] for facts in bars.customdata] == [f"{count} times in training" for count in tokens["count"]]
     assert [facts[2] for facts in bars.customdata] == tokens["rank"].tolist()
+
+
+def test_an_unknown_count_is_said_and_not_drawn_as_a_number(tokens):
+    (bars,) = token_figure(tokens.assign(count=float("nan"))).data
+    assert {facts[1] for facts in bars.customdata} == {"training count unknown"}
 
 
 def test_what_is_less_likely_than_not_has_another_colour(tokens):

@@ -118,3 +118,10 @@ def test_a_full_disk_is_an_error_and_what_was_there_is_still_there(saved):
     assert os.listdir(saved.parent) == ["best.safetensors"]
     save_tensors(saved, larger, FACTS)
     assert torch.equal(load_tensors(saved)[0]["a.weight"], larger["a.weight"])
+
+
+def test_others_may_read_what_they_may_read_of_any_file(tmp_path):
+    save_tensors(tmp_path / "best.safetensors", TENSORS, {})
+    (tmp_path / "other").touch()
+    assert (tmp_path / "best.safetensors").stat().st_mode == (tmp_path / "other").stat().st_mode
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["best.safetensors", "other"]

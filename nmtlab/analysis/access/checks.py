@@ -3,6 +3,7 @@
 from nmtlab.errors import CorpusError, RunError
 from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.pipeline import Pipeline
 
 
 def in_direction(run: Run, corpus: ParallelCorpus) -> Run:
@@ -32,6 +33,15 @@ def overlap(run: Run, corpus: ParallelCorpus, split: str) -> str:
     title = f"{split} of {run.recipe.corpora[index].name}" if index else split
     affected = shared.get(title) or any(index and part.startswith(f"{title} ") for part in shared)
     return f"run {run.name!r}: {run.overlap}" if affected else ""
+
+
+def check_counts(pipeline: Pipeline) -> None:
+    """Raise `RunError` if it is not known how often a run's types occur in training, as of an imported model."""
+    if not pipeline.counts_known:
+        raise RunError(
+            "the frequencies of the model's types are unknown: it was imported without its training text",
+            "name a corpus that they are to be counted in: nmtlab runs import ... --corpus CORPUS",
+        )
 
 
 def plans_length(run: Run) -> bool:

@@ -79,10 +79,13 @@ def _used(model: TranslationModel, name: str, language: str, sides: Sequence[int
 
 
 def _seen(pipeline: Pipeline, language: str, sides: Sequence[int]) -> int:
-    """Return how many types occur in the training text of some sides, in one language or, if it is empty, in any."""
+    """Return how many types occur in the training text of some sides, in one language or, if it is empty, in any.
+
+    Of an imported model whose text is unknown, all types count.
+    """
     texts = [(pipeline.source, pipeline.target)[side] for side in sides]
     counts = [_counts(side, language) for side in texts if not language or language in side.languages]
-    return int(np.any([count > 0 for count in counts], axis=0).sum())
+    return int(np.any([count != 0 for count in counts], axis=0).sum())
 
 
 def _counts(side: Side, language: str) -> np.ndarray:

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from nmtlab.analysis.access.opened import RunOrSystem, opened, source_vectors, type_of
 from nmtlab.search.top import stable_topk
+from nmtlab.text.vocabulary import known_counts
 from nmtlab.translation import Translator
 
 
@@ -27,7 +28,7 @@ def source_neighbours(system: RunOrSystem, word: str, k: int = 10) -> pd.DataFra
     Returns:
         A row for each, nearest first: `word`; with private units of several languages, `language`, whose vector it is;
         `cos`, -1 to 1; `count` in the source side of the run's training text, of the language if there is one, 0 for a
-        type that it has from its parent alone.
+        type that it has from its parent alone, and missing if the text is unknown.
 
     Raises:
         NmtlabError: the vocabulary has no such type.
@@ -46,7 +47,7 @@ def source_neighbours(system: RunOrSystem, word: str, k: int = 10) -> pd.DataFra
         values, places = stable_topk(cosines.flatten(), min(k, int(compared.sum())))
     rows, types = np.unravel_index(places.cpu().numpy(), compared.shape)
     found = {"word": side.vocabulary.tokens(types), "language": [languages[row] for row in rows]}
-    frame = pd.DataFrame({**found, "cos": values.tolist(), "count": counts[rows, types]})
+    frame = pd.DataFrame({**found, "cos": values.tolist(), "count": known_counts(counts[rows, types])})
     return frame if several else frame.drop(columns="language")
 
 

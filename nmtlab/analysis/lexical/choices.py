@@ -19,6 +19,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
+from nmtlab.analysis.access.checks import check_counts
 from nmtlab.analysis.access.opened import RunOrSystem, forced_states, opened, scored_ids
 from nmtlab.analysis.lexical.logits import logit_terms
 from nmtlab.errors import CorpusError
@@ -87,6 +88,7 @@ def choices_in_batches(
     """
     translator = _in_direction(opened(system), corpus)
     model, pipeline = translator.model, translator.pipeline
+    check_counts(pipeline)
     rare = pipeline.target_allowed & (pipeline.target_counts < below)
     rare[: len(SPECIALS)] = False
     source_lines, target_lines = zip(*islice(corpus.pairs(split), limit), strict=True)

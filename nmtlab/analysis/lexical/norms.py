@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import torch
 
+from nmtlab.analysis.access.checks import check_counts
 from nmtlab.analysis.access.measure import versioned
 from nmtlab.analysis.access.opened import RunOrSystem, forced_states, opened
 from nmtlab.errors import RunError
@@ -33,12 +34,13 @@ def word_norms(system: RunOrSystem) -> pd.DataFrame:
         the `used_norm` of a Transformer with fixnorm.
 
     Raises:
-        RunError: a phrase-based run, or one with neither weights nor logged norms.
+        RunError: a phrase-based run, one with neither weights nor logged norms, or an imported one without counts.
     """
     if isinstance(system, Run) and not system.has_weights("best"):
         check_has_model(system)
         return _ranked(system.pipeline, _logged(system))
     translator = opened(system)
+    check_counts(translator.pipeline)
     model = translator.model
     with torch.inference_mode():
         state = forced_states(model, [[UNK, EOS]], [[UNK]])  # rows and biases are the same in every state

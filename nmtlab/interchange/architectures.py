@@ -1,0 +1,252 @@
+"""Marian's and M2M-100's Transformers in the terms of ours.
+
+| config.json | recipe |
+| --- | --- |
+| `MarianMTModel` | `placement = post`, `positions = halves` |
+| `M2M100ForConditionalGeneration` (also NLLB) | `placement = pre`, `positions = fairseq` |
+| `activation_function` swish (silu) or relu | `activation` |
+| `d_model`, `*_layers`, `*_ffn_dim`, `*_attention_heads` | `d_model`, `*_layers`, `d_ff`, `heads` |
+| always LayerNorm, tables times sqrt(d_model), biases in all linear maps | `norm = layer`, no FixNorm |
+
+| their weight, after `model.encoder.layers.N.` or `model.decoder.layers.N.` | ours, after `encoder.N.` or `decoder.N.` |
+| --- | --- |
+| `self_attn.{q,k,v,out}_proj` | `attention.{query,key,value,output}` |
+| `encoder_attn.{q,k,v,out}_proj` | `cross_attention.{query,key,value,output}` |
+| `fc1`, `fc2` | `feed_forward.inner`, `feed_forward.outer` |
+| `self_attn_layer_norm`, `encoder_attn_layer_norm`, `final_layer_norm` | `attention_residual.norm`, `cross_attention_residual.norm`, `feed_forward_residual.norm` |
+
+`model.{encoder,decoder}.layer_norm` are our closing norms, `model.shared` (or the two `embed_tokens`) our tables, whose
+rows also score the output, `final_logits_bias` our output bias (zero in M2M-100, which has none). What a config asks for
+beyond this is refused by name.
+"""  # noqa: E501 (a table's row is a line)
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from nmtlab.errors import RunError
+from nmtlab.nn.positions import sinusoids
+from nmtlab.recipe import TransformerSettings
+
+
+class Architecture(NamedTuple):
+    """A kind of model that can be imported.
+
+    Args:
+        name: of its class, as config.json gives it.
+        placement, positions: as in the recipe.
+    """
+
+    name: str
+    placement: str
+    positions: str
+
+
+MARIAN = Architecture("MarianMTModel", "post", "halves")
+M2M100 = Architecture("M2M100ForConditionalGeneration", "pre", "fairseq")
+_BY_TYPE = {"marian": MARIAN, "m2m_100": M2M100}
+
+_EXPECTED = {
+    "scale_embedding": True,
+    "tie_word_embeddings": True,
+    "normalize_embedding": False,
+    "add_bias_logits": False,
+}
+"""Fields of config.json that must have this value if they are there."""
+
+_DEFAULTS = {MARIAN: {"scale_embedding": False, "activation_function": "gelu"}, M2M100: {}}
+"""Values that the architecture has where config.json leaves a field out, if they differ from `_EXPECTED`."""
+
+_ACTIVATIONS = {"relu": "relu", "swish": "swish", "silu": "swish"}
+
+_PARTS = {
+    "self_attn.q_proj": "attention.query",
+    "self_attn.k_proj": "attention.key",
+    "self_attn.v_proj": "attention.value",
+    "self_attn.out_proj": "attention.output",
+    "self_attn_layer_norm": "attention_residual.norm",
+    "encoder_attn.q_proj": "cross_attention.query",
+    "encoder_attn.k_proj": "cross_attention.key",
+    "encoder_attn.v_proj": "cross_attention.value",
+    "encoder_attn.out_proj": "cross_attention.output",
+    "encoder_attn_layer_norm": "cross_attention_residual.norm",
+    "fc1": "feed_forward.inner",
+    "fc2": "feed_forward.outer",
+    "final_layer_norm": "feed_forward_residual.norm",
+}
+
+_SHARED = ("model.shared.weight", "model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight")
+_OUTPUT = "lm_head.weight"
+_POSITIONS = ("model.encoder.embed_positions.weight", "model.decoder.embed_positions.weight")
+_COMPUTED = ("model.encoder.embed_positions.weights", "model.decoder.embed_positions.weights")
+"""M2M-100's encodings of positions, which are computed there too, whatever a file has."""
+_BIAS = "final_logits_bias"
+
+_AGAIN, _OTHER = "download the whole folder again", "choose another model"
+
+
+def architecture_of(config: Mapping[str, Any]) -> Architecture:
+    """Return the architecture that a config.json names.
+
+    Raises:
+        RunError: it is not one of those that can be imported.
+    """
+    named = next(iter(config.get("architectures") or []), config.get("model_type", "unknown"))
+    found = _BY_TYPE.get(str(config.get("model_type")))
+    if found is None or named not in (found.name, config.get("model_type")):
+        known = " or ".join(architecture.name for architecture in _BY_TYPE.values())
+        raise RunError(f"config.json: architecture {named!r} cannot be imported", f"choose a {known}")
+    return found
+
+
+def settings_of(architecture: Architecture, config: Mapping[str, Any]) -> TransformerSettings:
+    """Return the recipe's model section for a config.json.
+
+    Raises:
+        RunError: the model has a part that ours lacks, which the message names, or a field is missing.
+    """
+    given = {**_DEFAULTS[architecture], **config}
+    for field, value in _EXPECTED.items():
+        if given.get(field, value) != value:
+            raise _lacking(field, given[field], f"only {value!r} can be imported")
+    activation = given.get("activation_function", "relu")
+    if activation not in _ACTIVATIONS:
+        raise _lacking("activation_function", activation, f"known are {', '.join(_ACTIVATIONS)}")
+    return TransformerSettings(
+        d_model=_number(config, "d_model"),
+        d_ff=_same(config, "encoder_ffn_dim", "decoder_ffn_dim"),
+        encoder_layers=_number(config, "encoder_layers"),
+        decoder_layers=_number(config, "decoder_layers"),
+        heads=_same(config, "encoder_attention_heads", "decoder_attention_heads"),
+        placement=architecture.placement,
+        norm="layer",
+        fixnorm=False,
+        activation=_ACTIVATIONS[activation],
+        positions=architecture.positions,
+        init="xavier",
+        dropout=float(config.get("dropout", 0.1)),
+        shared_embeddings=bool(config.get("share_encoder_decoder_embeddings", True)),
+    )
+
+
+def our_weights(
+    weights: Mapping[str, Tensor], settings: TransformerSettings, rows: tuple[Tensor, Tensor]
+) -> dict[str, Tensor]:
+    """Return a model's weights under our names.
+
+    Args:
+        weights: by their names.
+        settings: the recipe's model section.
+        rows: source and target row of each of our types.
+
+    Raises:
+        RunError: a weight is missing or superfluous, or tables that should be the same differ.
+    """
+    take = _Taker(weights)
+    ours: dict[str, Tensor] = {}
+    for side, layers in (("encoder", settings.encoder_layers), ("decoder", settings.decoder_layers)):
+        for number in range(layers):
+            for theirs, part in _PARTS.items():
+                if side == "decoder" or not theirs.startswith("encoder_attn"):
+                    for kind in ("weight", "bias"):
+                        name = f"{side}.{number}.{part}.{kind}"
+                        ours[name] = take(f"model.{side}.layers.{number}.{theirs}.{kind}")
+        if settings.placement == "pre":
+            for kind in ("weight", "bias"):
+                ours[f"{side}_norm.{kind}"] = take(f"model.{side}.layer_norm.{kind}")
+    source, target = _tables(take, settings.shared_embeddings)
+    bias = take.optional(_BIAS)
+    bias = torch.zeros(len(target), dtype=target.dtype) if bias is None else bias.flatten()
+    ours["source_embedding.weight"] = _rows(source, rows[0], "source")
+    if not settings.shared_embeddings:
+        ours["target_embedding.weight"] = _rows(target, rows[1], "target")
+    ours["output_layer.bias"] = _rows(bias, rows[1], "target")
+    _check_positions(take, settings)
+    take.check_all_taken()
+    return ours
+
+
+class _Taker:
+    """Takes weights by name and knows which are left."""
+
+    def __init__(self, weights: Mapping[str, Tensor]) -> None:
+        self._weights = weights
+        self._left = set(weights)
+
+    def __call__(self, name: str) -> Tensor:
+        found = self.optional(name)
+        if found is None:
+            raise RunError(f"weight {name!r}: missing", _AGAIN)
+        return found
+
+    def optional(self, name: str) -> Tensor | None:
+        self._left.discard(name)
+        return self._weights.get(name)
+
+    def check_all_taken(self) -> None:
+        for name in sorted(self._left):
+            raise RunError(f"weight {name!r}: the architecture has no such part here", _OTHER)
+
+
+def _tables(take: _Taker, shared: bool) -> tuple[Tensor, Tensor]:
+    """Return the tables of source and target; the target's is also the output's."""
+    both, source, target, output = (take.optional(name) for name in (*_SHARED, _OUTPUT))
+    if shared:
+        table = _the_same(both, source, target, output)
+        return table, table
+    return _the_same(source), _the_same(target, output)
+
+
+def _the_same(*tables: Tensor | None) -> Tensor:
+    """Return the first of several names' tables, those that are there being equal."""
+    present = [table for table in tables if table is not None]
+    if not present:
+        raise RunError(f"weight {_SHARED[0]!r}: missing", _AGAIN)
+    first, *others = present
+    if any(other.data_ptr() != first.data_ptr() and not torch.equal(other, first) for other in others):
+        raise RunError("source, target or output have tables of their own, but config.json shares them", _OTHER)
+    return first
+
+
+def _rows(table: Tensor, rows: Tensor, side: str) -> Tensor:
+    if int(rows.max()) >= len(table):
+        raise RunError(
+            f"the {side} vocabulary has {int(rows.max()) + 1:,} types, but the weights {len(table):,}",
+            "download the whole folder again: its files belong to different models",
+        )
+    return table.index_select(0, rows)
+
+
+def _check_positions(take: _Taker, settings: TransformerSettings) -> None:
+    """Check that stored encodings of positions, which older files have, are the sinusoids that we compute."""
+    for name in _COMPUTED:
+        take.optional(name)
+    for name in _POSITIONS:
+        stored = take.optional(name)
+        if stored is None:
+            continue
+        computed = sinusoids(torch.arange(len(stored)), settings.d_model, settings.positions)
+        if not torch.allclose(stored.float(), computed, atol=1e-3):
+            raise RunError(f"weight {name!r}: positions are not sinusoids, and ours are", _OTHER)
+
+
+def _lacking(field: str, value: Any, remedy: str) -> RunError:
+    return RunError(f"config.json: {field} = {value!r}: no such part here", remedy)
+
+
+def _number(config: Mapping[str, Any], field: str) -> int:
+    value = config.get(field)
+    if not isinstance(value, int) or value < 1:
+        raise RunError(f"config.json: {field} = {value!r}: not a number from 1", _AGAIN)
+    return value
+
+
+def _same(config: Mapping[str, Any], *fields: str) -> int:
+    values = [_number(config, field) for field in fields]
+    if len(set(values)) > 1:
+        raise RunError(
+            f"config.json: {' and '.join(fields)} differ ({', '.join(map(str, values))})", "they must be equal here"
+        )
+    return values[0]
