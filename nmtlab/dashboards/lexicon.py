@@ -40,9 +40,7 @@ class LexiconPage(Page):
         self.runs = RunChooser(workspace, accepts=has_lexicon, first=FIRST, many=False)
         self.words = Table("Source words, most frequent first: select one", pick="one", height="26em")
         self.chart, self.precision, self.hint = Chart(), Table("Precision against the gold lexicon"), Note()
-        self.agreement = Table(
-            "Share of source words with the aligner's best translation, and mean overlap of the lists"
-        )
+        self.agreement = Table("Agreement with the aligner: on the best translation, and of the lists")
         self.sentences = Table("Sentences with the word", height="15em")
         self._tables: dict[str, pd.DataFrame] = {}
         self._lines, self._pieces = pd.DataFrame(), list[set[str]]()
@@ -69,8 +67,11 @@ class LexiconPage(Page):
             self.words.show(_words(self._tables))
             if not self.words.chosen:
                 self.words.choose([word for word in self.words.frame.index if word.isalpha()][:1])
-            self.precision.show(_precision(self._tables))
-            self.agreement.show(_agreement(self._tables))
+            if GOLD in self._tables:
+                self.precision.show(precision(self._tables[LEARNED], self._tables[GOLD]).round(3))
+            if ALIGNED in self._tables:
+                agreed = agreement(self._tables[LEARNED], self._tables[ALIGNED])
+                self.agreement.show(agreement_by_frequency(agreed).round(3))
         word = self.words.value
         if word is not None:
             shown = [table[table["source"] == word].assign(by=by) for by, table in self._tables.items()]
@@ -120,16 +121,6 @@ def _words(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
     if GOLD in tables:
         frame["gold"] = tables[GOLD].groupby("source")["target"].agg(", ".join)
     return frame.reset_index(names="word").set_index("word", drop=False)
-
-
-def _precision(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
-    return precision(tables[LEARNED], tables[GOLD]).round(3) if GOLD in tables else pd.DataFrame()
-
-
-def _agreement(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
-    if ALIGNED not in tables:
-        return pd.DataFrame()
-    return agreement_by_frequency(agreement(tables[LEARNED], tables[ALIGNED])).round(3)
 
 
 def _legend(tables: dict[str, pd.DataFrame]) -> str:
