@@ -64,6 +64,7 @@ def marian(
     sizes = {"vocab_size": size, "decoder_vocab_size": size, "share_encoder_decoder_embeddings": not separate}
     others = {"activation_function": "swish", "forced_eos_token_id": None}
     config = MarianConfig(**(SIZES | special | sizes | others | changes))
+    torch.manual_seed(1)
     model = taught(MarianMTModel(config), range(2, size - 1 - len(tags)))
     model.save_pretrained(folder)
     write_json(
@@ -86,6 +87,7 @@ def m2m(folder: Path, lines: Sequence[str], nllb: bool, languages: Sequence[str]
     write_json(folder / "special_tokens_map.json", {"additional_special_tokens": tokens})
     size = len(words) + len(tokens) + (1 if nllb else 8)  # a mask, or made-up words
     config = M2M100Config(**SIZES, vocab_size=size, **changes)
+    torch.manual_seed(1)
     model = taught(M2M100ForConditionalGeneration(config), range(4, len(words)), [len(words), len(words) + 1])
     model.save_pretrained(folder)
     return model
