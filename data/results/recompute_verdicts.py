@@ -63,6 +63,10 @@ def worked_out(claim: Claim, pair: str) -> dict[str, object]:
     about = {"usable": usable, "looks": len(looks), "runs": frozenset(compared.dropna(subset="value")["run"])}
     if not all(len(values.get(name, ())) for name in names):
         return {**about, **named()}
+    if claim.measure.name.startswith("source types in parent"):  # follows from the text alone
+        other = values[claim.than].mean() if isinstance(claim.than, str) else claim.than
+        effect = values[claim.system].mean() - other
+        return {**about, **named(effect, effect, effect, float(effect == null_of(claim)), 0.0)}
     work = shares_of_runs if claim.measure.name == "converged" else means
     return {**about, **work(claim, pair, values, exact, looks)}
 
@@ -70,8 +74,10 @@ def worked_out(claim: Claim, pair: str) -> dict[str, object]:
 def means(claim: Claim, pair: str, values: dict, exact: set, looks: list[int]) -> dict[str, float]:
     """Compare two means, or a mean with a number: new seeds, crossed with new sentences."""
     names = [name for name in (claim.system, claim.than) if name in values and name not in exact]
-    if isinstance(claim.than, str) and not {*names} & {*claim.table.failing}:
-        pool = [some for name, some in values.items() if name not in {*exact, *claim.table.failing} and len(some) > 1]
+    failing = {name for name, some in values.items() if len(some) and not some.mean() >= claim.measure.usable}
+    failing |= {*claim.table.failing}
+    if isinstance(claim.than, str) and not {*names} & failing:
+        pool = [some for name, some in values.items() if name not in exact | failing and len(some) > 1]
         freedom = sum(len(some) - 1 for some in pool)
         squares = sum(((some - some.mean()) ** 2).sum() for some in pool)
         each = squares / freedom if freedom else math.nan

@@ -13,12 +13,13 @@ from nmtlab.errors import NmtlabError
 from nmtlab.experiments import TABLES
 from nmtlab.experiments.claims.declared import Claim, declared_claims
 from nmtlab.experiments.claims.verdicts import COLUMNS, RESULTS, measured_claims, not_measured, overall
-from nmtlab.experiments.measures.quality import CONVERGED, LEFT_SHIFT, TEST_BLEU
+from nmtlab.experiments.measures.quality import CONVERGED, LEFT_SHIFT, TEST_BLEU, Counted
 from nmtlab.experiments.results.collected import COLUMNS as RESULT_COLUMNS
 from nmtlab.experiments.results.judgement import Question, with_aim
 from nmtlab.experiments.results.stored import read_cells
 from nmtlab.experiments.tables.lexical_choice import HU_EN, LEXICAL_CHOICE, TABLE_3_6
 from nmtlab.experiments.tables.normalisation import GRADIENTS
+from nmtlab.experiments.tables.transfer import TABLE_3_3
 
 BETTER = Claim("fixnorm is better.", "somewhere, 1", TABLE_3_6, TEST_BLEU, "fixnorm", "higher", "tied")
 MOSES = Claim("Moses is worse.", "somewhere, 2", TABLE_3_6, TEST_BLEU, "Moses", "lower", "tied")
@@ -101,6 +102,37 @@ def test_the_variance_of_a_seed_is_that_of_all_systems_of_the_row(tmp_path):
     # variances 1, 1 and 9: 11/3 with six degrees of freedom, of which t is 2.447
     assert found["high"] - found["effect"] == pytest.approx(2.447 * math.sqrt(11 / 3 * 2 / 3), abs=1e-3)
     assert found["welch_p"] == pytest.approx(stats.ttest_ind([12, 13, 14], [10, 11, 12]).pvalue)
+
+
+def test_a_system_that_translates_nothing_has_no_part_in_the_variance_of_the_others(tmp_path):
+    lines = cells("tied", [10.0, 11.0, 12.0]) + cells("fixnorm", [12.0, 13.0, 14.0]) + cells("Arthur", [0.1, 0.1, 0.2])
+    found = judged(tmp_path, BETTER, lines).loc["tu-en"]
+    # of two variances of 1, with four degrees of freedom, of which t is 2.776
+    assert found["high"] - found["effect"] == pytest.approx(2.776 * math.sqrt(2 / 3), abs=1e-3)
+
+
+def test_what_is_counted_in_the_text_needs_no_variance(tmp_path):
+    measure = next(one for one in TABLE_3_3.measures if isinstance(one, Counted))
+    claim = Claim("BPE shares more.", "s", TABLE_3_3, measure, "BPE + transfer", "higher", "words + transfer")
+    lines = [
+        line
+        for name, share in (("BPE + transfer", 91.0), ("words + transfer", 50.0))
+        for line in cells(name, [share] * 3, "gl-en (4,000)", measure.name)
+    ]
+    found = judged(tmp_path, claim, lines).loc["gl-en (4,000)"]
+    assert (found["effect"], found["low"], found["high"], found["verdict"]) == (41, 41, 41, "reproduced here")
+    assert found["interval"] == "nothing: counted"
+
+
+def test_a_claim_has_no_line_where_the_table_leaves_out_a_system(tmp_path):
+    (claim,) = (one for one in declared_claims() if one.text.startswith("The closer the relative"))
+    lines = [
+        line
+        for row in ("gl-en (500)", "qab-en (500)")
+        for name, values in (("BPE + transfer", TIED), ("BPE + distant relative", [9.0, 9.1, 9.2]))
+        for line in cells(name, values, row)
+    ]
+    assert judged(tmp_path, claim, lines).index.tolist() == ["qab-en (500)"]
 
 
 def test_the_sentences_are_in_the_interval_where_their_part_is_known(tmp_path):
@@ -354,8 +386,9 @@ def recomputed(claim: Claim, table: pd.DataFrame, spreads: pd.DataFrame) -> tupl
     exact = {str(name) for name, some in table.groupby("column") if some["seed"].isna().all()}
     one, other = values[claim.system], values[claim.than] if isinstance(claim.than, str) else claim.than
     trained = [name for name in (claim.system, claim.than) if name in values and name not in exact]
-    pool = [values[name] for name in values if name not in {*exact, *claim.table.failing} and len(values[name]) > 1]
-    if {*trained} & {*claim.table.failing} or not isinstance(claim.than, str):
+    failing = {*claim.table.failing} | {name for name in values if values[name].mean() < claim.measure.usable}
+    pool = [values[name] for name in values if name not in exact | failing and len(values[name]) > 1]
+    if {*trained} & failing or not isinstance(claim.than, str):
         parts = [(values[name].var(ddof=1) / len(values[name]), len(values[name]) - 1) for name in trained]
     else:
         freedom = sum(len(some) - 1 for some in pool)
@@ -365,10 +398,11 @@ def recomputed(claim: Claim, table: pd.DataFrame, spreads: pd.DataFrame) -> tupl
     for line in spreads.itertuples():
         if {line.system, line.than} == pair:
             parts.append((line.variance, line.freedom))
-    variance = sum(v for v, _ in parts)
+    variance = 0.0 if isinstance(claim.measure, Counted) else sum(v for v, _ in parts)
     freedom = variance**2 / sum(v**2 / f for v, f in parts) if variance else math.nan
     effect = float(one.mean() - (other.mean() if isinstance(claim.than, str) else other))
-    margin = stats.t.isf(0.025, freedom) * variance**0.5 if variance else math.nan  # equal values prove nothing
+    exactly = 0.0 if isinstance(claim.measure, Counted) else math.nan  # equal values alone prove nothing
+    margin = stats.t.isf(0.025, freedom) * variance**0.5 if variance else exactly
     return effect, effect - margin, effect + margin
 
 

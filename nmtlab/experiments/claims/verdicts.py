@@ -43,7 +43,8 @@ def measured_claims(folder: Path = RESULTS, claims: Sequence[Claim] | None = Non
         claims: claims to judge, all those about a table together; all declared ones if not given.
 
     Returns:
-        One line per claim and pair with a run of a compared system, in the order of declaration: `claim`, `source`;
+        One line per claim and pair with a run of a compared system, if the table has both there, in
+        the order of declaration: `claim`, `source`;
         `direction`, the difference that is taken and the side of 0 that is claimed; `pair`, a row of the table;
         `text`, what that row is called;
         `system`, that which is compared, or, if it has no cells there, the other one; `metric`; `seeds`, `effect`,
@@ -65,7 +66,7 @@ def measured_claims(folder: Path = RESULTS, claims: Sequence[Claim] | None = Non
     if not frames:
         return pd.DataFrame(columns=COLUMNS)
     order = {claim.text: place for place, claim in enumerate(claims)}
-    whole = pd.concat(frames)
+    whole = pd.concat([frame for frame in frames if len(frame)] or frames)  # an empty one has no types
     return whole.sort_values("claim", key=lambda claim: claim.map(order), kind="stable", ignore_index=True)
 
 
@@ -111,7 +112,8 @@ def _lines(
     rows = {row.name: row for row in claim.table.rows if row not in claim.but}
     asked, own = _question(claim), cells[cells["metric"] == claim.measure.name]
     for name, some in own[own["row"].isin(list(rows))].groupby("row", sort=False):
-        if is_begun(asked, some):
+        systems = (one for one in claim.table.systems if claim.table.leaves_out(rows[str(name)], one, claim.scale))
+        if not {*asked.compared} & {one.name for one in systems} and is_begun(asked, some):
             question = with_aim(asked, claim.table, str(name), [row.name for row in claim.but])
             spread = spread_of(sentences, str(name), claim.measure.name, claim.system, claim.than)
             compared = some[some["column"].isin(question.compared)]

@@ -12,13 +12,13 @@ from nmtlab.analysis.languages.off_target import off_target_of
 from nmtlab.analysis.languages.pivot import pivoted
 from nmtlab.analysis.languages.shared_types import parent_of, shared_types
 from nmtlab.evaluation import bleu, chrf, chrf_metric, default_tokenizer
-from nmtlab.experiments.measures.quality import Bleu, OfSeedsAlone, OfSentences
+from nmtlab.experiments.measures.quality import Bleu, Counted, OfSeedsAlone, OfSentences
 from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus
 
 
 @dataclass(frozen=True)
-class SharedTypes(OfSeedsAlone):
+class SharedTypes(Counted):
     """Share of a child's source types that occur in its parent's source text, in percent (Table 3.3).
 
     Args:

@@ -133,6 +133,10 @@ class OfSeedsAlone:
     of_nothing: ClassVar[float] = math.nan
 
 
+class Counted(OfSeedsAlone):
+    """A number that follows from the text alone: neither other seeds nor other sentences would change it."""
+
+
 @dataclass(frozen=True)
 class TrainPerplexity(OfSeedsAlone):
     """Perplexity of the training text in the last epoch, with dropout, as logged during training.

@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import pandas as pd
 
-from nmtlab.experiments.measures.quality import Converged, Finding, Measure
+from nmtlab.experiments.measures.quality import Converged, Counted, Finding, Measure
 from nmtlab.experiments.results.kept import Kept
 from nmtlab.experiments.results.published import published
 from nmtlab.experiments.results.sequential import sequential_estimate
@@ -43,7 +43,7 @@ _DECIMALS = 6
 """Differences of printed numbers have no more; differences of floats do."""
 
 (NOT_KEPT,) = get_args(NotKept)
-SEEDS_ALONE, AND_SENTENCES = "seeds alone", "seeds and sentences"
+SEEDS_ALONE, AND_SENTENCES, NOTHING = "seeds alone", "seeds and sentences", "nothing: counted"
 
 COLUMNS = [
     "seeds", "effect", "low", "high", "p", "welch_p", "q", "detectable", "seeds_needed", "interval", "verdict",
@@ -129,7 +129,7 @@ def answered(
     Args:
         question: the question.
         cells: lines of `collected.results` of one row and metric, of all systems.
-        converging: names of the systems over which the variance of a seed is pooled.
+        converging: names of the systems over which the variance of a seed is pooled, if their mean score is usable.
         sentences: of `sentence_spread`, if known.
         looks: numbers of seeds at which the row was to be tested, if it was tested repeatedly while seeds were added.
         kept: what is kept of the table's trainings; if not given, everything is.
@@ -150,7 +150,10 @@ def answered(
     }
     if isinstance(question.measure, Converged):
         return Answer(**common, **_of_runs(question, known, len(looks) or 1), interval=SEEDS_ALONE)
-    found = compare(cells, question.system, question.than, converging, sentences)
+    if isinstance(question.measure, Counted):
+        exact = _counted(question, known)
+        return Answer(**common, estimate=exact, welch_p=math.nan, seeds_needed=None, interval=NOTHING)
+    found = compare(cells, question.system, question.than, _usable(question, cells) & {*converging}, sentences)
     line = sequential_estimate(found.chosen, question.null, looks)
     known_aim = math.isfinite(line.detectable) and question.aim > 0
     return Answer(
@@ -246,6 +249,19 @@ class _Cell(NamedTuple):
 
 def _cells(cells: pd.DataFrame) -> list[_Cell]:
     return [_Cell(*one) for one in zip(*(cells[name].tolist() for name in _Cell._fields), strict=True)]
+
+
+def _usable(question: Question, cells: pd.DataFrame) -> set[str]:
+    """Return the systems whose mean score is usable: of others it is unknown whether they have converged."""
+    means = cells.groupby("column")["value"].mean()
+    return {str(name) for name in means.index[means >= question.measure.usable]}
+
+
+def _counted(question: Question, known: Sequence[_Cell]) -> Estimate:
+    """Return a difference of numbers that nothing varies."""
+    means = [fmean(cell.value for cell in known if cell.column == name) for name in question.compared]
+    effect = means[0] - (means[1] if isinstance(question.than, str) else question.than)
+    return Estimate(effect, effect, effect, question.null, float(effect == question.null), 0.0)
 
 
 def _hindrance(question: Question, compared: Sequence[_Cell], seeds: int) -> str:

@@ -83,9 +83,8 @@ def cells_of(table: Table, scale: Scale) -> list[Cell]:
     return [
         cell
         for row in table.rows
-        if isinstance(setup := row.at[scale], Setup)
         for system in table.systems
-        if (row.name, system.name) not in table.left_out and _has_texts(setup, system)
+        if isinstance(setup := row.at[scale], Setup) and not table.leaves_out(row, system, scale)
         for cell in _cells(table, scale, row, setup, system)
     ]
 
@@ -159,10 +158,6 @@ def run_seconds(run: Run) -> float:
 
 
 _REMEDY = "rename it, or remove it with 'nmtlab runs remove', to train it again"
-
-
-def _has_texts(setup: Setup, system: System) -> bool:
-    return system.parent in ("", *setup.parents) and system.texts in ("", *setup.texts)
 
 
 def _cells(table: Table, scale: Scale, row: Row, setup: Setup, system: System) -> Iterator[Cell]:

@@ -161,6 +161,15 @@ class Table:
         """Names of the systems that are expected to converge."""
         return tuple(system.name for system in self.systems if system.name not in self.failing)
 
+    def leaves_out(self, row: Row, system: System, scale: Scale) -> bool:
+        """Return whether a row does without a system: by declaration, or for lack of the texts that it needs."""
+        if (row.name, system.name) in self.left_out:
+            return True
+        setup = row.at[scale]
+        return isinstance(setup, Setup) and not (
+            system.parent in ("", *setup.parents) and system.texts in ("", *setup.texts)
+        )
+
     def only(self, names: Iterable[str]) -> "Table":
         """Return the table with some of its rows.
 
