@@ -120,7 +120,7 @@ def test_signals_that_are_kept_from_the_first_norm_to_the_last(run, tiny_corpus,
     copy = Run(shutil.copytree(run.folder, tmp_path / run.name))
     with pytest.raises(RunError, match="no signals are stored"):
         signals_view([copy])
-    found = measure(copy, signals, corpus=tiny_corpus)
+    found = measure(copy, signals, corpus=tiny_corpus, sample=3)
     shown = signals_view([copy]).frame.set_index("side")
     for side, own in found.groupby("side"):
         assert shown.loc[side, "first gradient"] == own["gradient"].iloc[0]
@@ -229,7 +229,7 @@ def test_a_map_of_trainability_with_its_shares(tmp_path, monkeypatch):
         trainability_view()
     kept = read_map(tmp_path / "none")
     for seed, verdict in ((1, "converged"), (2, "plateaued")):
-        outcome = Outcome(Point("pre", "small", 2, 0.001, seed), verdict, 10, 3.0, 5.0, 1.0)
+        outcome = Outcome(Point("pre", "small", 2, 0.001, seed), verdict, 10, 3.0, 5.0, 1.0, 0.5)
         kept = with_outcome(kept, outcome, "a map", {"commit": "c", "machine": "m"})
     kept.to_csv(tmp_path / "trainability.csv", index=False)
     assert trainability_view().frame.to_dict("records") == [

@@ -50,10 +50,7 @@ class RnnSettings(Section):
     """The jointly trained lexical module (thesis 3.2.4), or a fixed table from word alignment (Arthur et al. 2016)."""
 
     lexicon_reads_dropped: bool = False
-    """Whether the lexical module reads source embeddings after dropout, as the thesis' program does, or before.
-
-    The thesis' text does not say. On tu-en it made no difference: +0.4 ± 1.5 BLEU (table `lexicon-dropout`).
-    """
+    """Whether the lexical module reads source embeddings after dropout, as the thesis' program does, or before."""
 
     dropout: float = Field(0.2, ge=0, lt=1)
     """Share of units dropped between layers; recurrent connections are dropped only if variational."""

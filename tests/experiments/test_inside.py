@@ -10,6 +10,7 @@ from nmtlab.analysis.dynamics.depth import g_trends
 from nmtlab.analysis.dynamics.signals import ENOUGH, signals
 from nmtlab.experiments.measures.quality import (
     CONVERGED,
+    CROSS_SLOPE,
     FIRST_GRADIENT_LEFT,
     G_SLOPES,
     GRADIENT_COMPONENT,
@@ -32,7 +33,7 @@ def run(tiny_corpus, tiny_recipe, tmp_path_factory):
 
 def test_trends_of_g_are_those_of_the_analysis(run, tiny_corpus):
     found = g_trends(run)
-    assert {trend.name: trend.value(run, tiny_corpus) for trend in (*G_SLOPES, LATE_G, OUTPUT_G)} == found
+    assert {trend.name: trend.value(run, tiny_corpus) for trend in (*G_SLOPES, CROSS_SLOPE, LATE_G, OUTPUT_G)} == found
 
 
 def test_the_size_and_the_noise_of_the_gradient_are_those_of_its_log(run, tiny_corpus):

@@ -71,7 +71,7 @@ def test_runs_of_the_workspace_of_the_gallery_and_translations_beside_the_table_
         (tmp_path / folder).mkdir(parents=True)
     path = tmp_path / "checkout/results/table-3.4.tiny.csv"
     assert Kept.of(path, Workspace(tmp_path / "own")) == kept("a.s1", "a.s2", "a.s3")
-    lines = [("ha-en", "tied", 1, "dev", "digest", line, "a dog") for line in range(3)]
+    lines = [("ha-en", "tied", 1, "dev", "", "digest", line, "a dog") for line in range(3)]
     pd.DataFrame(lines, columns=COLUMNS).to_parquet(path.with_suffix(".translations.parquet"))
     assert Kept.of(path, Workspace(tmp_path / "own")).translated == {("ha-en", "tied", 1, "dev")}
 
@@ -101,7 +101,7 @@ def test_claims_without_runs_have_no_verdict_either(cells, table):
     found = judged_claims([claim], cells, sentences, {}, kept(*of("tied")))
     assert list(found["verdict"]) == [NOT_KEPT]
     assert found["low"].iloc[0] > 0
-    assert overall(found)["found"].iloc[0] == f"{NOT_KEPT}: ha-en"
+    assert overall(found)["found"].iloc[0] == f"{NOT_KEPT}: de-en, tiny"
     assert list(judged_claims([claim], cells, sentences, {}, kept(*of("tied", "fixnorm")))["verdict"]) == [
         "reproduced here"
     ]
