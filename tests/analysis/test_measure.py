@@ -27,6 +27,7 @@ from nmtlab.analysis.languages.shared_words import words_of_parent
 from nmtlab.analysis.lexical.lexical_choice import lexical_choice
 from nmtlab.analysis.lexical.norms import word_norms
 from nmtlab.analysis.search.beams import missed_by_beams, outcome
+from nmtlab.analysis.search.length_baselines import baseline_lengths
 from nmtlab.analysis.search.lengths import planned_lengths
 from nmtlab.analysis.search.search_errors import search_errors
 from nmtlab.errors import RunError
@@ -303,13 +304,14 @@ def test_every_answer_of_the_gallery_is_found(folder):
     run = Run(folder)
     known = {"outcome": outcome, "missed_by_beams": missed_by_beams, "signals": signals, "search_errors": search_errors}
     known |= {"planned_lengths": planned_lengths, "lexical_choice": lexical_choice, "movement": movement}
-    known |= {"shared_types": shared_types, "words_of_parent": words_of_parent}
+    known |= {"shared_types": shared_types, "words_of_parent": words_of_parent, "baseline_lengths": baseline_lengths}
     known |= {"cognate_recall": cognate_recall, "cognate_neighbours": cognate_neighbours}
     files = sorted((folder / "measures").glob("*.parquet"))
     found = [answer for analysis in known.values() for answer in answers(run, analysis)]
     assert sorted(answer.path for answer in found) == files
     for answer in found:
-        defaults = {name: p.default for name, p in inspect.signature(known[_function(answer)]).parameters.items()}
+        asked = inspect.signature(known[_function(answer)]).parameters
+        defaults = {name: p.default for name, p in asked.items() if p.default is not p.empty}
         assert "beam_size" in (answer.question.arguments.get("search") or {"beam_size": "the recipe's"})
         assert set(answer.question.arguments) >= {name for name in defaults if name not in ("run", "child", *NO_PART)}
 

@@ -242,7 +242,7 @@ def packed(trained, tmp_path) -> Path:
     "path",
     [
         "phrase/phrase.json", "checkpoints/last.safetensors", "checkpoints/last.optimiser-0000060.safetensors",
-        "metrics.jsonl", "measures/notes.txt", "vocabulary/other.model", "sentences/train.de", "anything",
+        "metrics.txt", "measures/notes.txt", "vocabulary/other.model", "sentences/train.de", "anything",
     ],
 )  # fmt: skip
 def test_what_no_packed_run_has_is_refused(path, packed, tmp_path, workspace):
