@@ -1,5 +1,6 @@
 """`nmtlab compare`."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -99,20 +100,22 @@ def _write_page(
     path: Path, lines: Mapping[str, Sequence[str]], runs: Mapping[str, "Run"], text: "ParallelCorpus", split: str
 ) -> None:
     """Write a comparison of translations as an HTML file."""
-    from nmtlab.analysis.access.sentences import Text
     from nmtlab.analysis.comparison.compared import Compared
-    from nmtlab.analysis.comparison.stored import seeds_of, word_counts
+    from nmtlab.analysis.comparison.stored import known_names, seeds_of, word_counts
     from nmtlab.dashboards.compared import comparison_file
     from nmtlab.files import write_text
     from nmtlab.recipe.text import TextSettings
 
-    names = {run.name: system for system, seeds in seeds_of(list(runs.values())).items() for run in seeds}
+    labels = {run.name: system for system, seeds in seeds_of(list(runs.values())).items() for run in seeds}
+    files = Counter(Path(name).name for name in lines if name not in runs)
     systems: dict[str, list[Sequence[str]]] = {}
     for name, translated in lines.items():
-        system = names[runs[name].name] if name in runs else Path(name).name
+        short = Path(name).name
+        alone = files[short] == 1 and short not in labels.values()
+        system = labels[runs[name].name] if name in runs else short if alone else name
         systems.setdefault(system, []).append(translated)
     longest = max((run.recipe.text.max_words for run in runs.values()), default=TextSettings().max_words)
-    counts = word_counts(Text(text, split, False), longest)
+    counts = word_counts(text, longest)
     source = list(text.lines(split, text.source))
-    compared = Compared(source, text.references(split), systems, text.direction, counts)
+    compared = Compared(source, text.references(split), systems, text.direction, counts, known_names(text))
     write_text(path, comparison_file(compared, f"{text.name} {split}, {text.source} to {text.target}"))

@@ -145,7 +145,7 @@ class ComparePage(Page):
         by = self.by.value
         buckets = {
             FREQUENCY: lambda: by_frequency(self._matches, compared.counts),
-            KIND: lambda: by_kind(self._matches, compared.source_words),
+            KIND: lambda: by_kind(self._matches, compared.source_words, compared.names),
             LENGTH: lambda: by_length(self._matches, compared.reference_words),
         }
         self._matches = buckets[by]()

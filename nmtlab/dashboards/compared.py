@@ -96,7 +96,7 @@ def marked_sentence(compared: Compared, gains: pd.Series, line: int, systems: Se
     reference = compared.reference_words[line - 1]
     rows = [("source", escape(compared.source[line - 1])), ("reference", escape(compared.references[0][line - 1]))]
     for name in dict.fromkeys(systems):
-        title = f"{name}, the first" if len(compared.words[name]) > 1 else name
+        title = f"{name}, first seed" if len(compared.words[name]) > 1 else name
         rows.append((title, _words(marked(compared.words[name][0][line - 1], reference))))
     caption = f"Line {line}, difference {gains[line]:+.1f}; marked: words that the reference does not have"
     lines = "".join(f"<tr><th>{escape(name)}</th><td>{words}</td></tr>" for name, words in rows)
@@ -116,7 +116,7 @@ def _pair(
     extremes = [*most[::-1][: _MOST_MARKED // 2], *most[: _MOST_MARKED // 2]]
     pair = matches[matches["system"].isin([than, system])]
     by = {
-        "kind of word": by_kind(pair, compared.source_words),
+        "kind of word": by_kind(pair, compared.source_words, compared.names),
         "length of the sentence": by_length(pair, compared.reference_words),
     }
     if compared.counts:

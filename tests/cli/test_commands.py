@@ -147,6 +147,15 @@ def test_a_comparison_is_written_as_a_page_with_the_words_that_differ(nmtlab, da
     assert "Which words are right, by training frequency" in page
 
 
+def test_files_of_one_name_are_two_systems_on_the_page(nmtlab, data, tiny_corpus):
+    for folder in ("mine", "yours"):
+        (data / folder).mkdir()
+        shutil.copy(tiny_corpus.folder / "test.en", data / folder / "out.txt")
+    files = (data / "mine/out.txt", data / "yours/out.txt")
+    nmtlab("compare", *files, "--corpus", "tiny", "--html", data / "both.html", "--samples", 300)
+    assert f"<title>{files[1]} against {files[0]}</title>" in (data / "both.html").read_text(encoding="utf-8")
+
+
 # runs
 
 

@@ -29,6 +29,7 @@ class Compared:
         systems: name -> the translations of each seed, each with a line for each source line.
         languages: codes of the source and target language.
         counts: how often each word is in the target side of the training text; empty if unknown.
+        names: words of the target language that are names; empty if unknown.
 
     Raises:
         CorpusError: no system, or a system without translations; or the numbers of lines differ.
@@ -39,6 +40,7 @@ class Compared:
     systems: Mapping[str, Sequence[Sequence[str]]]
     languages: tuple[str, str]
     counts: Mapping[str, int] = field(default_factory=Counter)
+    names: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         if not self.systems:

@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from nmtlab.analysis.access.sentences import MOST, Text
 from nmtlab.analysis.access.translations import stored_translations
 from nmtlab.analysis.comparison.compared import Compared
+from nmtlab.analysis.lexical.gold import gold_names
 from nmtlab.analysis.lexical.rare_words import training_counts
 from nmtlab.errors import CorpusError, RunError
 from nmtlab.recipe import Recipe
 from nmtlab.runs.naming import short_names
 from nmtlab.runs.run import Run
+from nmtlab.text.corpus import ParallelCorpus
 
 _SEED = re.compile(r"[.]s[0-9]+$")
 """The end of the names of runs that `nmtlab reproduce` makes."""
@@ -56,16 +58,24 @@ def stored_comparison(runs: Sequence[Run], text: Text, most: int = MOST) -> Comp
         )
     source = list(text.corpus.lines(text.split, text.corpus.source))[:most]
     references = [list(lines)[:most] for lines in text.corpus.references(text.split)]
-    counts = word_counts(text, runs[0].recipe.text.max_words)
-    return Compared(source, references, systems, text.corpus.direction, counts)
+    counts = word_counts(text.corpus, runs[0].recipe.text.max_words)
+    return Compared(source, references, systems, text.corpus.direction, counts, known_names(text.corpus))
 
 
-def word_counts(text: Text, max_words: int) -> Counter[str]:
-    """Return the word counts of the target side of a text's training part; empty if it is not here."""
+def word_counts(corpus: ParallelCorpus, max_words: int) -> Counter[str]:
+    """Return the word counts of the target side of a corpus' training text; empty if it is not here."""
     try:
-        return training_counts(text.corpus, max_words)
+        return training_counts(corpus, max_words)
     except CorpusError:
         return Counter()
+
+
+def known_names(corpus: ParallelCorpus) -> frozenset[str]:
+    """Return the target words that are names in an artificial language; empty for any other corpus."""
+    try:
+        return frozenset(gold_names(corpus)["target"])
+    except CorpusError:
+        return frozenset()
 
 
 def _seedless(run: Run) -> Recipe:

@@ -7,13 +7,11 @@ import pandas as pd
 import pytest
 
 from nmtlab.analysis.comparison.compared import Compared
-from nmtlab.analysis.comparison.lengths import bleu_by_length
 from nmtlab.analysis.comparison.ngrams import lines_with, ngram_differences
 from nmtlab.analysis.comparison.outputs import output_statistics
 from nmtlab.analysis.comparison.sentences import marked, sentence_scores, wins_and_losses
 from nmtlab.analysis.comparison.words import by_frequency, by_kind, by_length, matched, word_accuracy, word_matches
 from nmtlab.errors import CorpusError
-from nmtlab.evaluation import bleu
 
 SOURCE = ["Hund Fauci sieht 3 Katzen .", "der Hund geht", "ein Kind singt im Haus , sagt Chan"]
 REFERENCE = ["the dog Fauci sees 3 cats .", "the dog goes", "a child sings in the house , says Chan"]
@@ -149,15 +147,6 @@ def test_what_translations_look_like(compared):
     assert found.loc["reference", "unseen"] == pytest.approx(len(unseen) / 19)
     unknown = Compared(SOURCE, [REFERENCE], {"bad": [BAD]}, ("de", "en"))
     assert output_statistics(unknown)["unseen"].isna().all()
-
-
-def test_bleu_by_length_is_that_of_the_lines_of_this_length(compared):
-    found = bleu_by_length(compared).set_index(["bucket", "system"])
-    long = [0, 2]
-    alone = bleu([BAD[i] for i in long], [[REFERENCE[i] for i in long]])
-    assert found.loc[("6-10", "bad"), "bleu"] == pytest.approx(alone.value)
-    assert found.loc[("6-10", "bad"), "sentences"] == 2
-    assert found.loc[("0-5", "bad"), "bleu"] == 0
 
 
 @pytest.mark.parametrize(
