@@ -279,7 +279,8 @@ def test_the_lexicon_shows_how_far_it_agrees_with_the_aligner(gallery):
 
 def test_names_that_were_confused_with_others_are_shown(trained, tiny_corpus, tmp_path):
     workspace = Workspace(tmp_path / "data")
-    run = Run(shutil.copytree(trained[0].folder, workspace.runs / "named"))
+    untranslated = shutil.ignore_patterns("translations")
+    run = Run(shutil.copytree(trained[0].folder, workspace.runs / "named", ignore=untranslated))
     folder = shutil.copytree(tiny_corpus.folder, workspace.data / "corpora" / tiny_corpus.name)
     page = make("norms", workspace)
     page.find_names.click()
