@@ -31,19 +31,26 @@ def append_lines(path: Path, lines: Iterable[Mapping[str, Any]]) -> None:
         ) from error
 
 
-def read_log(path: Path, kind: type = dict[str, Any]) -> list[dict[str, Any]]:
+def read_log(path: Path, kind: type = dict[str, Any], skipped: str = "") -> list[dict[str, Any]]:
     """Return the lines of a log; a last line that was cut off by a crash is ignored.
 
     Args:
         path: of the log.
         kind: type of each line, which pydantic checks.
+        skipped: unless empty, lines that begin with this are left out unread, which is fast where they are many.
 
     Raises:
         RunError: it cannot be read, or a complete line is damaged or of another type.
     """
-    with reading(path, _REMEDY):
-        whole = _content(path).rpartition(b"\n")[0]
-    return [_read_line(line, kind, f"{path}, line {number}") for number, line in enumerate(whole.splitlines(), start=1)]
+    numbered = enumerate(_complete_lines(path), start=1)
+    wanted = [(number, line) for number, line in numbered if not (skipped and line.startswith(skipped.encode()))]
+    return [_read_line(line, kind, f"{path}, line {number}") for number, line in wanted]
+
+
+def last_line(path: Path, kind: type = dict[str, Any]) -> dict[str, Any] | None:
+    """Return the last complete line of a log, None if there is none; the others are not read. Errors as `read_log`."""
+    lines = _complete_lines(path)
+    return _read_line(lines[-1], kind, f"{path}, line {len(lines)}") if lines else None
 
 
 def keep_lines(path: Path, kind: type, kept: Callable[[dict[str, Any]], bool]) -> None:
@@ -69,6 +76,11 @@ def _rounded(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _rounded(one) for name, one in value.items()}
     return float(f"{value:.4g}") if isinstance(value, float) else value
+
+
+def _complete_lines(path: Path) -> list[bytes]:
+    with reading(path, _REMEDY):
+        return _content(path).rpartition(b"\n")[0].splitlines()
 
 
 def _packed(path: Path) -> Path:

@@ -34,7 +34,7 @@ from nmtlab.runs.facts import (
     Packed,
     TranslationFacts,
 )
-from nmtlab.runs.log import append_lines, keep_lines, read_log
+from nmtlab.runs.log import append_lines, keep_lines, last_line, read_log
 from nmtlab.runs.measures import Measure, stored_measures
 from nmtlab.text.corpus import Direction, ParallelCorpus
 from nmtlab.text.lines import new_folder
@@ -48,6 +48,7 @@ TABLE = "translation_table.safetensors"
 INHERITANCE = "inheritance.json"
 METRICS, GRADIENT_NORMS, G_VALUES = "metrics.jsonl", "probes/gradient_norm.jsonl", "probes/g.jsonl"
 LOGS = (METRICS, GRADIENT_NORMS, G_VALUES)
+_TRAIN_LINE = '{"kind": "train", '
 
 LOCK = ".lock"
 _MAX_ARRAY_BYTES = 1 << 28  # of the embedding norms of one validation, decompressed
@@ -198,9 +199,9 @@ class Run:
         """How the training ended, or whether it is running or was interrupted; an imported model has none."""
         if self.imported:
             return "imported"
-        lines = read_log(self.folder / METRICS, MetricsLine)
-        if lines and lines[-1]["kind"] == "end":
-            return lines[-1]["status"]
+        last = last_line(self.folder / METRICS, MetricsLine)
+        if last and last["kind"] == "end":
+            return last["status"]
         with reading(self.folder / LOCK, "check that it is a regular file that you may read"):
             return "training" if is_locked(self.folder / LOCK) else "interrupted"
 
@@ -293,7 +294,7 @@ class Run:
                 perplexity; with several directions, BLEU is their mean, and `directions` has that of each) or `end`;
                 every line has `step` and `seconds`.
         """
-        lines = read_log(self.folder / METRICS, MetricsLine)
+        lines = read_log(self.folder / METRICS, MetricsLine, "" if kind == "train" else _TRAIN_LINE)
         return pd.DataFrame([line for line in lines if line["kind"] == kind]).drop(columns="kind", errors="ignore")
 
     def gradient_norms(self) -> pd.DataFrame:

@@ -32,6 +32,7 @@ from nmtlab.analysis.search.lengths import planned_lengths
 from nmtlab.analysis.search.search_errors import search_errors
 from nmtlab.errors import RunError
 from nmtlab.recipe import MachineSettings, SearchSettings
+from nmtlab.runs.bundle import opened_bundle
 from nmtlab.runs.log import read_log
 from nmtlab.runs.measures import Measure, MeasureKey, store_measure
 from nmtlab.runs.pack import pack
@@ -299,21 +300,24 @@ def test_an_answer_of_version_0_1_is_found_under_the_names_of_today(run, tiny_co
     assert CALLS == ["dev"]
 
 
-@pytest.mark.parametrize("folder", sorted((Path(nmtlab.__file__).parents[1] / "data/gallery").iterdir()), ids=str)
-def test_every_answer_of_the_gallery_is_found(folder):
-    run = Run(folder)
+@pytest.mark.parametrize("packed", sorted((Path(nmtlab.__file__).parents[1] / "data/gallery").iterdir()), ids=str)
+def test_every_answer_of_the_gallery_is_found(packed, tmp_path):
     known = {"outcome": outcome, "missed_by_beams": missed_by_beams, "signals": signals, "search_errors": search_errors}
     known |= {"planned_lengths": planned_lengths, "lexical_choice": lexical_choice, "movement": movement}
     known |= {"shared_types": shared_types, "words_of_parent": words_of_parent, "baseline_lengths": baseline_lengths}
     known |= {"cognate_recall": cognate_recall, "cognate_neighbours": cognate_neighbours}
-    files = sorted((folder / "measures").glob("*.parquet"))
-    found = [answer for analysis in known.values() for answer in answers(run, analysis)]
-    assert sorted(answer.path for answer in found) == files
-    for answer in found:
-        asked = inspect.signature(known[_function(answer)]).parameters
-        defaults = {name: p.default for name, p in asked.items() if p.default is not p.empty}
-        assert "beam_size" in (answer.question.arguments.get("search") or {"beam_size": "the recipe's"})
-        assert set(answer.question.arguments) >= {name for name in defaults if name not in ("run", "child", *NO_PART)}
+    folders = [packed] if packed.is_dir() else opened_bundle(packed, tmp_path).values()
+    assert folders
+    for folder in folders:
+        run = Run(folder)
+        found = [answer for analysis in known.values() for answer in answers(run, analysis)]
+        assert sorted(answer.path for answer in found) == sorted((folder / "measures").glob("*.parquet"))
+        for answer in found:
+            asked = inspect.signature(known[_function(answer)]).parameters
+            defaults = {name: p.default for name, p in asked.items() if p.default is not p.empty}
+            assert "beam_size" in (answer.question.arguments.get("search") or {"beam_size": "the recipe's"})
+            required = {name for name in defaults if name not in ("run", "child", *NO_PART)}
+            assert set(answer.question.arguments) >= required
 
 
 NO_PART = ("on_progress", "machine")
