@@ -8,6 +8,8 @@ nmtlab is asked only what is claimed and, to compare, what it says: the lines on
 
 import math
 import sys
+import tarfile
+from functools import cache
 from itertools import zip_longest
 from pathlib import Path
 
@@ -17,6 +19,8 @@ from scipy import optimize, stats
 
 from nmtlab.experiments.claims.declared import Claim, declared_claims
 from nmtlab.experiments.claims.verdicts import measured_claims
+from nmtlab.experiments.measures.quality import OfSentences
+from nmtlab.workspace import Workspace
 
 HERE = Path(__file__).parent
 LEVEL, POWER, FEWEST_SEEDS = 0.05, 0.8, 3
@@ -26,13 +30,13 @@ NUMBERS = ["effect", "low", "high", "p", "detectable", "q"]
 
 def main() -> int:
     claims = {claim.text: claim for claim in declared_claims()}
-    found = measured_claims(HERE, list(claims.values()))
+    found = measured_claims(HERE, list(claims.values()), Workspace(HERE.parent))
     lines = pd.DataFrame(
         {"claim": line.claim, "pair": line.pair, **worked_out(claims[line.claim], line.pair)}
         for line in found.itertuples()
     )
     for _, some in lines.groupby(found["evidence"]):
-        lines.loc[some.index, "q"] = false_discoveries(some["p"].where(some["usable"]), some["runs"])
+        lines.loc[some.index, "q"] = false_discoveries(some["p"].where(some["usable"] & some["kept"]), some["runs"])
     lines["verdict"] = [verdict(claims[line.claim], line) for line in lines.itertuples()]
     differs = lines["verdict"] != found["verdict"]
     # Repeated tests are simulated here too, with other random numbers; q depends on all lines of a table.
@@ -60,7 +64,13 @@ def worked_out(claim: Claim, pair: str) -> dict[str, object]:
     usable = usable and max(values[name].mean() for name in names) >= claim.measure.usable
     planned = rows_of(HERE / claim.looks, pair) if (HERE / claim.looks).exists() else pd.DataFrame()
     looks = [int(look) for look in planned["looks"].iloc[0].split()] if len(planned) else []
-    about = {"usable": usable, "looks": len(looks), "runs": frozenset(compared.dropna(subset="value")["run"])}
+    compared = compared.dropna(subset="value")
+    about = {
+        "usable": usable,
+        "looks": len(looks),
+        "runs": frozenset(compared["run"]),
+        "kept": is_kept(claim, compared),
+    }
     if not all(len(values.get(name, ())) for name in names):
         return {**about, **named()}
     if claim.measure.name.startswith("source types in parent"):  # follows from the text alone
@@ -69,6 +79,27 @@ def worked_out(claim: Claim, pair: str) -> dict[str, object]:
         return {**about, **named(effect, effect, effect, float(effect == null_of(claim)), 0.0)}
     work = shares_of_runs if claim.measure.name == "converged" else means
     return {**about, **work(claim, pair, values, exact, looks)}
+
+
+def is_kept(claim: Claim, cells: pd.DataFrame) -> bool:
+    """Return whether the run of every cell, or its translations if they are what is scored, are still there."""
+    lost = cells[~cells["run"].isin(names_of_runs(HERE.parent))]
+    path = (HERE / claim.evidence).with_suffix(".translations.parquet")
+    if lost.empty or not isinstance(claim.measure, OfSentences) or not path.exists():
+        return lost.empty
+    stored = pd.read_parquet(path, columns=["row", "column", "seed", "split"]).drop_duplicates()
+    stored = stored[stored["split"] == claim.measure.split].drop(columns="split")
+    return len(lost.fillna({"seed": 0}).merge(stored)) == len(lost)
+
+
+@cache
+def names_of_runs(data: Path) -> set[str]:
+    """Return the names of all runs, and of those packed in folders and archives."""
+    found = {path.name for path in (*data.glob("runs/*"), *data.glob("gallery/*")) if path.is_dir()}
+    for path in data.glob("gallery/*.tar.xz"):
+        with tarfile.open(path) as archive:
+            found |= {name.partition("/")[0] for name in archive.getnames()}
+    return found
 
 
 def means(claim: Claim, pair: str, values: dict, exact: set, looks: list[int]) -> dict[str, float]:
@@ -204,6 +235,8 @@ def passing(ps: np.ndarray, level: float) -> np.ndarray:
 
 
 def verdict(claim: Claim, line: object) -> str:
+    if not line.kept:
+        return "measured earlier, runs not kept"
     null = null_of(claim)
     side = "higher" if line.low > null else "lower" if line.high < null else ""
     if line.usable and side and line.q <= LEVEL:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from nmtlab.experiments import Cell, Scale, Table
     from nmtlab.experiments.claims.until_decided import Look
+    from nmtlab.experiments.results.kept import Kept
     from nmtlab.experiments.results.looks import Looks
     from nmtlab.experiments.results.stored import Stored
     from nmtlab.workspace import Workspace
@@ -23,11 +24,12 @@ def reproduce(
         str,
         typer.Argument(
             help="On transfer: table-3.2, table-3.3, figure-3.1, related-parents, child-size, transferred-parts, "
-            "transfer-transformer. On lexical choice: table-3.4, table-3.6, table-3.8, table-3.10, lexical-choice, "
-            "lexicon-dropout, attention-sink. On normalisation: table-3.12, table-3.13, table-3.13-trained-out, "
-            "table-3.14, table-3.15, table-3.16, table-3.17, figure-3.5, figure-3.7, gradients, untrained-gradients. "
-            "Out of domain: table-3.6-ntrex, table-3.13-trained-out-ntrex. On search: search-errors, ambiguity, "
-            "length-planning, unseen-lengths. On many languages: many-languages, zero-shot, many-languages-tuning."
+            "transliteration, transfer-transformer. On lexical choice: table-3.4, table-3.6, table-3.8, table-3.10, "
+            "lexical-choice, lexicon-dropout, attention-sink. On normalisation: table-3.12, table-3.13, "
+            "table-3.13-trained-out, table-3.14, table-3.15, table-3.16, table-3.17, figure-3.5, figure-3.7, "
+            "gradients, untrained-gradients. Out of domain: table-3.6-ntrex, table-3.13-trained-out-ntrex. On "
+            "search: search-errors, ambiguity, length-planning, unseen-lengths. On many languages: many-languages, "
+            "zero-shot, many-languages-tuning."
         ),
     ],
     scale: Annotated[
@@ -192,13 +194,14 @@ def _print_table(
     spreads: "pd.DataFrame",
     looks: "Looks",
     left_out: Mapping[str, str],
+    kept: "Kept | None" = None,
 ) -> None:
     from nmtlab.cli.tables import print_table
     from nmtlab.experiments import published, summary
     from nmtlab.experiments.results.signatures import printed_signatures, signatures
     from nmtlab.experiments.tables.labels import caveats, labelled, system_labels
 
-    lines = summary(cells, table, spreads, looks)
+    lines = summary(cells, table, spreads, looks, kept)
     lines = lines[(lines["seeds"] > 0) | (lines["missing"] > 0) | (lines["diverged"] > 0)]
     several = len(table.measures) > 1
     columns = ["pair", "system", *(["measure"] if several else []), "measured, 95 %"]
@@ -250,7 +253,7 @@ def _listed(numbers: Sequence[int]) -> str:
 
 
 def _print_verdicts(table: "Table", lines: "pd.DataFrame") -> None:
-    from nmtlab.experiments.results.judgement import RULE
+    from nmtlab.experiments.results.judgement import NOT_KEPT, RULE
     from nmtlab.experiments.tables.labels import system_labels
 
     if not table.baseline:
@@ -260,7 +263,7 @@ def _print_verdicts(table: "Table", lines: "pd.DataFrame") -> None:
     print(f"  intervals of differences: {covered}\n  {RULE}")
     for column, some in lines[lines["column"] != table.baseline].groupby("column", sort=False):
         counts = some["verdict"].value_counts()
-        kinds = ("better", "worse", "underpowered", "inconclusive")
+        kinds = ["better", "worse", "underpowered", "inconclusive", *([NOT_KEPT] if NOT_KEPT in counts else [])]
         print(f"  {labels[column]}: {', '.join(f'{counts.get(kind, 0)} {kind}' for kind in kinds)}")
 
 
@@ -316,6 +319,7 @@ def _number(value: float, form: str) -> str:
 
 def _print_stored(table: "Table", scale: "Scale", save: bool, workspace: "Workspace") -> None:
     """Judge and print the stored cells of a table, and write what follows from them beside them if asked to."""
+    from nmtlab.experiments.results.kept import Kept
     from nmtlab.experiments.results.looks import read_looks
     from nmtlab.experiments.results.sentences import read_sentences
     from nmtlab.experiments.results.stored import measured_table, read_cells
@@ -323,7 +327,8 @@ def _print_stored(table: "Table", scale: "Scale", save: bool, workspace: "Worksp
     stored = measured_table(table.name, scale)
     cells = read_cells(stored.path)
     written = _write_judged(stored, cells, {}, workspace) if save else []
-    _print_table(table, scale, cells, read_sentences(stored.sentences), read_looks(stored.looks), {})
+    spreads, looks = read_sentences(stored.sentences), read_looks(stored.looks)
+    _print_table(table, scale, cells, spreads, looks, {}, Kept.of(stored.path, workspace))
     for path in written:
         print(f"written to {path}")
 
@@ -379,6 +384,7 @@ def _write_judged(
     from contextlib import redirect_stdout
 
     from nmtlab.experiments.results.hypotheses import read_hypotheses
+    from nmtlab.experiments.results.kept import Kept
     from nmtlab.experiments.results.looks import read_looks
     from nmtlab.experiments.results.sentences import read_sentences, sentence_spreads, with_kept_sentences
     from nmtlab.experiments.results.signatures import signatures
@@ -402,6 +408,7 @@ def _write_judged(
     with redirect_stdout(printed):
         print(f"nmtlab reproduce {table.name} --scale {scale}\n")
         without = {row: why for row, why in left_out.items() if row not in names}
-        _print_table(table, scale, cells, spreads, read_looks(stored.looks), without)
+        kept = Kept.of(stored.path, workspace)
+        _print_table(table, scale, cells, spreads, read_looks(stored.looks), without, kept)
     write_text(text, "".join(f"{line.rstrip()}\n" for line in printed.getvalue().splitlines()))
     return written + ([stored.looks] if stored.looks.exists() else [])

@@ -22,7 +22,8 @@ _PAGES = {page.name: page for page in PAGES}
 
 def index_page(workspace: Workspace | None = None) -> Page:
     """Return the page: links to the other pages, verdicts on the claims of the thesis, and the runs."""
-    workspace, found = workspace or Workspace.find(), measured_claims()
+    workspace = workspace or Workspace.find()
+    found = measured_claims(workspace=workspace)
     claims = Table("Claims of the thesis, tested here: select one to see its numbers", pick="one", height="24em")
     numbers = Table("By text", height="18em")
     runs = RunChooser(workspace, title="Runs")

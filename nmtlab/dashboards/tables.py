@@ -48,7 +48,7 @@ class TablesPage(Page):
             "Means over the seeds, with 95 % intervals: select a line for its runs", pick="one", height="24em"
         )
         self.claims = Table("Thesis claims", height="16em")
-        self.trainings = Trainings(workspace)
+        self.trainings, self._workspace = Trainings(workspace), workspace
         self._cells = self._whole = self._summary = pd.DataFrame()
         self._drawn_lines: dict[str, str] = {}
         self.chart.on_click(self._clicked)
@@ -92,14 +92,14 @@ class TablesPage(Page):
 
     def _open(self, stored: Stored) -> None:
         self._cells = read_cells(stored.path)
-        self._whole = stored_summary(stored)
+        self._whole = stored_summary(stored, self._workspace)
         measured, before = set(self._cells["metric"]), self.measure.value
         names = [measure.name for measure in stored.table.measures if measure.name in measured]
         self.measure.options = names
         self.measure.value = before if before in names else names[0]
         self.draw.layout.display = "" if stored.table.baseline else "none"
         claims = [claim for claim in declared_claims() if claim.evidence == stored.path.name]
-        self.claims.show(overall(measured_claims(stored.path.parent, claims)))
+        self.claims.show(overall(measured_claims(stored.path.parent, claims, self._workspace)))
         self.claims.layout.display = "" if claims else "none"
 
     def _sum_up(self, stored: Stored) -> None:

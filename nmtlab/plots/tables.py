@@ -19,7 +19,12 @@ _LINE, _BETWEEN, _FOOT = 26, 80, 110
 """Pixels of a system's line, between rows of panels, and below them, for axis and legend."""
 
 _MEASURED = {"value": ("mean", "mean_low", "mean_high"), "difference": ("difference", "low", "high")}
-_UNDECIDED = ("inconclusive", "underpowered")
+_OPEN = {
+    "inconclusive": ", undecided",
+    "underpowered": ", undecided",
+    "measured earlier, runs not kept": ", runs not kept",
+}
+"""Verdicts whose numbers are drawn as open circles, and the names of these in the legend."""
 
 
 def table_figure(
@@ -58,12 +63,9 @@ def table_figure(
     named: set[str] = set()
     for place, pair in enumerate(pairs):
         panel = drawn[drawn["row"] == pair]
-        undecided = panel["verdict"].isin(_UNDECIDED)
-        for trace in (
-            _published(panel, published),
-            _measured(panel[~undecided], show, ""),
-            _measured(panel[undecided], show, ", undecided"),
-        ):
+        kinds = panel["verdict"].map(_OPEN).fillna("")
+        measured = (_measured(panel[kinds == kind], show, kind) for kind in dict.fromkeys(("", *_OPEN.values())))
+        for trace in (_published(panel, published), *measured):
             trace.update(showlegend=trace.name not in named, legendgroup=trace.name, meta=pair)
             trace.hovertemplate += f"<extra>{escape(pair)}</extra>"
             if len(trace.x):
@@ -83,18 +85,18 @@ def _panel_title(pair: str) -> str:
     return title.replace(", ", ",<br>", 1) if len(pair) > _WIDE else title
 
 
-def _measured(lines: pd.DataFrame, show: Shown, verdict: str) -> go.Scatter:
+def _measured(lines: pd.DataFrame, show: Shown, kind: str) -> go.Scatter:
     lines = lines[lines[_MEASURED[show][0]].notna()]
     mean, low, high = (lines[name] for name in _MEASURED[show])
     ends = [f", {one:.4g} to {other:.4g}" if one == one else "" for one, other in zip(low, high, strict=True)]
     covers = ", " + lines["interval"] if show == "difference" else ""
     return go.Scatter(
-        x=mean, y=[escape(name) for name in lines["column"]], mode="markers", name=f"measured, 95 %{verdict}",
+        x=mean, y=[escape(name) for name in lines["column"]], mode="markers", name=f"measured, 95 %{kind}",
         error_x={
             "type": "data", "symmetric": False, "array": high - mean, "arrayminus": mean - low, "thickness": 1.5,
             "width": 3,
         },
-        marker={"size": 9, "color": COLOURS[0], "symbol": "circle-open" if verdict else "circle"},
+        marker={"size": 9, "color": COLOURS[0], "symbol": "circle-open" if kind else "circle"},
         customdata=lines[["column", "seeds", "diverged"]].assign(ends=ends, covers=covers),
         hovertemplate="%{y}: %{x:.4~g}%{customdata[3]}%{customdata[4]}, %{customdata[1]} seeds, "
         "%{customdata[2]} diverged",

@@ -213,10 +213,15 @@ def test_a_checkpoint_that_is_damaged(refused, data, damage, tiny_corpus):
         assert refused(*words, stdin="ein hund\n").startswith(f"{path}: {expected[damage]}")
 
 
-def test_a_log_that_is_damaged(refused, nmtlab, data):
+def test_a_log_that_is_damaged(refused, data):
     log = data / "runs" / "whole" / "metrics.jsonl"
     change_line(log, 2, lambda line: line[:20])
     assert refused("runs", "show", "whole") == f"{log}, line 2: damaged; remove that line\n"
+
+
+def test_a_log_whose_last_line_is_damaged_when_runs_are_listed(nmtlab, data):
+    log = data / "runs" / "whole" / "metrics.jsonl"
+    change_line(log, len(log.read_bytes().splitlines()), lambda line: line[:20])
     assert "whole: incomplete run" in nmtlab("runs", "list").out
 
 

@@ -8,7 +8,8 @@ import pytest
 from nmtlab.dashboards.tables import TablesPage
 from nmtlab.experiments import find_table, summary
 from nmtlab.experiments.claims.declared import declared_claims
-from nmtlab.experiments.results.judgement import RULE
+from nmtlab.experiments.results.judgement import NOT_KEPT, RULE
+from nmtlab.experiments.results.kept import Kept
 from nmtlab.experiments.results.stored import RESULTS, read_cells
 from nmtlab.workspace import Workspace
 
@@ -25,8 +26,17 @@ def here(tmp_path_factory) -> Workspace:
 
 
 @pytest.fixture
-def page(here) -> TablesPage:
+def page(here, monkeypatch) -> TablesPage:
+    """The page, as if all runs were kept."""
+    monkeypatch.setattr(Kept, "has", lambda *_: True)
     return TablesPage(here)
+
+
+def test_lines_whose_runs_are_not_here_have_numbers_and_no_verdict(here):
+    lines = {(line["pair"], line["system"]): line for line in shown(TablesPage(here))}
+    lost = lines["tu-en", "Arthur"]
+    assert (lost["verdict"], lost["why undecided"]) == (NOT_KEPT, "")
+    assert lost["95 % interval"] != ""
 
 
 def shown(page: TablesPage) -> list[dict]:

@@ -16,6 +16,7 @@ from nmtlab.experiments.claims.verdicts import COLUMNS, RESULTS, measured_claims
 from nmtlab.experiments.measures.quality import CONVERGED, LEFT_SHIFT, TEST_BLEU, Counted
 from nmtlab.experiments.results.collected import COLUMNS as RESULT_COLUMNS
 from nmtlab.experiments.results.judgement import Question, with_aim
+from nmtlab.experiments.results.kept import Kept
 from nmtlab.experiments.results.stored import read_cells
 from nmtlab.experiments.tables.lexical_choice import HU_EN, LEXICAL_CHOICE, TABLE_3_6
 from nmtlab.experiments.tables.normalisation import GRADIENTS
@@ -59,6 +60,12 @@ def judged(folder: Path, claim: Claim, lines: list[dict]) -> pd.DataFrame:
 
 
 TIED = [10.0, 10.4, 10.8]
+
+
+@pytest.fixture(autouse=True)
+def all_kept(monkeypatch):
+    """Judge as if all runs were kept; what is said where they are not is tested in `test_kept`."""
+    monkeypatch.setattr(Kept, "has", lambda *_: True)
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from nmtlab.experiments.results.sentences import read_sentences, spread_of
 from nmtlab.experiments.results.statistics import Verdict
 from nmtlab.experiments.results.stored import RESULTS, read_cells
 from nmtlab.experiments.tables.labels import row_label
+from nmtlab.workspace import Workspace
 
 COLUMNS = [
     "claim", "source", "direction", "pair", "text", "system", "metric", "seeds", "effect", "low", "high", "p",
@@ -35,12 +36,15 @@ class _Line(NamedTuple):
     answer: Answer
 
 
-def measured_claims(folder: Path = RESULTS, claims: Sequence[Claim] | None = None) -> pd.DataFrame:
+def measured_claims(
+    folder: Path = RESULTS, claims: Sequence[Claim] | None = None, workspace: Workspace | None = None
+) -> pd.DataFrame:
     """Judge claims against the measured tables, by the rule of `nmtlab.experiments.results.judgement`.
 
     Args:
         folder: contains the cells of tables, as written by `nmtlab reproduce --save`; missing tables are skipped.
         claims: claims to judge, all those about a table together; all declared ones if not given.
+        workspace: contains more runs than the gallery beside the folder; that of the environment if not given.
 
     Returns:
         One line per claim and pair with a run of a compared system, if the table has both there, in
@@ -56,13 +60,14 @@ def measured_claims(folder: Path = RESULTS, claims: Sequence[Claim] | None = Non
     Raises:
         NmtlabError: a file is damaged.
     """
-    claims = declared_claims() if claims is None else claims
+    claims, workspace = declared_claims() if claims is None else claims, workspace or Workspace.find()
     frames = []
     for evidence in dict.fromkeys(claim.evidence for claim in claims):
         if (folder / evidence).is_file():
             about = [claim for claim in claims if claim.evidence == evidence]
             cells, looks = read_cells(folder / evidence), read_looks(folder / about[0].looks)
-            frames.append(judged_claims(about, cells, read_sentences(folder / about[0].sentences), looks))
+            kept = Kept.of(folder / evidence, workspace)
+            frames.append(judged_claims(about, cells, read_sentences(folder / about[0].sentences), looks, kept))
     if not frames:
         return pd.DataFrame(columns=COLUMNS)
     order = {claim.text: place for place, claim in enumerate(claims)}

@@ -36,7 +36,8 @@ RULE = (
     "A difference counts if its 95 % interval leaves out the tested value and it survives a false discovery rate of "
     "5 % over the lines of the table (q). The interval is that of new seeds, and of new test sentences where the "
     "translations are stored. With fewer than three seeds, a missing cell, or two systems below a usable score nothing "
-    "is decided; underpowered is what could have missed the effect of the thesis (or, of BLEU, of one point)."
+    "is decided; underpowered is what could have missed the effect of the thesis (or, of BLEU, of one point). A line "
+    "whose runs are not kept has no verdict."
 )
 
 _DECIMALS = 6

@@ -20,6 +20,7 @@ from nmtlab.experiments.results.shares import wilson
 from nmtlab.experiments.results.statistics import LEVEL, NotKept
 from nmtlab.experiments.results.stored import Stored, read_cells
 from nmtlab.experiments.tables.declaration import Table
+from nmtlab.workspace import Workspace
 
 Verdict = Literal["better", "worse", "underpowered", "inconclusive", NotKept]
 
@@ -49,13 +50,18 @@ def interval(values: Sequence[float]) -> Interval:
     return Interval(fmean(values), margin or math.nan)
 
 
-def stored_summary(stored: Stored) -> pd.DataFrame:
+def stored_summary(stored: Stored, workspace: Workspace | None = None) -> pd.DataFrame:
     """Return the `summary` of a stored table, with all that is stored beside its cells.
+
+    Args:
+        stored: the table.
+        workspace: contains more of its runs than the gallery; that of the environment if not given.
 
     Raises:
         NmtlabError: a file is damaged.
     """
-    return summary(read_cells(stored.path), stored.table, read_sentences(stored.sentences), read_looks(stored.looks))
+    cells, kept = read_cells(stored.path), Kept.of(stored.path, workspace or Workspace.find())
+    return summary(cells, stored.table, read_sentences(stored.sentences), read_looks(stored.looks), kept)
 
 
 def summary(

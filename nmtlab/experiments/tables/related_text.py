@@ -90,11 +90,14 @@ def _tiny(name: str, source: str, pairs: int, distance: dict[str, float], start:
     return SyntheticCorpus(f"tiny-{name}-{source}-en", source, settings, train=pairs, dev=30, test=30, start=start)
 
 
-_TINY_CHILD = _tiny("child", "qab", 200, {}, _FAR)
-_TINY_PARENTS = {
-    parent_name: Parent(_tiny(name, "qaa", 500, distance), _TINY_CHILD, {"training.max_evaluations": 2})
-    for parent_name, (name, distance) in _DISTANCES.items()
-}
+def _tiny_setup(child_source: str) -> Setup:
+    text = _tiny("child", child_source, 200, {}, _FAR)
+    parents = {
+        parent_name: Parent(_tiny(name, "qaa", 500, distance), text, {"training.max_evaluations": 2})
+        for parent_name, (name, distance) in _DISTANCES.items()
+    }
+    return Setup(text, parents=parents)
+
 
 _STANDS_IN = "its parent is Uzbek, of which there is too little freely available text: see uz-en and Uyg-Eng"
 _LARGER = "larger, as qab-en (500) and more"
@@ -139,5 +142,10 @@ SK_EN = Row(
 )
 QAB_EN = Row(
     "qab-en",
-    {"thesis": NOT_PUBLISHED, "small": _LARGER, "tiny": Setup(_TINY_CHILD, parents=_TINY_PARENTS)},
+    {"thesis": NOT_PUBLISHED, "small": _LARGER, "tiny": _tiny_setup("qab")},
 )
+QAC_EN = Row(
+    "qac-en",
+    {"thesis": NOT_PUBLISHED, "small": "Uyghur has the same letters: see Uyg-Eng", "tiny": _tiny_setup("qac")},
+)
+"""The child that is written in Uyghur's letters."""

@@ -12,6 +12,7 @@ from nmtlab.experiments.tables.related_text import (
     COUSIN,
     GL_EN,
     QAB_EN,
+    QAC_EN,
     RELATED,
     SK_EN,
     TUR_ENG,
@@ -39,6 +40,7 @@ _WORDS: dict[Scale, Changes] = {
     "tiny": {"text.min_frequency": 2}, "small": {"text.min_frequency": 2},
     "thesis": {"text.vocabulary_size": 30_000, "text.min_frequency": 1},
 }  # fmt: skip
+_LATIN: Changes = {"text.transliteration": "uyghur-latin"}
 _AT_RANDOM: Changes = {"transfer.source_types": "random"}
 _FROZEN: Changes = {"transfer.target_embedding": "freeze"}
 
@@ -54,7 +56,7 @@ BPE_UNRELATED = replace(BPE, name="BPE + unrelated parent", parent=UNRELATED)
 
 def _transliterated(*systems: System) -> dict[tuple[str, str], Changes]:
     """Return the exceptions by which subwords of Uyghur are learned and cut in Latin letters."""
-    return {(UYG_ENG.name, system.name): {"text.transliteration": "uyghur-latin"} for system in systems}
+    return {(UYG_ENG.name, system.name): _LATIN for system in systems}
 
 
 TABLE_3_2 = Table(
@@ -156,6 +158,22 @@ TRANSFERRED_PARTS = Table(
     baseline=BPE_TRANSFER.name,
     changes=SIZES,
     exceptions=_transliterated(*_PARTS),
+    published=False,
+)
+
+TRANSLITERATION = Table(
+    name="transliteration",
+    title="What does one script give? Uyghur as it is written and in Latin letters",
+    rows=(UYG_ENG, QAC_EN),
+    systems=(
+        BPE,
+        BPE_TRANSFER,
+        replace(BPE, name="BPE in Latin letters", changes=_LATIN),
+        replace(BPE_TRANSFER, name="BPE in Latin letters + transfer", changes=_LATIN),
+    ),
+    measures=(TEST_BLEU,),
+    baseline=BPE.name,
+    changes=SIZES,
     published=False,
 )
 
