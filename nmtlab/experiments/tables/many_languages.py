@@ -22,12 +22,12 @@ from nmtlab.experiments.tables.normalisation import SIZES as TRANSFORMER
 
 TO_ONE, FROM_ONE, TO_MANY = "many-to-one", "one-to-many", "many-to-many"
 
-# Models of many languages have the same number of updates, and none stops early.
+# Models of many languages have the same number of updates, and none stops early. Precision bf16 is a third faster here.
 SIZES: dict[Scale, Changes] = {
     "tiny": {**TRANSFORMER["tiny"], "model.heads": 4},
     "small": {
         "text.vocabulary_size": 4000, "training.batch_tokens": 1024, "training.validate_every": 300,
-        "training.max_evaluations": 10, "training.patience": 10,
+        "training.max_evaluations": 10, "training.patience": 10, "machine.precision": "bf16",
     },
     "thesis": TRANSFORMER["thesis"],
 }  # fmt: skip
