@@ -93,7 +93,8 @@ def test_the_numbers_of_a_claim_say_what_was_decided_and_why_not():
         assert shown["text"].tolist() == own["text"].tolist()
         assert shown["verdict"].tolist() == own["verdict"].tolist()
         assert shown["why undecided"].tolist() == own["reason"].tolist()
-        assert {"95 % interval", "q", "detectable effect", "interval covers", "budget", "runs"} <= set(shown.columns)
+        assert {"95 % interval", "detectable effect", "interval covers", "budget", "runs"} <= set(shown.columns)
+        assert ("q" in shown.columns) == own["q"].notna().any()
 
 
 def make(name: str, workspace: Workspace) -> Page:

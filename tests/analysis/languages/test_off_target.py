@@ -1,5 +1,6 @@
 """Translations into the wrong language, counted."""
 
+import pandas as pd
 import pytest
 
 from nmtlab.analysis.access.measure import measure
@@ -48,7 +49,7 @@ def test_a_runs_translations_are_classified_by_its_training_texts_and_the_answer
     lines = translations(family.child_run, family.child, "test")
     references = list(family.child.lines("test", "en"))
     expected = off_target(lines, references, "en", classifier_of(texts))
-    assert frame.to_dict("records") == expected.to_dict("records")
+    pd.testing.assert_frame_equal(frame, expected)
     assert frame["accuracy"].item() == 1
     assert measure(family.child_run, off_target_of, corpus=family.child, texts=texts).equals(frame)
     assert classifier_of(texts).languages == ("qab", "en", "qaa")
