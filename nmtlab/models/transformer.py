@@ -28,6 +28,7 @@ from nmtlab.nn.embeddings import WordEmbedding
 from nmtlab.nn.feed_forward import FeedForward
 from nmtlab.nn.output import OutputLayer
 from nmtlab.nn.positions import Layout, sinusoids
+from nmtlab.nn.precision import in_autocast_precision
 from nmtlab.text.batch import Batch
 from nmtlab.text.vocabulary import BOS, PAD
 
@@ -264,7 +265,7 @@ class Transformer(TranslationModel):
         x = self._embed(self.source_embedding, source, language, self._language_vector(0, language), where)
         for layer in self.encoder:
             x = layer(x, bias, language)
-        return Memory(self.encoder_norm(x), bias, ~padding)
+        return Memory(in_autocast_precision(self.encoder_norm(x)), bias, ~padding)
 
     def forward(self, batch: Batch[Tensor], memory: Memory | None = None) -> Tensor:
         self.check_languages(target=batch.target_language)

@@ -38,7 +38,7 @@ class FeedForward(nn.Module):
         self.inner = linear(d_model, d_ff, share, languages)
         self.outer = linear(d_ff, d_model, share, languages)
         self.dropout = Dropout(dropout)
-        self._activate = torch.relu_ if activation == "relu" else F.silu
+        self._activate = torch.relu if activation == "relu" else F.silu
 
     def forward(self, x: Tensor, language: str = "") -> Tensor:
         """Return f(x) in a language for x, (..., d_model)."""

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from torch import Tensor, nn
 
 from nmtlab.nn.dropout import Dropout
+from nmtlab.nn.precision import in_autocast_precision
 
 
 class PreNorm(nn.Module):
@@ -22,7 +23,7 @@ class PreNorm(nn.Module):
         self.dropout = Dropout(dropout)
 
     def forward(self, x: Tensor, f: Callable[[Tensor], Tensor]) -> Tensor:
-        return x + self.dropout(f(self.norm(x)))
+        return x + self.dropout(f(in_autocast_precision(self.norm(x))))
 
 
 class PostNorm(nn.Module):
@@ -40,4 +41,4 @@ class PostNorm(nn.Module):
         self.dropout = Dropout(dropout)
 
     def forward(self, x: Tensor, f: Callable[[Tensor], Tensor]) -> Tensor:
-        return self.norm(x + self.dropout(f(x)))
+        return self.norm(x + self.dropout(f(in_autocast_precision(x))))

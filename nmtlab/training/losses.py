@@ -46,14 +46,15 @@ def cross_entropy(logits: Tensor, gold: Tensor, smoothing: float, weight: Tensor
     The gold column has weight 1 - smoothing + smoothing/C, the others smoothing/C.
 
     Args:
-        logits: (tokens, C); on a CPU they are overwritten by their gradient.
+        logits: (tokens, C), in any precision: the loss is computed in single precision, chunk by chunk; on a CPU they
+            are overwritten by their gradient.
         gold: (tokens,) the gold columns.
         smoothing: from 0 to below 1.
         weight: (tokens,) how often each token counts; None: once.
     """
     if logits.requires_grad and logits.device.type == "cpu" and not torch.compiler.is_compiling():
         return CrossEntropies(*_CrossEntropy.apply(logits, gold, smoothing, weight))
-    log_probs = logits.log_softmax(-1)
+    log_probs = _widened(logits).log_softmax(-1)
     if weight is None:
         nll, uniform = F.nll_loss(log_probs, gold, reduction="sum"), -log_probs.mean(-1).sum()
     else:
@@ -75,12 +76,12 @@ class _CrossEntropy(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor, Tensor]:
         columns = logits.shape[1]
         grad = logits.detach()
-        nll = logits.new_zeros(())
-        spread = logits.new_zeros(())
+        wide = _widened(logits[:0]).dtype
+        nll, spread = logits.new_zeros((2,), dtype=wide)
         rows = max(1, _CHUNK // columns)
         for begin in range(0, len(grad), rows):
             some = slice(begin, begin + rows)
-            chunk, right = grad[some], gold[some].unsqueeze(1)
+            chunk, right = _widened(grad[some]), gold[some].unsqueeze(1)
             torch.log_softmax(chunk, dim=-1, out=chunk)
             likely, each = chunk.gather(1, right), chunk
             if weight is not None:
@@ -92,6 +93,8 @@ class _CrossEntropy(torch.autograd.Function):
             chunk.scatter_add_(1, right, chunk.new_full(right.shape, smoothing - 1))
             if weight is not None:
                 chunk.mul_(times)
+            if wide != grad.dtype:
+                grad[some] = chunk
         uniform = spread / columns
         ctx.mark_non_differentiable(nll, uniform)
         ctx.grad = grad
@@ -104,3 +107,7 @@ class _CrossEntropy(torch.autograd.Function):
             raise RuntimeError("the gradient of this loss was already used: compute the loss again before backward")
         used, ctx.grad = ctx.grad.mul_(grad), None
         return used, None, None, None
+
+
+def _widened(x: Tensor) -> Tensor:
+    return x.float() if x.dtype.itemsize < 4 else x

@@ -69,7 +69,7 @@ class CrossEntropy:
     def __call__(self, predicted: Predicted) -> Part:
         model, batch, _, states, mask = predicted
         table = model.output_table(batch.target_language)
-        logits = model.output(states, table).float()
+        logits = model.output(states, table)
         weight = None if batch.weight is None else batch.weight[:, None].expand_as(mask)[mask]
         gold_columns = output_index(table.ids, batch.target[mask])
         smoothed, gold, uniform = cross_entropy(logits, gold_columns, self.smoothing, weight)

@@ -16,6 +16,7 @@ from nmtlab.dashboards.chart import Chart
 from nmtlab.dashboards.page import Note, Page
 from nmtlab.dashboards.table import Table
 from nmtlab.experiments.claims.verdicts import measured_claims
+from nmtlab.experiments.measures.quality import G_SLOPES
 from nmtlab.jobs import Job
 from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus
@@ -198,7 +199,7 @@ def test_what_is_said_of_g_is_what_the_slopes_and_the_seeds_say(hostile):
     page = make("depth", hostile)
     (slopes,) = (leaf.frame["slope"] for leaf in leaves(page) if isinstance(leaf, Table) and "slope" in leaf.frame)
     found = measured_claims()
-    verdicts = found[found["metric"].str.startswith("slope, ")]["verdict"]
+    verdicts = found[found["metric"].isin([measure.name for measure in G_SLOPES])]["verdict"]
     (note,) = (note for note in notes(page) if "slope" in note)
     assert f"{(slopes > 0).sum()} of {len(slopes)} slopes are above 0." in note
     for verdict in verdicts.unique():

@@ -55,6 +55,16 @@ def test_losses_and_gradient_are_those_of_torch_whatever_the_chunks(tokens, colu
         torch.testing.assert_close(ours, theirs.to(dtype), **tolerance)
 
 
+@pytest.mark.parametrize("tokens", [7, 2 * ROWS + 3])
+def test_losses_of_logits_in_half_precision_are_computed_in_single_precision(tokens):
+    logits, gold = drawn(tokens, 1000, torch.bfloat16)
+    *found, gradient = losses_and_gradient(logits, gold, 0.1)
+    *expected, exact = losses_and_gradient(logits.float(), gold, 0.1)
+    assert [loss.dtype for loss in found] == [torch.float32, torch.float32]
+    assert found == expected
+    torch.testing.assert_close(gradient, exact.bfloat16())
+
+
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 def test_the_loss_is_the_same_without_a_gradient(smoothing):
     logits, gold = drawn(9, 13)
@@ -131,7 +141,7 @@ def test_the_objective_sums_over_target_tokens_and_scores_a_type_not_allowed_as_
     pairs = on_device(batch_of(SOURCE, TARGET))
     logits = made.model.output(made.model(pairs)).detach()
     gold = torch.from_numpy(np.searchsorted(np.flatnonzero(ALLOWED), as_unk[as_unk != 0]))
-    expected = expected_losses_and_gradient(logits.float(), gold, 0.1)
+    expected = expected_losses_and_gradient(logits, gold, 0.1)
     torch.testing.assert_close((loss.total.detach(), loss.nll), expected[:2])
 
 

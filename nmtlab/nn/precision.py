@@ -1,0 +1,13 @@
+"""Mixed precision."""
+
+import torch
+from torch import Tensor
+
+
+def in_autocast_precision(x: Tensor) -> Tensor:
+    """Return x as autocast would convert it for a linear map; x itself without autocast.
+
+    Converted here, x and its gradient are converted once, not by each of several linear maps that read it.
+    """
+    device = x.device.type
+    return x.to(torch.get_autocast_dtype(device)) if torch.is_autocast_enabled(device) else x
