@@ -1,5 +1,7 @@
 """Length planning against length normalisation and word reward (proposed in thesis 4.1, not measured there)."""
 
+from dataclasses import replace
+
 from nmtlab.experiments.measures.search import (
     FEW,
     SAMPLED,
@@ -16,6 +18,7 @@ from nmtlab.experiments.measures.search import (
 )
 from nmtlab.experiments.tables.declaration import System, Table
 from nmtlab.experiments.tables.normalisation import DE_EN, GL_EN, QAA_EN, SIZES
+from nmtlab.experiments.tables.trained_out import ENOUGH, TRAINED_OUT
 from nmtlab.recipe import SearchSettings
 
 GAMMAS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
@@ -97,6 +100,16 @@ LENGTH_PLANNING = Table(
     baseline=ORDINARY.name,
     changes=SIZES,
     published=False,
+)
+
+# The ordinary runs are those of Table 3.13 trained out.
+LENGTH_PLANNING_TRAINED_OUT = replace(
+    LENGTH_PLANNING,
+    name="length-planning-trained-out",
+    title="Length planning, trained until dev BLEU stops rising (at most 5,000 updates)",
+    rows=TRAINED_OUT.rows,
+    systems=(ORDINARY, PLANNED),
+    changes=ENOUGH,
 )
 
 SHORT = 16

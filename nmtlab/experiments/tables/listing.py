@@ -3,8 +3,8 @@
 from nmtlab.errors import NmtlabError
 from nmtlab.experiments.tables.attention_sink import ATTENTION_SINK
 from nmtlab.experiments.tables.declaration import Table
-from nmtlab.experiments.tables.empty_translations import AMBIGUITY, GLOBAL_BEST
-from nmtlab.experiments.tables.length_planning import LENGTH_PLANNING, UNSEEN_LENGTHS
+from nmtlab.experiments.tables.empty_translations import AMBIGUITY, GLOBAL_BEST, GLOBAL_BEST_TRAINED_OUT
+from nmtlab.experiments.tables.length_planning import LENGTH_PLANNING, LENGTH_PLANNING_TRAINED_OUT, UNSEEN_LENGTHS
 from nmtlab.experiments.tables.lexical_choice import (
     LEXICAL_CHOICE,
     LEXICON_DROPOUT,
@@ -44,7 +44,8 @@ TABLES: tuple[Table, ...] = (
     TABLE_3_4, TABLE_3_6, TABLE_3_8, TABLE_3_10, LEXICAL_CHOICE, LEXICON_DROPOUT, ATTENTION_SINK,
     TABLE_3_12, TABLE_3_13, TRAINED_OUT, TABLE_3_14, TABLE_3_15, TABLE_3_16, TABLE_3_17, FIGURE_3_5, FIGURE_3_7,
     GRADIENTS, UNTRAINED_GRADIENTS, TABLE_3_6_NTREX, TRAINED_OUT_NTREX,
-    GLOBAL_BEST, AMBIGUITY, LENGTH_PLANNING, UNSEEN_LENGTHS, MANY_LANGUAGES, ZERO_SHOT, MANY_LANGUAGES_TUNING,
+    GLOBAL_BEST, GLOBAL_BEST_TRAINED_OUT, AMBIGUITY, LENGTH_PLANNING, LENGTH_PLANNING_TRAINED_OUT, UNSEEN_LENGTHS,
+    MANY_LANGUAGES, ZERO_SHOT, MANY_LANGUAGES_TUNING,
 )  # fmt: skip
 
 

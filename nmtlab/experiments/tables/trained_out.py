@@ -1,4 +1,4 @@
-"""Placement and type of normalisation at the two ends of training: before the first update, and once it has ended."""
+"""Systems at the two ends of training: before the first update, and once dev BLEU has stopped rising."""
 
 from dataclasses import replace
 from itertools import product
@@ -20,7 +20,7 @@ from nmtlab.experiments.tables.lexical_choice import TINY_QAA
 from nmtlab.experiments.tables.normalisation import DE_EN, DEEP_SIZES, EN_VI, POST_LAYER, QAA_EN, SIZES, TABLE_3_13
 
 # Batches, vocabulary and rate are those of the recipes; dev BLEU has to rise within 20 evaluations, as in the thesis.
-_ENOUGH: dict[Scale, Changes] = {
+ENOUGH: dict[Scale, Changes] = {
     **SIZES,
     "small": {"training.max_evaluations": 25, "training.patience": 20, "machine.precision": "bf16"},
 }
@@ -35,11 +35,11 @@ def _of_another_name(row: Row) -> Row:
 TRAINED_OUT = Table(
     name="table-3.13-trained-out",
     title="Placement and type of normalisation, trained until dev BLEU stops rising (at most 5,000 updates)",
-    rows=(EN_VI, *(_of_another_name(row) for row in (DE_EN, QAA_EN))),
+    rows=(EN_VI, *map(_of_another_name, (DE_EN, QAA_EN))),
     systems=TABLE_3_13.systems,
     measures=(TOKENIZED_TEST_BLEU,),
     baseline=POST_LAYER.name,
-    changes=_ENOUGH,
+    changes=ENOUGH,
     seeds={**SEEDS, "small": (1, 2, 3, 4, 5)},
     published=False,
 )
