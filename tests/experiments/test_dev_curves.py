@@ -1,11 +1,16 @@
 """The evaluations behind a table are kept for every seed."""
 
+from dataclasses import replace
+
 import pandas as pd
 import pytest
+from little_table import little_table
 
 from nmtlab.errors import NmtlabError
+from nmtlab.experiments import cells_of, run_grid
 from nmtlab.experiments.results.collected import made_rows
 from nmtlab.experiments.results.dev_curves import COLUMNS, dev_curves, read_dev_curves, save_dev_curves
+from nmtlab.experiments.tables.declaration import System
 
 
 def frame(column: str, *scores: float, seed: int = 1) -> pd.DataFrame:
@@ -37,3 +42,12 @@ def test_every_cell_of_a_table_has_its_evaluations(grid):
             of_cell = found.loc[[(cell.row, cell.column, cell.seed)]]
             evaluations = runs[cell.run].metrics("validation")
             assert of_cell[["step", "bleu"]].to_numpy().tolist() == evaluations[["step", "bleu"]].to_numpy().tolist()
+
+
+def test_a_phrase_based_system_has_no_curve(space, tmp_path, tiny_recipe):
+    recipe = tmp_path / "phrase.toml"
+    recipe.write_text('base = "moses"\n[model]\ntuning_evaluations = 8\n', encoding="utf-8")
+    phrase = System("phrase-based", str(recipe), seeded=False)
+    table = replace(little_table(tmp_path, tiny_recipe), systems=(phrase,))
+    assert run_grid(cells_of(table, "tiny"), space) == []
+    assert dev_curves(table, "tiny", space).empty

@@ -18,14 +18,14 @@ def dev_curves(table: Table, scale: Scale, workspace: Workspace) -> pd.DataFrame
     """Return the evaluations of every cell of a table that has a run with some.
 
     Returns:
-        A row for each evaluation: `row`, `column`, `seed`; `step`, the number of updates; `bleu` of the dev text in the
-        row's direction, or, if the run was not trained in it, the mean over its directions; `perplexity` of all its dev
-        text; `seconds` of training until then.
+        A row for each evaluation of a neural system: `row`, `column`, `seed`; `step`, the number of updates; `bleu` of
+        the dev text in the row's direction, or, if the run was not trained in it, the mean over its directions;
+        `perplexity` of all its dev text; `seconds` of training until then.
     """
     frames = []
     for cells, corpus, runs in made_rows(table, scale, workspace):
         way = "-".join(corpus.direction)
-        for cell in (cell for cell in cells if cell.run in runs):
+        for cell in (cell for cell in cells if cell.run in runs and cell.recipe.model.neural):
             evaluations = _in_direction(runs[cell.run].metrics("validation"), way)
             about = {"row": cell.row, "column": cell.column, "seed": cell.seed or 0}
             if len(evaluations):
