@@ -17,6 +17,8 @@ from nmtlab.analysis.search.length_baselines import length_models
 from nmtlab.analysis.search.search_tree import ended_hypotheses, ranked, search_tree
 from nmtlab.errors import NmtlabError, RunError
 from nmtlab.experiments import Scale, find_table, summary, with_published
+from nmtlab.experiments.claims.budgets import at_two_budgets
+from nmtlab.experiments.claims.verdicts import measured_claims
 from nmtlab.experiments.results.effects import effects_over_training, still_rising
 from nmtlab.experiments.results.stored import RESULTS, measured_cells, measured_curves, measured_table
 from nmtlab.experiments.results.summary import interval, stored_summary
@@ -26,6 +28,7 @@ from nmtlab.experiments.tables.length_planning import LENGTH_PLANNING, WHOLE_TEX
 from nmtlab.plots import (
     View,
     attention_figure,
+    budgets_figure,
     calibration_figure,
     depth_figure,
     dev_figure,
@@ -289,6 +292,25 @@ def effect_view(name: str, row: str, than: str = "", scale: Scale = "small") -> 
     (declared,) = find_table(name).only([row]).rows
     title = f"{name}, {row_label(declared, scale)}"
     return View(last.assign(rising=last["system"].map(rising)), effect_figure(effects, than, title))
+
+
+def budgets_view(name: str, row: str) -> View:
+    """Show what the claims about a table find after its short trainings and once the systems are trained out.
+
+    Args:
+        name: of the table.
+        row: what one of its rows is called, such as `de-en, Multi30k`.
+
+    Raises:
+        NmtlabError: nothing about this row was measured at both budgets.
+    """
+    both = at_two_budgets(measured_claims())
+    both = both[both["evidence"].str.startswith(f"{name}.") & (both["text"] == row)]
+    if both.empty:
+        raise NmtlabError(f"{name}, {row}: not measured at two budgets", "see at_two_budgets for what is")
+    shown = both[["direction", "effect_short", "verdict_short", "effect_long", "verdict_long"]]
+    title = f"{find_table(name).title}: short and trained out, {row}"
+    return View(shown.reset_index(drop=True), budgets_figure(both, title))
 
 
 def planning_view(scale: Scale = "small") -> View:

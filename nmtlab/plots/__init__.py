@@ -1,6 +1,7 @@
 """Figures of the thesis: tables of `nmtlab.analysis` in, plotly figures out."""
 
 from nmtlab.plots.attention import attention_figure
+from nmtlab.plots.budgets import budgets_figure
 from nmtlab.plots.cognates import cognate_figure
 from nmtlab.plots.comparison import gains_figure, word_accuracy_figure
 from nmtlab.plots.depth import depth_figure, slopes_figure
@@ -38,6 +39,7 @@ __all__ = [
     "View",
     "ablation_figure",
     "attention_figure",
+    "budgets_figure",
     "calibration_figure",
     "child_size_figure",
     "cognate_figure",

@@ -16,9 +16,9 @@ def at_two_budgets(measured: pd.DataFrame) -> pd.DataFrame:
         measured: as of `measured_claims`.
 
     Returns:
-        One line per claim and text that was measured at both budgets: `claim`, `text`, `metric`, `direction`; `seeds`,
-        `effect`, `low`, `high`, `verdict` and `budget`, each with the suffix `_short` and `_long`; `changed`, whether
-        the verdicts differ.
+        One line per claim and text that was measured at both budgets: `claim`, `text`, `metric`, `direction`,
+        `evidence`; `seeds`, `effect`, `low`, `high`, `verdict` and `budget`, each with the suffix `_short` and `_long`;
+        `changed`, whether the verdicts differ.
     """
     table = measured["evidence"].str.rsplit(".", n=2).str[0]  # TABLE.SCALE.csv
     long = table.str.endswith(LONGER)
@@ -29,4 +29,4 @@ def at_two_budgets(measured: pd.DataFrame) -> pd.DataFrame:
     both = short_lines.merge(long_lines[_SAME + _MEASURED], on=_SAME, suffixes=("_short", "_long"))
     both["changed"] = both["verdict_short"] != both["verdict_long"]
     measures = [f"{name}_{budget}" for budget in ("short", "long") for name in _MEASURED]
-    return both[["claim", "text", "metric", "direction", *measures, "changed"]]
+    return both[["claim", "text", "metric", "direction", "evidence", *measures, "changed"]]
