@@ -34,7 +34,7 @@ def budgets_figure(both: pd.DataFrame, title: str) -> go.Figure:
             "<extra></extra>",
         )  # fmt: skip
     names = [f"{escape(line.direction.split(', expected')[0])}<br>{escape(line.text)}" for line in both.itertuples()]
-    figure.update_yaxes(tickvals=places, ticktext=names, range=[-0.6, len(both) - 0.4], showgrid=False)
+    figure.update_yaxes(tickvals=places, ticktext=names, range=[-0.6, len(both) - 0.4], showgrid=False, zeroline=False)
     metric = escape(both["metric"].iloc[0]) if len(both) else ""
     figure.update_xaxes(title_text=f"difference in {metric}", zeroline=True, zerolinecolor=FAINT)
     figure.update_layout(legend=BELOW, margin_b=90)

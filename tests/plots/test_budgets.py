@@ -1,6 +1,7 @@
 """The figure of effects at two budgets."""
 
 import pandas as pd
+import pytest
 
 from nmtlab.plots import budgets_figure
 
@@ -23,8 +24,8 @@ def test_each_claim_has_its_effect_and_interval_at_both_budgets():
     assert (short.name, long.name) == ("short", "trained out")
     for trace, budget in ((short, "short"), (long, "long")):
         assert list(trace.x) == BOTH[f"effect_{budget}"].tolist()
-        assert list(trace.x + trace.error_x.array) == BOTH[f"high_{budget}"].tolist()
-        assert list(trace.x - trace.error_x.arrayminus) == BOTH[f"low_{budget}"].tolist()
+        assert list(trace.x + trace.error_x.array) == pytest.approx(BOTH[f"high_{budget}"].tolist())
+        assert list(trace.x - trace.error_x.arrayminus) == pytest.approx(BOTH[f"low_{budget}"].tolist())
         assert [data[0] for data in trace.customdata] == BOTH[f"verdict_{budget}"].tolist()
     names = dict(zip(figure.layout.yaxis.tickvals, figure.layout.yaxis.ticktext, strict=True))
     assert [names[round(place)] for place in short.y] == ["b − a<br>de-en, captions", "c − a<br>de-en, captions"]
