@@ -1,7 +1,6 @@
 """`nmtlab reproduce`."""
 
 from collections.abc import Callable, Mapping, Sequence
-from itertools import compress
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -13,8 +12,6 @@ if TYPE_CHECKING:
 
     from nmtlab.experiments import Cell, Scale, Table
     from nmtlab.experiments.claims.until_decided import Look
-    from nmtlab.experiments.results.kept import Kept
-    from nmtlab.experiments.results.looks import Looks
     from nmtlab.experiments.results.stored import Stored
     from nmtlab.workspace import Workspace
 
@@ -28,8 +25,9 @@ def reproduce(
             "lexical-choice, lexicon-dropout, attention-sink. On normalisation: table-3.12, table-3.13, "
             "table-3.13-trained-out, table-3.14, table-3.15, table-3.16, table-3.17, figure-3.5, figure-3.7, "
             "gradients, untrained-gradients. Out of domain: table-3.6-ntrex, table-3.13-trained-out-ntrex. On "
-            "search: search-errors, ambiguity, length-planning, unseen-lengths. On many languages: many-languages, "
-            "zero-shot, many-languages-tuning."
+            "search: search-errors, search-errors-trained-out, ambiguity, length-planning, "
+            "length-planning-trained-out, unseen-lengths. On many languages: many-languages, zero-shot, "
+            "many-languages-tuning."
         ),
     ],
     scale: Annotated[
@@ -88,6 +86,7 @@ def reproduce(
     Each cell is an ordinary run: finished ones are not trained again, interrupted ones are resumed, and a training
     that diverges is a result. Real text is searched for in data/corpora and in the folders of NMTLAB_CORPORA.
     """
+    from nmtlab.cli.results_table import print_results
     from nmtlab.errors import NmtlabError
     from nmtlab.experiments import cells_of, find_table, in_processes, on_ray, one_by_one, results, run_grid
     from nmtlab.experiments.claims.until_decided import run_until_decided
@@ -125,7 +124,7 @@ def reproduce(
     bar.close()
     measured = results(wanted, scale, workspace)
     spreads = sentence_spreads(wanted, scale, workspace, hypotheses(wanted, scale, workspace))
-    _print_table(
+    print_results(
         wanted, scale, measured, spreads, read_looks(saved_table(wanted, scale, workspace).looks), bar.left_out
     )
     if save:
@@ -161,13 +160,14 @@ def _print_look(look: "Look") -> None:
 def _print_estimate(
     table: "Table", scale: "Scale", wanted: "list[Cell]", workspace: "Workspace", looks: Sequence[int]
 ) -> None:
+    from nmtlab.cli.results_table import number, print_reasons
     from nmtlab.cli.tables import print_table
     from nmtlab.experiments import estimate_grid
 
     cells = estimate_grid(wanted, workspace)
     rows = [
         [row, column, str(len(some)), str((some["disk_mib"] == 0).sum())]
-        + [_number(some[name].sum(skipna=False), ",.0f") for name in ("minutes", "disk_mib")]
+        + [number(some[name].sum(skipna=False), ",.0f") for name in ("minutes", "disk_mib")]
         for (row, column), some in cells.groupby(["row", "column"], sort=False)
     ]
     columns = ["pair", "system", "cells", "made", "minutes", "MiB"]
@@ -184,141 +184,12 @@ def _print_estimate(
             f"this is the most: rows that are decided stop at fewer seeds; minutes up to each look: {', '.join(up_to)}"
         )
     without = cells[cells["problem"] != ""]
-    _print_reasons(table, scale, dict(zip(without["row"], without["problem"], strict=True)))
-
-
-def _print_table(
-    table: "Table",
-    scale: "Scale",
-    cells: "pd.DataFrame",
-    spreads: "pd.DataFrame",
-    looks: "Looks",
-    left_out: Mapping[str, str],
-    kept: "Kept | None" = None,
-) -> None:
-    from nmtlab.cli.tables import print_table
-    from nmtlab.experiments import published, summary
-    from nmtlab.experiments.results.signatures import printed_signatures, signatures
-    from nmtlab.experiments.tables.labels import caveats, labelled, system_labels
-
-    lines = summary(cells, table, spreads, looks, kept)
-    lines = lines[(lines["seeds"] > 0) | (lines["missing"] > 0) | (lines["diverged"] > 0)]
-    several = len(table.measures) > 1
-    columns = ["pair", "system", *(["measure"] if several else []), "measured, 95 %"]
-    baseline = system_labels(table).get(table.baseline, "")
-    columns += [f"vs {baseline}, 95 %", "detectable", "q", "verdict"] if baseline else []
-    columns += ["published", *([f"published vs {baseline}"] if baseline else [])]
-    rows = [
-        [line.row, line.column, *([line.metric] if several else []), _measured(line)]
-        + (_compared(line) if table.baseline else [])
-        + [_published(line), *([_published_difference(line)] if table.baseline else [])]
-        for line in labelled(lines, table, scale).itertuples()
-    ]
-    if not table.published:
-        filled = [any(cells) for cells in zip(*rows, strict=True)]
-        columns, *rows = ([*compress(row, filled)] for row in (columns, *rows))
-    print_table(f"{table.name} {scale}: {table.title}", columns, rows, set(columns[2 + several :]) - {"verdict"})
-    metrics = "" if several else f"{table.measures[0].name}; "
-    print(f"  {metrics}mean over {_seeds(cells)}, ± 95 % by Student's t")
-    for line in printed_signatures(signatures(table.only(dict.fromkeys(lines["row"])), scale)):
-        print(f"  {line}")
-    _print_verdicts(table, lines)
-    for planned in sorted({looks[row] for row in lines["row"] if row in looks}):
-        rows = [row for row in lines["row"].unique() if looks.get(row) == planned]
-        print(
-            f"  tested at {_listed(planned)} seeds or until decided, which p and intervals allow for: {', '.join(rows)}"
-        )
-    for caveat in caveats(table):
-        print(f"  {caveat}")
-    if table.published:
-        sources = ", ".join(published(table.name)["source"].unique())
-        text = "" if scale == "thesis" else "; on another text: compare differences, not scores"
-        there = sources + text if sources else "not available (data/published comes with the checkout)"
-        print(f"  published: {there}")
-        if lines["published_mark"].any():
-            print(f"  marks of the published values: {table.marks}")
-    _print_reasons(table, scale, left_out)
-
-
-def _seeds(cells: "pd.DataFrame") -> str:
-    """Return which seeds the rows have."""
-    found = cells.dropna(subset=["seed", "value"]).groupby("row", sort=False)["seed"].unique().map(sorted)
-    different = sorted({tuple(seeds) for seeds in found}, key=lambda seeds: (len(seeds), seeds))
-    return " or ".join(f"seeds {', '.join(map(str, seeds))}" for seeds in different) or "no seeds"
-
-
-def _listed(numbers: Sequence[int]) -> str:
-    *most, last = map(str, numbers)
-    return f"{', '.join(most)} and {last}" if most else last
-
-
-def _print_verdicts(table: "Table", lines: "pd.DataFrame") -> None:
-    from nmtlab.experiments.results.judgement import NOT_KEPT, RULE
-    from nmtlab.experiments.tables.labels import system_labels
-
-    if not table.baseline:
-        return
-    labels = system_labels(table)
-    covered = ", ".join(sorted(set(lines["interval"]) - {""}))
-    print(f"  intervals of differences: {covered}\n  {RULE}")
-    for column, some in lines[lines["column"] != table.baseline].groupby("column", sort=False):
-        counts = some["verdict"].value_counts()
-        kinds = ["better", "worse", "underpowered", "inconclusive", *([NOT_KEPT] if NOT_KEPT in counts else [])]
-        print(f"  {labels[column]}: {', '.join(f'{counts.get(kind, 0)} {kind}' for kind in kinds)}")
-
-
-def _print_reasons(table: "Table", scale: "Scale", left_out: Mapping[str, str]) -> None:
-    """Print why rows and cells of the table are not run; `left_out` is why the text of a row is not available."""
-    reasons: dict[str, list[str]] = {}
-    for row in table.rows:
-        setup = row.at[scale]
-        if reason := setup if isinstance(setup, str) else left_out.get(row.name):
-            reasons.setdefault(reason, []).append(row.name)
-            continue
-        for column in (column for name, column in table.left_out if name == row.name):
-            reasons.setdefault(table.left_out[row.name, column], []).append(f"{row.name} {column}")
-    for reason, names in reasons.items():
-        print(f"  not run: {', '.join(names)}: {reason}")
-
-
-def _measured(line: object) -> str:
-    parts = [_with_interval(line.mean, line.mean_low, line.mean_high)]
-    parts += [f"{line.missing} not finished"] if line.missing else []
-    parts += [f"{line.diverged} diverged"] if line.diverged else []
-    return ", ".join(parts)
-
-
-def _published(line: object) -> str:
-    return line.published + ("" if line.published_difference else line.published_mark)
-
-
-def _published_difference(line: object) -> str:
-    return line.published_difference + (line.published_mark if line.published_difference else "")
-
-
-def _compared(line: object) -> list[str]:
-    """Return the difference to the baseline, the smallest detectable one, q and the verdict."""
-    if line.difference != line.difference:
-        return ["", "", "", line.verdict]
-    difference = _with_interval(line.difference, line.low, line.high, "+.2f")
-    q = "" if line.q != line.q else f"{line.q:.3f}"
-    return [difference, "" if line.detectable != line.detectable else f"{line.detectable:.2f}", q, line.verdict]
-
-
-def _with_interval(mean: float, low: float, high: float, form: str = ".2f") -> str:
-    """Return a number with its interval, by its half-width if the number is in the middle."""
-    if low != low:
-        return _number(mean, form)
-    symmetric = abs((low + high) / 2 - mean) < 1e-9
-    return _number(mean, form) + (f" ± {high - mean:.2f}" if symmetric else f", {low:{form}} to {high:{form}}")
-
-
-def _number(value: float, form: str) -> str:
-    return "-" if value != value else format(value, form)
+    print_reasons(table, scale, dict(zip(without["row"], without["problem"], strict=True)))
 
 
 def _print_stored(table: "Table", scale: "Scale", save: bool, workspace: "Workspace") -> None:
     """Judge and print the stored cells of a table, and write what follows from them beside them if asked to."""
+    from nmtlab.cli.results_table import print_results
     from nmtlab.experiments.results.kept import Kept
     from nmtlab.experiments.results.looks import read_looks
     from nmtlab.experiments.results.sentences import read_sentences
@@ -328,7 +199,7 @@ def _print_stored(table: "Table", scale: "Scale", save: bool, workspace: "Worksp
     cells = read_cells(stored.path)
     written = _write_judged(stored, cells, {}, workspace) if save else []
     spreads, looks = read_sentences(stored.sentences), read_looks(stored.looks)
-    _print_table(table, scale, cells, spreads, looks, {}, Kept.of(stored.path, workspace))
+    print_results(table, scale, cells, spreads, looks, {}, Kept.of(stored.path, workspace))
     for path in written:
         print(f"written to {path}")
 
@@ -383,6 +254,7 @@ def _write_judged(
     import io
     from contextlib import redirect_stdout
 
+    from nmtlab.cli.results_table import print_results
     from nmtlab.experiments.results.hypotheses import read_hypotheses
     from nmtlab.experiments.results.kept import Kept
     from nmtlab.experiments.results.looks import read_looks
@@ -409,6 +281,6 @@ def _write_judged(
         print(f"nmtlab reproduce {table.name} --scale {scale}\n")
         without = {row: why for row, why in left_out.items() if row not in names}
         kept = Kept.of(stored.path, workspace)
-        _print_table(table, scale, cells, spreads, read_looks(stored.looks), without, kept)
+        print_results(table, scale, cells, spreads, read_looks(stored.looks), without, kept)
     write_text(text, "".join(f"{line.rstrip()}\n" for line in printed.getvalue().splitlines()))
     return written + ([stored.looks] if stored.looks.exists() else [])
