@@ -20,3 +20,15 @@ def test_the_best_are_those_of_a_stable_sort_of_everything(rows, k):
 def test_impossible_values_are_last_and_by_id_too():
     values = torch.tensor([[float("-inf"), 1.0, float("-inf"), float("-inf")]])
     assert stable_topk(values, 3)[1].tolist() == [[1, 0, 2]]
+
+
+def test_rows_with_and_without_ties_are_each_as_sorted():
+    values = torch.tensor([[0.5, 2.0, 1.0, -1.0], [1.0, 2.0, 2.0, 1.0]])
+    found, indices = stable_topk(values, 3)
+    assert found.tolist() == [[2.0, 1.0, 0.5], [2.0, 2.0, 1.0]]
+    assert indices.tolist() == [[1, 2, 0], [1, 2, 0]]
+
+
+def test_a_single_row_has_no_further_dimension():
+    values, indices = stable_topk(torch.tensor([1.0, 3.0, 3.0]), 2)
+    assert (values.tolist(), indices.tolist()) == ([3.0, 3.0], [1, 2])
