@@ -76,6 +76,14 @@ def reproduce(
             "runs are kept.",
         ),
     ] = False,
+    packed: Annotated[
+        bool,
+        typer.Option(
+            "--packed",
+            help="First copy the runs of the gallery that are cells of the table into the workspace, so that only the "
+            "others are trained.",
+        ),
+    ] = False,
     stored: Annotated[
         bool,
         typer.Option("--stored", help="Train nothing: judge and print the stored cells again; --save writes the text."),
@@ -108,6 +116,8 @@ def reproduce(
     looks = planned_looks(until_decided) if until_decided else ()
     if most := seeds or max(looks, default=0):
         wanted = wanted.with_seeds([row.name for row in wanted.rows], most)
+    if packed:
+        _unpack(wanted, scale, workspace)
     if estimate:
         _print_estimate(wanted, scale, cells_of(wanted, scale), workspace, looks)
         return
@@ -234,6 +244,13 @@ def _save(
         written.append(curves)
     for path in written:
         print(f"written to {path}")
+
+
+def _unpack(table: "Table", scale: "Scale", workspace: "Workspace") -> None:
+    from nmtlab.experiments.results.packs import unpack_table
+
+    copied = unpack_table(table, scale, workspace)
+    print(f"copied {len(copied)} packed runs into {workspace.runs}")
 
 
 def _pack(table: "Table", scale: "Scale", workspace: "Workspace") -> None:

@@ -6,7 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from nmtlab.experiments.results.packs import pack_table
+from nmtlab.experiments import cells_of, run_grid
+from nmtlab.experiments.measures.quality import TRAIN_PERPLEXITY
+from nmtlab.experiments.results.collected import results
+from nmtlab.experiments.results.packs import pack_table, unpack_table
+from nmtlab.experiments.running.events import CellEnded
 from nmtlab.runs.listing import open_run
 from nmtlab.runs.pack import pack
 from nmtlab.workspace import Workspace
@@ -49,3 +53,31 @@ def test_another_training_of_the_same_name_in_the_gallery_is_told_apart(grid, co
     noted = pack(open_run(first, copied), copied.gallery / first) / "packed.json"
     noted.write_text(json.dumps({**json.loads(noted.read_text(encoding="utf-8")), "weights": "0" * 64}))
     assert pack_table(grid.table, "tiny", copied).elsewhere == {first: False}
+
+
+def test_packed_runs_are_taken_as_made_and_only_the_others_are_trained(grid, copied):
+    before = results(grid.table, "tiny", copied)
+    first = min(run.name for run in copied.runs.iterdir())
+    pack_table(grid.table, "tiny", copied)
+    shutil.rmtree(copied.runs)
+    assert unpack_table(grid.table, "tiny", copied) == [cell.run for cell in cells_of(grid.table, "tiny")]
+    shutil.rmtree(copied.runs / first)
+    events = []
+    assert run_grid(cells_of(grid.table, "tiny"), copied, on_event=events.append) == []
+    assert {event.cell.run for event in events if isinstance(event, CellEnded)} == {first}
+    again = results(grid.table, "tiny", copied)
+    assert again[["run", "seed", "value"]].equals(before[["run", "seed", "value"]])
+
+
+def test_a_run_without_its_model_is_not_taken_where_a_table_needs_more_than_translations(grid, copied):
+    pack_table(grid.table, "tiny", copied)
+    shutil.rmtree(copied.runs)
+    more = replace(grid.table, measures=(*grid.table.measures, TRAIN_PERPLEXITY))
+    assert unpack_table(more, "tiny", copied) == []
+
+
+def test_another_training_of_the_same_name_is_not_taken(grid, copied):
+    pack_table(grid.table, "tiny", copied)
+    shutil.rmtree(copied.runs)
+    other = replace(grid.table, changes={"tiny": {"training.clip_norm": 7.0}})
+    assert unpack_table(other, "tiny", copied) == []

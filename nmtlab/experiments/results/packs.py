@@ -1,10 +1,14 @@
-"""The runs behind a table, packed into one file of the gallery."""
+"""The runs behind a table, packed into one file of the gallery, and taken from there again."""
 
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from shutil import copytree
 from typing import NamedTuple
 
+from nmtlab.errors import CorpusError
+from nmtlab.experiments.measures.quality import OfSentences
 from nmtlab.experiments.results.collected import made_rows
-from nmtlab.experiments.running.cells import ENDED
+from nmtlab.experiments.running.cells import ENDED, Cell, cells_of, is_the_training, trainings
 from nmtlab.experiments.tables.declaration import Scale, Table
 from nmtlab.runs.archive import ENDING
 from nmtlab.runs.bundle import bundle, bundled_runs, bundles, opened_bundle
@@ -36,9 +40,8 @@ def pack_table(table: Table, scale: Scale, workspace: Workspace) -> PackedTable:
     """
     target = workspace.gallery / f"{table.name}.{scale}{ENDING}"
     before = opened_bundle(target, workspace.cache) if target.exists() else {}
-    gallery = {folder.name: folder for folder in workspace.gallery.glob("[!.]*") if folder.is_dir()}
     others = [file for file in bundles(workspace.gallery) if file != target]
-    gallery = {**bundled_runs(others, workspace.cache), **gallery}
+    gallery = _runs_in(workspace, others)
     made = {name: run for _, _, runs in made_rows(table, scale, workspace) for name, run in runs.items()}
     ended = {name: run for name, run in made.items() if run.status in ENDED}
     elsewhere = {
@@ -51,3 +54,46 @@ def pack_table(table: Table, scale: Scale, workspace: Workspace) -> PackedTable:
     if runs:
         bundle(runs.values(), target)
     return PackedTable(target, sorted(runs), elsewhere)
+
+
+def unpack_table(table: Table, scale: Scale, workspace: Workspace) -> list[str]:
+    """Copy the runs of the gallery that are cells of a table into the workspace, where they count as made.
+
+    A run is taken if it is the same training and has its model, or if the table needs no more than its translations,
+    and these are stored; runs that the workspace has already stay as they are.
+
+    Returns:
+        The names of the runs that were copied.
+
+    Raises:
+        RunError: a file of the gallery is damaged.
+    """
+    copied = []
+    for cell, packed in _packed_cells(table, scale, workspace):
+        try:
+            texts = [corpus.open(workspace) for corpus in cell.texts]
+            trained_on = cell.corpus.open(workspace)
+        except CorpusError:
+            continue
+        scores = [measure for measure in table.measures if isinstance(measure, OfSentences)]
+        translated = len(scores) == len(table.measures) and all(
+            score.stored(packed, text) is not None for score in scores for text in texts
+        )
+        if is_the_training(cell, packed, trained_on) and (packed.has_weights("best") or translated):
+            copytree(packed.folder, workspace.run_folder(cell.run))
+            copied.append(cell.run)
+    return copied
+
+
+def _packed_cells(table: Table, scale: Scale, workspace: Workspace) -> Iterator[tuple[Cell, Run]]:
+    """Yield the trainings that the workspace lacks and the gallery has, under that name."""
+    packed = _runs_in(workspace, bundles(workspace.gallery))
+    for cell in trainings(cells_of(table, scale)):
+        if cell.run in packed and not workspace.run_folder(cell.run).exists():
+            yield cell, Run(packed[cell.run])
+
+
+def _runs_in(workspace: Workspace, files: Iterable[Path]) -> dict[str, Path]:
+    """Return the folders of the gallery's runs, by name: those in some bundles, and those that are folders."""
+    folders = {folder.name: folder for folder in workspace.gallery.glob("[!.]*") if folder.is_dir()}
+    return {**bundled_runs(files, workspace.cache), **folders}

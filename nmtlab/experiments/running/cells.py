@@ -131,11 +131,14 @@ def made_run(cell: Cell, corpus: ParallelCorpus, workspace: Workspace) -> Run | 
     if not folder.exists():
         return None
     run = Run(folder)
-    if different := _difference(_settings(run.recipe), _settings(cell.recipe)):
+    if different := _difference(cell, run, corpus):
         raise RunError(f"run {cell.run!r}: already exists, but {different}", _REMEDY)
-    if run.environment.get("corpus_checksum") != corpus.checksum():
-        raise RunError(f"run {cell.run!r}: already exists, but was trained on other text", _REMEDY)
     return run
+
+
+def is_the_training(cell: Cell, run: Run, corpus: ParallelCorpus) -> bool:
+    """Return whether a run is the training of a cell: the same recipe, seed and text."""
+    return not _difference(cell, run, corpus)
 
 
 def is_made(cell: Cell, run: Run | None, texts: Iterable[ParallelCorpus]) -> bool:
@@ -260,8 +263,10 @@ def _settings(recipe: Recipe) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if name != "about" and not name.startswith("machine.")}
 
 
-def _difference(there: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
+def _difference(cell: Cell, run: Run, corpus: ParallelCorpus) -> str:
+    """Return how a run differs from the training of a cell, in words; empty if it does not."""
+    there, wanted = _settings(run.recipe), _settings(cell.recipe)
     for field in sorted(there.keys() | wanted.keys()):
         if there.get(field) != wanted.get(field):
             return f"its {field} is {there.get(field)!r} instead of {wanted.get(field)!r}"
-    return ""
+    return "" if run.environment.get("corpus_checksum") == corpus.checksum() else "was trained on other text"
