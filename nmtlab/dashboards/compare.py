@@ -130,7 +130,7 @@ class ComparePage(Page):
         self._scores, self._matches = sentence_scores(compared), word_matches(compared)
         self.numbers.show(numbers(score_differences(compared)))
         self.outputs.show(rounded(output_statistics(compared), 3))
-        self.recipes.show(differing_settings(able))
+        self.recipes.show(differing_settings([run.labelled(name) for name, run in self._firsts.items()]))
         names = list(compared.systems)
         _offer(self.than, names, names[0])
         _offer(self.other, names, names[-1])

@@ -6,7 +6,7 @@ from html import escape
 
 import pandas as pd
 
-from nmtlab.runs.naming import layers, system_name
+from nmtlab.runs.naming import layers, stated_changes, system_name
 from nmtlab.runs.run import Run
 
 
@@ -18,7 +18,8 @@ def run_table(runs: Sequence[Run], test: Mapping[str, float]) -> pd.DataFrame:
         test: test BLEU by name, where known.
     """
     rows = [_facts(run, test.get(run.name, float("nan"))) for run in runs]
-    return pd.DataFrame(rows, index=[run.name for run in runs]).dropna(axis="columns", how="all")
+    frame = pd.DataFrame(rows, index=[run.name for run in runs], columns=_COLUMNS)
+    return frame.astype({"seed": "Int64", "updates": "Int64"}).dropna(axis="columns", how="all")
 
 
 def group_of(run: Run) -> str:
@@ -55,6 +56,7 @@ def omitted(lacks: Mapping[str, str], broken: Sequence[str]) -> str:
     return f"<details><summary>Not listed: {summary}</summary>{lines}</details>"
 
 
+_COLUMNS = ["system", "changes", "layers", "seed", "dev BLEU", "test BLEU", "updates", "state", "run"]
 _MAX_PAIRS = 4
 
 
@@ -62,6 +64,7 @@ def _facts(run: Run, test: float) -> dict[str, object]:
     scores = run.metrics("validation").get("bleu")
     return {
         "system": system_name(run),
+        "changes": stated_changes(run) or None,
         "layers": layers(run.recipe),
         "seed": run.recipe.training.seed if run.recipe.model.neural else None,
         "dev BLEU": float("nan") if scores is None or not len(scores) else round(float(scores.max()), 1),

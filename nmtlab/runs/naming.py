@@ -59,6 +59,13 @@ def system_name(run: Run) -> str:
     return named or ".".join(rest) or run.name
 
 
+def stated_changes(run: Run) -> str:
+    """Return the changes to its system that a run's name states, and its parent: `init xavier, from parent-pt-en`."""
+    changed = _changed(run, _settings(run, _QUIET))
+    words = [in_words(field, value) for field, value in changed.items() if _is_stated(field, run)]
+    return ", ".join([*words, *filter(None, [_parent(run)])])
+
+
 def layers(recipe: Recipe) -> str:
     """Return the number of layers: `2`, or `6+2` if encoder and decoder differ; empty for a phrase-based system."""
     if recipe.model.family == "transformer":
@@ -110,15 +117,19 @@ def _facts(runs: Sequence[Run], quiet: Sequence[str]) -> dict[str, dict[str, str
 def _head(run: Run, system: str) -> dict[str, str]:
     recipe, pair = run.recipe, f"{run.recipe.corpus.source}-{run.recipe.corpus.target}"
     more = [corpus.name for corpus in recipe.more_corpora]
-    parent = recipe.transfer.parent.split(".")[0]
     changed = _changed(run, recipe.fields())
     return {
         "corpus": recipe.corpus.name if pair in recipe.corpus.name else f"{recipe.corpus.name} {pair}",
         "more": f"with {', '.join(more) if len(more) < 3 else f'{len(more)} more corpora'}" if more else "",
         "system": system,
         "layers": f"{layers(recipe)} layers" if changed.keys() & set(_LAYERS) else "",
-        "parent": f"from {parent}" if parent else "",
+        "parent": _parent(run),
     }
+
+
+def _parent(run: Run) -> str:
+    parent = run.recipe.transfer.parent.split(".")[0]
+    return f"from {parent}" if parent else ""
 
 
 def _systems(runs: Sequence[Run]) -> dict[str, str]:

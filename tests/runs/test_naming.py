@@ -8,7 +8,7 @@ import pytest
 
 from nmtlab.recipe import Recipe, named_recipe
 from nmtlab.runs.listing import list_runs
-from nmtlab.runs.naming import in_words, labelled, layers, short_names, system_name
+from nmtlab.runs.naming import in_words, labelled, layers, short_names, stated_changes, system_name
 from nmtlab.runs.run import Run
 from nmtlab.workspace import Workspace
 
@@ -135,3 +135,9 @@ def test_layers_of_encoder_and_decoder_are_one_number_if_they_agree():
     assert layers(Recipe().with_changes({"model.encoder_layers": 4, "model.decoder_layers": 4})) == "4"
     assert layers(named_recipe("tied")) == "1"
     assert layers(named_recipe("moses")) == ""
+
+
+def test_the_changes_that_a_name_states_are_those_of_the_recipe(gallery):
+    assert stated_changes(gallery[f"small-de-en.postnorm.init-xavier.{SIX}.s1"]) == "init xavier"
+    assert stated_changes(gallery["child-gl-en.4000.transfer-bpe.related-parent.s1"]) == "from parent-pt-en"
+    assert stated_changes(gallery["small-tr-en.tied.s1"]) == ""
