@@ -9,6 +9,9 @@ import pandas as pd
 from nmtlab.runs.naming import layers, stated_changes, system_name
 from nmtlab.runs.run import Run
 
+_COLUMNS = ["system", "changes", "layers", "seed", "dev BLEU", "test BLEU", "updates", "state", "run"]
+_MAX_PAIRS = 4
+
 
 def run_table(runs: Sequence[Run], test: Mapping[str, float]) -> pd.DataFrame:
     """Return a row for each run, with its name as key.
@@ -54,10 +57,6 @@ def omitted(lacks: Mapping[str, str], broken: Sequence[str]) -> str:
     summary = ", ".join(f"{escape(reason)} ({count})" for reason, count in counts.most_common())
     lines = "".join(f"<div><b>{escape(reason)}:</b> {escape(', '.join(some))}</div>" for reason, some in names.items())
     return f"<details><summary>Not listed: {summary}</summary>{lines}</details>"
-
-
-_COLUMNS = ["system", "changes", "layers", "seed", "dev BLEU", "test BLEU", "updates", "state", "run"]
-_MAX_PAIRS = 4
 
 
 def _facts(run: Run, test: float) -> dict[str, object]:

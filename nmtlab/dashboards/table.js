@@ -143,7 +143,9 @@ function render({ model, el }) {
     const clear = make("button", "nmtlab-table-clear", "clear");
     clear.onclick = () => choose([]);
     chosen.hidden = !model.get("multiple");
+    const focused = chosen.contains(document.activeElement);
     chosen.replaceChildren(make("span", "", `${keys.length} chosen`), ...names, ...(keys.length ? [clear] : []));
+    if (focused) (chosen.querySelector("button") ?? table.querySelector('[tabindex="0"]'))?.focus();
   };
 
   const markChosen = () => {
