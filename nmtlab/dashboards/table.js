@@ -40,7 +40,7 @@ function render({ model, el }) {
     rows.forEach((row, place) => (row.place = place));
     const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
     const matches = (row) => {
-      const text = row.cells.map(shown).join(" ").toLowerCase();
+      const text = [row.group ?? "", ...row.cells.map(shown)].join(" ").toLowerCase();
       return words.every((word) => text.includes(word));
     };
     const found = rows.filter(matches);
@@ -64,7 +64,8 @@ function render({ model, el }) {
     const row = make("tr");
     if (model.get("multiple")) row.append(make("th"));
     columns.forEach((name, column) => {
-      const cell = make("th", typeof rows[0]?.cells[column] === "number" ? "nmtlab-number" : "");
+      const isNumber = rows.some((row) => typeof row.cells[column] === "number");
+      const cell = make("th", isNumber ? "nmtlab-number" : "");
       const button = make("button", "", name + (sorted?.column === column ? (sorted.down ? " ▾" : " ▴") : ""));
       button.title = `sort by ${name}`;
       button.onclick = () => {
