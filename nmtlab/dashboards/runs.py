@@ -90,14 +90,14 @@ class RunChooser(widgets.VBox):
                     lacks[run.name] = lack(run, self._accepts)
             except NmtlabError:  # a file that only `accepts` reads is damaged
                 broken[run.name] = ""
-        self._list(fitting, cleared=bool(before) and not self.table.chosen)
+        self._list(fitting)
         self._omitted.value = omitted(lacks, list(broken))
         chosen = set(self.table.chosen)
         return ("runs",) if any(name in chosen and before.get(name) != seen[name] for name in seen) else ()
 
-    def _list(self, runs: Sequence[Run], cleared: bool) -> None:
-        """List runs; if none of the chosen ones is among them any more, choose others, unless all were `cleared`."""
-        names = [run.name for run in runs]
+    def _list(self, runs: Sequence[Run]) -> None:
+        """List runs; if none of the chosen ones is among them any more, choose others, unless the user chose none."""
+        names, cleared = [run.name for run in runs], len(self.table.frame) > 0 and not self.table.chosen
         wanted = [name for name in self._first if name in names] or names[:1]
         ordered = grouped(runs, self.table.chosen or wanted)
         self.table.show(run_table(ordered, self._test), [group_of(run) for run in ordered])

@@ -187,6 +187,14 @@ def test_a_folder_that_becomes_a_run_is_listed(runs):
     assert note(chooser) == ""
 
 
+def test_the_first_run_of_a_page_that_had_none_is_chosen(runs):
+    chooser = RunChooser(runs, accepts=lambda run: run.name == "new")
+    assert chooser.chosen == []
+    add_run(runs, "new")
+    chooser.refresh()
+    assert [run.name for run in chooser.chosen] == ["new"]
+
+
 # Sentences
 
 
