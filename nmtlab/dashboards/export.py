@@ -38,6 +38,7 @@ def as_pdf(figure: go.Figure, shown: Mapping[str, Any]) -> bytes:
     """
     try:
         import kaleido
+        from kaleido.errors import KaleidoError
     except ImportError as error:
         raise NmtlabError("PDF needs kaleido, which is not installed", "install it, or take the SVG") from error
     present = go.Figure({"data": figure.data, "layout": shown["layout"]}, skip_invalid=True)
@@ -46,7 +47,7 @@ def as_pdf(figure: go.Figure, shown: Mapping[str, Any]) -> bytes:
     size = {"format": "pdf", "width": shown["width"], "height": shown["height"]}
     try:
         return kaleido.calc_fig_sync(present, size, kopts={"mathjax": False})  # which it would fetch
-    except RuntimeError as error:  # every error of kaleido is one
+    except (RuntimeError, KaleidoError) as error:  # those of its browser are all of the first kind
         raise NmtlabError("PDF needs Chrome or Chromium, which did not start", "install it, or take the SVG") from error
 
 

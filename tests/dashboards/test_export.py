@@ -102,11 +102,11 @@ def test_a_pdf_is_one():
 
 
 def test_without_kaleido_or_a_browser_it_is_said_and_the_svg_is_offered(monkeypatch):
-    kaleido = pytest.importorskip("kaleido")
+    kaleido, errors = pytest.importorskip("kaleido"), pytest.importorskip("kaleido.errors")
     shown = {"layout": {}, "visible": [True, True], **SIZE}
 
     def fail(*_: object, **__: object) -> None:
-        raise kaleido.errors.ChromeNotFoundError("none")
+        raise errors.ChromeNotFoundError("none")
 
     monkeypatch.setattr(kaleido, "calc_fig_sync", fail)
     with pytest.raises(NmtlabError, match="did not start"):
@@ -116,7 +116,7 @@ def test_without_kaleido_or_a_browser_it_is_said_and_the_svg_is_offered(monkeypa
     chart.show(figure())
     messages = sent(chart, monkeypatch)
     ask(chart, {"pdf": shown})
-    assert messages == [({"failed": "PDF needs kaleido, which is not installed: install it, or take the SVG"},)]
+    assert messages == [({"failed": "PDF needs kaleido, which is not installed; install it, or take the SVG"},)]
 
 
 def test_a_click_is_answered_and_a_download_is_none(monkeypatch):
