@@ -13,15 +13,33 @@ _COLUMNS = ["system", "changes", "layers", "seed", "dev BLEU", "test BLEU", "upd
 _MAX_PAIRS = 4
 
 
-def run_table(runs: Sequence[Run], test: Mapping[str, float]) -> pd.DataFrame:
-    """Return a row for each run, with its name as key.
+def row_of(run: Run, test: float) -> dict[str, object]:
+    """Return the row of a run.
 
     Args:
-        runs: any.
-        test: test BLEU by name, where known.
+        run: any.
+        test: its test BLEU, NaN if not known.
+
+    Raises:
+        NmtlabError: one of its files is damaged.
     """
-    rows = [_facts(run, test.get(run.name, float("nan"))) for run in runs]
-    frame = pd.DataFrame(rows, index=[run.name for run in runs], columns=_COLUMNS)
+    scores = run.metrics("validation").get("bleu")
+    return {
+        "system": system_name(run),
+        "changes": stated_changes(run) or None,
+        "layers": layers(run.recipe),
+        "seed": run.recipe.training.seed if run.recipe.model.neural else None,
+        "dev BLEU": float("nan") if scores is None or not len(scores) else round(float(scores.max()), 1),
+        "test BLEU": round(test, 1),
+        "updates": run.best_step,
+        "state": "packed" if run.packed else run.status,
+        "run": run.name,
+    }
+
+
+def run_table(rows: Sequence[Mapping[str, object]]) -> pd.DataFrame:
+    """Return rows of runs as a table, with their names as keys, without columns in which nothing is known."""
+    frame = pd.DataFrame(rows, index=[row["run"] for row in rows], columns=_COLUMNS)
     return frame.astype({"seed": "Int64", "updates": "Int64"}).dropna(axis="columns", how="all")
 
 
@@ -57,18 +75,3 @@ def omitted(lacks: Mapping[str, str], broken: Sequence[str]) -> str:
     summary = ", ".join(f"{escape(reason)} ({count})" for reason, count in counts.most_common())
     lines = "".join(f"<div><b>{escape(reason)}:</b> {escape(', '.join(some))}</div>" for reason, some in names.items())
     return f"<details><summary>Not listed: {summary}</summary>{lines}</details>"
-
-
-def _facts(run: Run, test: float) -> dict[str, object]:
-    scores = run.metrics("validation").get("bleu")
-    return {
-        "system": system_name(run),
-        "changes": stated_changes(run) or None,
-        "layers": layers(run.recipe),
-        "seed": run.recipe.training.seed if run.recipe.model.neural else None,
-        "dev BLEU": float("nan") if scores is None or not len(scores) else round(float(scores.max()), 1),
-        "test BLEU": round(test, 1),
-        "updates": run.best_step,
-        "state": "packed" if run.packed else run.status,
-        "run": run.name,
-    }

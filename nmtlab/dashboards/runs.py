@@ -1,12 +1,13 @@
 """A table to choose runs of a workspace from."""
 
-from collections.abc import Callable, Collection, Sequence
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
 import ipywidgets as widgets
 
 from nmtlab.dashboards.fullnames import FullNames
-from nmtlab.dashboards.listed import group_of, grouped, omitted, run_table
+from nmtlab.dashboards.listed import group_of, grouped, omitted, row_of, run_table
 from nmtlab.dashboards.page import Note, html
 from nmtlab.dashboards.saved import CHOOSER
 from nmtlab.dashboards.systems import lack, mentioned
@@ -81,26 +82,27 @@ class RunChooser(widgets.VBox):
             return ()
         before, self._seen = self._seen, seen
         runs, broken = list_runs(self._workspace)
-        fitting, lacks = [], {}
+        fitting, rows, lacks = [], {}, {}
         for run in runs:
             try:
                 if self._accepts(run):
+                    rows[run.name] = row_of(run, self._test.get(run.name, math.nan))
                     fitting.append(run)
                 else:
                     lacks[run.name] = lack(run, self._accepts)
             except NmtlabError:  # a file that only `accepts` reads is damaged
                 broken[run.name] = ""
-        self._list(fitting)
+        self._list(fitting, rows)
         self._omitted.value = omitted(lacks, list(broken))
         chosen = set(self.table.chosen)
         return ("runs",) if any(name in chosen and before.get(name) != seen[name] for name in seen) else ()
 
-    def _list(self, runs: Sequence[Run]) -> None:
+    def _list(self, runs: Sequence[Run], rows: Mapping[str, Mapping[str, object]]) -> None:
         """List runs; if none of the chosen ones is among them any more, choose others, unless the user chose none."""
         names, cleared = [run.name for run in runs], len(self.table.frame) > 0 and not self.table.chosen
         wanted = [name for name in self._first if name in names] or names[:1]
         ordered = grouped(runs, self.table.chosen or wanted)
-        self.table.show(run_table(ordered, self._test), [group_of(run) for run in ordered])
+        self.table.show(run_table([rows[run.name] for run in ordered]), [group_of(run) for run in ordered])
         if not self.table.chosen and not cleared:
             self.table.choose(wanted)
 
