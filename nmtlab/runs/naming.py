@@ -99,7 +99,8 @@ def _facts(runs: Sequence[Run], quiet: Sequence[str]) -> dict[str, dict[str, str
         runs: any.
         quiet: sections and fields whose changes are left out.
     """
-    heads = {run.name: _head(run, _systems(runs)[run.name]) for run in runs}
+    systems, depths = _systems(runs), {layers(run.recipe) for run in runs}
+    heads = {run.name: _head(run, systems[run.name], len(depths - {""}) > 1) for run in runs}
     settings = {run.name: _settings(run, quiet) for run in runs}
     facts = {}
     for run in runs:
@@ -114,15 +115,16 @@ def _facts(runs: Sequence[Run], quiet: Sequence[str]) -> dict[str, dict[str, str
     return facts
 
 
-def _head(run: Run, system: str) -> dict[str, str]:
+def _head(run: Run, system: str, of_depths: bool) -> dict[str, str]:
+    """Return the first facts of a run; its number of layers only if there are runs `of_depths` other than its own."""
     recipe, pair = run.recipe, f"{run.recipe.corpus.source}-{run.recipe.corpus.target}"
     more = [corpus.name for corpus in recipe.more_corpora]
-    changed = _changed(run, recipe.fields())
+    deep = of_depths and _changed(run, recipe.fields()).keys() & set(_LAYERS)
     return {
         "corpus": recipe.corpus.name if pair in recipe.corpus.name else f"{recipe.corpus.name} {pair}",
         "more": f"with {', '.join(more) if len(more) < 3 else f'{len(more)} more corpora'}" if more else "",
         "system": system,
-        "layers": f"{layers(recipe)} layers" if changed.keys() & set(_LAYERS) else "",
+        "layers": f"{layers(recipe)} layer{'s' * (layers(recipe) != '1')}" if deep else "",
         "parent": _parent(run),
     }
 

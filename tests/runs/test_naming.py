@@ -141,3 +141,9 @@ def test_the_changes_that_a_name_states_are_those_of_the_recipe(gallery):
     assert stated_changes(gallery[f"small-de-en.postnorm.init-xavier.{SIX}.s1"]) == "init xavier"
     assert stated_changes(gallery["child-gl-en.4000.transfer-bpe.related-parent.s1"]) == "from parent-pt-en"
     assert stated_changes(gallery["small-tr-en.tied.s1"]) == ""
+
+
+def test_layers_are_named_only_where_runs_differ_in_them(made):
+    one = {"model__encoder_layers": 1, "model__decoder_layers": 1}
+    assert names(made("a.prenorm", **one), made("mine", **one)) == ["prenorm", "mine"]
+    assert names(made("b.prenorm", **one), made("c.prenorm")) == ["1 layer", "prenorm"]
