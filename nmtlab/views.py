@@ -66,7 +66,7 @@ def norms_view(runs: Sequence[Run], bin_size: int = 256, points: bool = True) ->
     Raises:
         RunError: a run is phrase-based, or has neither weights nor logged norms.
     """
-    words = [word_norms(run).assign(run=run.name) for run in runs]
+    words = [word_norms(run).assign(run=run.label) for run in runs]
     bins = [norm_bins(norms, bin_size).assign(run=norms["run"].iloc[0]) for norms in words]
     table = pd.concat([norm_correlations(norms).assign(run=norms["run"].iloc[0]) for norms in words])
     return View(
@@ -98,7 +98,7 @@ def attention_view(
     peaks = shown.loc[shown.groupby(["run", "target_position"], sort=False)["weight"].idxmax()]
     return View(
         peaks[["run", "target_piece", "source_piece", "weight"]],
-        attention_figure(weights, {run.name: links for run in runs}),
+        attention_figure(weights, {run.label: links for run in runs}),
     )
 
 
@@ -115,7 +115,7 @@ def shift_view(runs: Sequence[Run], corpus: ParallelCorpus, split: str, links: S
         CorpusError, RunError: as of `shift.attention_shift`.
     """
     shifts = pd.concat([attention_shift(run, corpus, split, links) for run in runs], ignore_index=True)
-    shifts["run"] = pd.Categorical(shifts["run"], [run.name for run in runs])
+    shifts["run"] = pd.Categorical(shifts["run"], [run.label for run in runs])
     return View(sink_summary(shifts), shift_figure(shift_distribution(shifts, by=["run"])))
 
 

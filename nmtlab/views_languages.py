@@ -73,7 +73,7 @@ def parameters_view(runs: Sequence[Run]) -> View:
     Raises:
         RunError: a phrase-based run.
     """
-    counts = pd.concat([measure(run, parameter_counts).assign(system=run.name) for run in runs], ignore_index=True)
+    counts = pd.concat([measure(run, parameter_counts).assign(system=run.label) for run in runs], ignore_index=True)
     shown = counts[["system", "count", "embeddings", "body", "total"]]
     return View(shown, parameters_figure(shown))
 
@@ -90,7 +90,7 @@ def directions_view(run: Run, corpora: Sequence[ParallelCorpus], split: str = "t
         CorpusError: as of `directions.direction_scores`.
     """
     scores = measure(run, direction_scores, corpora=list(corpora), split=split)
-    return View(scores, directions_figure(scores, title=run.name))
+    return View(scores, directions_figure(scores, title=run.label))
 
 
 def gradient_cosine_view(run: Run, corpora: Sequence[ParallelCorpus], split: str = "dev") -> View:

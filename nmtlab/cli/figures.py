@@ -55,6 +55,7 @@ def figures(
 
 
 def _views(runs: "list[Run]") -> "Iterator[tuple[str, View]]":
+    from nmtlab.runs.naming import labelled
     from nmtlab.views import depth_view, dev_view, gradient_view, norms_view
 
     neural = [run for run in runs if run.recipe.model.neural and len(run.metrics("validation"))]
@@ -68,7 +69,7 @@ def _views(runs: "list[Run]") -> "Iterator[tuple[str, View]]":
         on_corpus = [run for run in neural if run.recipe.corpus.name == corpus]
         for kind, view, has in kinds:
             if some := [run for run in on_corpus if has(run)]:
-                yield f"{corpus}.{kind}", view(some)
+                yield f"{corpus}.{kind}", view(labelled(some))
 
 
 def _table_views(tables: "list[Stored]") -> "Iterator[tuple[str, View]]":

@@ -152,13 +152,13 @@ def attention_page(workspace: Workspace | None = None) -> AttentionPage:
 
 
 def _weights(runs: list[Run], source: str, target: str | None) -> pd.DataFrame:
-    frames = [attention_of(run.name, system_of(run), source, target) for run in runs]
+    frames = [attention_of(run.label, system_of(run), source, target) for run in runs]
     return pd.concat(frames, ignore_index=True)
 
 
 def _rings(runs: list[Run], source: str, target: str, links: Collection[Link]) -> dict[str, Collection[Link]]:
     """Return the links of words between the tokens of each run."""
-    return {run.name: piece_links(pair_of_words(system_of(run).pipeline, source, target, links)) for run in runs}
+    return {run.label: piece_links(pair_of_words(system_of(run).pipeline, source, target, links)) for run in runs}
 
 
 def _shifts(runs: list[Run], source: str, target: str, links: Collection[Link]) -> pd.DataFrame:
@@ -166,7 +166,7 @@ def _shifts(runs: list[Run], source: str, target: str, links: Collection[Link]) 
     for run in runs:
         system = system_of(run)
         pair = pair_of_words(system.pipeline, source, target, links)
-        rows.append(peak_shifts(run.name, [pair], forced_attention(system, [pair])))
+        rows.append(peak_shifts(run.label, [pair], forced_attention(system, [pair])))
     summary = shift_summary(pd.concat(rows), by=["run"])
     shown = summary[["run", "words", "mean", "left", "on", "right"]]
     return shown.rename(columns={"mean": "left shift"}).round(2)
@@ -176,7 +176,7 @@ def _copies(run: Run, source: str) -> dict[str, str]:
     translation = system_of(run).translate([source])[0]
     replaced = translation.replacements[0] if translation.replacements else ()
     copied = ", ".join(f"word {position + 1}: {word}" for position, _, word in replaced)
-    return {"run": run.name, "translation": translation.text, "copied for unknown words": copied or "none"}
+    return {"run": run.label, "translation": translation.text, "copied for unknown words": copied or "none"}
 
 
 def _measured(runs: list[Run]) -> pd.DataFrame:
@@ -184,5 +184,5 @@ def _measured(runs: list[Run]) -> pd.DataFrame:
     for run in runs:
         for answer in answers(run, lexical_choice)[:1]:
             values = answer.frame().set_index("quantity")["value"]
-            rows.append({"run": run.name, **{name: round(values[name], 3) for name in _QUANTITIES if name in values}})
+            rows.append({"run": run.label, **{name: round(values[name], 3) for name in _QUANTITIES if name in values}})
     return pd.DataFrame(rows)

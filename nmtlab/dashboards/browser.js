@@ -19,11 +19,22 @@ function render({ model, el }) {
   const signals = ["pointerdown", "keydown", "wheel"];
   signals.forEach((name) => document.addEventListener(name, touch, { passive: true }));
 
-  const showQuery = () => {
-    if (!voila) return;
+  const query = () => {
     const token = [...new URLSearchParams(location.search)].filter(([name]) => name === "token");
-    const query = new URLSearchParams([...new URLSearchParams(model.get("query")), ...token]);
-    history.replaceState(null, "", `?${query}`);
+    return `?${new URLSearchParams([...new URLSearchParams(model.get("query")), ...token])}`;
+  };
+  const showQuery = () => {
+    if (voila) history.replaceState(null, "", query());
+  };
+  const copy = async () => {
+    const address = voila ? new URL(query(), location.href).href : location.href;
+    let copied = true;
+    try {
+      await navigator.clipboard.writeText(address); // which only https and this machine have
+    } catch {
+      copied = false;
+    }
+    model.send({ copied, address });
   };
   const save = ({ file, content }) => {
     const link = document.createElement("a");
@@ -40,7 +51,7 @@ function render({ model, el }) {
   });
   model.on("msg:custom", (message) => {
     if (message.save) save(message.save);
-    if (message.copy && navigator.clipboard) navigator.clipboard.writeText(location.href);
+    if (message.copy) copy();
   });
   model.send({ opened: voila ? location.search : "" });
   const timer = setInterval(() => {

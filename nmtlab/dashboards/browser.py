@@ -16,6 +16,7 @@ class Browser(anywidget.AnyWidget):
     Args:
         opened: called with the query of the address when a page is opened.
         looking: called every few seconds while the page is visible.
+        copied: called with the address after `copy_address`, and with whether it is on the clipboard now.
     """
 
     _esm = _HERE / "browser.js"
@@ -23,9 +24,11 @@ class Browser(anywidget.AnyWidget):
     query = traitlets.Unicode().tag(sync=True)
     answered = traitlets.Int().tag(sync=True)
 
-    def __init__(self, opened: Callable[[str], None], looking: Callable[[], None]) -> None:
+    def __init__(
+        self, opened: Callable[[str], None], looking: Callable[[], None], copied: Callable[[str, bool], None]
+    ) -> None:
         super().__init__()
-        self._opened, self._looking = opened, looking
+        self._opened, self._looking, self._copied = opened, looking, copied
         self.on_msg(self._answer)
 
     def save(self, file: str, content: str) -> None:
@@ -33,7 +36,7 @@ class Browser(anywidget.AnyWidget):
         self.send({"save": {"file": file, "content": content}})
 
     def copy_address(self) -> None:
-        """Copy the address of the page to the clipboard."""
+        """Copy the address of the page in its present state to the clipboard."""
         self.send({"copy": True})
 
     def _answer(self, _: object, content: dict[str, Any], __: object) -> None:
@@ -41,4 +44,6 @@ class Browser(anywidget.AnyWidget):
             self._opened(content["opened"])
         if "looking" in content:
             self._looking()
+        if "copied" in content:
+            self._copied(content["address"], content["copied"])
         self.answered += 1

@@ -1,11 +1,18 @@
-// A plotly figure that follows its model and reports clicks.
+// A plotly figure that follows its model, reports clicks, and can be downloaded as SVG and PDF.
 const shared = (globalThis.nmtlabPlotly ??= Promise.withResolvers());
-const CONFIG = { displaylogo: false, modeBarButtonsToRemove: ["lasso2d", "select2d"] };
+
+const lettered = (letters) => ({
+  svg: `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 30 20"><text x="15" y="15" font-size="14"
+    font-weight="bold" font-family="sans-serif" text-anchor="middle">${letters}</text></svg>`,
+});
 
 async function render({ model, el }) {
   const plot = document.createElement("div");
   plot.className = "nmtlab-chart";
-  el.append(plot);
+  const problem = document.createElement("div");
+  problem.className = "nmtlab-message";
+  problem.hidden = true;
+  el.append(plot, problem);
   const plotly = globalThis.Plotly ?? (await shared.promise); // Voila's template loads it
   let drawn = 0;
   let width = 0; // of the last drawing; 0 if the current figure has not been drawn
@@ -16,12 +23,37 @@ async function render({ model, el }) {
     plot.hidden = !data.length; // no figure yet
     width = plot.offsetWidth;
     if (!width) return; // a hidden chart has no width yet and would be drawn twice
-    await plotly.react(plot, data, layout, CONFIG);
+    problem.hidden = true;
+    await plotly.react(plot, data, layout, config);
     if (!drawn) plot.on("plotly_click", clicked);
     plot.dataset.drawn = ++drawn;
   };
   const clicked = ({ points: [point] }) =>
     model.send({ customdata: point.customdata ?? null, x: point.x, y: point.y, meta: point.data.meta ?? null });
+  const size = () => ({ width: plot.offsetWidth, height: plot.offsetHeight });
+  const asSvg = () => plotly.downloadImage(plot, { format: "svg", filename: "nmtlab-figure", ...size() });
+  const asPdf = () => {
+    const visible = plot.data.map((trace) => trace.visible ?? true);
+    model.send({ pdf: { layout: plot.layout, visible, ...size() } });
+  };
+  const config = {
+    displaylogo: false,
+    modeBarButtonsToRemove: ["lasso2d", "select2d"],
+    modeBarButtonsToAdd: [
+      { name: "svg", title: "Download as SVG", icon: lettered("SVG"), click: asSvg },
+      { name: "pdf", title: "Download as PDF", icon: lettered("PDF"), click: asPdf },
+    ],
+  };
+  const answered = ({ file, failed }, buffers) => {
+    problem.textContent = failed ?? "";
+    problem.hidden = !failed;
+    if (!file) return;
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob([buffers[0]], { type: "application/pdf" }));
+    link.download = file;
+    link.click();
+    URL.revokeObjectURL(link.href);
+  };
   const fit = new ResizeObserver(() => {
     if (plot.offsetWidth === width || !plot.offsetWidth) return;
     if (!width) return draw();
@@ -31,6 +63,7 @@ async function render({ model, el }) {
   draw();
   fit.observe(plot);
   model.on("change:spec", draw);
+  model.on("msg:custom", answered);
   return () => {
     fit.disconnect();
     plotly.purge(plot);

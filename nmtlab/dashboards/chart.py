@@ -13,6 +13,9 @@ import plotly
 import plotly.graph_objects as go
 import traitlets
 
+from nmtlab.dashboards.export import as_pdf, file_name
+from nmtlab.errors import NmtlabError
+
 _HERE = Path(__file__).parent
 # Shadows the module systems that plotly's script looks for, so that it registers globally.
 _UNSEEN = "const module = undefined, exports = undefined, define = undefined;\n"
@@ -40,6 +43,7 @@ class Chart(anywidget.AnyWidget):
         super().__init__()
         self.figure = go.Figure()
         self.fresh = False
+        self.on_msg(lambda _, content, __: self._export(content["pdf"]) if "pdf" in content else None)
 
     def show(self, figure: go.Figure) -> None:
         """Show a figure, replacing the last one."""
@@ -55,4 +59,13 @@ class Chart(anywidget.AnyWidget):
 
     def on_click(self, answer: Callable[[dict[str, Any]], None]) -> None:
         """Call `answer` with `customdata`, `x` and `y` of each clicked point and `meta` of its trace."""
-        self.on_msg(lambda _, content, __: answer(content))
+        self.on_msg(lambda _, content, __: answer(content) if "customdata" in content else None)
+
+    def _export(self, shown: dict[str, Any]) -> None:
+        """Have the browser download the figure as PDF as it stands there, or say why there is none."""
+        try:
+            content = as_pdf(self.figure, shown)
+        except NmtlabError as error:
+            self.send({"failed": str(error)})
+        else:
+            self.send({"file": file_name(self.figure.layout.title.text or "figure", "pdf")}, [content])

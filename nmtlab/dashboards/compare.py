@@ -12,6 +12,7 @@ from nmtlab.analysis.comparison.compared import Compared
 from nmtlab.analysis.comparison.judging import Sheet
 from nmtlab.analysis.comparison.ngrams import lines_with
 from nmtlab.analysis.comparison.outputs import output_statistics
+from nmtlab.analysis.comparison.recipes import RECIPES, differing_settings
 from nmtlab.analysis.comparison.sentences import sentence_scores
 from nmtlab.analysis.comparison.stored import seeds_of, stored_comparison
 from nmtlab.analysis.comparison.words import (
@@ -60,6 +61,7 @@ class ComparePage(Page):
         self.hint, self.wins = Note(), Note()
         self.numbers = Table("Scores, with 95 % intervals of the differences to the first system", height="16em")
         self.outputs = Table("What the translations look like", height="12em")
+        self.recipes = Table(RECIPES, height="20em")
         self.gains, self.words = Chart(), Chart()
         self.ngrams = Table("N-grams that one generates more often: select one to see its lines", "one", "22em")
         self.lines = Table("Sentences: select one to see the words that differ", pick="one", height="26em")
@@ -74,14 +76,14 @@ class ComparePage(Page):
         }  # fmt: skip
         whole, pair = ("runs", "text"), ("runs", "text", "system", "than")
         parts = {
-            **dict.fromkeys((self.hint, self.numbers, self.outputs), whole),
+            **dict.fromkeys((self.hint, self.numbers, self.outputs, self.recipes), whole),
             **dict.fromkeys((self.gains, self.wins, self.ngrams, self.judging), pair),
             self.words: (*pair, "by"),
             self.lines: (*pair, "by", "bucket", "ngram"),
         }
         body = [
             self.runs, row(self.text, self.than, self.other), self.hint, self.numbers, self.outputs,
-            heading("Sentences and words"), self.wins, columns(self.gains, self.words),
+            self.recipes, heading("Sentences and words"), self.wins, columns(self.gains, self.words),
             row(self.by, self.bucket, clear), self.lines, self.marked, self.ngrams,
             heading("Judge blindly"), self.judging,
         ]  # fmt: skip
@@ -90,7 +92,9 @@ class ComparePage(Page):
     def _answer(self, changed: set[str]) -> None:
         chosen = self.runs.chosen
         if not chosen:
-            self.hint.say("No run has stored translations yet: translate a text with 'nmtlab translate' or 'compare'.")
+            none = "No run has stored translations yet: translate a text with 'nmtlab translate' or 'compare'."
+            self.hint.say(self.runs.none_chosen(none))
+            self.marked.value = ""
             return
         if "runs" in changed:
             self._offer_texts(chosen)
@@ -126,6 +130,7 @@ class ComparePage(Page):
         self._scores, self._matches = sentence_scores(compared), word_matches(compared)
         self.numbers.show(numbers(score_differences(compared)))
         self.outputs.show(rounded(output_statistics(compared), 3))
+        self.recipes.show(differing_settings([run.labelled(name) for name, run in self._firsts.items()]))
         names = list(compared.systems)
         _offer(self.than, names, names[0])
         _offer(self.other, names, names[-1])

@@ -22,7 +22,8 @@ def depth_page(workspace: Workspace | None = None) -> Page:
 
     def update(_: set[str]) -> None:
         if not runs.chosen:
-            hint.say("No run here has ScaleNorm: train one, e.g. with the recipe prenorm-fixnorm-scalenorm.")
+            none = "No run here has ScaleNorm: train one, e.g. with the recipe prenorm-fixnorm-scalenorm."
+            hint.say(runs.none_chosen(none))
             return
         view = depth_view(runs.chosen)
         chart.show(view.figure)

@@ -3,6 +3,7 @@
 import ipywidgets as widgets
 import pandas as pd
 
+from nmtlab.analysis.comparison.recipes import RECIPES, differing_settings
 from nmtlab.analysis.dynamics.convergence import FLOOR, convergence
 from nmtlab.analysis.dynamics.curves import gradient_quantiles
 from nmtlab.dashboards.about import DYNAMICS
@@ -12,7 +13,7 @@ from nmtlab.dashboards.effects import Effects
 from nmtlab.dashboards.page import Note, Page, heading
 from nmtlab.dashboards.runs import RunChooser
 from nmtlab.dashboards.signals import Signals
-from nmtlab.dashboards.systems import is_neural
+from nmtlab.dashboards.systems import is_neural, mentioned
 from nmtlab.dashboards.table import Table
 from nmtlab.dashboards.trainability import Maps
 from nmtlab.runs.run import Run
@@ -40,12 +41,20 @@ class DynamicsPage(Page):
         self.gradients, self.spikes = Chart(), Table("Gradient norm by quarter of the training")
         self.quantiles = Table("Quantiles of the gradient norm divided by √parameters, × 1,000")
         self.signals, self.maps = Signals(workspace, self.guarded), Maps(workspace)
-        self.effects = Effects(workspace)
+        self.effects, self.recipes = Effects(workspace), Table(RECIPES, height="20em")
         state = {
             "runs": self.runs.table, "score": self.score, "over": self.over, "training": self.maps.training,
             "table": self.effects.text, "than": self.effects.than,
         }  # fmt: skip
-        by_run = (self.losses, self.last_losses, self.gradients, self.spikes, self.verdicts, self.quantiles)
+        by_run = (
+            self.losses,
+            self.last_losses,
+            self.gradients,
+            self.spikes,
+            self.verdicts,
+            self.quantiles,
+            self.recipes,
+        )
         parts = {
             **dict.fromkeys((self.live, self.dev, self.best), ("runs", "score", "over")),
             **dict.fromkeys(by_run, ("runs",)),
@@ -53,6 +62,7 @@ class DynamicsPage(Page):
         body = [
             self.runs, row(self.score, self.over), self.live, self.dev, columns(self.best, self.verdicts),
             self.losses, self.last_losses, self.gradients, columns(self.spikes, self.quantiles),
+            self.recipes,
             heading("Which signals enter each normalisation layer?"), self.signals,
             heading("Which Transformers converge?"), self.maps,
             heading("Does a change gain, or does it only gain time?"), self.effects,
@@ -68,7 +78,7 @@ class DynamicsPage(Page):
         if "runs" in changed:
             self.signals.show(chosen)
         if not chosen:
-            self.live.say("No runs yet: start one on the page Train.")
+            self.live.say(self.runs.none_chosen("No runs yet: start one on the page Train."))
             return
         view = dev_view(chosen, self.score.value, self.over.value)
         self.dev.show(view.figure)
@@ -82,6 +92,7 @@ class DynamicsPage(Page):
             self.spikes.show(view.frame.round(3).reset_index(drop=True))
             self.verdicts.show(convergence(chosen).round(2).rename(columns=_VERDICTS))
             self.quantiles.show(_quantiles(chosen))
+            self.recipes.show(differing_settings(chosen))
         self.live.say(_progress(chosen))
 
 
@@ -106,7 +117,7 @@ def _quantiles(runs: list[Run]) -> pd.DataFrame:
 
 def _progress(runs: list[Run]) -> str:
     """Describe which runs are still training, and which have no score yet."""
-    training = ", ".join(run.name for run in runs if run.status == "training")
-    unscored = ", ".join(run.name for run in runs if run.metrics("validation").empty)
+    training = mentioned(run for run in runs if run.status == "training")
+    unscored = mentioned(run for run in runs if run.metrics("validation").empty)
     live = f"Still training, with live updates: {training}. " if training else ""
     return live + (f"No evaluation yet: {unscored}." if unscored else "")

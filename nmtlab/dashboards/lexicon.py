@@ -57,7 +57,8 @@ class LexiconPage(Page):
 
     def _answer(self, changed: set[str]) -> None:
         if not self.runs.chosen:
-            self.hint.say("No run here has a lexical module: train one with the recipe fixnorm-lex.")
+            none = "No run here has a lexical module: train one with the recipe fixnorm-lex."
+            self.hint.say(self.runs.none_chosen(none))
             return
         run = self.runs.chosen[0]
         if "runs" in changed:

@@ -117,7 +117,7 @@ class ManyLanguages(widgets.VBox):
         scores = found[direction_scores]
         shown = stored_direction_scores(run, text.corpora, text.split) if scores is None else scores
         if len(shown):
-            self.matrix.show(directions_figure(shown, title=f"{run.name}, {text.name}"))
+            self.matrix.show(directions_figure(shown, title=f"{run.label}, {text.name}"))
         drawn = (
             (self.layers, similarity_by_layer, similarity_figure),
             (self.probes, language_by_layer, probe_figure),

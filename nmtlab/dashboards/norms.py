@@ -97,7 +97,7 @@ class NormsPage(Page):
         runs = self.runs.chosen
         decodable = [run for run in runs if can_decode(run)]
         if "runs" in changed:
-            self._offer_systems([run.name for run in decodable])
+            self._offer_systems(decodable)
         chosen = self._chosen_system()
         fitting = of_one_pair([chosen, *decodable])[1:] if chosen else []
         implied = {"runs"} if "system" in changed else set()
@@ -108,7 +108,7 @@ class NormsPage(Page):
         if changed & {"runs", "system", "text", "line", "sentence"}:
             self._offer_positions(chosen)
         if chosen is None:
-            self.hint.say(_NO_WEIGHTS if runs else "No runs yet: train one on the page Train.")
+            self.hint.say(_NO_WEIGHTS if runs else self.runs.none_chosen("No runs yet: train one on the page Train."))
             return
         if changed & {"runs", "system", "text", "line", "sentence", "position"}:
             self._decompose(chosen)
@@ -116,9 +116,9 @@ class NormsPage(Page):
         if changed & {"runs", "word", "system"}:
             self._show_neighbours(chosen)  # last, since it fails for unknown words
 
-    def _offer_systems(self, names: list[str]) -> None:
-        before = self.system.value
-        self.system.options = names
+    def _offer_systems(self, runs: list[Run]) -> None:
+        before, names = self.system.value, [run.name for run in runs]
+        self.system.options = [(run.label, run.name) for run in runs]
         self.system.value = before if before in names else next(iter(names), None)
 
     def _chosen_system(self) -> Run | None:
@@ -136,13 +136,13 @@ class NormsPage(Page):
     def _clicked(self, point: dict[str, Any]) -> None:
         if point["meta"] is None:
             return  # a bin, not a word
-        if point["meta"] in self.system.options:
-            self.system.value = point["meta"]
+        self.system.value = dict(self.system.options).get(point["meta"], self.system.value)
         self.word.value, _ = point["customdata"]
 
     def _show_neighbours(self, run: Run) -> None:
         word = self.word.value.strip()
-        self.neighbours.title = f"Nearest words to {word} in {run.name}" if word else "Nearest words: type or click one"
+        found = f"Nearest words to {word} in {run.label}"
+        self.neighbours.title = found if word else "Nearest words: type or click one"
         self.neighbours.show(neighbours(system_of(run), word).round(3) if word else pd.DataFrame())
 
     def _offer_positions(self, run: Run | None) -> None:
@@ -176,7 +176,7 @@ class NormsPage(Page):
                     f"make them with 'nmtlab evaluate {run.name} --corpus {text.corpus.name} --split {text.split}'",
                 )
             outcomes = name_translations(run, text.corpus, text.split)
-            self.names.title = f"{run.name}: proper names of the references by training frequency, shares of outcomes"
+            self.names.title = f"{run.label}: proper names of the references by training frequency, shares of outcomes"
             self.names.show(name_accuracy(outcomes).round(3))
             self.confused.show(confusions(outcomes).drop(columns="more_frequent"))
 
@@ -195,7 +195,7 @@ class NormsPage(Page):
             f"{_TERMS.get(line.effect, line.effect)} in {line.share:.0%}"
             for line in deciding_terms(choices).itertuples()
         )
-        self.wrong.title = f"{run.name}: mispredicted rare words; largest effect: {shares}"
+        self.wrong.title = f"{run.label}: mispredicted rare words; largest effect: {shares}"
         self.wrong.show(_wrong(choices))
 
     def _go_to(self) -> None:

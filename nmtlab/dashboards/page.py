@@ -59,8 +59,8 @@ class Page(widgets.VBox):
     ) -> None:
         self.about = about
         self.state, self._update, self._refresh, self._parts = state, update, refresh, parts
-        self._browser = Browser(self._opened, self._looking)
-        self._message = html("", "nmtlab-message")
+        self._browser = Browser(self._opened, self._looking, self._tell_copied)
+        self._message, self._copied = html("", "nmtlab-message"), Note()
         self._changes: set[str] | None = None
         self._failed: set[str] = set()
         self.body = list(body)
@@ -108,6 +108,7 @@ class Page(widgets.VBox):
                     self.tell("")
                 self._answer_all(self._changes)
                 self._browser.query = urlencode(read_state(self.state))
+                self._copied.clear()
         finally:
             self._changes = None
 
@@ -147,9 +148,12 @@ class Page(widgets.VBox):
         copy = widgets.Button(description="Copy the link", tooltip="The address that restores this state of the page")
         save.on_click(lambda _: self._save())
         copy.on_click(lambda _: self._browser.copy_address())
-        foot = widgets.HBox([save, copy])
+        foot = widgets.HBox([save, copy, self._copied])
         foot.add_class("nmtlab-foot")
         return foot
+
+    def _tell_copied(self, address: str, copied: bool) -> None:
+        self._copied.say("Copied." if copied else f"This browser does not let pages copy; the link is {address}")
 
     def _save(self) -> None:
         with self.guarded():

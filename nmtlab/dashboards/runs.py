@@ -1,21 +1,27 @@
 """A table to choose runs of a workspace from."""
 
-from collections.abc import Callable, Collection, Sequence
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
 import ipywidgets as widgets
-import pandas as pd
 
-from nmtlab.dashboards.page import Note
+from nmtlab.dashboards.fullnames import FullNames
+from nmtlab.dashboards.listed import group_of, grouped, omitted, row_of, run_table
+from nmtlab.dashboards.page import Note, html
+from nmtlab.dashboards.saved import CHOOSER
+from nmtlab.dashboards.systems import lack, mentioned
 from nmtlab.dashboards.table import Table
 from nmtlab.errors import NmtlabError
+from nmtlab.experiments.results.stored import scores_on_test
 from nmtlab.runs.listing import list_runs, open_run
+from nmtlab.runs.naming import labelled
 from nmtlab.runs.run import Run
 from nmtlab.workspace import Workspace
 
 
 class RunChooser(widgets.VBox):
-    """The runs of a workspace, newest first, with their scores; runs that cannot be opened are named.
+    """The runs of a workspace by text, newest first, with their scores; those that are left out are named.
 
     Args:
         workspace: workspace with the runs.
@@ -35,25 +41,39 @@ class RunChooser(widgets.VBox):
     ) -> None:
         self._workspace, self._accepts, self._first = workspace, accepts, first
         self._seen: dict[str, tuple[int, ...]] = {}
+        self._test = scores_on_test(workspace)
         self.table = Table(title, pick="many" if many else "one", height="13em")
-        self._note, self._lacking = Note(), Note()
-        super().__init__([self.table, self._note, self._lacking])
-        self.table.observe(lambda _: self._show_limits(), "value")
+        self._names, self._omitted, self._lacking = FullNames(), html("", "nmtlab-note"), Note()
+        super().__init__([self.table, self._omitted, self._lacking, self._names])
+        self.add_class(CHOOSER)
+        self.table.observe(lambda _: self._show_chosen(), "value")
         self.refresh()
 
     @property
     def chosen(self) -> list[Run]:
-        """The chosen runs, read again from disk."""
+        """The chosen runs, read again from disk, with short names as labels."""
         names = self.table.value or ()
-        return [open_run(name, self._workspace) for name in ((names,) if isinstance(names, str) else names)]
+        names = (names,) if isinstance(names, str) else names
+        return labelled([open_run(name, self._workspace) for name in names])
 
-    def _show_limits(self) -> None:
-        """Show which chosen runs were trained on dev or test pairs, and what packed ones cannot show."""
-        facts: dict[str, list[str]] = {}
-        for run in self.chosen:
+    def none_chosen(self, otherwise: str) -> str:
+        """Return what to say if no run is chosen.
+
+        Args:
+            otherwise: what to say if there is none to choose.
+        """
+        return "No run is chosen: choose one above." if len(self.table.frame) else otherwise
+
+    def _show_chosen(self) -> None:
+        """Show what the chosen runs are called, which have seen dev or test pairs, and what they cannot show."""
+        facts: dict[str, list[Run]] = {}
+        chosen = self.chosen
+        for run in chosen:
             for fact in (run.overlap, run.limitations):
-                facts.setdefault(fact, []).append(run.name)
-        self._lacking.say(" ".join(f"{', '.join(names)}: {fact}." for fact, names in facts.items() if fact))
+                facts.setdefault(fact, []).append(run)
+        self.table.labels = {run.name: run.label for run in chosen}
+        self._names.names = {run.label: run.name for run in chosen if run.label != run.name}
+        self._lacking.say(" ".join(f"{mentioned(some)}: {fact}." for fact, some in facts.items() if fact))
 
     def refresh(self) -> Collection[str]:
         """Update the list if runs were added, removed or changed; return `runs` if a chosen one has changed."""
@@ -62,40 +82,29 @@ class RunChooser(widgets.VBox):
             return ()
         before, self._seen = self._seen, seen
         runs, broken = list_runs(self._workspace)
-        fitting = {}
+        fitting, rows, lacks = [], {}, {}
         for run in runs:
             try:
                 if self._accepts(run):
-                    fitting[run.name] = _facts(run)
+                    rows[run.name] = row_of(run, self._test.get(run.name, math.nan))
+                    fitting.append(run)
+                else:
+                    lacks[run.name] = lack(run, self._accepts)
             except NmtlabError:  # a file that only `accepts` reads is damaged
                 broken[run.name] = ""
-        self.table.show(pd.DataFrame(fitting.values(), index=list(fitting)))
-        if not self.table.chosen:
-            names = list(fitting)
-            self.table.choose([name for name in self._first if name in names] or names[:1])
-        self._note.say(_named(len({run.name for run in runs} - fitting.keys() - broken.keys()), broken))
+        self._list(fitting, rows)
+        self._omitted.value = omitted(lacks, list(broken))
         chosen = set(self.table.chosen)
         return ("runs",) if any(name in chosen and before.get(name) != seen[name] for name in seen) else ()
 
-
-def _facts(run: Run) -> dict[str, object]:
-    scores = run.metrics("validation").get("bleu")
-    return {
-        "run": run.name,
-        "pair": ", ".join(dict.fromkeys(f"{corpus.source}-{corpus.target}" for corpus in run.recipe.corpora)),
-        "dev BLEU": float("nan") if scores is None or not len(scores) else round(float(scores.max()), 1),
-        "updates": run.best_step,
-        "state": "packed" if run.packed else run.status,
-    }
-
-
-def _named(unfit: int, broken: Collection[str]) -> str:
-    sentences = []
-    if unfit:
-        sentences.append(f"{unfit} other {'run' if unfit == 1 else 'runs'} cannot be shown on this page.")
-    if broken:
-        sentences.append(f"Omitted as incomplete or damaged: {', '.join(broken)}; see 'nmtlab runs show NAME'.")
-    return " ".join(sentences)
+    def _list(self, runs: Sequence[Run], rows: Mapping[str, Mapping[str, object]]) -> None:
+        """List runs; if none of the chosen ones is among them any more, choose others, unless the user chose none."""
+        names, cleared = [run.name for run in runs], len(self.table.frame) > 0 and not self.table.chosen
+        wanted = [name for name in self._first if name in names] or names[:1]
+        ordered = grouped(runs, self.table.chosen or wanted)
+        self.table.show(run_table([rows[run.name] for run in ordered]), [group_of(run) for run in ordered])
+        if not self.table.chosen and not cleared:
+            self.table.choose(wanted)
 
 
 _WRITTEN_IN_TRAINING = ("recipe.toml", "metrics.jsonl", "checkpoints/best.safetensors")

@@ -9,6 +9,9 @@ import ipywidgets as widgets
 from nmtlab.dashboards.chart import Chart
 from nmtlab.dashboards.table import Table
 
+CHOOSER = "nmtlab-chooser"
+"""Class of boxes with controls and lists to choose from."""
+
 _MAX_ROWS = 200
 _STYLE = (
     "body{font-family:system-ui,sans-serif;margin:2em;max-width:1400px}table{border-collapse:collapse;font-size:14px}"
@@ -19,23 +22,18 @@ _STYLE = (
 
 
 def saved_page(title: str, question: str, state: Mapping[str, str], body: Iterable[widgets.Widget]) -> str:
-    """Return a page's figures, tables and sentences as HTML.
+    """Return a page's figures, tables and sentences as HTML; the user's choices and the lists to choose from come last.
 
     Args:
         title, question: title and question of the page.
         state: the user's choices.
-        body: widgets of the page; hidden widgets and controls are omitted.
+        body: widgets of the page; hidden widgets and controls are omitted. Tables with rows to select and boxes of the
+            class `CHOOSER` count as lists.
     """
-    parts = [f"<h1>{escape(title)}</h1><p>{escape(question)}</p>", _chosen(state)]
-    script: bool | str = True
-    for widget in _leaves(body):
-        if isinstance(widget, Chart):
-            parts.append(widget.figure.to_html(full_html=False, include_plotlyjs=script))
-            script = False
-        elif isinstance(widget, Table):
-            parts.append(_table(widget))
-        elif isinstance(widget, widgets.HTML):
-            parts.append(f"<div>{widget.value}</div>")
+    when = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    results, lists = _shown(body)
+    parts = [f"<h1>{escape(title)}</h1><p>{escape(question)}</p><p>Saved from nmtlab on {when}.</p>"]
+    parts += [*_markup(results), _chosen(state), *_markup(lists)]
     return (
         f"<!DOCTYPE html><html lang='en'><head><meta charset='utf-8'><title>{escape(title)}</title>"
         f"<style>{_STYLE}</style></head><body>{''.join(parts)}</body></html>"
@@ -44,26 +42,44 @@ def saved_page(title: str, question: str, state: Mapping[str, str], body: Iterab
 
 def _chosen(state: Mapping[str, str]) -> str:
     lines = "".join(f"<tr><th>{escape(key)}</th><td>{escape(text)}</td></tr>" for key, text in state.items())
-    when = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-    if not lines:
-        return f"<p>Saved from nmtlab on {when}.</p>"
-    return f"<p>Saved from nmtlab on {when}, with these choices:</p><table>{lines}</table>"
+    return f"<h2>Choices</h2><table>{lines}</table>" if lines else ""
 
 
-def _leaves(body: Iterable[widgets.Widget]) -> Iterator[widgets.Widget]:
+def _shown(body: Iterable[widgets.Widget]) -> tuple[list[widgets.Widget], list[widgets.Widget]]:
+    """Return what can be seen of some widgets: results, and lists to choose from."""
+    results: list[widgets.Widget] = []
+    lists: list[widgets.Widget] = []
     for widget in body:
         if getattr(widget, "layout", None) is not None and widget.layout.display == "none":
             continue
         if isinstance(widget, widgets.Box):
-            yield from _leaves(widget.children)
+            inner, inner_lists = _shown(widget.children)
+            chooser = CHOOSER in widget._dom_classes
+            results += [] if chooser else inner
+            lists += [*inner, *inner_lists] if chooser else inner_lists
         else:
-            yield widget
+            (lists if isinstance(widget, Table) and widget.pickable else results).append(widget)
+    return results, lists
+
+
+def _markup(shown: Iterable[widgets.Widget]) -> Iterator[str]:
+    script = True
+    for widget in shown:
+        if isinstance(widget, Chart) and widget.figure.data:
+            yield widget.figure.to_html(full_html=False, include_plotlyjs=script)
+            script = False
+        elif isinstance(widget, Table):
+            yield _table(widget)
+        elif isinstance(widget, widgets.HTML):
+            yield f"<div>{widget.value}</div>"
 
 
 def _table(table: Table) -> str:
     frame = table.frame
     if table.pickable and table.multiple:
         frame = frame.loc[list(table.value or ())]
+        if table.labels:
+            frame.insert(0, "shown as", [table.labels[key] for key in frame.index])
     more = len(frame) - _MAX_ROWS
     rest = f"<p>and {more:,} more rows</p>" if more > 0 else ""
     rows = frame.head(_MAX_ROWS).to_html(index=False, escape=True, border=0, na_rep="", float_format="%.4g")

@@ -25,7 +25,7 @@ from nmtlab.dashboards.columns import columns, row
 from nmtlab.dashboards.page import Note, Page, heading
 from nmtlab.dashboards.runs import RunChooser
 from nmtlab.dashboards.sentences import SentenceChooser
-from nmtlab.dashboards.systems import can_decode, has_searches, left_out, system_of
+from nmtlab.dashboards.systems import can_decode, has_searches, left_out, mentioned, system_of
 from nmtlab.dashboards.table import Table
 from nmtlab.dashboards.work import Work
 from nmtlab.plots import calibration_figure, lengths_figure, sweep_figure, tree_figure
@@ -141,7 +141,7 @@ class SearchPage(Page):
         self._system = system_of(run)
         self._grow(self.chart, run, "Beam search tree")
         rank = first_empty_rank(self._system, self.sentences.source)
-        return f"{run.name}: {_fate_of_empty(self._trees[self.chart][1], rank)}"
+        return f"{run.label}: {_fate_of_empty(self._trees[self.chart][1], rank)}"
 
     def _search_planning(self, run: Run) -> str:
         system, reference = system_of(run), self.sentences.reference
@@ -150,7 +150,7 @@ class SearchPage(Page):
         tokens = len(system.pipeline.target_ids(reference)) - 1 if reference else None
         self.lengths.show(lengths_figure(plan, tokens))
         empty = plan.loc[plan["length"] == 0, "probability"].iloc[0]
-        return f"{run.name} plans the empty translation with probability {empty:.2g}"
+        return f"{run.label} plans the empty translation with probability {empty:.2g}"
 
     def _grow(self, chart: Chart, run: Run, title: str) -> None:
         system = system_of(run)
@@ -201,8 +201,8 @@ class SearchPage(Page):
             return "No beam sweep of these runs yet: run 'nmtlab beam-sweep RUN'."
         shown = sweeps[sweeps["text"] == self.swept.value]
         self.curves.show(sweep_figure(shown))
-        without = [run.name for run in runs if run.name not in set(shown["run"])]
-        return f"No beam sweep of {self.swept.value} for {', '.join(without)}." if without else ""
+        without = mentioned(run for run in runs if run.label not in set(shown["run"]))
+        return f"No beam sweep of {self.swept.value} for {without}." if without else ""
 
     def _show_rates(self, runs: list[Run]) -> str:
         rates = [_rates(run, answer) for run in runs for answer in answers(run, search_errors)]
@@ -228,12 +228,12 @@ def search_page(workspace: Workspace | None = None) -> SearchPage:
 
 
 def _plan_errors(run: Run) -> pd.DataFrame:
-    found = stored_length_models(run).round(3).assign(run=run.name)
+    found = stored_length_models(run).round(3).assign(run=run.label)
     return found.rename(columns=_PLANNED).reindex(columns=["run", *_PLANNED.values()])
 
 
 def _calibrated(run: Run, answer: Measure) -> pd.DataFrame:
-    return length_calibration(answer.frame()).assign(row=text_of(answer), column=run.name)
+    return length_calibration(answer.frame()).assign(row=text_of(answer), column=run.label)
 
 
 def _fate_of_empty(tree: pd.DataFrame, rank: int) -> str:
@@ -268,7 +268,7 @@ def _translations(runs: list[Run], source: str) -> pd.DataFrame:
         best, search = translation.hypotheses[0], system.settings
         rows.append(
             {
-                "run": run.name, "beam": search.beam_size, "by": described(run, search),
+                "run": run.label, "beam": search.beam_size, "by": described(run, search),
                 "log p": round(best.log_prob, 3), "tokens": len(best.tokens),
                 "translation": translation.text or "(empty)",
             }
@@ -279,5 +279,5 @@ def _translations(runs: list[Run], source: str) -> pd.DataFrame:
 def _rates(run: Run, answer: Measure) -> dict[str, object]:
     rates = error_rates(answer.frame()).round(3)
     beam = answer.question.arguments["search"]["beam_size"]
-    searched = {"run": run.name, "text": text_of(answer), "beam": beam, "by": way_of(run, answer)}
+    searched = {"run": run.label, "text": text_of(answer), "beam": beam, "by": way_of(run, answer)}
     return {**searched, **{shown: rates[name] for name, shown in _RATES.items()}}

@@ -7,6 +7,7 @@ import ipywidgets as widgets
 from nmtlab.analysis.access.sentences import Text, by_title, sentences, texts
 from nmtlab.dashboards.columns import row
 from nmtlab.dashboards.examples import example
+from nmtlab.dashboards.saved import CHOOSER
 from nmtlab.dashboards.systems import of_one_pair
 from nmtlab.dashboards.table import Table
 from nmtlab.errors import NmtlabError
@@ -48,6 +49,7 @@ class SentenceChooser(widgets.VBox):
         self.typed.observe(lambda change: self._note_typed(change["new"]), "value")
         self._note_typed("")
         super().__init__([row(self.text, edit), self.table, widgets.HBox([self.typed, self.empty])])
+        self.add_class(CHOOSER)
 
     @property
     def source(self) -> str:

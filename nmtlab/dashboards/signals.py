@@ -10,6 +10,7 @@ from nmtlab.analysis.access.sentences import Text, texts
 from nmtlab.analysis.dynamics.signals import ENOUGH, is_of_sample, measured_updates, signals, stored_signals
 from nmtlab.dashboards.chart import Chart
 from nmtlab.dashboards.page import Note
+from nmtlab.dashboards.systems import mentioned
 from nmtlab.dashboards.work import Work
 from nmtlab.plots import signals_figure
 from nmtlab.runs.run import Run
@@ -49,7 +50,7 @@ class Signals(widgets.VBox):
         self._button.layout.display = "" if any(self._text(run) for run in incomplete) else "none"
         first = [run for run in self._runs if not all(map(is_of_sample, measured_updates(run).values()))]
         notes = {"Not measured": incomplete, "Measured on the first dev sentences, which are no sample": first}
-        said = (f"{note}: {', '.join(run.name for run in some)}." for note, some in notes.items() if some)
+        said = (f"{note}: {mentioned(some)}." for note, some in notes.items() if some)
         self._note.say(" ".join(said))
 
     def _text(self, run: Run) -> Text | None:

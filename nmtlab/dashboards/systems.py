@@ -1,6 +1,6 @@
 """Cached systems, and what pages can show of a run."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -74,6 +74,28 @@ def can_decode(run: Run) -> bool:
     return is_neural(run) and run.has_weights()
 
 
+def lack(run: Run, accepts: Callable[[Run], bool]) -> str:
+    """Return, in a few words, why a page cannot show a run.
+
+    Args:
+        run: one that the page does not accept.
+        accepts: the page's test, one of those above.
+    """
+    if not is_neural(run) and accepts is not has_translations:
+        return "phrase-based"
+    return _LACKS.get(accepts, "not for this page")
+
+
+_LACKS: Mapping[Callable[[Run], bool], str] = {
+    can_decode: "no weights",
+    has_lexicon: "no lexical module with weights",
+    has_g: "no values of g",
+    has_searches: "neither weights nor stored searches",
+    has_relatives: "neither a parent nor several directions",
+    has_translations: "no stored translations",
+}
+
+
 def of_one_pair(runs: Sequence[Run], pair: Direction | None = None) -> list[Run]:
     """Return the runs that translate a language pair, in this direction; that of the first run if not given."""
     return [run.directed(*(pair or runs[0].direction)) for run in runs if run.translates(*(pair or runs[0].direction))]
@@ -84,6 +106,11 @@ def of_one_source(runs: Sequence[Run]) -> list[Run]:
     return [run for run in runs if run.direction[0] == runs[0].direction[0]]
 
 
+def mentioned(runs: Iterable[Run]) -> str:
+    """Return the labels of runs for a sentence, those with commas in quotation marks."""
+    return ", ".join(f"“{run.label}”" if "," in run.label else run.label for run in runs)
+
+
 def left_out(runs: Sequence[Run], shown: Sequence[Run]) -> str:
     """Describe which runs are not shown because of their languages; empty if all are shown.
 
@@ -92,12 +119,12 @@ def left_out(runs: Sequence[Run], shown: Sequence[Run]) -> str:
         shown: those of them that are shown.
     """
     names = {run.name for run in shown}
-    omitted: dict[str, list[str]] = {}
+    omitted: dict[str, list[Run]] = {}
     for run in runs:
         if run.name not in names:
-            omitted.setdefault("-".join(run.direction), []).append(run.name)
+            omitted.setdefault("-".join(run.direction), []).append(run)
     reasons = "; ".join(
-        f"{', '.join(group)} {'translates' if len(group) == 1 else 'translate'} {pair}"
+        f"{mentioned(group)} {'translates' if len(group) == 1 else 'translate'} {pair}"
         for pair, group in omitted.items()
     )
     return f"{len(shown)} of {len(runs)} shown: {reasons}." if reasons else ""

@@ -1,5 +1,6 @@
 // A table with filter, sorting and row selection, by mouse or keyboard. All text is set as text, never as HTML.
 const MAX_ROWS = 200;
+const MAX_OPEN = 40; // rows of a table whose groups are all unfolded at first
 
 const make = (tag, name, text = "") => {
   const element = document.createElement(tag);
@@ -17,19 +18,29 @@ function render({ model, el }) {
   const search = make("input");
   search.type = "search";
   const count = make("span", "nmtlab-table-count");
-  head.append(title, search, count);
+  const files = make("span", "nmtlab-table-files");
+  for (const [form, name] of [["csv", "CSV"], ["tex", "LaTeX"]]) {
+    const button = make("button", "", name);
+    button.title = `Download the rows as ${name}`;
+    button.onclick = () => model.send({ form, rows: matching().found.map((row) => row.place) });
+    files.append(button);
+  }
+  head.append(title, search, count, files);
+  const chosen = make("div", "nmtlab-table-chosen");
   const scroll = make("div", "nmtlab-table-scroll");
   const table = make("table");
   scroll.append(table);
-  box.append(head, scroll);
+  box.append(head, chosen, scroll);
   el.append(box);
   let sorted = null; // {column, down}
+  const folded = new Map(); // by group, where the user has folded or unfolded it
 
   const matching = () => {
     const { columns, rows } = JSON.parse(model.get("content"));
+    rows.forEach((row, place) => (row.place = place));
     const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
     const matches = (row) => {
-      const text = row.cells.map(shown).join(" ").toLowerCase();
+      const text = [row.group ?? "", ...row.cells.map(shown)].join(" ").toLowerCase();
       return words.every((word) => text.includes(word));
     };
     const found = rows.filter(matches);
@@ -37,23 +48,24 @@ function render({ model, el }) {
     return { columns, found, all: rows.length };
   };
 
-  const pick = (key, more) => {
-    if (!model.get("pickable")) return;
-    let keys = [key];
-    if (model.get("multiple")) {
-      const before = model.get("chosen");
-      keys = before.includes(key) ? before.filter((other) => other !== key) : [...before, key];
-      if (!keys.length) return; // a page needs at least one selected row
-    }
+  const choose = (keys) => {
     model.set("chosen", keys);
     model.save_changes();
+  };
+
+  const pick = (key) => {
+    if (!model.get("pickable")) return;
+    if (!model.get("multiple")) return choose([key]);
+    const before = model.get("chosen");
+    choose(before.includes(key) ? before.filter((other) => other !== key) : [...before, key]);
   };
 
   const header = (columns, rows) => {
     const row = make("tr");
     if (model.get("multiple")) row.append(make("th"));
     columns.forEach((name, column) => {
-      const cell = make("th", typeof rows[0]?.cells[column] === "number" ? "nmtlab-number" : "");
+      const isNumber = rows.some((row) => typeof row.cells[column] === "number");
+      const cell = make("th", isNumber ? "nmtlab-number" : "");
       const button = make("button", "", name + (sorted?.column === column ? (sorted.down ? " ▾" : " ▴") : ""));
       button.title = `sort by ${name}`;
       button.onclick = () => {
@@ -69,28 +81,78 @@ function render({ model, el }) {
     return part;
   };
 
-  const body = (found) => {
-    const part = make("tbody");
-    found.slice(0, MAX_ROWS).forEach((row) => {
-      const line = make("tr");
-      line.dataset.key = row.key;
-      if (model.get("multiple")) line.append(make("td"));
-      row.cells.forEach((value) => {
-        const cell = make("td", typeof value === "number" ? "nmtlab-number" : "", shown(value));
-        cell.dir = "auto";
-        cell.title = shown(value).slice(0, 1000);
-        line.append(cell);
-      });
-      line.onclick = () => pick(row.key);
-      part.append(line);
+  const line = (row) => {
+    const line = make("tr");
+    line.dataset.key = row.key;
+    if (model.get("multiple")) line.append(make("td"));
+    row.cells.forEach((value) => {
+      const cell = make("td", typeof value === "number" ? "nmtlab-number" : "", shown(value));
+      cell.dir = "auto";
+      cell.title = shown(value).slice(0, 1000);
+      line.append(cell);
     });
+    line.onclick = () => pick(row.key);
+    return line;
+  };
+
+  const isFolded = (group, rows, all) => {
+    if (search.value) return false;
+    return folded.get(group) ?? (all > MAX_OPEN && !rows.some((row) => model.get("chosen").includes(row.key)));
+  };
+
+  const heading = (group, rows, hidden, width) => {
+    const button = make("button", "", `${hidden ? "▸" : "▾"} ${group} (${rows.length})`);
+    button.setAttribute("aria-expanded", !hidden);
+    button.onclick = () => {
+      folded.set(group, !hidden);
+      draw();
+      [...table.querySelectorAll(".nmtlab-table-group button")].find((one) => one.dataset.group === group).focus();
+    };
+    button.dataset.group = group;
+    const cell = make("th");
+    cell.colSpan = width;
+    cell.append(button);
+    const row = make("tr", "nmtlab-table-group");
+    row.append(cell);
+    return row;
+  };
+
+  const body = (columns, found, all) => {
+    const part = make("tbody");
+    if (sorted || found[0]?.group === undefined) {
+      part.append(...found.slice(0, MAX_ROWS).map(line));
+      return part;
+    }
+    const groups = new Map();
+    found.forEach((row) => groups.set(row.group, [...(groups.get(row.group) ?? []), row]));
+    for (const [group, rows] of groups) {
+      const hidden = isFolded(group, rows, all);
+      part.append(heading(group, rows, hidden, columns.length + Number(model.get("multiple"))));
+      if (!hidden) part.append(...rows.slice(0, MAX_ROWS).map(line));
+    }
     return part;
+  };
+
+  const showNames = () => {
+    const keys = model.get("multiple") ? model.get("chosen") : [];
+    const names = keys.map((key) => {
+      const button = make("button", "", `${model.get("labels")[key] ?? key} ×`);
+      button.title = `${key}: click to remove`;
+      button.onclick = () => pick(key);
+      return button;
+    });
+    const clear = make("button", "nmtlab-table-clear", "clear");
+    clear.onclick = () => choose([]);
+    chosen.hidden = !model.get("multiple");
+    const focused = chosen.contains(document.activeElement);
+    chosen.replaceChildren(make("span", "", `${keys.length} chosen`), ...names, ...(keys.length ? [clear] : []));
+    if (focused) (chosen.querySelector("button") ?? table.querySelector('[tabindex="0"]'))?.focus();
   };
 
   const markChosen = () => {
     if (!model.get("pickable")) return;
     const keys = new Set(model.get("chosen"));
-    const lines = [...table.tBodies[0].rows];
+    const lines = [...table.querySelectorAll("tr[data-key]")];
     const first = lines.find((line) => keys.has(line.dataset.key)) ?? lines[0];
     for (const line of lines) {
       const picked = keys.has(line.dataset.key);
@@ -115,20 +177,32 @@ function render({ model, el }) {
     search.placeholder = "filter";
     search.setAttribute("aria-label", `filter ${model.get("title")}`);
     search.hidden = all < 6;
+    files.hidden = !all;
     scroll.style.maxHeight = model.get("height");
-    const first = found.length > MAX_ROWS ? `first ${MAX_ROWS} of ` : "";
+    const cut = found.length > MAX_ROWS && (sorted || found[0].group === undefined);
+    const first = cut ? `first ${MAX_ROWS} of ` : "";
     count.textContent = found.length === all ? `${first}${all}` : `${first}${found.length} matching, ${all} in total`;
-    table.replaceChildren(header(columns, found), body(found));
+    table.replaceChildren(header(columns, found), body(columns, found, all));
     markChosen();
+    showNames();
     if (box.dataset.drawn === undefined) showChosen();
     box.dataset.drawn = Number(box.dataset.drawn ?? 0) + 1;
   };
 
+  const save = ({ file, content }) => {
+    const link = make("a");
+    link.href = URL.createObjectURL(new Blob([content], { type: "text/plain" }));
+    link.download = file;
+    link.click();
+    URL.revokeObjectURL(link.href);
+  };
+
   table.onkeydown = (event) => {
-    const line = event.target.closest("tbody tr");
+    const line = event.target.closest("tr[data-key]");
     if (!line) return;
-    const next = { ArrowDown: line.nextSibling, ArrowUp: line.previousSibling }[event.key];
-    if (next) next.focus();
+    const lines = [...table.querySelectorAll("tr[data-key]")];
+    const next = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (next) lines[lines.indexOf(line) + next]?.focus();
     else if (event.key === "Enter" || event.key === " ") pick(line.dataset.key);
     else return;
     event.preventDefault();
@@ -136,8 +210,13 @@ function render({ model, el }) {
   search.oninput = draw;
   draw();
   model.on("change:content change:title", draw);
+  model.on("msg:custom", save);
+  model.on("change:labels", showNames);
   model.on("change:chosen", () => {
+    const drawn = new Set([...table.querySelectorAll("tr[data-key]")].map((line) => line.dataset.key));
+    if (!model.get("chosen").every((key) => drawn.has(key))) draw(); // to unfold the groups of the others
     markChosen();
+    showNames();
     showChosen();
   });
 }

@@ -10,12 +10,16 @@ import anywidget
 import pandas as pd
 import traitlets
 
+from nmtlab.dashboards.export import as_csv, as_latex, file_name
+
 _HERE = Path(__file__).parent
 _MAX_LETTERS = 2000
 
 
 class Table(anywidget.AnyWidget):
     """A table whose rows can be selected; `value` is the key of the selected row, or a tuple of keys.
+
+    If several rows can be selected, those that are stand above the table, too, by their `labels` or else their keys.
 
     Args:
         title: title above the table.
@@ -30,6 +34,7 @@ class Table(anywidget.AnyWidget):
     pickable = traitlets.Bool().tag(sync=True)
     multiple = traitlets.Bool().tag(sync=True)
     height = traitlets.Unicode().tag(sync=True)
+    labels = traitlets.Dict().tag(sync=True)
     value = traitlets.Any()
 
     def __init__(self, title: str, pick: str = "none", height: str = "16em") -> None:
@@ -38,15 +43,23 @@ class Table(anywidget.AnyWidget):
         self.fresh = False
         self._keys: dict[str, Any] = {}
         self.observe(self._chosen_in_browser, "chosen")
+        self.on_msg(lambda _, content, __: self._export(**content))
 
-    def show(self, frame: pd.DataFrame) -> None:
-        """Show a table; its index holds unique row keys. Selected rows that still exist stay selected."""
+    def show(self, frame: pd.DataFrame, groups: Sequence[str] = ()) -> None:
+        """Show a table. Selected rows that still exist stay selected.
+
+        Args:
+            frame: its index holds unique row keys.
+            groups: the heading that each row is shown under, unless the table is sorted; without any, there are none.
+        """
         self.frame = frame
         self._keys = {str(key): key for key in frame.index}
         rows = [
             {"key": str(key), "cells": [_cell(value) for value in values]}
             for key, values in zip(frame.index, frame.itertuples(index=False, name=None), strict=True)
         ]
+        for row, group in zip(rows, groups, strict=False):
+            row["group"] = group
         self.content = json.dumps({"columns": [str(name) for name in frame.columns], "rows": rows}, ensure_ascii=False)
         self.chosen = [key for key in self.chosen if key in self._keys]
         self._chosen_in_browser()
@@ -69,6 +82,12 @@ class Table(anywidget.AnyWidget):
         """Clear the selection."""
         self.chosen = []
         self._chosen_in_browser()
+
+    def _export(self, form: str, rows: Sequence[int]) -> None:
+        """Have the browser download some rows, in that order, as csv or tex."""
+        frame = self.frame.iloc[[row for row in rows if row < len(self.frame)]]
+        content = as_csv(frame) if form == "csv" else as_latex(frame, self.title)
+        self.send({"file": file_name(self.title, form), "content": content})
 
     def _chosen_in_browser(self, _: object = None) -> None:
         keys = tuple(self._keys[key] for key in self.chosen if key in self._keys)

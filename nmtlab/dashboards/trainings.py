@@ -10,6 +10,7 @@ from nmtlab.dashboards.page import Note, html
 from nmtlab.dashboards.table import Table
 from nmtlab.experiments.results.summary import rounded
 from nmtlab.runs.listing import list_runs
+from nmtlab.runs.naming import labelled
 from nmtlab.runs.run import Run
 from nmtlab.workspace import Workspace
 
@@ -56,7 +57,7 @@ class Trainings(widgets.VBox):
             if stored_translations(self._runs[name], text.corpus, text.split) is not None:
                 kept = "" if text.split == "test" else " (test sentences are not stored)"
                 self._lines.title = f"Examples from {text.split}{kept}"
-                self._lines.show(sentences(pair, text).reset_index())
+                self._lines.show(sentences(labelled(pair), text).reset_index())
                 self._lines.layout.display = ""
                 self._hint.say("")
                 return

@@ -16,7 +16,7 @@ from nmtlab.dashboards.intervention import InterventionControls
 from nmtlab.dashboards.page import Note, Page
 from nmtlab.dashboards.runs import RunChooser
 from nmtlab.dashboards.sentences import MAX_LETTERS
-from nmtlab.dashboards.systems import can_decode, left_out, of_one_source, system_of
+from nmtlab.dashboards.systems import can_decode, left_out, mentioned, of_one_source, system_of
 from nmtlab.dashboards.table import Table
 from nmtlab.dashboards.work import Work
 from nmtlab.errors import RunError
@@ -72,7 +72,7 @@ class TranslatePage(Page):
     def _answer(self, changed: set[str]) -> None:
         chosen = self.runs.chosen
         if not chosen:
-            self.hint.say("No run with weights yet: train one on the page Train.")
+            self.hint.say(self.runs.none_chosen("No run with weights yet: train one on the page Train."))
             return
         if "runs" in changed:
             self._offer_languages(chosen)
@@ -140,7 +140,8 @@ class TranslatePage(Page):
             {
                 "line": number,
                 "place": place,
-                "run": run.name,
+                "key": f"{run.name}/{number}/{place}",
+                "run": run.label,
                 "translation": text,
                 "log p": round(hypothesis.log_prob, 2),
                 "tokens": len(hypothesis.tokens),
@@ -158,13 +159,13 @@ class TranslatePage(Page):
             return
         picked = self.found.frame.loc[self.found.value]
         source, able = lines[picked["line"] - 1]
-        run, target = next(run for run in able if run.name == picked["run"]), picked["translation"]
+        run, target = next(run for run in able if run.label == picked["run"]), picked["translation"]
         system = system_of(run)
         self.tokens.show(token_figure(token_probabilities(system, source, target)))
-        weights = attention_of(run.name, system, source, target)
+        weights = attention_of(run.label, system, source, target)
         self.attention.show(attention_figure(weights))
         self.intervention.offer(system, source, target, weights)
-        self.hint.say(f"{note} Details of {run.name} for: {source}".strip())
+        self.hint.say(f"{note} Details of {mentioned([run])} for: {source}".strip())
 
 
 def translate_page(workspace: Workspace | None = None) -> TranslatePage:
@@ -173,5 +174,4 @@ def translate_page(workspace: Workspace | None = None) -> TranslatePage:
 
 
 def _by_place(rows: list[dict[str, object]]) -> pd.DataFrame:
-    keys = [f"{row['run']}/{row['line']}/{row['place']}" for row in rows]
-    return pd.DataFrame(rows, index=keys).sort_values(["line", "place"], kind="stable")
+    return pd.DataFrame(rows).set_index("key").sort_values(["line", "place"], kind="stable")

@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from html import escape, unescape
+from html import unescape
 from typing import NamedTuple
 
 import pandas as pd
 import plotly.graph_objects as go
 
-from nmtlab.plots.theme import COLOURS, SHADES, dressed, plain
+from nmtlab.plots.theme import COLOURS, SHADES, dressed, name_in_lines, plain
 
 _BARE = {"showgrid": False, "zeroline": False}
 _SOURCE = {"title": {"text": "source"}, "tickangle": -60, "tickfont": {"size": 12}, **_BARE}
@@ -21,7 +21,6 @@ _WIDTH = 1000
 """Pixels for the heatmaps in a row: a typical page width."""
 _CELL, _LETTER, _LINE, _SLANTED = 22, 7, 17, 13
 """Pixels per row of a heatmap, per letter, per line of text, and between two slanted labels."""
-_LONGEST_NAME = 120
 
 
 def attention_figure(
@@ -52,7 +51,7 @@ def attention_figure(
         title = {} if place % grid.columns else {"title": {"text": "target"}}
         layout[f"xaxis{place + 1}"] = _SOURCE | _ticks(sources[place]) | {"anchor": y, "domain": across}
         layout[f"yaxis{place + 1}"] = _TARGET | _ticks(targets[place]) | {"anchor": x, "domain": down} | title
-        names.append(_RUN | {"text": _wrapped(run, grid.letters), "x": sum(across) / 2, "y": down[1]})
+        names.append(_RUN | {"text": name_in_lines(run, grid.letters), "x": sum(across) / 2, "y": down[1]})
     figure = go.Figure(traces, {**layout, "annotations": names})  # `make_subplots` takes longer than the decoding
     return _framed(figure, grid, _named(weights, layer, head))
 
@@ -99,7 +98,7 @@ def _grid(runs: list[str], sources: list[list[str]], targets: list[list[str]]) -
     needed = gap + _SLANTED * max(map(len, sources))
     columns = max(1, min(_MOST, len(runs), (_WIDTH + gap) // needed))
     width = (1 + gap / _WIDTH) / columns - gap / _WIDTH
-    lines = max(1 + _wrapped(run, _letters(width)).count("<br>") for run in runs)
+    lines = max(1 + name_in_lines(run, _letters(width)).count("<br>") for run in runs)
     return _Grid(
         rows=-(-len(runs) // columns), columns=columns, width=width, gap=gap / _WIDTH,
         height=max(160, _CELL * max(map(len, targets))),
@@ -129,18 +128,6 @@ def _framed(figure: go.Figure, grid: _Grid, named: str) -> go.Figure:
 
 def _letters(width: float) -> int:
     return int(width * _WIDTH / _LETTER)
-
-
-def _wrapped(name: str, letters: int) -> str:
-    """Return a name in lines of at most so many letters, broken after dots and hyphens where possible."""
-    shown = name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…"
-    words = re.findall(r"[^.-]*[.-]*", shown)
-    lines = [""]
-    for part in (word[at : at + letters] for word in words for at in range(0, len(word), letters)):
-        if len(lines[-1] + part) > letters:
-            lines.append("")
-        lines[-1] += part
-    return "<br>".join(escape(line, quote=False) for line in lines)
 
 
 def _heatmap(weights: pd.DataFrame, scale: bool) -> dict[str, object]:

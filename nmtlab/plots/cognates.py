@@ -4,7 +4,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from nmtlab.plots.theme import BELOW, dressed, plain, styles
+from nmtlab.plots.theme import BELOW, dressed, name_in_lines, styles
 
 _TITLES = {"cognate": "words with a cognate", "no cognate": "words without a cognate", "name": "names"}
 
@@ -22,10 +22,10 @@ def cognate_figure(recall: pd.DataFrame, about: str) -> go.Figure:
     for column, kind in enumerate(kinds, start=1):
         for run, of_run in recall[recall["kind"] == kind].groupby("run", sort=False):
             figure.add_scatter(
-                x=of_run["seen"], y=100 * of_run["recall"], mode="lines+markers", name=plain(str(run)),
-                legendgroup=plain(str(run)), showlegend=column == 1, line=style[str(run)],
+                x=of_run["seen"], y=100 * of_run["recall"], mode="lines+markers", name=name_in_lines(run),
+                legendgroup=name_in_lines(run), showlegend=column == 1, line=style[str(run)],
                 customdata=of_run[["right", "words"]],
-                hovertemplate="%{y:.1f} %: %{customdata[0]:,} of %{customdata[1]:,} words<extra>" + plain(str(run))
+                hovertemplate="%{y:.1f} %: %{customdata[0]:,} of %{customdata[1]:,} words<extra>" + name_in_lines(run)
                 + "</extra>", row=1, col=column,
             )  # fmt: skip
         figure.update_xaxes(title_text="times in the child's training text", type="category", col=column)

@@ -4,7 +4,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from nmtlab.plots.theme import BELOW, FAINT, dressed, plain, styles
+from nmtlab.plots.theme import BELOW, FAINT, dressed, name_in_lines, styles
 
 _SYMBOLS = {"encoder": "circle", "decoder": "square", "decoder-encoder": "diamond", "final": "star"}
 _DASHES = {"encoder": "solid", "decoder": "dash", "decoder-encoder": "dot", "final": "solid"}
@@ -22,7 +22,7 @@ def depth_figure(values: pd.DataFrame, fits: pd.DataFrame) -> go.Figure:
     figure = make_subplots(cols=2, subplot_titles=titles, shared_yaxes=True, horizontal_spacing=0.05)
     style, named = styles(values["run"]), set()
     for (panel, run, group), sublayers in values.groupby(["panel", "run", "group"], sort=False):
-        name = f"{plain(str(run))}: {group}"
+        name = f"{name_in_lines(run)}: {group}"
         shared = {"legendgroup": name, "name": name, "row": 1, "col": _PANELS.index(panel) + 1}
         colour = style[run]["color"]
         figure.add_scatter(
@@ -55,7 +55,7 @@ def slopes_figure(slopes: pd.DataFrame) -> go.Figure:
     figure = make_subplots(cols=2, subplot_titles=titles, shared_yaxes=True, horizontal_spacing=0.05)
     style, named = styles(slopes["run"]), set()
     for (run, group, panel), evaluations in slopes.groupby(["run", "group", "panel"], sort=False):
-        name = f"{plain(str(run))}: {group}"
+        name = f"{name_in_lines(run)}: {group}"
         figure.add_scatter(
             x=evaluations["step"], y=evaluations["slope"], mode="lines",
             name=name, legendgroup=name, showlegend=name not in named,

@@ -5,7 +5,7 @@ from typing import Literal
 import pandas as pd
 import plotly.graph_objects as go
 
-from nmtlab.plots.theme import BELOW, FAINT, dressed, log_axis, plain, see_through, styles
+from nmtlab.plots.theme import BELOW, FAINT, dressed, log_axis, name_in_lines, plain, see_through, styles
 
 _MAX_POINTS = 2000
 _DASHES = ("dot", "dash", "dashdot", "longdash")
@@ -24,12 +24,12 @@ def dev_figure(
     figure, style = go.Figure(), styles(curves["run"])
     for run, curve in curves.groupby("run", sort=False):
         figure.add_scatter(
-            x=curve[over], y=curve[score], mode="lines+markers", name=plain(str(run)), line=style[run],
+            x=curve[over], y=curve[score], mode="lines+markers", name=name_in_lines(run), line=style[run],
             marker={"symbol": ["star" if best else "circle" for best in curve["best"]],
                     "size": [13 if best else 5 for best in curve["best"]]},
             customdata=curve[["step", "minutes"]],
             hovertemplate="%{y:.2f} after %{customdata[0]:,} updates, %{customdata[1]:.1f} min<extra>"
-            + plain(str(run)) + "</extra>",
+            + name_in_lines(run) + "</extra>",
         )  # fmt: skip
     figure.update_xaxes(title_text="updates" if over == "step" else "training time (minutes)", rangemode="tozero")
     if score == "bleu":
@@ -78,7 +78,7 @@ def loss_figure(curves: pd.DataFrame) -> go.Figure:
     curves = curves[(curves["term"] == "loss") | (curves.groupby("run")["term"].transform("nunique") > 2)]
     dashes = dict(zip((term for term in curves["term"].unique() if term != "loss"), _DASHES, strict=False))
     for (run, term), curve in curves.groupby(["run", "term"], sort=False):
-        name, line = plain(str(run)), style[run]
+        name, line = name_in_lines(run), style[run]
         of_sum = term == "loss"
         some = curve.iloc[:: max(1, -(-len(curve) // _MAX_POINTS))]
         figure.add_scatter(
@@ -105,7 +105,7 @@ def gradient_figure(curves: pd.DataFrame) -> go.Figure:
     """
     figure, style = go.Figure(), styles(curves["run"])
     for run, curve in curves.groupby("run", sort=False):
-        name, colour, spikes = plain(str(run)), style[run]["color"], curve[curve["spike"]]
+        name, colour, spikes = name_in_lines(run), style[run]["color"], curve[curve["spike"]]
         some = curve.iloc[:: max(1, -(-len(curve) // _MAX_POINTS))]
         shared = {"legendgroup": name, "showlegend": False}
         figure.add_scatter(

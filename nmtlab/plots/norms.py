@@ -4,7 +4,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from nmtlab.plots.theme import dressed, log_axis, plain, see_through, styles
+from nmtlab.plots.theme import dressed, log_axis, name_in_lines, plain, see_through, styles
 
 _MAX_WORDS = 1000  # per run
 _SHOWN = {
@@ -42,7 +42,7 @@ def norm_figure(bins: pd.DataFrame, words: pd.DataFrame | None = None) -> go.Fig
 
 def _add_bins(figure: go.Figure, bins: pd.DataFrame, run: str, style: dict[str, str], column: int, named: bool) -> None:
     middle = (bins["first_rank"] * bins["last_rank"]) ** 0.5
-    shared = {"legendgroup": plain(run), "x": middle}
+    shared = {"legendgroup": name_in_lines(run), "x": middle}
     figure.add_scatter(
         y=bins["highest"], mode="lines", line_width=0, showlegend=False, hoverinfo="skip", **shared, row=1, col=column
     )
@@ -51,17 +51,17 @@ def _add_bins(figure: go.Figure, bins: pd.DataFrame, run: str, style: dict[str, 
         showlegend=False, hoverinfo="skip", **shared, row=1, col=column,
     )  # fmt: skip
     figure.add_scatter(
-        y=bins["median"], mode="lines+markers", name=plain(run), line=style, showlegend=named,
+        y=bins["median"], mode="lines+markers", name=name_in_lines(run), line=style, showlegend=named,
         customdata=bins[["first_rank", "last_rank", "lowest", "highest"]],
         hovertemplate="ranks %{customdata[0]}–%{customdata[1]}<br>median %{y:.3f}, %{customdata[2]:.3f} to "
-        "%{customdata[3]:.3f}<extra>" + plain(run) + "</extra>", **shared, row=1, col=column,
+        "%{customdata[3]:.3f}<extra>" + name_in_lines(run) + "</extra>", **shared, row=1, col=column,
     )  # fmt: skip
 
 
 def _add_words(figure: go.Figure, words: pd.DataFrame, run: str, quantity: str, colour: str, column: int) -> None:
     words = words.iloc[:: max(1, -(-len(words) // _MAX_WORDS))]
     figure.add_scatter(
-        x=words["rank"], y=words[quantity], mode="markers", legendgroup=plain(run), meta=run, showlegend=False,
+        x=words["rank"], y=words[quantity], mode="markers", legendgroup=name_in_lines(run), meta=run, showlegend=False,
         marker={"size": 4, "color": see_through(colour, 0.35)}, text=[plain(word) for word in words["word"]],
         customdata=words[["word", "count"]],
         hovertemplate="%{text}<br>%{customdata[1]} times in training<br>%{y:.3f}<extra></extra>", row=1, col=column,

@@ -3,7 +3,7 @@
 import pandas as pd
 import plotly.graph_objects as go
 
-from nmtlab.plots.theme import BELOW, dressed, plain, styles
+from nmtlab.plots.theme import BELOW, dressed, name_in_lines, styles
 
 _FAR = 5
 """Shifts from here on are drawn together."""
@@ -21,9 +21,9 @@ def shift_figure(distribution: pd.DataFrame) -> go.Figure:
     for run, of_run in clipped.groupby("run", sort=False):
         shares = of_run.groupby("shift")[["share", "words"]].sum().reindex(range(-_FAR, _FAR + 1), fill_value=0)
         figure.add_bar(
-            x=[_name(shift) for shift in shares.index[::-1]], y=100 * shares["share"][::-1], name=plain(str(run)),
+            x=[_name(shift) for shift in shares.index[::-1]], y=100 * shares["share"][::-1], name=name_in_lines(run),
             marker_color=style[str(run)]["color"], customdata=shares["words"][::-1],
-            hovertemplate="%{x}: %{y:.1f} %, %{customdata:,} words<extra>" + plain(str(run)) + "</extra>",
+            hovertemplate="%{x}: %{y:.1f} %, %{customdata:,} words<extra>" + name_in_lines(run) + "</extra>",
         )  # fmt: skip
     figure.update_xaxes(title_text="most attended word, counted from the linked one", type="category")
     figure.update_yaxes(title_text="linked words (%)", rangemode="tozero")
@@ -47,9 +47,9 @@ def masking_figure(costs: pd.DataFrame, place: str = "first") -> go.Figure:
     for run, of_run in attended.groupby("run", sort=False):
         shown = of_run.set_index("kind").reindex(list(_LINKED.values()))
         figure.add_bar(
-            x=shown.index, y=shown["cost"], name=plain(str(run)), marker_color=style[str(run)]["color"],
+            x=shown.index, y=shown["cost"], name=name_in_lines(run), marker_color=style[str(run)]["color"],
             customdata=shown["words"],
-            hovertemplate="%{x}: %{y:+.3f} nats, %{customdata:,} words<extra>" + plain(str(run)) + "</extra>",
+            hovertemplate="%{x}: %{y:+.3f} nats, %{customdata:,} words<extra>" + name_in_lines(run) + "</extra>",
         )  # fmt: skip
     figure.update_xaxes(title_text=f"target words whose attention peak is on the {place} source word")
     figure.update_yaxes(title_text="rise of the loss (nats per word)", zeroline=True)

@@ -4,7 +4,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from nmtlab.plots.theme import BELOW, dressed, log_axis, plain, styles
+from nmtlab.plots.theme import BELOW, dressed, log_axis, name_in_lines, styles
 
 _SIDES = ("encoder", "decoder")
 _QUANTITIES = {"activation": "norm of the inputs", "gradient": "norm of their gradients"}
@@ -24,7 +24,7 @@ def signals_figure(signals: pd.DataFrame) -> go.Figure:
     style, named = styles(signals["run"]), set()
     for (run, update), rows in signals.groupby(["run", "update"], sort=False):
         when = f"update {update:,}" if update else "at the start"
-        name = f"{plain(str(run))}, {when}"
+        name = f"{name_in_lines(run)}, {when}"
         line = {"color": style[run]["color"], "dash": "solid" if update else "dot"}
         for row, quantity in enumerate(_QUANTITIES, start=1):
             for column, side in enumerate(_SIDES, start=1):

@@ -1,7 +1,9 @@
 """The common style of all figures."""
 
 import math
+import re
 from collections.abc import Iterable, Mapping
+from html import escape
 from typing import Any
 
 import plotly.graph_objects as go
@@ -125,4 +127,23 @@ def plain(text: str) -> str:
     return shown.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
+def name_in_lines(name: object, letters: int = 36) -> str:
+    """Return a name escaped for plotly, in lines of at most so many letters.
+
+    Args:
+        name: of a run or system; a very long one is cut.
+        letters: at least 1. Lines end after spaces, dots and hyphens where possible.
+    """
+    text = str(name)
+    shown = text if len(text) <= _LONGEST_NAME else f"{text[: _LONGEST_NAME - 1]}…"
+    words = re.findall(r"[^ .-]*[ .-]*", shown)
+    lines = [""]
+    for part in (word[at : at + letters] for word in words for at in range(0, len(word), letters)):
+        if len((lines[-1] + part).rstrip()) > letters:
+            lines.append("")
+        lines[-1] += part
+    return "<br>".join(escape(line.rstrip(), quote=False) for line in lines)
+
+
 _MAX_LETTERS = 40
+_LONGEST_NAME = 120  # letters

@@ -1,19 +1,166 @@
 """Short names of runs that a person can tell apart."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from nmtlab.recipe import Recipe, named_recipe, recipe_names
+from nmtlab.runs.run import Run
+
+_SEED = "training.seed"
+_NO_CHANGE = ("about", "corpus", "more_corpora", "machine", "transfer.parent", _SEED)
+"""Sections and fields that are no changes to the recipe of a system."""
+
+_QUIET = ("training.validate_every", "training.max_evaluations", "training.patience", "training.save_minutes", "search")
+"""Sections and fields that are named only where runs would be alike otherwise."""
+
+_LAYERS = ("model.layers", "model.encoder_layers", "model.decoder_layers")
 
 
-def short_names(names: Sequence[str]) -> dict[str, str]:
-    """Return a short name for each run: the parts between full stops that it does not share with all the others.
+def labelled(runs: Sequence[Run]) -> list[Run]:
+    """Return views of runs that are shown together, each with its short name as its label."""
+    labels = short_names(runs)
+    return [run.labelled(labels[run.name]) for run in runs]
+
+
+def short_names(runs: Sequence[Run], seedless: Collection[str] = ()) -> dict[str, str]:
+    """Return a short name for each run, made of what it does not share with all the others.
+
+    That is its corpus, its system (`system_name`), its number of layers, the corpus of its parent, what else was
+    changed in the recipe of the system, and its seed. A change counts if the run's name states it or if it tells the
+    run from another one of the same corpus, system, layers and parent.
 
     Args:
-        names: of the runs.
+        runs: with different names.
+        seedless: full names of runs that stand for several seeds; their own is left out.
 
     Returns:
-        By name, in their order. A name all of whose parts are shared keeps its last part, a single one stays whole; if
-        two short names would be alike, all names stay whole.
+        By full name, in their order. A single run keeps its name, as do runs that would still be alike.
     """
-    parts = {name: name.split(".") for name in names}
-    shared = set.intersection(*map(set, parts.values())) if len(parts) > 1 else set()
-    short = {name: ".".join(part for part in own if part not in shared) or own[-1] for name, own in parts.items()}
-    return short if len(set(short.values())) == len(short) else {name: name for name in parts}
+    if len(runs) < 2:
+        return {run.name: run.name for run in runs}
+    for quiet in (_QUIET, ()):
+        facts = _facts(runs, quiet)
+        for name in seedless:
+            facts[name]["seed"] = ""
+        short = _of_what_differs(facts)
+        if len(set(short.values())) == len(short):
+            return short
+    taken = list(short.values())
+    whole = {name: name if taken.count(label) > 1 else label for name, label in short.items()}
+    return whole if len(set(whole.values())) == len(whole) else {name: name for name in whole}
+
+
+def system_name(run: Run) -> str:
+    """Return the recipe that a run is named after; if none, its name without corpus and seed."""
+    parts = run.name.split(".")
+    named = next((part for part in parts if part in _named_fields()), "")
+    rest = [part for part in parts if part not in (run.recipe.corpus.name, f"s{run.recipe.training.seed}")]
+    return named or ".".join(rest) or run.name
+
+
+def stated_changes(run: Run) -> str:
+    """Return the changes to its system that a run's name states, and its parent: `init xavier, from parent-pt-en`."""
+    changed = _changed(run, _settings(run, _QUIET))
+    words = [in_words(field, value) for field, value in changed.items() if _is_stated(field, run)]
+    return ", ".join([*words, *filter(None, [_parent(run)])])
+
+
+def layers(recipe: Recipe) -> str:
+    """Return the number of layers: `2`, or `6+2` if encoder and decoder differ; empty for a phrase-based system."""
+    if recipe.model.family == "transformer":
+        return "+".join(map(str, dict.fromkeys((recipe.model.encoder_layers, recipe.model.decoder_layers))))
+    return str(recipe.model.layers) if recipe.model.family == "rnn" else ""
+
+
+def in_words(field: str, value: object) -> str:
+    """Return a setting in words: `label smoothing 0`, `fixnorm`, `no fixnorm`."""
+    name = field.rpartition(".")[2].replace("_", " ")
+    if isinstance(value, bool):
+        return name if value else f"no {name}"
+    return f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}"
+
+
+def _of_what_differs(facts: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
+    """Return, for each run, those of its facts that are not the same for all."""
+    keys = dict.fromkeys(key for of_run in facts.values() for key in of_run)
+    values = {key: {of_run.get(key, "") for of_run in facts.values()} for key in keys}
+    values["seed"].discard("")  # of a phrase-based system, or of several seeds
+    return {
+        name: ", ".join(text for key, text in of_run.items() if text and len(values[key]) > 1) or of_run["system"]
+        for name, of_run in facts.items()
+    }
+
+
+def _facts(runs: Sequence[Run], quiet: Sequence[str]) -> dict[str, dict[str, str]]:
+    """Return what tells each run from others, in words and in the order in which a label says it.
+
+    Args:
+        runs: any.
+        quiet: sections and fields whose changes are left out.
+    """
+    systems, depths = _systems(runs), {layers(run.recipe) for run in runs}
+    heads = {run.name: _head(run, systems[run.name], len(depths - {""}) > 1) for run in runs}
+    settings = {run.name: _settings(run, quiet) for run in runs}
+    facts = {}
+    for run in runs:
+        alike = [settings[other.name] for other in runs if heads[other.name] == heads[run.name]]
+        told = {
+            field: in_words(field, value)
+            for field, value in _changed(run, settings[run.name]).items()
+            if _is_stated(field, run) or any(other.get(field) != value for other in alike)
+        }
+        seed = f"seed {run.recipe.training.seed}" if run.recipe.model.neural else ""
+        facts[run.name] = {**heads[run.name], **told, "seed": seed}
+    return facts
+
+
+def _head(run: Run, system: str, of_depths: bool) -> dict[str, str]:
+    """Return the first facts of a run; its number of layers only if there are runs `of_depths` other than its own."""
+    recipe, pair = run.recipe, f"{run.recipe.corpus.source}-{run.recipe.corpus.target}"
+    more = [corpus.name for corpus in recipe.more_corpora]
+    deep = of_depths and _changed(run, recipe.fields()).keys() & set(_LAYERS)
+    return {
+        "corpus": recipe.corpus.name if pair in recipe.corpus.name else f"{recipe.corpus.name} {pair}",
+        "more": f"with {', '.join(more) if len(more) < 3 else f'{len(more)} more corpora'}" if more else "",
+        "system": system,
+        "layers": f"{layers(recipe)} layer{'s' * (layers(recipe) != '1')}" if deep else "",
+        "parent": _parent(run),
+    }
+
+
+def _parent(run: Run) -> str:
+    parent = run.recipe.transfer.parent.split(".")[0]
+    return f"from {parent}" if parent else ""
+
+
+def _systems(runs: Sequence[Run]) -> dict[str, str]:
+    """Return the system of each run; what all those not named after a recipe share in their names is left out."""
+    systems = {run.name: system_name(run) for run in runs}
+    own = {name: system.split(".") for name, system in systems.items() if system not in _named_fields()}
+    shared = set.intersection(*map(set, own.values())) if len(own) > 1 else set()
+    short = {name: ".".join(part for part in parts if part not in shared) for name, parts in own.items()}
+    return {name: short.get(name) or system for name, system in systems.items()}
+
+
+def _settings(run: Run, quiet: Sequence[str]) -> dict[str, Any]:
+    without = {*_NO_CHANGE, *_LAYERS, *quiet}
+    fields = run.recipe.fields()
+    return {field: value for field, value in fields.items() if not {field, field.partition(".")[0]} & without}
+
+
+def _changed(run: Run, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings that differ from the recipe that a run is named after; none if there is no such recipe."""
+    base = _named_fields().get(system_name(run), settings)
+    return {field: value for field, value in settings.items() if base.get(field) != value}
+
+
+def _is_stated(field: str, run: Run) -> bool:
+    """Return whether a run's name has a part like `label_smoothing-0` for a field."""
+    return any(part.startswith(f"{field.rpartition('.')[2]}-") for part in run.name.split("."))
+
+
+@lru_cache(maxsize=1)
+def _named_fields() -> dict[str, dict[str, Any]]:
+    """Return the fields of every recipe that comes with nmtlab."""
+    return {name: named_recipe(name).fields() for name in recipe_names()}

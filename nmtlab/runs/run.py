@@ -78,6 +78,7 @@ class Run:
         self.folder = folder
         self._notes = notes
         self._direction: Direction | None = None  # None for the default
+        self._label = ""
 
     @classmethod
     def create(
@@ -110,6 +111,17 @@ class Run:
     @property
     def name(self) -> str:
         return self.folder.name
+
+    @property
+    def label(self) -> str:
+        """What figures and tables call it: its name, unless `labelled` gives it another."""
+        return self._label or self.name
+
+    def labelled(self, label: str) -> "Run":
+        """Return a view of the same run with another label."""
+        view = copy.copy(self)
+        view._label = label
+        return view
 
     @cached_property
     def recipe(self) -> Recipe:

@@ -57,7 +57,7 @@ window.often = async (seconds, every) => {
 window.pick = (title, n) => {
   const tables = [...document.querySelectorAll('.nmtlab-table')];
   const table = tables.find((one) => one.querySelector('.nmtlab-table-title').textContent.startsWith(title));
-  table.querySelectorAll('tbody tr')[n].click();
+  table.querySelectorAll('tr[data-key]')[n].click();
 };
 window.press = (n) => {
   const name = n % 2 ? 'perplexity' : 'BLEU';

@@ -97,7 +97,7 @@ class Shown:
         )
 
     def keys(self, title: str) -> list[str]:
-        return self.table(title).locator("tbody tr").evaluate_all("(rows) => rows.map((row) => row.dataset.key)")
+        return self.table(title).locator("tr[data-key]").evaluate_all("(rows) => rows.map((row) => row.dataset.key)")
 
     def picked(self, title: str) -> list[str]:
         rows = self.table(title).locator('tbody tr[aria-selected="true"]')
@@ -109,7 +109,7 @@ class Shown:
             """(box, name) => {
               const heads = [...box.querySelectorAll('th')].map((head) => head.innerText.replace(/ [▴▾]$/, ''));
               const place = heads.indexOf(name);
-              return [...box.querySelectorAll('tbody tr')].map((row) => row.cells[place].innerText);
+              return [...box.querySelectorAll('tr[data-key]')].map((row) => row.cells[place].innerText);
             }""",
             name,
         )

@@ -2,12 +2,12 @@
 
 import shutil
 from itertools import pairwise
-from urllib.parse import urlencode
+from urllib.parse import parse_qs, urlencode
 
 import psutil
 import pytest
 from dashboards.hostile import BROKEN, HOSTILE, LONG, TINY
-from dashboards.shown import Shown, eventually, near
+from dashboards.shown import PATIENCE, Shown, eventually, near
 
 from nmtlab.analysis.attention.weights import attention_of
 from nmtlab.analysis.dynamics.curves import dev_curve
@@ -105,6 +105,96 @@ def test_an_address_that_asks_for_a_run_that_is_not_here_says_so(show, served):
     eventually(lambda: page.values(DEV), near([curve["perplexity"].tolist()]))
 
 
+def test_the_link_to_a_page_just_opened_has_its_state_and_is_said_to_be_copied(show):
+    opened = show("dynamics")
+    opened.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    assert opened.query == ""
+    opened.press("Copy the link")
+    eventually(lambda: "Copied." in opened.notes, True)
+    address = opened.page.evaluate("navigator.clipboard.readText()")
+    assert address.partition("?")[0] == opened.page.url.partition("?")[0]
+    assert parse_qs(address.partition("?")[2])["runs"] == [",".join(opened.picked("Runs"))]
+    opened.page.evaluate("navigator.clipboard.writeText = () => Promise.reject()")
+    opened.press("Copy the link")
+    eventually(lambda: f"the link is {address}" in opened.notes, True)
+
+
+# Choosing runs
+
+
+def test_runs_are_told_apart_by_short_names_with_the_full_ones_on_hover(show):
+    page = show("dynamics", f"?runs={TIED}%2C{LEX}")
+    eventually(lambda: [trace["name"] for trace in page.traces(DEV)], ["tied", "fixnorm-lex"])
+    assert page.column("Best evaluation of each run", "run") == ["tied", "fixnorm-lex"]
+    cell = page.table("Best evaluation of each run").locator("td", has_text="fixnorm-lex")
+    cell.hover()
+    eventually(lambda: cell.get_attribute("title"), LEX)
+    legend = page.chart(DEV).locator(".traces", has_text="tied")
+    legend.locator(".legendtoggle").hover()
+    eventually(lambda: legend.locator("title").text_content(), TIED)
+
+
+def test_chosen_runs_stand_above_the_list_and_are_removed_and_cleared_there(show):
+    page = show("dynamics", f"?runs={TIED}%2C{LEX}")
+    chosen = page.table("Runs").locator(".nmtlab-table-chosen")
+    eventually(chosen.inner_text, "2 chosen\ntied ×\nfixnorm-lex ×\nclear")
+    chosen.get_by_text("tied ×").click()
+    eventually(lambda: page.picked("Runs"), [LEX])
+    page.press("clear")
+    eventually(lambda: page.picked("Runs"), [])
+    eventually(lambda: "No run is chosen: choose one above." in page.notes, True)
+    assert page.page.locator(".nmtlab-chart:visible").count() <= 3  # of the published table, and of convergence
+    page.pick("Runs", TIED)
+    eventually(lambda: [trace["name"] for trace in page.traces(DEV)], [TIED])
+
+
+def test_groups_of_runs_are_folded_and_passed_over_by_the_keyboard(show):
+    page = show("dynamics", f"?runs={TIED}")
+    heading = page.table("Runs").get_by_role("button", name="tr-en: small-tr-en")
+    before = page.keys("Runs")
+    heading.focus()
+    page.page.keyboard.press("Enter")
+    eventually(lambda: len(page.keys("Runs")) < len(before), True)
+    assert TIED not in page.keys("Runs")
+    page.page.keyboard.press("Enter")
+    eventually(lambda: page.keys("Runs"), before)
+    page.row("Runs", before[0]).focus()
+    for _ in before:
+        page.page.keyboard.press("ArrowDown")
+    assert page.page.evaluate("document.activeElement.dataset.key") == before[-1]
+
+
+# To take away
+
+
+def test_tables_and_figures_are_downloaded(show, tmp_path):
+    page = show("dynamics", f"?runs={TIED}%2C{LEX}")
+    best = page.table("Best evaluation of each run")
+    best.get_by_role("button", name="run").click()  # sorted: fixnorm-lex is first
+    files = {}
+    for name in ("CSV", "LaTeX"):
+        with page.page.expect_download() as downloading:
+            best.get_by_role("button", name=name, exact=True).click()
+        files[name] = (downloading.value.suggested_filename, downloading.value.path().read_text(encoding="utf-8"))
+    name, content = files["CSV"]
+    assert name == "nmtlab-best-evaluation-of-each-run.csv"
+    assert [line.split(",")[0] for line in content.splitlines()] == ["run", "fixnorm-lex", "tied"]
+    assert files["LaTeX"][1].splitlines()[2] == "\\toprule"
+    chart = page.chart(DEV)
+    chart.locator(".traces", has_text="tied").first.locator(".legendtoggle").click()
+    eventually(lambda: chart.evaluate("(div) => div._fullData.map((trace) => trace.visible)"), ["legendonly", True])
+    chart.hover()
+    with page.page.expect_download() as downloading:
+        chart.locator('[data-title="Download as SVG"]').click()
+    drawn = downloading.value.path().read_text(encoding="utf-8")
+    assert drawn.startswith("<svg")
+    assert "fixnorm-lex" in drawn
+    with page.page.expect_download(timeout=1000 * PATIENCE) as downloading:
+        chart.locator('[data-title="Download as PDF"]').click()
+    assert downloading.value.suggested_filename == "nmtlab-dev-bleu-during-training.pdf"
+    assert downloading.value.path().read_bytes().startswith(b"%PDF")
+
+
 # Saved pages
 
 
@@ -138,7 +228,9 @@ def test_hostile_text_is_shown_as_text(show, served):
     system = open_system(open_run("hostile", served.workspace))
     shown = [source[:2000] + ("…" if len(source) > 2000 else "") for source, _ in HOSTILE]
     assert page.column(SENTENCES, "source")[: len(HOSTILE)] == shown
-    assert f"Omitted as incomplete or damaged: {BROKEN};" in page.notes
+    assert "Not listed: incomplete or damaged (1)" in page.notes
+    page.page.get_by_text("Not listed").click()
+    assert f"incomplete or damaged: {BROKEN};" in page.notes
     directions = page.table(SENTENCES).locator("td").evaluate_all("(all) => all.map((cell) => cell.dir)")
     assert set(directions) == {"auto"}
     for line, (source, target) in enumerate(HOSTILE, start=1):

@@ -2,7 +2,9 @@
 
 import json
 import os
+import re
 import shutil
+from itertools import groupby
 from pathlib import Path
 
 import pandas as pd
@@ -10,7 +12,9 @@ import pytest
 
 from nmtlab.dashboards.runs import RunChooser
 from nmtlab.dashboards.sentences import MAX_LETTERS, SentenceChooser
-from nmtlab.dashboards.systems import left_out, of_one_pair
+from nmtlab.dashboards.systems import can_decode, left_out, of_one_pair
+from nmtlab.experiments.results.stored import measured_cells
+from nmtlab.runs.listing import list_runs
 from nmtlab.runs.run import Run
 from nmtlab.workspace import Workspace
 
@@ -39,14 +43,14 @@ def go_on(folder: Path) -> None:
 
 
 def note(chooser: RunChooser) -> str:
-    return chooser._note.value
+    return chooser._omitted.value
 
 
 def test_runs_are_listed_newest_first_with_their_facts(runs, trained):
     chooser = RunChooser(runs)
     frame = chooser.table.frame
     assert frame["run"].tolist() == ["b", "a", "c"]
-    assert frame["pair"].tolist() == ["de-en"] * 3
+    assert {row["group"] for row in json.loads(chooser.table.content)["rows"]} == {"de-en: tiny"}
     assert frame["state"].tolist() == ["finished"] * 3
     best = trained[0].metrics("validation")["bleu"].max()
     assert frame["dev BLEU"].tolist() == [round(best, 1)] * 3
@@ -54,7 +58,7 @@ def test_runs_are_listed_newest_first_with_their_facts(runs, trained):
 
 
 def test_what_cannot_be_opened_is_named_as_text(runs):
-    assert "&lt;b&gt;broken; see &#x27;nmtlab runs show NAME&#x27;." in note(RunChooser(runs))
+    assert "&lt;b&gt;broken; see &#x27;nmtlab runs show NAME&#x27;" in note(RunChooser(runs))
 
 
 def test_a_run_of_which_only_what_a_page_asks_for_is_damaged_is_named_and_the_others_are_listed(runs):
@@ -62,8 +66,8 @@ def test_a_run_of_which_only_what_a_page_asks_for_is_damaged_is_named_and_the_ot
     (runs.runs / "c/probes/g.jsonl").write_text("{}\n", encoding="utf-8")
     chooser = RunChooser(runs, accepts=lambda run: bool(len(run.g_values()) + 1))
     assert chooser.table.frame["run"].tolist() == ["b"]
-    assert "a, c; " in note(chooser) or "&lt;b&gt;broken, a, c; " in note(chooser)
-    assert "cannot be shown" not in note(chooser)
+    assert "Not listed: incomplete or damaged (3)<" in note(chooser)
+    assert "&lt;b&gt;broken, a, c; " in note(chooser)
 
 
 def test_a_chosen_run_that_has_learned_from_dev_or_test_says_so(runs):
@@ -75,8 +79,49 @@ def test_a_chosen_run_that_has_learned_from_dev_or_test_says_so(runs):
 
 
 def test_runs_that_do_not_fit_are_counted(runs):
-    assert "2 other runs cannot be shown on this page." in note(RunChooser(runs, accepts=lambda run: run.name == "a"))
-    assert "1 other run cannot be shown on this page." in note(RunChooser(runs, accepts=lambda run: run.name != "a"))
+    shutil.rmtree(runs.runs / BROKEN)
+    said = note(RunChooser(runs, accepts=lambda run: run.name == "a"))
+    assert "Not listed: not for this page (2)<" in said
+    assert "not for this page:</b> b, c<" in said
+
+
+def test_runs_that_a_page_cannot_show_are_counted_by_what_they_lack():
+    gallery = Workspace(Path(__file__).parents[2] / "data")
+    chooser = RunChooser(gallery, accepts=can_decode)
+    counts = re.search(r"Not listed: no weights \((\d+)\), phrase-based \((\d+)\)<", note(chooser))
+    assert sum(map(int, counts.groups())) + len(chooser.table.frame) == len(list_runs(gallery)[0])
+
+
+def test_runs_are_grouped_by_their_text_that_of_the_first_runs_before_the_others():
+    chooser = RunChooser(Workspace(Path(__file__).parents[2] / "data"), first=["small-tr-en.tied.s1"])
+    rows = json.loads(chooser.table.content)["rows"]
+    groups = [row["group"] for row in rows]
+    assert groups[0] == "tr-en: small-tr-en"
+    assert len(list(groupby(groups))) == len(set(groups)) > 10
+    tied = chooser.table.frame.loc["small-tr-en.tied.s1"]
+    assert (tied["system"], tied["layers"], tied["seed"]) == ("tied", "1", 1)
+    (cell,) = measured_cells("table-3.6", "small", "test BLEU").query("run == 'small-tr-en.tied.s1'")["value"]
+    assert tied["test BLEU"] == round(cell, 1)
+
+
+def test_chosen_runs_have_short_names_as_labels(runs):
+    gallery = Workspace(Path(__file__).parents[2] / "data")
+    chooser = RunChooser(gallery, first=["small-tr-en.tied.s1", "small-tr-en.fixnorm.s1"])
+    assert [run.label for run in chooser.chosen] == ["tied", "fixnorm"]
+    assert chooser.table.labels == {"small-tr-en.tied.s1": "tied", "small-tr-en.fixnorm.s1": "fixnorm"}
+    assert chooser._names.names == {"tied": "small-tr-en.tied.s1", "fixnorm": "small-tr-en.fixnorm.s1"}
+    chooser.table.choose(["small-tr-en.tied.s1"])
+    assert [run.label for run in chooser.chosen] == ["small-tr-en.tied.s1"]
+    assert chooser._names.names == {}
+
+
+def test_a_cleared_choice_stays_empty_while_runs_go_on(runs):
+    chooser = RunChooser(runs)
+    chooser.table.unpick()
+    go_on(runs.runs / "a")
+    assert chooser.refresh() == ()
+    assert chooser.chosen == []
+    assert chooser.none_chosen("none here") == "No run is chosen: choose one above."
 
 
 def test_runs_that_are_asked_for_are_chosen_first_where_they_are_there(runs):
@@ -89,6 +134,7 @@ def test_no_runs_are_no_choice(workspace):
     chooser = RunChooser(workspace)
     assert chooser.chosen == []
     assert chooser.refresh() == ()
+    assert chooser.none_chosen("none here") == "none here"
 
 
 def test_a_new_run_is_found_and_the_choice_stays(runs):
@@ -139,6 +185,14 @@ def test_a_folder_that_becomes_a_run_is_listed(runs):
     shutil.rmtree(runs.runs / BROKEN)
     chooser.refresh()
     assert note(chooser) == ""
+
+
+def test_the_first_run_of_a_page_that_had_none_is_chosen(runs):
+    chooser = RunChooser(runs, accepts=lambda run: run.name == "new")
+    assert chooser.chosen == []
+    add_run(runs, "new")
+    chooser.refresh()
+    assert [run.name for run in chooser.chosen] == ["new"]
 
 
 # Sentences

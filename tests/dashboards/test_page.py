@@ -252,3 +252,12 @@ def test_saving_sends_one_file_named_after_the_page(monkeypatch):
     (message,) = sent
     assert message["save"]["file"] == "nmtlab-some.html"
     assert message["save"]["content"].startswith("<!DOCTYPE html>")
+
+
+def test_what_became_of_a_link_is_said_until_the_page_changes():
+    recorded = Recorded()
+    for copied, said in ((True, "Copied."), (False, "the link is http://here/?one=1")):
+        recorded.page._browser._answer(None, {"copied": copied, "address": "http://here/?one=1"}, None)
+        assert said in recorded.page._copied.value
+        recorded.one.value += 1
+        assert recorded.page._copied.value == ""

@@ -9,7 +9,7 @@ import pytest
 
 from nmtlab.dashboards.chart import Chart
 from nmtlab.dashboards.page import Note
-from nmtlab.dashboards.saved import saved_page
+from nmtlab.dashboards.saved import CHOOSER, saved_page
 from nmtlab.dashboards.table import Table
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(1)>"
@@ -138,3 +138,26 @@ def test_a_title_that_is_markup_stays_text():
     page = Read(saved_page(HOSTILE, HOSTILE, {}, []))
     assert page.text.count(HOSTILE) >= 2
     assert page.scripts == []
+
+
+def test_figures_come_before_choices_and_lists():
+    chooser = widgets.VBox([table("many", pd.DataFrame({"run": ["one"]})), Note("left out")])
+    chooser.add_class(CHOOSER)
+    page = saved_page(
+        "Title", "Question?", {"runs": "one"},
+        [chooser, Note("hint"), chart(0.12345, name="bars"), table("one", pd.DataFrame({"x": ["line"]}), "Sentences")],
+    )  # fmt: skip
+    places = [page.rindex(text) for text in ("hint", "0.12345", "<h2>Choices", "left out", "Sentences")]
+    assert places == sorted(places)
+
+
+def test_chosen_runs_stand_with_what_figures_call_them():
+    runs = table("many", pd.DataFrame({"run": ["one", "two"]}, index=["one", "two"]))
+    runs.choose(["two"])
+    runs.labels = {"two": "seed 2"}
+    assert "shown as" in read(runs).text
+    assert "seed 2" in read(runs).text
+
+
+def test_an_empty_figure_is_left_out():
+    assert read(Chart()).scripts == []

@@ -178,7 +178,7 @@ def test_a_run_without_weights_shows_what_was_measured_of_it(tmp_path):
     assert [part.layout.display for part in hidden] == ["none"] * 5
     assert page.hint.value == "No search tree: select a run with weights."
     page.runs.table.choose(["small-gl-en.prenorm.s1", "small-gl-en.prenorm-fixnorm-scalenorm.s1"])
-    assert page.each.frame["run"].tolist() == ["small-gl-en.prenorm-fixnorm-scalenorm.s1"]
+    assert page.each.frame["run"].tolist() == ["prenorm-fixnorm-scalenorm"]
     assert [part.layout.display for part in hidden] == ["", "", "", "", "none"]
 
 
@@ -222,8 +222,8 @@ def test_the_note_on_the_empty_translation_holds_at_every_beam(here):
 
 def test_curves_are_of_one_text_at_a_time():
     page = SearchPage(Workspace(GALLERY.parent))
-    names = ["small-gl-en.prenorm-fixnorm-scalenorm.s1", "small-gl-en.planned.s1"]
-    page.runs.table.choose(names)
+    page.runs.table.choose(["small-gl-en.prenorm-fixnorm-scalenorm.s1", "small-gl-en.planned.s1"])
+    names = [run.label for run in page.runs.chosen]
     texts = page.swept.options
     assert len(texts) > 1
     assert page.swept.layout.display == ""

@@ -100,3 +100,10 @@ def test_keys_that_the_browser_makes_up_are_none():
     table.show(FRAME)
     table.chosen = ["<script>"]
     assert table.value is None
+
+
+def test_rows_have_their_groups_and_the_chosen_ones_their_labels():
+    table = Table("some", pick="many")
+    table.show(FRAME, ["first", "first", "second"])
+    assert [row["group"] for row in json.loads(table.content)["rows"]] == ["first", "first", "second"]
+    assert all("group" not in row for row in content(FRAME)["rows"])

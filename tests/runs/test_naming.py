@@ -1,23 +1,149 @@
-"""Short names of runs."""
+"""Short names of runs: of the gallery, and of recipes that differ in a field."""
+
+import shutil
+from itertools import combinations
+from pathlib import Path
 
 import pytest
 
-from nmtlab.runs.naming import short_names
+from nmtlab.recipe import Recipe, named_recipe
+from nmtlab.runs.listing import list_runs
+from nmtlab.runs.naming import in_words, labelled, layers, short_names, stated_changes, system_name
+from nmtlab.runs.run import Run
+from nmtlab.workspace import Workspace
+
+SIX = "encoder_layers-6.decoder_layers-6"
+
+
+@pytest.fixture(scope="module")
+def gallery(tmp_path_factory) -> dict[str, Run]:
+    data = tmp_path_factory.mktemp("gallery")
+    (data / "gallery").symlink_to(Path(__file__).parents[2] / "data/gallery")
+    return {run.name: run for run in list_runs(Workspace(data))[0]}
+
+
+@pytest.fixture
+def made(tmp_path, gallery):
+    """Return a run with a name and changes to the recipe prenorm."""
+
+    def make(name: str, **changes: object) -> Run:
+        folder = shutil.copytree(gallery["small-de-en.prenorm.s1"].folder, tmp_path / name)
+        fields = {"corpus.name": "small-de-en", "corpus.source": "de", "corpus.target": "en"}
+        recipe = named_recipe("prenorm").with_changes(fields)
+        recipe.with_changes({field.replace("__", "."): value for field, value in changes.items()}).save(
+            folder / "recipe.toml"
+        )
+        return Run(folder)
+
+    return make
+
+
+def names(*runs: Run) -> list[str]:
+    return list(short_names(runs).values())
 
 
 @pytest.mark.parametrize(
-    ("names", "short"),
+    ("runs", "short"),
     [
         (["small-tr-en.tied.s1", "small-tr-en.fixnorm-lex.s1"], ["tied", "fixnorm-lex"]),
-        (["child.bpe.s1", "child.bpe.parent.s1"], ["s1", "parent"]),
-        (["deep.prenorm.label_smoothing-0.s1", "deep.prenorm.s2"], ["label_smoothing-0.s1", "s2"]),
-        (["child.bpe", "child.bpe.parent"], ["bpe", "parent"]),
-        (["one.run"], ["one.run"]),
-        (["mine", "yours"], ["mine", "yours"]),
-        (["a.b", "b.a"], ["b", "a"]),
-        (["x.a", "a.x.a", "x.x.a"], ["x.a", "a.x.a", "x.x.a"]),
+        (["small-tr-en.tied.s1", "small-tr-en.moses"], ["tied", "moses"]),
+        (["small-tr-en.tied.s1", "small-qaa-en.tied.s1"], ["small-tr-en", "small-qaa-en"]),
+        (
+            ["child-gl-en.4000.transfer-bpe.s1", "child-gl-en.4000.transfer-bpe.related-parent.s2"],
+            ["seed 1", "from parent-pt-en, seed 2"],
+        ),
+        (
+            [f"small-de-en.postnorm.{SIX}.s1", "small-de-en.postnorm.s1", f"small-de-en.postnorm.init-xavier.{SIX}.s1"],
+            ["6 layers", "postnorm", "6 layers, init xavier"],
+        ),
+        (
+            [f"small-de-en.prenorm-fixnorm-scalenorm.label_smoothing-0.{SIX}.s1", f"small-de-en.postnorm.{SIX}.s1"],
+            ["prenorm-fixnorm-scalenorm, label smoothing 0", "postnorm"],
+        ),
+        (["deep-de-en.post-layernorm", "deep-de-en.pre-layernorm"], ["post-layernorm", "pre-layernorm"]),
+        (["small-tr-en.tied.s1"], ["small-tr-en.tied.s1"]),
         ([], []),
     ],
 )
-def test_what_all_names_share_is_left_out_unless_names_become_alike(names, short):
-    assert short_names(names) == dict(zip(names, short, strict=True))
+def test_a_short_name_says_what_is_not_shared(gallery, runs, short):
+    assert short_names([gallery[name] for name in runs]) == dict(zip(runs, short, strict=True))
+
+
+def test_any_two_runs_of_the_gallery_have_different_short_names_in_their_order(gallery):
+    assert len(gallery) > 40
+    some = list(gallery.values())[::4]
+    for pair in combinations(some, 2):
+        found = short_names(pair)
+        assert list(found) == [run.name for run in pair]
+        assert len(set(found.values())) == 2
+
+
+def test_all_runs_of_the_gallery_together_have_different_short_names(gallery):
+    found = short_names(list(gallery.values()))
+    assert len(set(found.values())) == len(gallery)
+    assert max(map(len, found.values())) < 120
+
+
+def test_runs_of_one_recipe_are_told_apart_by_their_seeds(made):
+    runs = [made(f"small-de-en.prenorm.s{seed}", training__seed=seed) for seed in (1, 2, 10)]
+    assert names(*runs) == ["seed 1", "seed 2", "seed 10"]
+
+
+def test_a_change_to_one_of_two_runs_is_in_its_name_and_both_say_their_seeds(made):
+    smoothed = made("a.prenorm", training__label_smoothing=0.0)
+    assert names(smoothed, made("b.prenorm", training__seed=2)) == ["label smoothing 0, seed 1", "seed 2"]
+
+
+def test_fields_of_the_search_count_only_where_runs_are_alike_otherwise(made):
+    wide = made("a.prenorm", search__beam_size=9)
+    assert names(wide, made("b.prenorm")) == ["beam size 9", "prenorm"]
+    assert names(wide, made("c.prenorm", model__dropout=0.4)) == ["prenorm", "dropout 0.4"]
+
+
+def test_runs_with_nothing_to_tell_them_apart_keep_their_names(made):
+    assert names(made("a.prenorm"), made("b.prenorm"), made("c.prenorm", training__seed=2)) == [
+        "a.prenorm", "b.prenorm", "seed 2",
+    ]  # fmt: skip
+
+
+def test_names_without_a_recipe_lose_what_they_share(made):
+    assert names(made("mine.first"), made("mine.second")) == ["first", "second"]
+    assert system_name(made("small-de-en.own.s1")) == "own"
+
+
+def test_the_seed_of_a_run_that_stands_for_several_is_left_out(made):
+    one, other = made("a.prenorm"), made("b.prenorm", training__seed=2, model__dropout=0.4)
+    assert short_names([one, other], {"a.prenorm"}) == {"a.prenorm": "prenorm", "b.prenorm": "dropout 0.4"}
+
+
+def test_a_label_is_seen_in_tables_and_stays_in_another_direction(made):
+    run, _ = labelled([made("a.prenorm"), made("b.prenorm", training__seed=2)])
+    assert (run.label, run.name) == ("seed 1", "a.prenorm")
+    assert run.directed("de", "en").label == "seed 1"
+    assert Run(run.folder).label == "a.prenorm"
+
+
+def test_settings_are_written_as_words():
+    assert in_words("model.fixnorm", True) == "fixnorm"
+    assert in_words("model.fixnorm", False) == "no fixnorm"
+    assert in_words("training.label_smoothing", 0.0) == "label smoothing 0"
+    assert in_words("model.norm", "scale") == "norm scale"
+
+
+def test_layers_of_encoder_and_decoder_are_one_number_if_they_agree():
+    assert layers(Recipe().with_changes({"model.encoder_layers": 6, "model.decoder_layers": 2})) == "6+2"
+    assert layers(Recipe().with_changes({"model.encoder_layers": 4, "model.decoder_layers": 4})) == "4"
+    assert layers(named_recipe("tied")) == "1"
+    assert layers(named_recipe("moses")) == ""
+
+
+def test_the_changes_that_a_name_states_are_those_of_the_recipe(gallery):
+    assert stated_changes(gallery[f"small-de-en.postnorm.init-xavier.{SIX}.s1"]) == "init xavier"
+    assert stated_changes(gallery["child-gl-en.4000.transfer-bpe.related-parent.s1"]) == "from parent-pt-en"
+    assert stated_changes(gallery["small-tr-en.tied.s1"]) == ""
+
+
+def test_layers_are_named_only_where_runs_differ_in_them(made):
+    one = {"model__encoder_layers": 1, "model__decoder_layers": 1}
+    assert names(made("a.prenorm", **one), made("mine", **one)) == ["prenorm", "mine"]
+    assert names(made("b.prenorm", **one), made("c.prenorm")) == ["1 layer", "prenorm"]

@@ -86,9 +86,9 @@ def sentences(runs: Sequence[Run], text: Text, most: int = MOST) -> pd.DataFrame
         lines = stored_translations(run, text.corpus, text.split)
         if lines is None:
             continue
-        table[run.name] = lines[: len(pairs)]
-        scores.append(f"{run.name} chrF")
-        table[scores[-1]] = _chrf(table[run.name], table["reference"])
+        table[run.label] = lines[: len(pairs)]
+        scores.append(f"{run.label} chrF")
+        table[scores[-1]] = _chrf(table[run.label], table["reference"])
     if len(scores) > 1:
         table["gain"] = (table[scores[-1]] - table[scores[0]]).round(1)
     return table

@@ -70,7 +70,7 @@ def masked_losses(
     rows = (row for numbers in zip(pairs, weights, whole, masked, strict=True) for row in _rows(place, *numbers))
     columns = ["line", "target_position", "target_word", "linked", "peak", "loss", "masked_loss"]
     frame = pd.DataFrame(rows, columns=columns)
-    frame.insert(0, "run", run.name)
+    frame.insert(0, "run", run.label)
     return frame
 
 

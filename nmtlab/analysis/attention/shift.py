@@ -69,14 +69,14 @@ def attention_shift(
     run = in_direction(run, corpus)
     pairs = word_pairs(run, corpus, split, links, limit)
     weights = forced_attention(open_model(run, machine=machine), pairs, on_progress)
-    return peak_shifts(run.name, pairs, weights)
+    return peak_shifts(run.label, pairs, weights)
 
 
 def peak_shifts(name: str, pairs: Sequence[WordPair], weights: Sequence[np.ndarray]) -> pd.DataFrame:
     """Return the rows of `attention_shift`.
 
     Args:
-        name: of the run.
+        name: for the column `run`.
         pairs: with their links.
         weights: attention in each pair, (target words, source words).
     """

@@ -38,7 +38,7 @@ def attention(
         CorpusError: the source sentence is blank.
         RunError: a run is phrase-based, or its weights cannot be read.
     """
-    systems = ((run.name, _opened(run, machine)) for run in runs)
+    systems = ((run.label, _opened(run, machine)) for run in runs)
     return pd.concat([attention_of(*system, source, target) for system in systems], ignore_index=True)
 
 

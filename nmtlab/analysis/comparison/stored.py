@@ -31,8 +31,8 @@ def seeds_of(runs: Sequence[Run]) -> dict[str, list[Run]]:
             groups.append([run])
         else:
             alike.append(run)
-    names = short_names([_SEED.sub("", group[0].name) if len(group) > 1 else group[0].name for group in groups])
-    return dict(zip((_with_seeds(*one) for one in zip(names.values(), groups, strict=True)), groups, strict=True))
+    names = short_names([group[0] for group in groups], {group[0].name for group in groups if len(group) > 1})
+    return {_with_seeds(names[group[0].name], group): group for group in groups}
 
 
 def stored_comparison(runs: Sequence[Run], text: Text, most: int = MOST) -> Compared:
@@ -83,4 +83,4 @@ def _seedless(run: Run) -> Recipe:
 
 
 def _with_seeds(name: str, group: Sequence[Run]) -> str:
-    return name if len(group) == 1 else f"{name} ({len(group)} seeds)"
+    return name if len(group) == 1 else f"{_SEED.sub('', name)} ({len(group)} seeds)"

@@ -49,7 +49,7 @@ def _row(run: Run, floor: float, patience: int, gain: float) -> dict[str, Any]:
     curve = dev_curve(run)
     steps = [run.metrics(kind).get("step", ()) for kind in ("train", "validation", "end")]
     updates = max(chain(*steps), default=0)
-    row = {"run": run.name, "best_bleu": curve["bleu"].max(), "updates": updates}
+    row = {"run": run.label, "best_bleu": curve["bleu"].max(), "updates": updates}
     if len(curve):
         row |= {name: curve[name].iloc[-1] for name in ("bleu", "perplexity")}
     verdict, step = ("diverged", updates) if run.status == "diverged" else _judged(curve, floor, patience, gain)

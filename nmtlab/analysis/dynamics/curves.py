@@ -30,7 +30,7 @@ def dev_curve(run: Run) -> pd.DataFrame:
         whether this is the best checkpoint.
     """
     logged = run.metrics("validation").reindex(columns=["step", "seconds", "bleu", "perplexity"])
-    curve = logged.assign(run=run.name, minutes=logged["seconds"] / 60, best=logged["step"] == run.best_step)
+    curve = logged.assign(run=run.label, minutes=logged["seconds"] / 60, best=logged["step"] == run.best_step)
     return curve[["run", "step", "minutes", "bleu", "perplexity", "best"]]
 
 
@@ -42,7 +42,7 @@ def loss_curve(run: Run) -> pd.DataFrame:
         0.1 has); `value`.
     """
     rows = [
-        (run.name, int(step), term, value)
+        (run.label, int(step), term, value)
         for step, loss, terms in _logged_losses(run)
         for term, value in {"loss": loss, **terms}.items()
     ]
@@ -70,7 +70,7 @@ def gradient_curve(run: Run, window: int = WINDOW, spike: float = SPIKE) -> pd.D
     logged = run.gradient_norms()
     finite = logged["norm"].where(logged["norm"].abs() < float("inf"))
     median = finite.rolling(window, center=True, min_periods=1).median()
-    curve = logged.assign(run=run.name, median=median, spike=~(logged["norm"] <= spike * median))
+    curve = logged.assign(run=run.label, median=median, spike=~(logged["norm"] <= spike * median))
     return curve[["run", "step", "norm", "median", "spike"]]
 
 
@@ -119,7 +119,7 @@ def gradient_quantiles(run: Run, first: int = 1, quantiles: Sequence[float] = QU
     parameters = _parameters(run)
     return pd.DataFrame(
         {
-            "run": run.name,
+            "run": run.label,
             "parameters": parameters,
             "quantile": found.index,
             "norm": found.to_numpy(),

@@ -32,7 +32,7 @@ def g_by_depth(run: Run, step: int | None = None) -> pd.DataFrame:
     final, crossed = values["kind"] == "final", values["kind"] == "cross-attention"
     return pd.DataFrame(
         {
-            "run": run.name,
+            "run": run.label,
             "step": int(step),
             "panel": np.where(values["kind"].isin(["attention", "cross-attention"]), "attention", "feed-forward"),
             "group": values["side"].mask(crossed, "decoder-encoder").mask(final, "final"),

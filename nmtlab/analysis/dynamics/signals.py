@@ -68,7 +68,7 @@ def signals(run: Run, corpus: ParallelCorpus, split: str = "dev", update: int = 
 
 def stored_signals(runs: Sequence[Run]) -> pd.DataFrame:
     """Return the rows of `signals` stored with some runs, of one text per update, the earliest update first."""
-    found = [answer.frame() for run in runs for answer in measured_updates(run).values()]
+    found = [answer.frame().assign(run=run.label) for run in runs for answer in measured_updates(run).values()]
     if not found:
         return pd.DataFrame(columns=_COLUMNS)
     return pd.concat(found, ignore_index=True).sort_values("update", kind="stable", ignore_index=True)

@@ -98,7 +98,7 @@ def in_reference(pair: WordPair, weights: np.ndarray) -> Iterator[dict[str, Any]
 
 def _frame(run: Run, rows: Iterator[dict[str, Any]]) -> pd.DataFrame:
     frame = pd.DataFrame(rows, columns=list(_COLUMNS)).astype(_COLUMNS)
-    frame.insert(0, "run", run.name)
+    frame.insert(0, "run", run.label)
     return frame
 
 

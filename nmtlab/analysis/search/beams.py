@@ -187,7 +187,7 @@ def _stored(runs: Sequence[Run], analysis: Callable[..., pd.DataFrame]) -> pd.Da
 def _named(run: Run, answer: Measure) -> pd.DataFrame:
     text = text_of(answer)
     way = f"{way_of(run, answer)}, {text}"
-    return answer.frame().assign(run=run.name, text=text, way=way, name=f"{run.name}, {way}")
+    return answer.frame().assign(run=run.label, text=text, way=way, name=f"{run.label}, {way}")
 
 
 def way_of(run: Run, answer: Measure) -> str:

@@ -1,6 +1,7 @@
 """Measured tables, as written by `nmtlab reproduce --save`."""
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pandas as pd
 
 import nmtlab
 from nmtlab.errors import NmtlabError
+from nmtlab.experiments.measures.quality import TEST_BLEU
 from nmtlab.experiments.results.collected import COLUMNS, NUMBERS
 from nmtlab.experiments.results.dev_curves import read_dev_curves
 from nmtlab.experiments.tables.declaration import SCALES, Scale, Table
@@ -129,6 +131,16 @@ def measured_curves(name: str, scale: Scale) -> pd.DataFrame:
     if not path.is_file():
         raise NmtlabError(f"{name}: the dev scores of its trainings were not kept", _remedy(name, scale))
     return read_dev_curves(path)
+
+
+def scores_on_test(workspace: Workspace) -> dict[str, float]:
+    """Return the test BLEU of the runs behind the measured tables, by run; damaged tables are left out."""
+    scores: dict[str, float] = {}
+    for stored in stored_tables((workspace.data / "results", RESULTS)):
+        with suppress(NmtlabError):
+            cells = read_cells(stored.path)
+            scores |= cells[cells["metric"] == TEST_BLEU.name].dropna(subset="value").set_index("run")["value"]
+    return scores
 
 
 def _remedy(name: str, scale: Scale) -> str:
