@@ -24,9 +24,9 @@ from nmtlab.plots.search import (
     length_models_figure,
     lengths_figure,
     sweep_figure,
-    tree_figure,
     ways_figure,
 )
+from nmtlab.plots.search_tree import tree_figure
 from nmtlab.plots.shift import masking_figure, shift_figure
 from nmtlab.plots.signals import signals_figure
 from nmtlab.plots.tables import table_figure
