@@ -263,12 +263,12 @@ def _verdict(beam: float, exact: pd.Series) -> str:
         beam: log-probability of its best.
         exact: row of `best_so_far`.
     """
-    after = f"after {exact['expansions']:,} expansions"
     missed = exact["log_prob"] - beam
-    more = f"the beam missed a translation that is {missed:.3f} more probable in log p"
+    best = f"has a log p {missed:.3f} higher than the beam's" if missed > _LEAST else "is the beam's"
+    done = f"after {exact['expansions']:,} expansions"
     if not exact["complete"]:
-        return f"Not proved yet {after}; press again to continue" + (f": {more}." if missed >= _LEAST else ".")
-    return f"Proved {after}: " + (f"search error, {more}." if missed >= _LEAST else "the beam found the global best.")
+        return f"Not proved {done}; press again to continue. The best so far {best}."
+    return f"Proved {done}: {'search error; ' if missed > _LEAST else ''}the global best {best}."
 
 
 def _fate_of_empty(tree: pd.DataFrame, rank: int) -> str:

@@ -114,7 +114,7 @@ def _drawn(
 def _nodes(rows: pd.DataFrame, group: str, colour: str, size: int, symbol: str = "circle") -> go.Scatter:
     return go.Scatter(
         x=rows["step"], y=rows["log_prob"], mode="markers", legendgroup=group, showlegend=False,
-        text=[_described(row) for row in rows.itertuples()], customdata=rows[["step", "slot"]],
+        text=[_described(row) for row in rows.itertuples()], customdata=rows[["step", "slot"]].to_numpy().tolist(),
         marker={"size": size, "color": colour, "symbol": symbol}, hovertemplate="%{text}<extra></extra>",
     )  # fmt: skip
 
