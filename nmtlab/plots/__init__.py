@@ -19,6 +19,7 @@ from nmtlab.plots.many_languages import (
 )
 from nmtlab.plots.movement import movement_figure
 from nmtlab.plots.norms import norm_figure
+from nmtlab.plots.projection import projection_figure
 from nmtlab.plots.search import (
     calibration_figure,
     length_models_figure,
@@ -60,6 +61,7 @@ __all__ = [
     "overlap_figure",
     "parameters_figure",
     "probe_figure",
+    "projection_figure",
     "shift_figure",
     "signals_figure",
     "similarity_figure",
