@@ -120,12 +120,11 @@ def result(found_by: str, row: pd.Series) -> dict[str, object]:
 
     Args:
         found_by: what found it.
-        row: with `text`, `log_prob`, `score` and `scored_length`.
+        row: with `text`, `log_prob`, which is also its score here, and `scored_length`.
     """
     return {
         "found by": found_by,
         "log p": round(float(row["log_prob"]), 3),
-        "score": round(float(row["score"]), 3),
         "tokens, end included": int(row["scored_length"]),
         "translation": row["text"] or "(empty)",
     }

@@ -11,6 +11,7 @@ from nmtlab.plots.tree_labels import FONT_SIZE, Scale, labelled_nodes, placed_la
 _BEST, _EMPTY, _REFERENCE, _MARKED = COLOURS[0], COLOURS[1], COLOURS[2], COLOURS[6]
 _TEXT = {"best": _BEST, "reference": _REFERENCE, "marked": _MARKED, "branch": "#555555"}
 _HEIGHT, _TOP, _BOTTOM = 680, 70, 110
+_ABOVE = 22  # pixels above log-probability 0, for a label
 _NARROWEST = 1000
 """Pixels between the axes on a page of 1280 pixels."""
 _DEEPER = 2.0
@@ -71,7 +72,7 @@ def tree_figure(
     for label in (labels if everything else _until(labels, until)).itertuples():
         figure.add_annotation(_written(label))
     figure.update_xaxes(title_text="tokens so far", range=[-0.5, steps + 1], dtick=1 if steps <= 30 else None)
-    figure.update_yaxes(title_text="log-probability so far", range=[scale.low, 0.02 * -scale.low])
+    figure.update_yaxes(title_text="log-probability so far", range=[scale.low, _ABOVE / scale.log_prob])
     figure.update_layout(
         legend=BELOW, margin={"t": _TOP, "b": _BOTTOM}, uirevision=f"{tree['text'].iloc[-1]} {len(tree)}"
     )
@@ -93,7 +94,8 @@ def _scale(tree: pd.DataFrame, reference: pd.DataFrame | None) -> tuple[Scale, i
         lowest = min(lowest, max(reference["log_prob"].min(), _DEEPER * lowest))
         steps = max(steps, int(reference.loc[reference["log_prob"] >= lowest, "step"].max()))
     low = 1.08 * lowest
-    return Scale(_NARROWEST / (steps + 1.5), (_HEIGHT - _TOP - _BOTTOM) / (1.02 * -low), low), steps
+    down = (_HEIGHT - _TOP - _BOTTOM - _ABOVE) / -low
+    return Scale(_NARROWEST / (steps + 1.5), down, low, _ABOVE), steps
 
 
 def _drawn(

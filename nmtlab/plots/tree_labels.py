@@ -28,11 +28,13 @@ class Scale(NamedTuple):
         step: pixels per step.
         log_prob: pixels per nat.
         low: the log-probability at the lower edge.
+        above: pixels above log-probability 0.
     """
 
     step: float
     log_prob: float
     low: float
+    above: float = 0
 
 
 class Place(NamedTuple):
@@ -99,7 +101,7 @@ def placed_labels(nodes: pd.DataFrame, scale: Scale) -> pd.DataFrame:
         width = _width(label)
         for place in _places(node.kind, width):
             box = _box(x[row] + place.right, y[row] + place.down, width / 2, _LINE / 2)
-            if box.top >= 0 and box.bottom <= edge and _is_free(box, taken):
+            if box.top >= -scale.above and box.bottom <= edge and _is_free(box, taken):
                 taken.append(box)
                 found.append({**node._asdict(), "label": label, **place._asdict()})
                 break
