@@ -117,7 +117,7 @@ class NormsPage(Page):
             self.projection.draw(decodable)
         if changed & {"runs", "system", "text", "line", "sentence"}:
             self._offer_positions(chosen)
-            if chosen and self.sentences.source:
+            if chosen and self.sentences.source and self._target:
                 self.near.offer(chosen, self.sentences.source, self._target)
         if chosen is None:
             self.hint.say(_NO_WEIGHTS if runs else "No runs yet: train one on the page Train.")

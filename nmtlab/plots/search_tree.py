@@ -155,6 +155,6 @@ def _written(label: tuple) -> dict[str, object]:
     leader = see_through(FAINT, 0.8) if abs(label.down) > _NEAR else "rgba(0,0,0,0)"
     return {
         "x": label.step, "y": label.log_prob, "ax": label.right, "ay": label.down, "text": plain(label.label),
-        "font": {"size": FONT_SIZE, "color": _TEXT[label.kind]}, "bgcolor": "rgba(255,255,255,0.7)", "borderpad": 0,
-        "showarrow": True, "arrowhead": 0, "arrowwidth": 0.6, "arrowcolor": leader, "standoff": 4,
+        "font": {"size": FONT_SIZE, "color": _TEXT[label.kind]}, "bgcolor": "rgba(255,255,255,0.7)",
+        "borderpad": 0, "borderwidth": 0, "showarrow": True, "arrowhead": 0, "arrowwidth": 0.6, "arrowcolor": leader, "standoff": 4,
     }  # fmt: skip

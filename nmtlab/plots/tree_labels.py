@@ -10,7 +10,7 @@ APART = 2
 """Least number of pixels between two labels, across or down."""
 
 FONT_SIZE = 11
-_LINE = 14  # pixels that a label is high
+_LINE = 16  # pixels that a label is high
 _NARROW, _WIDE = 6.6, 11.5  # pixels per letter at this font size
 _PADDING = 4
 _NODE = 4  # radius of a node that no label covers
