@@ -41,41 +41,20 @@ def tree_figure(
             nodes there have slot 0.
         marked: rows of `analysis.search.tree_paths.path_to`, to be marked.
     """
-    last = int(tree["step"].max())
-    everything = until is None or until >= last
-    figure = go.Figure()
-    shown = _until(tree, until)
-    places = {(row.step, row.slot): row.log_prob for row in tree.itertuples()} | {(0, 0): 0.0}
-    grey = FAINT if len(tree) < _CROWDED else see_through(FAINT, 0.3)
-    kinds = [
-        ("other hypotheses", grey, ~(shown["best"] | shown["reference"] | _empty(shown)), 1),
-        ("the reference", _REFERENCE, shown["reference"] & ~shown["best"], 2),
-        ("the translation returned", _BEST, shown["best"] & ~_empty(shown), 3),
-        ("the empty translation", _EMPTY, _empty(shown), 3),
-    ]
-    for name, colour, of_kind, width in kinds:
-        if of_kind.any():
-            figure.add_traces(_drawn(shown[of_kind], places, name, colour, width))
-    forced = None if reference is None else _until(reference, None if everything else until)
-    if forced is not None and (forced["slot"] == 0).any():
-        figure.add_traces(_outside(forced))
-    lost = shown[shown["dropped"]]
-    if len(lost):
-        figure.add_scatter(
-            x=lost["step"], y=lost["log_prob"], mode="markers", name="dropped here",
-            marker={"symbol": "x", "size": 5, "color": grey}, hoverinfo="skip",
-        )  # fmt: skip
+    if until is not None and until >= tree["step"].max():
+        until = None  # with the rest of a longer reference
+    scale, steps = _scale(tree, reference)
+    figure = go.Figure(_hypotheses(tree, until))
+    if reference is not None:
+        figure.add_traces(_outside(_until(reference, until)))
     if marked is not None:
         figure.add_trace(_path(marked))
-    scale, steps = _scale(tree, reference)
-    labels = placed_labels(labelled_nodes(tree, reference, marked), scale)
-    for label in (labels if everything else _until(labels, until)).itertuples():
+    for label in _until(placed_labels(labelled_nodes(tree, reference, marked), scale), until).itertuples():
         figure.add_annotation(_written(label))
     figure.update_xaxes(title_text="tokens so far", range=[-0.5, steps + 1], dtick=1 if steps <= 30 else None)
     figure.update_yaxes(title_text="log-probability so far", range=[scale.low, _ABOVE / scale.log_prob])
-    figure.update_layout(
-        legend=BELOW, margin={"t": _TOP, "b": _BOTTOM}, uirevision=f"{tree['text'].iloc[-1]} {len(tree)}"
-    )
+    zoomed = f"{tree['text'].iloc[-1]} {len(tree)}"  # a reader's zoom stays as long as the tree is the same
+    figure.update_layout(legend=BELOW, margin={"t": _TOP, "b": _BOTTOM}, uirevision=zoomed)
     return dressed(figure, escape(title), _HEIGHT)
 
 
@@ -87,12 +66,38 @@ def _empty(tree: pd.DataFrame) -> pd.Series:
     return tree["ended"] & (tree["scored_length"] == 1)
 
 
+def _hypotheses(tree: pd.DataFrame, until: int | None) -> list[go.Scatter]:
+    """Return lines and nodes of the hypotheses, the important ones on top."""
+    shown = _until(tree, until)
+    places = {(row.step, row.slot): row.log_prob for row in tree.itertuples()} | {(0, 0): 0.0}
+    grey = FAINT if len(tree) < _CROWDED else see_through(FAINT, 0.3)
+    kinds = [
+        ("other hypotheses", grey, ~(shown["best"] | shown["reference"] | _empty(shown)), 1),
+        ("the reference", _REFERENCE, shown["reference"] & ~shown["best"], 2),
+        ("the translation returned", _BEST, shown["best"] & ~_empty(shown), 3),
+        ("the empty translation", _EMPTY, _empty(shown), 3),
+    ]
+    traces = []
+    for name, colour, of_kind, width in kinds:
+        if of_kind.any():
+            traces += _drawn(shown[of_kind], places, name, colour, width)
+    lost = shown[shown["dropped"]]
+    if len(lost):
+        marker = {"symbol": "x", "size": 5, "color": grey}
+        traces.append(
+            go.Scatter(
+                x=lost["step"], y=lost["log_prob"], mode="markers", name="dropped here", marker=marker, hoverinfo="skip"
+            )
+        )
+    return traces
+
+
 def _scale(tree: pd.DataFrame, reference: pd.DataFrame | None) -> tuple[Scale, int]:
     """Return the scale of the narrowest figure and its steps: the whole beam, and of the reference what is near it."""
     lowest, steps = min(tree["log_prob"].min(), -0.1), int(tree["step"].max())
     if reference is not None:
         lowest = min(lowest, max(reference["log_prob"].min(), _DEEPER * lowest))
-        steps = max(steps, int(reference.loc[reference["log_prob"] >= lowest, "step"].max()))
+        steps = max([steps, *reference.loc[reference["log_prob"] >= lowest, "step"]])
     low = 1.08 * lowest
     down = (_HEIGHT - _TOP - _BOTTOM - _ABOVE) / -low
     return Scale(_NARROWEST / (steps + 1.5), down, low, _ABOVE), steps
@@ -129,18 +134,20 @@ def _described(row: tuple) -> str:
 
 def _outside(reference: pd.DataFrame) -> list[go.Scatter]:
     """Return the reference where the beam does not hold it, from the last prefix that it holds."""
+    outside = reference[reference["slot"] == 0]
+    if outside.empty:
+        return []
+    before = reference["log_prob"].shift(fill_value=0.0)[outside.index]
     xs, ys = [], []
-    above = [0.0, *reference["log_prob"]]
-    for row, begin in zip(reference.itertuples(), above, strict=False):
-        if row.slot == 0:
-            xs += [row.step - 1, row.step, None]
-            ys += [begin, row.log_prob, None]
+    for step, begin, end in zip(outside["step"], before, outside["log_prob"], strict=True):
+        xs += [step - 1, step, None]
+        ys += [begin, end, None]
     name = "the reference, outside the beam"
     lines = go.Scatter(
         x=xs, y=ys, mode="lines", name=name, legendgroup=name, connectgaps=False, hoverinfo="skip",
         line={"color": _REFERENCE, "width": 2, "dash": "dot"},
     )  # fmt: skip
-    return [lines, _nodes(reference[reference["slot"] == 0], name, _REFERENCE, 6, "circle-open")]
+    return [lines, _nodes(outside, name, _REFERENCE, 6, "circle-open")]
 
 
 def _path(marked: pd.DataFrame) -> go.Scatter:
@@ -156,5 +163,6 @@ def _written(label: tuple) -> dict[str, object]:
     return {
         "x": label.step, "y": label.log_prob, "ax": label.right, "ay": label.down, "text": plain(label.label),
         "font": {"size": FONT_SIZE, "color": _TEXT[label.kind]}, "bgcolor": "rgba(255,255,255,0.7)",
-        "borderpad": 0, "borderwidth": 0, "showarrow": True, "arrowhead": 0, "arrowwidth": 0.6, "arrowcolor": leader, "standoff": 4,
+        "borderpad": 0, "borderwidth": 0, "showarrow": True, "arrowhead": 0, "arrowwidth": 0.6, "arrowcolor": leader,
+        "standoff": 4,
     }  # fmt: skip

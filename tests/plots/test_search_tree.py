@@ -112,6 +112,12 @@ def test_a_far_less_probable_reference_does_not_flatten_the_beam():
     assert figure.layout.xaxis.range[1] == 4
 
 
+def test_a_reference_that_is_unlikely_from_its_first_token_is_left_below_the_axis():
+    figure = tree_figure(TREE, reference=REFERENCE.assign(log_prob=[-90.0, -91.0, -92.0, -93.0], slot=0))
+    assert figure.layout.xaxis.range[1] == 4
+    assert figure.layout.yaxis.range[0] > -12
+
+
 def test_every_node_names_its_step_and_slot():
     figure = tree_figure(TREE)
     nodes = sorted(tuple(node) for trace in figure.data for node in trace.customdata or ())
