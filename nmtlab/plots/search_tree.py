@@ -16,7 +16,7 @@ _NARROWEST = 1000
 """Pixels between the axes on a page of 1280 pixels."""
 _DEEPER = 2.0
 """How far below the beam's least probable hypothesis, in multiples of its log-probability, a reference is drawn."""
-_CROWDED = 1000  # hypotheses that would make a grey plane
+_CROWDED = 300  # hypotheses that would make a grey plane
 _NEAR = 16  # pixels between a node and a label beside it; a line leads to one further away
 
 
