@@ -56,12 +56,14 @@ class WordProjection(widgets.VBox):
 
     def _drawn(self, runs: Sequence[Run], method: Method) -> Iterator[None]:
         """Project one system after the other, in a thread: UMAP takes long, and takes it in one piece."""
-        tables = []
-        with ThreadPoolExecutor(1) as thread:
+        tables, thread = [], ThreadPoolExecutor(1)
+        try:
             for run in runs:
                 asked = thread.submit(measure, run, word_projection, method=method)
                 while not asked.done():
                     time.sleep(_LOOK)
                     yield
                 tables.append(asked.result().assign(panel=run.name))
+        finally:
+            thread.shutdown(wait=False, cancel_futures=True)  # if stopped, the page does not wait for it
         self.chart.show(projection_figure(pd.concat(tables), "Output vectors of words, by frequency in training"))

@@ -211,7 +211,7 @@ def _logits_answer(page: Shown, system: Translator, packed: pd.DataFrame) -> Non
     eventually(logits, near([asked(1, 0)["logit"].tolist()]))
     page.pick(SENTENCES, "4")
     eventually(logits, near([asked(4, 0)["logit"].tolist()]))
-    position = page.page.locator(".widget-dropdown").filter(has_text="</s>").locator("select")
+    position = page.control("dropdown", "Word").locator("select")
     position.select_option(index=2)
     frame = asked(4, 2)
     eventually(logits, near([frame["logit"].tolist()]))
