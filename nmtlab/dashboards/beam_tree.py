@@ -102,10 +102,12 @@ class BeamTree(widgets.VBox):
         path = path_to(self.tree, step, slot) if slot else self.reference[self.reference["step"] <= step]
         self._path = path
         last = path.iloc[-1]
+        planned = self.asked.system.model.plans_length
         where = "" if slot else ", which the beam does not hold"
-        self.prefix.title = f"Selected prefix{where}: {last['text'] or '(empty)'}"
+        length = " (the first token has the log p of the planned length too)" if planned else ""
+        self.prefix.title = f"Selected prefix{where}{length}: {last['text'] or '(empty)'}"
         self.prefix.show(_by_token(path))
-        if not (last["ended"] or self.asked.system.model.plans_length):
+        if not (last["ended"] or planned):
             self.button.layout.display = ""
 
     def _continue(self) -> None:
