@@ -16,8 +16,10 @@ from nmtlab.dashboards.about import NORMS
 from nmtlab.dashboards.chart import Chart
 from nmtlab.dashboards.columns import columns, row
 from nmtlab.dashboards.page import Note, Page, heading
+from nmtlab.dashboards.projection import WordProjection
 from nmtlab.dashboards.runs import RunChooser
 from nmtlab.dashboards.sentences import SentenceChooser
+from nmtlab.dashboards.state_neighbours import StateNeighbours
 from nmtlab.dashboards.systems import can_decode, is_neural, of_one_pair, system_of
 from nmtlab.dashboards.table import Table
 from nmtlab.dashboards.work import Work
@@ -51,6 +53,7 @@ class NormsPage(Page):
     def __init__(self, workspace: Workspace) -> None:
         self.runs = RunChooser(workspace, accepts=is_neural, first=FIRST)
         self.norms, self.correlations = Chart(), Table("Rank correlation with frequency")
+        self.projection = WordProjection(self.guarded)
         self.word = widgets.Text(description="Word", continuous_update=False, placeholder="or click a point")
         self.neighbours = Table("Nearest words")
         self.system = widgets.Dropdown(description="System", options=[], layout={"width": "26em"})
@@ -65,17 +68,21 @@ class NormsPage(Page):
         self.wrong = Table("Mispredicted rare words, and the deciding term: select one", pick="one", height="15em")
         self.work = Work(self.guarded)
         self.logits, self.terms, self.hint = Chart(), Table("Terms of each candidate's logit"), Note()
+        self.near = StateNeighbours(workspace, self.guarded)
         self._target, self._decomposed = "", pd.DataFrame()
-        self.norms.on_click(self._clicked)
+        for chart in (self.norms, self.projection.chart):
+            chart.on_click(self._clicked)
         self.find.on_click(lambda _: self._find())
         self.find_names.on_click(lambda _: self._find_names())
         self.wrong.observe(lambda _: self._go_to(), "value")
         state = {
-            "runs": self.runs.table, "word": self.word, "system": self.system, **self.sentences.state,
-            "position": self.position, "fixed": self.fixed, "r": self.radius,
+            "runs": self.runs.table, "projection": self.projection.method, "word": self.word, "system": self.system,
+            **self.sentences.state, "position": self.position, "fixed": self.fixed, "r": self.radius,
         }  # fmt: skip
         parts = {
             **dict.fromkeys((self.norms, self.correlations), ("runs",)),
+            self.projection: ("runs", "projection"),
+            self.near: ("runs", "system", "text", "line", "sentence"),
             **dict.fromkeys((self.work, self.wrong, self.names, self.confused), ("runs", "system", "text")),
             **dict.fromkeys((self.logits, self.terms, self.hint), state),
             self.neighbours: ("runs", "word", "system"),
@@ -83,11 +90,12 @@ class NormsPage(Page):
         body = [
             self.runs, self.norms,
             columns(self.correlations, widgets.VBox([self.word, self.neighbours])),
+            self.projection,
             heading("Why this word? The logits at any position, decomposed"),
             columns(
                 self.sentences, widgets.VBox([self.system, self.position, row(self.fixed, self.radius), self.hint])
             ),
-            self.logits, self.terms,
+            self.logits, self.terms, self.near,
             heading("For which mispredicted rare words did the norm decide?"),
             row(self.find, self.find_names, self.work), self.wrong, columns(self.names, self.confused),
         ]  # fmt: skip
@@ -105,8 +113,12 @@ class NormsPage(Page):
         chosen = self._chosen_in_direction()
         if "runs" in changed and runs:
             self._show_norms(runs)
+        if changed & {"runs", "projection"}:
+            self.projection.draw(decodable)
         if changed & {"runs", "system", "text", "line", "sentence"}:
             self._offer_positions(chosen)
+            if chosen and self.sentences.source and self._target:
+                self.near.offer(chosen, self.sentences.source, self._target)
         if chosen is None:
             self.hint.say(_NO_WEIGHTS if runs else self.runs.none_chosen("No runs yet: train one on the page Train."))
             return

@@ -17,9 +17,9 @@ from nmtlab.analysis.search.search_tree import (
     ended_hypotheses,
     first_empty_rank,
     ranked,
-    search_tree,
 )
 from nmtlab.dashboards.about import SEARCH
+from nmtlab.dashboards.beam_tree import Asked, BeamTree, result
 from nmtlab.dashboards.chart import Chart
 from nmtlab.dashboards.columns import columns, row
 from nmtlab.dashboards.page import Note, Page, heading
@@ -28,10 +28,11 @@ from nmtlab.dashboards.sentences import SentenceChooser
 from nmtlab.dashboards.systems import can_decode, has_searches, left_out, mentioned, system_of
 from nmtlab.dashboards.table import Table
 from nmtlab.dashboards.work import Work
-from nmtlab.plots import calibration_figure, lengths_figure, sweep_figure, tree_figure
+from nmtlab.plots import calibration_figure, lengths_figure, sweep_figure
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.measures import Measure
 from nmtlab.runs.run import Run
+from nmtlab.translation import Translator
 from nmtlab.workspace import Workspace
 
 FIRST = ("multi30k-de-en.small",)
@@ -41,6 +42,7 @@ _SCORES = [
 ]  # fmt: skip
 _NO_WEIGHTS = "No search tree: select a run with weights."
 _BUDGET, _PORTION = 20_000, 250  # expansions
+_LEAST = 1e-3  # difference of log-probabilities that is no rounding error
 _RANKING = {"score", "alpha", "gamma"}
 _SEARCH_KEYS = {"runs", "text", "line", "sentence", "beam"}
 """State keys whose change requires a new search."""
@@ -61,15 +63,19 @@ class SearchPage(Page):
     def __init__(self, workspace: Workspace) -> None:
         self.runs = RunChooser(workspace, accepts=has_searches, first=FIRST)
         self.sentences = SentenceChooser(workspace)
-        self.beam = widgets.IntSlider(description="Beam", value=8, min=1, max=500, continuous_update=False)
+        self.beam = widgets.IntSlider(
+            description="Beam", value=8, min=1, max=500, continuous_update=False, layout={"width": "26em"}
+        )
         self.step = widgets.IntSlider(description="Step", value=1, min=1, max=1, continuous_update=True)
         self.score = widgets.Dropdown(description="Rank by", options=_SCORES)
         self.alpha = widgets.FloatSlider(description="α", value=0.6, min=0, max=2, step=0.05)
         self.gamma = widgets.FloatSlider(description="γ", value=0.5, min=-1, max=4, step=0.05)
         self.exact = widgets.Button(description="Exact search", tooltip="Find the most probable translation")
-        self.chart, self.counted, self.lengths = Chart(), Chart(), Chart()
-        self.curves, self.calibration = Chart(), Chart()
+        self.tree = BeamTree("Beam search tree", self.guarded)
+        self.planned_tree = BeamTree("Beam search tree, one beam per planned length", self.guarded)
+        self.lengths, self.curves, self.calibration = Chart(), Chart(), Chart()
         self.hint, self.found, self.work = Note(), Note(), Work(self.guarded)
+        self.both = Table("Beam search and exact search")
         self.ended = Table("Finished hypotheses of the beam, reranked", height="18em")
         self.ranking = row(self.score, self.alpha, self.gamma)
         self.each = Table("Translations of each run with its own search settings")
@@ -77,23 +83,23 @@ class SearchPage(Page):
         self.planned = Table("Most probable planned length against the reference length")
         self.about_curves = Note()
         self.swept = widgets.Dropdown(description="Curves of", options=[], layout={"width": "26em"})
-        self._trees: dict[Chart, tuple[str, pd.DataFrame]] = {}
-        self._system, self._exact = None, None
+        self._exact: Iterator[pd.DataFrame] | None = None
         self.exact.on_click(lambda _: self._start_exact())
         state = {
             "runs": self.runs.table, **self.sentences.state, "beam": self.beam, "step": self.step, "score": self.score,
             "alpha": self.alpha, "gamma": self.gamma, "curves": self.swept,
         }  # fmt: skip
         parts = {
-            **dict.fromkeys((self.hint, self.chart, self.counted, self.work, self.found), _SEARCH_KEYS),
-            **dict.fromkeys((self.each, self.lengths), _SEARCH_KEYS),
+            **dict.fromkeys((self.hint, self.tree, self.planned_tree, self.work), _SEARCH_KEYS),
+            **dict.fromkeys((self.found, self.both, self.each, self.lengths), _SEARCH_KEYS),
             **dict.fromkeys((self.about_curves, self.curves), ("runs", "text", "curves")),
             **dict.fromkeys((self.rates, self.planned, self.calibration), ("runs", "text")),
             self.ended: _SEARCH_KEYS | _RANKING,
         }
         body = [
-            columns(self.runs, self.sentences), row(self.beam, self.step, self.exact), self.hint, self.chart,
-            self.counted, self.work, self.found, self.ranking, self.ended, self.each, self.lengths,
+            columns(self.runs, self.sentences),
+            columns(widgets.VBox([row(self.beam, self.step), row(self.exact, self.work), self.found]), self.both),
+            self.hint, self.tree, self.planned_tree, self.ranking, self.ended, self.each, self.lengths,
             heading("Over whole texts"), self.about_curves, self.swept, self.curves, self.rates, self.planned,
             self.calibration,
         ]  # fmt: skip
@@ -108,15 +114,18 @@ class SearchPage(Page):
         if changed & _SEARCH_KEYS:
             self._search(decodable)
         if changed - _RANKING:
-            for chart, (title, tree) in self._trees.items():
-                chart.show(tree_figure(tree, min(self.step.value, int(tree["step"].max())), title))
-        if self._trees and changed - {"step"}:
-            _, tree = next(iter(self._trees.values()))
-            self.ended.show(_ranked(tree, self._ranking()))
+            for grown in self._grown:
+                grown.draw(self.step.value)
+        for slider, score in ((self.alpha, "length-normalised"), (self.gamma, "word-reward")):
+            slider.layout.display = "" if self.score.value == score else "none"
+        if self._grown and changed - {"step"}:
+            self.ended.show(_ranked(self._grown[0].tree, self._ranking()))
 
     def _search(self, decodable: list[Run]) -> None:
         """Search with the first ordinary run and the first that plans lengths, and translate with all."""
-        self._trees, self._system, self._exact = {}, None, None
+        self._exact = None
+        self.tree.clear()
+        self.planned_tree.clear()
         self._offer_controls()
         source, runs = self.sentences.source, self.sentences.runs
         if not source:
@@ -127,38 +136,41 @@ class SearchPage(Page):
         findings = [self._search_ending(run) for run in ending] + [self._search_planning(run) for run in planning]
         self._offer_controls()
         self.each.show(_translations(runs, source))
-        self.step.max = max((int(tree["step"].max()) for _, tree in self._trees.values()), default=1)
+        self.step.max = max((int(grown.tree["step"].max()) for grown in self._grown), default=1)
         self.step.value = self.step.max
         pair = f"{self.sentences.shown_source}  →  {self.sentences.reference or '(no reference)'}"
         self.hint.say(f"{left_out(decodable, runs)} {pair}  —  {'; '.join(findings)}.".strip())
 
+    @property
+    def _grown(self) -> list[BeamTree]:
+        """The trees of the current sentence; none has nothing in it."""
+        return [tree for tree in (self.tree, self.planned_tree) if len(tree.tree)]
+
     def _offer_controls(self) -> None:
         """Show the controls of the tree and of exact search, if they apply."""
-        for control, wanted in ((self.ranking, self._trees), (self.step, self._trees), (self.exact, self._system)):
-            control.layout.display = "" if wanted else "none"
+        for controls, wanted in (((self.ranking, self.step), self._grown), ((self.exact,), len(self.tree.tree))):
+            for control in controls:
+                control.layout.display = "" if wanted else "none"
 
     def _search_ending(self, run: Run) -> str:
-        self._system = system_of(run)
-        self._grow(self.chart, run, "Beam search tree")
-        rank = first_empty_rank(self._system, self.sentences.source)
-        return f"{run.label}: {_fate_of_empty(self._trees[self.chart][1], rank)}"
+        system = system_of(run)
+        self.tree.search(self._asked(system))
+        self._show_both()
+        return f"{run.label}: {_fate_of_empty(self.tree.tree, first_empty_rank(system, self.sentences.source))}"
 
     def _search_planning(self, run: Run) -> str:
         system, reference = system_of(run), self.sentences.reference
-        self._grow(self.counted, run, "Beam search tree, one beam per planned length")
+        self.planned_tree.search(self._asked(system))
         plan = length_plan(system, self.sentences.source)
         tokens = len(system.pipeline.target_ids(reference)) - 1 if reference else None
         self.lengths.show(lengths_figure(plan, tokens))
         empty = plan.loc[plan["length"] == 0, "probability"].iloc[0]
         return f"{run.label} plans the empty translation with probability {empty:.2g}"
 
-    def _grow(self, chart: Chart, run: Run, title: str) -> None:
-        system = system_of(run)
+    def _asked(self, system: Translator) -> Asked:
         kept = {name: getattr(system.settings, name) for name in ("length_candidates", "length_weight")}
         search = self._settings().model_copy(update=kept)
-        tree = search_tree(system, self.sentences.source, search, self.sentences.reference)
-        if len(tree):  # empty if the only planned length is 0
-            self._trees[chart] = title, tree
+        return Asked(system, self.sentences.source, self.sentences.reference, search)
 
     def _settings(self) -> SearchSettings:
         return SearchSettings(score="log-prob", beam_size=self.beam.value)
@@ -168,20 +180,28 @@ class SearchPage(Page):
 
     def _start_exact(self) -> None:
         """Search within the budget, continuing the last search of the sentence."""
-        if self._system is None:
+        if self.tree.asked is None:
             return
-        self._exact = self._exact or best_so_far(self._system, self.sentences.source, self._settings(), _PORTION)
+        system, source, _, search = self.tree.asked
+        self._exact = self._exact or best_so_far(system, source, search, _PORTION)
         steps = _BUDGET // _PORTION
         self.work.start("exact search", steps, self._exactly(islice(self._exact, steps)))
 
     def _exactly(self, search: Iterator[pd.DataFrame]) -> Iterator[None]:
         """Search in portions, and show the best hypothesis so far after each."""
         for found in search:
-            best = found.iloc[0]
-            ended = "Global best" if best["complete"] else "Best so far; press again to continue"
-            text = best["text"] or "the empty translation"
-            self.found.say(f"{ended}: {text}  (log p {best['log_prob']:.3f}, {best['expansions']:,} expansions)")
+            self._show_both(found.iloc[0])
             yield
+
+    def _show_both(self, exact: pd.Series | None = None) -> None:
+        """Show the beam's translation, the exact search's if it was made, and the reference."""
+        rows = [self.tree.best]
+        if exact is not None:
+            rows.append(result("exact search" if exact["complete"] else "exact search, so far", exact))
+            self.found.say(_verdict(rows[0]["log p"], exact))
+        if self.tree.reference is not None:
+            rows.append(result("reference, scored", self.tree.reference.iloc[-1]))
+        self.both.show(pd.DataFrame(rows))
 
     def _measured(self, runs: list[Run]) -> None:
         """Show stored measurements of the chosen runs over whole texts, and how to get those that are missing."""
@@ -234,6 +254,21 @@ def _plan_errors(run: Run) -> pd.DataFrame:
 
 def _calibrated(run: Run, answer: Measure) -> pd.DataFrame:
     return length_calibration(answer.frame()).assign(row=text_of(answer), column=run.label)
+
+
+def _verdict(beam: float, exact: pd.Series) -> str:
+    """Say whether a beam found the most probable translation.
+
+    Args:
+        beam: log-probability of its best.
+        exact: row of `best_so_far`.
+    """
+    missed = exact["log_prob"] - beam
+    best = f"has a log p {missed:.3f} higher than the beam's" if missed > _LEAST else "is the beam's"
+    done = f"after {exact['expansions']:,} expansions"
+    if not exact["complete"]:
+        return f"Not proved {done}; press again to continue. The best so far {best}."
+    return f"Proved {done}: {'search error; ' if missed > _LEAST else ''}the global best {best}."
 
 
 def _fate_of_empty(tree: pd.DataFrame, rank: int) -> str:

@@ -115,6 +115,11 @@ class Memory:
     source: Tensor
     embedded: Tensor
 
+    @property
+    def states(self) -> Tensor:
+        """(B, S, D), as of a Transformer's memory."""
+        return self.values
+
     def select(self, sentences: Tensor) -> "Memory":
         """Return the memory of some sentences."""
         chosen = {name: value[sentences] for name, value in vars(self).items() if isinstance(value, Tensor)}

@@ -20,14 +20,15 @@ from nmtlab.plots.many_languages import (
 )
 from nmtlab.plots.movement import movement_figure
 from nmtlab.plots.norms import norm_figure
+from nmtlab.plots.projection import projection_figure
 from nmtlab.plots.search import (
     calibration_figure,
     length_models_figure,
     lengths_figure,
     sweep_figure,
-    tree_figure,
     ways_figure,
 )
+from nmtlab.plots.search_tree import tree_figure
 from nmtlab.plots.shift import masking_figure, shift_figure
 from nmtlab.plots.signals import signals_figure
 from nmtlab.plots.tables import table_figure
@@ -62,6 +63,7 @@ __all__ = [
     "overlap_figure",
     "parameters_figure",
     "probe_figure",
+    "projection_figure",
     "shift_figure",
     "signals_figure",
     "similarity_figure",

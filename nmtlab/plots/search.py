@@ -1,4 +1,4 @@
-"""Figures of search: the tree of one sentence (thesis Figure 4.1), and the effect of larger beams."""
+"""Figures of search over whole texts, and planned lengths: the effect of larger beams (thesis 4.1)."""
 
 import math
 from collections.abc import Sequence
@@ -8,67 +8,12 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from nmtlab.plots.theme import BELOW, COLOURS, DASHES, FAINT, dressed, plain, styles
+from nmtlab.plots.theme import BELOW, COLOURS, DASHES, FAINT, dressed, styles
 
 _NEGLIGIBLE = 0.001
 _LEGEND_LINE = 28
 """Pixels per long name in a legend."""
-_BEST, _EMPTY, _REFERENCE = COLOURS[0], COLOURS[1], COLOURS[2]
-
-
-def tree_figure(tree: pd.DataFrame, until: int | None = None, title: str = "Beam search tree") -> go.Figure:
-    """Draw the hypotheses of a search, by step and log-probability, with lines from each to its continuations.
-
-    The empty translation is a horizontal line: when scored by log-probability, no hypothesis below it can win any more.
-
-    Args:
-        tree: rows of `analysis.search_tree.search_tree`.
-        until: draw only the steps up to this one; all if not given.
-        title: of the figure.
-    """
-    figure = go.Figure()
-    shown = tree if until is None else tree[tree["step"] <= until]
-    kinds = [
-        ("other hypotheses", FAINT, ~(shown["best"] | shown["reference"] | _empty(shown)), 1),
-        ("the reference", _REFERENCE, shown["reference"] & ~shown["best"], 2),
-        ("the translation returned", _BEST, shown["best"] & ~_empty(shown), 3),
-        ("the empty translation", _EMPTY, _empty(shown), 3),
-    ]
-    places = {(row.step, row.slot): row.log_prob for row in tree.itertuples()} | {(0, 0): 0.0}
-    for name, colour, of_kind, width in kinds:
-        if of_kind.any():
-            figure.add_trace(_lines(shown[of_kind], places, name, colour, width))
-    lost = shown[shown["dropped"]]
-    if len(lost):
-        figure.add_scatter(
-            x=lost["step"], y=lost["log_prob"], mode="markers", name="dropped here",
-            marker={"symbol": "x", "size": 5, "color": FAINT}, hoverinfo="skip",
-        )  # fmt: skip
-    figure.update_xaxes(title_text="tokens so far", rangemode="tozero", dtick=1 if shown["step"].max() <= 30 else None)
-    figure.update_yaxes(title_text="log-probability so far")
-    figure.update_layout(legend=BELOW, margin_b=110)
-    return dressed(figure, escape(title), 520)
-
-
-def _empty(tree: pd.DataFrame) -> pd.Series:
-    return tree["ended"] & (tree["scored_length"] == 1)
-
-
-def _lines(tree: pd.DataFrame, places: dict[tuple[int, int], float], name: str, colour: str, width: int) -> go.Scatter:
-    """Return the lines to each hypothesis from its parent, with gaps between them."""
-    xs, ys, texts = [], [], []
-    for row in tree.itertuples():
-        above = places[row.step - 1, row.parent]
-        end = " ■" if row.ended else ""
-        xs += [row.step - 1, row.step, None]
-        ys += [above, row.log_prob, None]
-        texts += ["", f"{plain(row.text)}{end}<br>slot {row.slot}, log p {row.log_prob:.2f}, score {row.score:.3f}", ""]
-    return go.Scatter(
-        x=xs, y=ys, text=texts, mode="lines+markers", name=name, connectgaps=False,
-        line={"color": colour, "width": width},
-        marker={"size": [0 if not text else 4 + width for text in texts], "color": colour},
-        hovertemplate="%{text}<extra></extra>",
-    )  # fmt: skip
+_REFERENCE = COLOURS[2]
 
 
 _CURVES = {

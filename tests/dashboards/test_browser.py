@@ -1,5 +1,6 @@
 """Every page in a browser, each of its controls by mouse or keyboard: it shows what the analyses say when asked."""
 
+import itertools
 import shutil
 from urllib.parse import parse_qs, urlencode
 
@@ -17,6 +18,7 @@ from nmtlab.analysis.lexical.neighbours import neighbours
 from nmtlab.analysis.lexical.norms import word_norms
 from nmtlab.analysis.lexical.tokens import token_probabilities
 from nmtlab.analysis.search.search_tree import best_of_all, ended_hypotheses, ranked, search_tree
+from nmtlab.analysis.search.tree_paths import continue_from, path_to
 from nmtlab.dashboards.about import PAGES
 from nmtlab.experiments.claims.verdicts import measured_claims, overall
 from nmtlab.experiments.results.judgement import NOT_KEPT
@@ -34,8 +36,11 @@ NORMS, LOGITS = "Norm of output embeddings", "What makes a word win"
 ATTENTION, TOKENS = "Attention of each system", "How sure the system is"
 SENTENCES, TRANSLATIONS, WORDS = "Sentences: select one", "Translations: select one", "Source words"
 CLAIMS, JOBS = "Claims of the thesis", "Trainings started here"
-TREE, ENDED = "Beam search tree", "Finished hypotheses of the beam"
+TREE, ENDED, BOTH = "Beam search tree", "Finished hypotheses of the beam", "Beam search and exact search"
+PREFIX, CONTINUED = "Selected prefix", "Continued from the prefix"
 TABLE = "Test BLEU of all models"
+_EDGES = """(texts) => texts.map((text) => text.getBoundingClientRect())
+  .map((box) => [box.left, box.top, box.right, box.bottom])"""
 DEPTH, DEV, GRADIENTS = "Learned g", "Dev ", "Global gradient norm"
 
 
@@ -206,7 +211,7 @@ def _logits_answer(page: Shown, system: Translator, packed: pd.DataFrame) -> Non
     eventually(logits, near([asked(1, 0)["logit"].tolist()]))
     page.pick(SENTENCES, "4")
     eventually(logits, near([asked(4, 0)["logit"].tolist()]))
-    position = page.page.locator(".widget-dropdown").filter(has_text="</s>").locator("select")
+    position = page.control("dropdown", "Word").locator("select")
     position.select_option(index=2)
     frame = asked(4, 2)
     eventually(logits, near([frame["logit"].tolist()]))
@@ -326,7 +331,41 @@ def test_a_search_is_drawn_step_by_step_and_ranked_anew(show, systems):
     eventually(lambda: page.column(ENDED, "text"), ranked(ended, reward)["text"].tolist())
     page.press("Exact search")
     found = best_of_all(systems[TIED], "Tom öldü .", search).iloc[0]
-    eventually(lambda: f"(log p {found['log_prob']:.3f}" in page.notes, True)
+    eventually(lambda: f"Proved after {found['expansions']:,} expansions" in page.notes, True)
+    eventually(lambda: page.column(BOTH, "found by"), ["beam of 3", "exact search"])
+    assert page.column(BOTH, "log p") == cells(pd.Series([best["log_prob"].iloc[-1], found["log_prob"]]).round(3))
+
+
+def test_a_clicked_node_of_a_tree_is_marked_with_its_path_and_continued(show, systems):
+    page = show("search", f"?runs={TIED}&sentence=Tom+öldü+.&beam=3")
+    search = SearchSettings(score="log-prob", beam_size=3)
+    tree = search_tree(systems[TIED], "Tom öldü .", search)
+    node = next(tree[(tree["step"] == 2) & ~tree["best"] & ~tree["ended"]].itertuples())
+    path = path_to(tree, node.step, node.slot)
+    eventually(lambda: "Click a node to select its prefix." in page.notes, True)
+    page.click_point(TREE, node.step, node.log_prob)
+    eventually(lambda: page.column(PREFIX, "token"), path["piece"].tolist())
+    assert page.column(PREFIX, "log p so far") == cells(path["log_prob"].round(3))
+    eventually(lambda: page.values(TREE, name="the selected prefix"), near([[0.0, *path["log_prob"]]]))
+    page.press("Continue from here")
+    found = continue_from(systems[TIED], "Tom öldü .", path["piece"].tolist(), search).iloc[0]
+    best = tree[tree["best"]].iloc[-1]
+    eventually(lambda: page.column(CONTINUED, "translation"), [found["text"], best["text"]])
+    assert page.column(CONTINUED, "log p") == cells(pd.Series([found["log_prob"], best["log_prob"]]).round(3))
+
+
+def test_no_two_tokens_of_a_tree_overlap_at_1280_and_1920_pixels(show, systems):
+    page = show("search", f"?runs={TIED}&line=3&beam=8")
+    for width in (1280, 1920):
+        page.page.set_viewport_size({"width": width, "height": 900})
+        drawn = f"Math.abs(document.querySelector('.nmtlab-chart')._fullLayout.width - {width}) < 140"
+        page.page.wait_for_function(drawn, timeout=90_000)
+        boxes = page.chart(TREE).locator(".annotation-text-g").evaluate_all(_EDGES)
+        assert len(boxes) > 10
+        for one, other in itertools.combinations(boxes, 2):
+            across = max(one[0], other[0]) - min(one[2], other[2])
+            down = max(one[1], other[1]) - min(one[3], other[3])
+            assert max(across, down) >= 0, (one, other)
 
 
 def test_text_is_translated_as_it_is_asked_for(show, systems):

@@ -14,7 +14,8 @@ from nmtlab.analysis.search.length_baselines import BASELINES, length_models
 from nmtlab.analysis.search.lengths import length_calibration, length_errors, length_plan, planned_lengths
 from nmtlab.analysis.search.search_errors import search_errors
 from nmtlab.analysis.search.search_tree import LOG_PROB, ended_hypotheses, first_empty_rank, search_tree
-from nmtlab.dashboards.search import SearchPage
+from nmtlab.analysis.search.tree_paths import continue_from, path_to
+from nmtlab.dashboards.search import SearchPage, _verdict
 from nmtlab.dashboards.systems import system_of
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
@@ -52,33 +53,107 @@ def test_the_tree_is_that_of_the_beam_and_is_drawn_as_far_as_the_step(page, here
     assert page.step.value == page.step.max == tree["step"].max()
     assert page.hint.value.startswith(f"Line 1 of tiny test: {source}  →  {reference}  —  ordinary: ")
     page.step.value = 1
-    drawn = {x for trace in page.chart.figure.data for x in trace.x if x is not None}
+    drawn = {x for trace in page.tree.chart.figure.data for x in trace.x if x is not None}
     assert drawn <= {0, 1}
 
 
 def test_translations_are_ranked_anew_without_another_search(page):
-    before = page._trees
+    before = page.tree.tree
     page.score.value = "word-reward"
     page.gamma.value = 3.0
     longest = page.ended.frame.sort_values("tokens, end included", ascending=False)["tokens, end included"].iloc[0]
     assert page.ended.frame["tokens, end included"].iloc[0] == longest
-    assert page._trees is before
+    assert page.tree.tree is before
     page.score.value = "log-prob"
     assert page.ended.frame["log p"].is_monotonic_decreasing
 
 
-def test_exact_search_says_what_is_best_of_all(page, here):
+def test_exact_search_stands_beside_the_beam(page, here):
+    assert page.both.frame["found by"].tolist() == ["beam of 8", "reference, scored"]
     page.exact.click()
     system = open_system(Run(here.runs / "ordinary"))
     source = torch.tensor([system.pipeline.source_ids(page.sentences.source)])
     best = exact_search(system.model, system.model.encode(source), SearchSettings(score="log-prob"), budget=20_000)
-    if best.complete:
-        assert page.found.value.startswith("Global best: ")
-        assert f"log p {best.best.log_prob:.3f}" in page.found.value
+    found = page.both.frame.set_index("found by")["log p"]
+    by_exact = "exact search" if best.complete else "exact search, so far"
+    assert found[by_exact] == pytest.approx(best.best.log_prob, abs=1e-3)
+    tree = page.tree.tree
+    assert found["beam of 8"] == pytest.approx(tree.loc[tree["best"], "log_prob"].iloc[-1], abs=1e-3)
+    assert page.found.value.startswith("Proved after " if best.complete else "Not proved after ")
     page.step.value, page.alpha.value = 1, 1.0
     assert page.found.value != ""
     page.beam.value = 4
     assert page.found.value == ""
+    assert page.both.frame["found by"].tolist() == ["beam of 4", "reference, scored"]
+
+
+@pytest.mark.parametrize(
+    ("log_prob", "complete", "expected"),
+    [
+        (
+            -1.0,
+            True,
+            "Proved after 1,234 expansions: search error; the global best has a log p 2.000 higher than the beam",
+        ),
+        (-3.0, True, "Proved after 1,234 expansions: the global best is the beam's."),
+        (-2.5, False, "Not proved after 1,234 expansions; press again to continue. The best so far has a log p 0.500"),
+    ],
+)
+def test_a_beam_that_misses_the_global_best_made_a_search_error(log_prob, complete, expected):
+    found = pd.Series({"log_prob": log_prob, "expansions": 1234, "complete": complete})
+    assert _verdict(-3.0, found).startswith(expected)
+
+
+def nodes(page) -> set[tuple[int, int]]:
+    return {tuple(node) for trace in page.tree.chart.figure.data for node in trace.customdata or ()}
+
+
+def click(page, step: int, slot: int) -> None:
+    page.tree._clicked({"customdata": [step, slot], "x": step, "y": 0, "meta": None})
+
+
+def test_a_clicked_node_shows_its_prefix_and_is_continued(page, here):
+    tree = page.tree.tree
+    node = next(tree[(tree["step"] == 2) & ~tree["ended"] & ~tree["best"]].itertuples())
+    assert page.tree.prefix.layout.display == page.tree.button.layout.display == "none"
+    click(page, 2, node.slot)
+    path = path_to(tree, 2, node.slot)
+    assert page.tree.prefix.frame["token"].tolist() == path["piece"].tolist()
+    assert page.tree.prefix.frame["log p of token"].sum() == pytest.approx(node.log_prob, abs=0.002)
+    assert page.tree.prefix.title == f"Selected prefix: {node.text}"
+    (marked,) = [trace for trace in page.tree.chart.figure.data if trace.name == "the selected prefix"]
+    assert list(marked.x) == [0, 1, 2]
+    assert page.tree.continued.layout.display == "none"
+    page.tree.button.click()
+    system = open_system(Run(here.runs / "ordinary"))
+    search = SearchSettings(score="log-prob", beam_size=8)
+    expected = continue_from(system, page.sentences.source, path["piece"].tolist(), search).iloc[0]
+    assert page.tree.continued.frame["found by"].tolist() == ["from this prefix", "beam of 8"]
+    assert page.tree.continued.frame["translation"][0] == (expected["text"] or "(empty)")
+    assert page.tree.continued.frame["log p"][0] == pytest.approx(expected["log_prob"], abs=1e-3)
+    page.step.value = 1
+    assert page.tree.prefix.frame["token"].tolist() == path["piece"].tolist()
+    page.beam.value = 3
+    assert page.tree.prefix.layout.display == page.tree.continued.layout.display == "none"
+
+
+def test_the_reference_outside_the_beam_can_be_clicked(page):
+    page.beam.value = 1
+    outside = [step for step, slot in nodes(page) if slot == 0]
+    assert outside
+    click(page, min(outside), 0)
+    assert page.tree.prefix.title.startswith("Selected prefix, which the beam does not hold: ")
+    assert page.tree.prefix.frame["in the beam"].iloc[-1] == "no"
+    assert len(page.tree.prefix.frame) == min(outside)
+    assert page.tree.button.layout.display == ""
+    click(page, max(outside), 0)
+    assert page.tree.prefix.frame["token"].iloc[-1] == "</s>"
+    assert page.tree.button.layout.display == "none"  # a whole translation is not continued
+
+
+def test_a_node_of_an_earlier_tree_is_refused_in_words(page):
+    click(page, 99, 1)
+    assert "step 99, slot 1: no hypothesis of the tree" in page._message.value
 
 
 def test_exact_search_goes_on_where_its_budget_ended(page, monkeypatch):
@@ -87,7 +162,7 @@ def test_exact_search_goes_on_where_its_budget_ended(page, monkeypatch):
     done = []
     for _ in range(3):
         page.exact.click()
-        assert page.found.value.startswith("Best so far; press again to continue: ")
+        assert "; press again to continue." in page.found.value
         done.append(int(re.search(r"(\d+) expansions", page.found.value)[1]))
     assert done == [2, 4, 6]
 
@@ -98,11 +173,11 @@ def test_a_run_that_plans_lengths_has_a_tree_beside_the_others(page, here):
     assert page.each.frame["by"].tolist()[0] == "planned, 2 lengths"
     (bars,) = page.lengths.figure.data
     assert sum(bars.y) == pytest.approx(1.0, abs=1e-5)
-    assert {part.layout.display for part in (page.lengths, page.chart, page.counted, page.exact)} == {""}
+    assert {part.layout.display for part in (page.lengths, page.tree, page.planned_tree, page.exact)} == {""}
     assert "ordinary: the empty translation enters beams of size" in page.hint.value
     page.runs.table.choose(["planned"])
-    assert page.chart.layout.display == page.exact.layout.display == "none"
-    assert {part.layout.display for part in (page.lengths, page.counted, page.ended)} == {""}
+    assert page.tree.layout.display == page.exact.layout.display == "none"
+    assert {part.layout.display for part in (page.lengths, page.planned_tree, page.ended)} == {""}
     system = open_system(Run(here.runs / "planned"))
     plan = length_plan(system, page.sentences.source)
     assert page.hint.value.endswith(f"with probability {plan['probability'].iloc[0]:.2g}.")
@@ -110,7 +185,7 @@ def test_a_run_that_plans_lengths_has_a_tree_beside_the_others(page, here):
     tree = search_tree(system, page.sentences.source, search, page.sentences.reference)
     assert page.step.max == tree["step"].max()
     page.step.value = 1
-    assert max(x for trace in page.counted.figure.data for x in trace.x if x is not None) == 1
+    assert max(x for trace in page.planned_tree.chart.figure.data for x in trace.x if x is not None) == 1
     assert len(page.ended.frame) == len(ended_hypotheses(tree))
 
 
@@ -125,7 +200,7 @@ def test_where_nothing_is_planned_there_is_no_tree_but_its_probability(here, tin
     assert page._message.value == ""
     assert page.hint.value.endswith("nothing plans the empty translation with probability 1.")
     assert page.each.frame["translation"].tolist() == ["(empty)"]
-    assert {part.layout.display for part in (page.counted, page.ended, page.step)} == {"none"}
+    assert {part.layout.display for part in (page.planned_tree, page.ended, page.step)} == {"none"}
 
 
 def test_what_was_measured_of_whole_texts_is_drawn(here, tiny_corpus):
@@ -174,7 +249,7 @@ def test_a_run_without_weights_shows_what_was_measured_of_it(tmp_path):
     page.runs.table.choose(["small-gl-en.prenorm.s1"])
     assert page.curves.figure.data
     assert page.rates.frame["run"].tolist() == ["small-gl-en.prenorm.s1"]
-    hidden = (page.chart, page.ended, page.exact, page.each, page.lengths)
+    hidden = (page.tree, page.ended, page.exact, page.each, page.lengths)
     assert [part.layout.display for part in hidden] == ["none"] * 5
     assert page.hint.value == "No search tree: select a run with weights."
     page.runs.table.choose(["small-gl-en.prenorm.s1", "small-gl-en.prenorm-fixnorm-scalenorm.s1"])
@@ -209,8 +284,7 @@ def test_the_note_on_the_empty_translation_holds_at_every_beam(here):
     assert 1 < rank < page.beam.max
     for beam in (1, rank - 1, rank, rank + 1, page.beam.max):
         page.beam.value = beam
-        _, tree = page._trees[page.chart]
-        nothing = ended_hypotheses(tree).query("scored_length == 1")
+        nothing = ended_hypotheses(page.tree.tree).query("scored_length == 1")
         assert f"the empty translation enters beams of size {rank} or more at step 1" in page.hint.value
         assert len(nothing) == (beam >= rank)
         for one in nothing.itertuples():

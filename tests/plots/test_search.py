@@ -1,4 +1,4 @@
-"""Search, drawn."""
+"""Search of whole texts, and planned lengths, drawn."""
 
 import math
 
@@ -10,68 +10,8 @@ from nmtlab.plots import (
     length_models_figure,
     lengths_figure,
     sweep_figure,
-    tree_figure,
     ways_figure,
 )
-
-TREE = pd.DataFrame(
-    [
-        (1, 1, 0, "a", -1.0, 1, False, False, True, True),
-        (1, 2, 0, "", -3.0, 1, True, False, False, False),
-        (2, 1, 1, "a <b>", -2.0, 2, False, False, True, False),
-        (2, 2, 2, "", -3.0, 1, True, False, False, False),
-        (2, 3, 1, "a c", -4.0, 2, False, True, False, True),
-        (3, 1, 1, "a <b>", -2.5, 3, True, False, True, False),
-        (3, 2, 2, "", -3.0, 1, True, False, False, False),
-    ],
-    columns=["step", "slot", "parent", "text", "log_prob", "scored_length", "ended", "dropped", "best", "reference"],
-).assign(score=lambda tree: tree["log_prob"])  # fmt: skip
-
-
-def lines(figure, name: str) -> list[tuple]:
-    (trace,) = [trace for trace in figure.data if trace.name == name]
-    return list(zip(trace.x, trace.y, strict=True))
-
-
-def test_every_hypothesis_is_drawn_from_the_one_that_it_continues():
-    figure = tree_figure(TREE)
-    gap = (None, None)
-    assert lines(figure, "the translation returned") == [
-        (0, 0.0),
-        (1, -1.0),
-        gap,
-        (1, -1.0),
-        (2, -2.0),
-        gap,
-        (2, -2.0),
-        (3, -2.5),
-        gap,
-    ]
-    assert lines(figure, "the empty translation") == [
-        (0, 0.0),
-        (1, -3.0),
-        gap,
-        (1, -3.0),
-        (2, -3.0),
-        gap,
-        (2, -3.0),
-        (3, -3.0),
-        gap,
-    ]
-    assert lines(figure, "the reference") == [(1, -1.0), (2, -4.0), gap]
-    assert lines(figure, "dropped here") == [(2, -4.0)]
-
-
-def test_the_first_steps_alone_can_be_drawn():
-    figure = tree_figure(TREE, until=1)
-    assert [trace.name for trace in figure.data] == ["the translation returned", "the empty translation"]
-    assert max(x for trace in figure.data for x in trace.x if x is not None) == 1
-
-
-def test_text_is_drawn_letter_by_letter():
-    told = [text for trace in tree_figure(TREE).data for text in trace.text or ()]
-    assert any("a &lt;b&gt; ■" in text for text in told)
-    assert not any("<b>" in text for text in told)
 
 
 def test_a_sweep_has_four_panels_with_a_colour_for_each_way_and_a_dash_for_each_run():

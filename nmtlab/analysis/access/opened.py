@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from nmtlab.errors import NmtlabError
-from nmtlab.models.interface import TranslationModel, on_device
+from nmtlab.models.interface import WORD_TERMS, TranslationModel, on_device
 from nmtlab.runs.run import Run
 from nmtlab.systems import open_model
 from nmtlab.text.batch import batch_of
@@ -74,6 +74,17 @@ def source_vectors(system: Translator, *languages: str) -> Tensor:
     source, target = system.languages
     read = [code for code in languages if code in system.pipeline.source.languages]
     return system.model.directed(next(iter(read), source), target).embeddings()["source"]
+
+
+@torch.inference_mode()
+def output_vectors(model: TranslationModel) -> Tensor:
+    """Return the vectors of the types that a model can produce, (C, D), as the inner products of its logits use them.
+
+    Args:
+        model: in evaluation mode.
+    """
+    products = model.inner_products(forced_states(model, [[UNK, EOS]], [[UNK]]))  # the same in every state
+    return torch.cat([products[name].rows for name in WORD_TERMS if name in products], dim=1)
 
 
 def scored_ids(model: TranslationModel, target: list[int]) -> list[int]:

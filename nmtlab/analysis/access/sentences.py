@@ -7,7 +7,7 @@ import pandas as pd
 from sacrebleu.metrics import CHRF
 
 from nmtlab.analysis.access.translations import stored_translations
-from nmtlab.errors import NmtlabError
+from nmtlab.errors import CorpusError, NmtlabError
 from nmtlab.runs.pack import packed_lines
 from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus
@@ -39,18 +39,31 @@ def texts(run: Run, workspace: Workspace) -> list[Text]:
     Of several corpora in one direction, it is the first. The texts of the default direction come first.
     """
     found: list[Text] = []
-    corpora = {
-        (named.source, named.target): named for named in reversed(run.recipe.corpora) if not named.vocabulary_only
-    }
     for direction in run.directions:
         try:
-            corpus = ParallelCorpus.open(workspace.corpus_folder(corpora[direction].name), *direction)
+            corpus = corpus_of(run.directed(*direction), workspace)
         except NmtlabError:
             continue  # trained elsewhere, on a corpus that is not here
         found += [Text(corpus, split, False) for split in ("test", "dev") if split in corpus.splits]
     if packed := run.sentences:
         found.append(Text(packed, "dev", True))
     return found
+
+
+def corpus_of(run: Run, workspace: Workspace) -> ParallelCorpus:
+    """Return the corpus that a run was trained on in its direction, the first of several.
+
+    Raises:
+        CorpusError: it is not here, or the run was not trained in this direction.
+    """
+    corpora = (named for named in run.recipe.corpora if not named.vocabulary_only)
+    name = next((named.name for named in corpora if (named.source, named.target) == run.direction), None)
+    if name is None:
+        source, target = run.direction
+        raise CorpusError(
+            f"run {run.name!r}: not trained on {source} to {target}", "choose a direction of its training"
+        )
+    return ParallelCorpus.open(workspace.corpus_folder(name), *run.direction)
 
 
 def by_title(found: Iterable[Text]) -> dict[str, Text]:

@@ -6,9 +6,8 @@ import torch
 
 from nmtlab.analysis.access.checks import check_counts
 from nmtlab.analysis.access.measure import versioned
-from nmtlab.analysis.access.opened import RunOrSystem, forced_states, opened
+from nmtlab.analysis.access.opened import RunOrSystem, forced_states, opened, output_vectors
 from nmtlab.errors import RunError
-from nmtlab.models.interface import WORD_TERMS
 from nmtlab.runs.run import Run
 from nmtlab.systems import check_has_model
 from nmtlab.text.pipeline import Pipeline
@@ -43,13 +42,10 @@ def word_norms(system: RunOrSystem) -> pd.DataFrame:
     check_counts(translator.pipeline)
     model = translator.model
     with torch.inference_mode():
-        state = forced_states(model, [[UNK, EOS]], [[UNK]])  # rows and biases are the same in every state
         stored = model.embeddings()["output"].norm(dim=1)
         used, bias = (torch.full_like(stored, torch.nan) for _ in range(2))
-        products = model.inner_products(state)
-        rows = torch.cat([products[name].rows for name in WORD_TERMS if name in products], dim=1)
-        used[model.output_ids] = rows.norm(dim=1)
-        terms = model.explain(state)
+        used[model.output_ids] = output_vectors(model).norm(dim=1)
+        terms = model.explain(forced_states(model, [[UNK, EOS]], [[UNK]]))  # biases are the same in every state
         bias[model.output_ids] = torch.stack([terms[name][0] for name in terms if name.endswith("bias")]).sum(0)
     values = {
         name: tensor.double().cpu().numpy() for name, tensor in zip(QUANTITIES, (stored, used, bias), strict=True)

@@ -55,7 +55,7 @@ def search_tree(
     translator = opened(system)
     pipeline, plans = translator.pipeline, translator.model.plans_length
     searched = planned_search if plans else beam_search
-    (result,) = searched(translator.model, _memory(translator, sentence), search or translator.settings, record=True)
+    (result,) = searched(translator.model, memory_of(translator, sentence), search or translator.settings, record=True)
     wanted = pipeline.target_ids(reference) if reference else None
     rows = _rows(result, pipeline, wanted)
     found = pd.DataFrame(rows, columns=["tokens", *_COLUMNS[:9], "reference"])
@@ -182,7 +182,7 @@ def best_so_far(
         portion: number of hypotheses expanded between two rows.
     """
     translator = opened(system)
-    memory = _memory(translator, sentence)
+    memory = memory_of(translator, sentence)
     beam = beam_search(translator.model, memory, search)[0].hypotheses[0]
     exact, complete = ExactSearch(translator.model, memory, search, beam), False
     while not complete:
@@ -206,7 +206,7 @@ def first_empty_rank(system: RunOrSystem, sentence: str) -> int:
         RunError: as for `search_tree`, or a run that plans lengths.
     """
     translator = opened(system)
-    return empty_rank(translator.model, _memory(translator, sentence))
+    return empty_rank(translator.model, memory_of(translator, sentence))
 
 
 @torch.inference_mode()
@@ -218,7 +218,7 @@ def empty_rank(model: Searchable, memory: Memory) -> int:
 
 
 @torch.inference_mode()
-def _memory(translator: Translator, sentence: str) -> Memory:
+def memory_of(translator: Translator, sentence: str) -> Memory:
     return translator.model.encode(
         torch.tensor([translator.pipeline.source_ids(sentence)], device=translator.model.device)
     )

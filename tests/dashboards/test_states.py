@@ -1,0 +1,84 @@
+"""Word vectors in the plane, and the nearest states of the training text, on the page Norms and frequency."""
+
+import shutil
+
+import pandas as pd
+import pytest
+
+from nmtlab.analysis.states.projection import word_projection
+from nmtlab.analysis.states.state_neighbours import state_neighbours
+from nmtlab.dashboards import projection
+from nmtlab.dashboards.norms import NormsPage
+from nmtlab.runs.run import Run
+from nmtlab.training.setup import train
+from nmtlab.workspace import Workspace
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory, tiny_corpus, tiny_recipe) -> Workspace:
+    """Two runs and their corpus."""
+    workspace = Workspace(tmp_path_factory.mktemp("here") / "data")
+    shutil.copytree(tiny_corpus.folder, workspace.data / "corpora" / tiny_corpus.name)
+    for name in ("one", "two"):
+        train(name, tiny_recipe, tiny_corpus, workspace)
+    return workspace
+
+
+@pytest.fixture
+def page(here) -> NormsPage:
+    page = NormsPage(here)
+    page.runs.table.choose(["one"])
+    return page
+
+
+def test_words_of_the_chosen_systems_are_drawn_side_by_side(page, here):
+    page.runs.table.choose(["one", "two"])
+    assert [trace.meta for trace in page.projection.chart.figure.data] == ["one", "two"]
+    expected = word_projection(Run(here.runs / "one"))
+    assert list(page.projection.chart.figure.data[0].x) == pytest.approx(expected["x"].tolist(), abs=1e-6)
+    assert "projection=pca" in page._browser.query
+
+
+def test_a_click_on_a_projected_word_shows_its_neighbours(page):
+    trace = page.projection.chart.figure.data[0]
+    word = trace.customdata[3][0]
+    page._clicked({"customdata": list(trace.customdata[3]), "x": 0, "y": 0, "meta": trace.meta})
+    assert page.word.value == word
+    assert page.neighbours.title == f"Nearest words to {word} in one"
+
+
+def test_without_umap_it_is_not_offered_and_the_page_says_how_to_install_it(here, monkeypatch):
+    monkeypatch.setattr(projection, "has_umap", lambda: False)
+    page = NormsPage(here)
+    assert [label for label, _ in page.projection.method.options] == ["PCA"]
+    assert "pip install &#x27;nmtlab[projection]&#x27;" in page.projection.note.value
+
+
+def test_the_nearest_states_of_a_token_are_listed(page, here, tiny_corpus):
+    page.near.sample.value = 100
+    for where, side in (("decoder", "source"), ("encoder", "target")):
+        page.near.where.value = where
+        page.near.position.value = 1
+        page.near.button.click()
+        expected = state_neighbours(
+            Run(here.runs / "one"), tiny_corpus, page.sentences.source, page._target, 1, where, sample=100
+        )
+        found = page.near.found.frame
+        assert found["cos"].tolist() == pytest.approx(expected["cos"].tolist(), abs=1e-3)
+        assert found["line"].tolist() == expected["line"].tolist()
+        assert side in found
+        assert where in page.near.found.title
+    page.sentences.table.choose([2])
+    assert page.near.found.frame.empty
+    assert page.near.position.value is not None
+
+
+def test_without_the_training_text_the_page_says_what_is_missing(here, tmp_path):
+    workspace = Workspace(tmp_path / "data")
+    shutil.copytree(here.runs / "one", workspace.runs / "one")
+    page = NormsPage(workspace)
+    page.sentences.typed.value = "ein Hund singt"
+    page.near.button.click()
+    assert "corpus 'tiny'" in page._message.value.replace("&#x27;", "'")
+    assert isinstance(page.near.found.frame, pd.DataFrame)
+    assert page.near.found.frame.empty
