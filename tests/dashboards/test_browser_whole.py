@@ -199,12 +199,19 @@ def test_a_training_is_started_watched_stopped_and_gone_on_with(show, served):
     page.press("Start training")
     eventually(lambda: "model.dropout" in page.message, True)
     assert not (workspace.data / "jobs/started").exists()
+    page.type("Settings", "")
+    page.pick("Settings of the recipe", "model.dropout")
+    page.type("New value", "7")
+    eventually(lambda: "model.dropout" in page.message, True)
+    page.type("New value", "0.3")
+    eventually(lambda: "settings=model.dropout%3D0.3" in page.query, True)
     page.type("Settings", " ".join([*recipe, "training.max_evaluations=2000", "training.patience=2000"]))
     page.press("Start training")
     eventually(lambda: page.picked(JOBS), ["started"])
     job = Job.open(workspace.data / "jobs/started")
     eventually(lambda: len(page.traces(DEV)), 1)
     eventually(lambda: "started: training." in page.notes, True)
+    eventually(lambda: " of at most " in page.page.locator(".nmtlab-progress").inner_text(), True)
     first = len(page.values(DEV)[0])
     eventually(lambda: len(page.values(DEV)[0]) > first, True)
     page.press("Start training")
@@ -217,7 +224,12 @@ def test_a_training_is_started_watched_stopped_and_gone_on_with(show, served):
     eventually(lambda: job.alive, False)
     eventually(lambda: page.page.get_by_role("button", name="Resume").is_enabled(), True)
     assert "started: training" not in page.notes
-    eventually(lambda: page.page.locator(LOG).inner_text(), job.tail(12))
+    eventually(lambda: page.page.locator(LOG).inner_text(), job.tail(12).partition("; next: ")[0])
+    links = page.page.locator(".nmtlab-links a")
+    eventually(
+        lambda: "dynamics.ipynb?runs=started" in links.evaluate_all("(all) => all.map((a) => a.getAttribute('href'))"),
+        True,
+    )
     steps = dev_curve(open_run("started", workspace))["step"].tolist()
     page.press("Resume")
     eventually(lambda: "started: training." in page.notes, True)
