@@ -20,6 +20,8 @@ function render({ model, el }) {
   head.append(title, search, count);
   const scroll = make("div", "nmtlab-table-scroll");
   const table = make("table");
+  if (model.get("pickable")) table.setAttribute("role", "grid");
+  if (model.get("multiple")) table.setAttribute("aria-multiselectable", "true");
   scroll.append(table);
   box.append(head, scroll);
   el.append(box);
@@ -54,6 +56,8 @@ function render({ model, el }) {
     if (model.get("multiple")) row.append(make("th"));
     columns.forEach((name, column) => {
       const cell = make("th", typeof rows[0]?.cells[column] === "number" ? "nmtlab-number" : "");
+      cell.scope = "col";
+      if (sorted?.column === column) cell.setAttribute("aria-sort", sorted.down ? "descending" : "ascending");
       const button = make("button", "", name + (sorted?.column === column ? (sorted.down ? " ▾" : " ▴") : ""));
       button.title = `sort by ${name}`;
       button.onclick = () => {
@@ -112,6 +116,7 @@ function render({ model, el }) {
   const draw = () => {
     const { columns, found, all } = matching();
     title.textContent = model.get("title");
+    table.setAttribute("aria-label", model.get("title"));
     search.placeholder = "filter";
     search.setAttribute("aria-label", `filter ${model.get("title")}`);
     search.hidden = all < 6;
