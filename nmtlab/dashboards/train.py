@@ -138,7 +138,8 @@ class TrainPage(Page):
             if self.corpus.value is None:
                 raise NmtlabError("no corpus here", "import one with 'nmtlab corpus import'")
             words = self.settings.value.split()
-            name = self.name.value.strip() or self._default_name(find_recipe(self.recipe.value).with_settings(words))
+            recipe = find_recipe(self.recipe.value).with_settings(words)
+            name = self.name.value.strip() or self._default_name(recipe)
             if self._workspace.run_folder(name).exists():
                 raise NmtlabError(f"run {name!r} already exists", "choose another name or resume it")
             self._opened_corpus()
