@@ -86,8 +86,9 @@ def _import_pages() -> None:
 
     from nmtlab.dashboards.about import INDEX, PAGES
 
-    for page in (INDEX, *PAGES):
-        import_module(f"nmtlab.dashboards.{page.name}")
+    pages = [f"nmtlab.dashboards.{page.name}" for page in (INDEX, *PAGES)]
+    for module in ("ipykernel.kernelapp", "ipykernel.zmqshell", *pages):
+        import_module(module)
     go.Figure([go.Scatter(), go.Bar(), go.Heatmap()]).to_json()  # plotly imports its classes when they are first used
 
 
