@@ -55,7 +55,7 @@ class ProgressBar:
         self.bar.set_description_str(f"{self.label} ", refresh=False)
         self.bar.set_postfix_str(
             f"loss {event.loss:.2f} ppl {event.perplexity:.1f} {event.tokens_per_second:,.0f} tok/s{used} "
-            f"grad {event.gradient_norm:.2f} lr {event.rate:.0e} BLEU {best} {_clock(event.seconds_left)} left",
+            f"grad {event.gradient_norm:.2f} lr {event.rate:.0e} BLEU {best} {clock(event.seconds_left)} left",
             refresh=False,
         )
         self.bar.update(event.step - self.bar.n)
@@ -66,7 +66,7 @@ class ProgressBar:
         if not self.quiet:
             each = ", ".join(f"{direction} {bleu:.1f}" for direction, bleu in event.directions.items())
             self._write(
-                f"update {event.step:>6,}  {_clock(event.seconds)}  dev BLEU {event.bleu:5.2f}  "
+                f"update {event.step:>6,}  {clock(event.seconds)}  dev BLEU {event.bleu:5.2f}  "
                 f"{f'({each})  ' if each else ''}"
                 f"perplexity {event.perplexity:8.2f}{mark}"
             )
@@ -75,13 +75,14 @@ class ProgressBar:
         if self.bar is not None:
             self.bar.close()
         best = f"best dev BLEU {event.best:.2f}" if event.best > -math.inf else "no evaluation yet"
-        self._write(f"{event.status} after {event.step:,} updates and {_clock(event.seconds)}; {best}")
+        self._write(f"{event.status} after {event.step:,} updates and {clock(event.seconds)}; {best}")
 
     def _write(self, text: str) -> None:
         tqdm.write(f"{self.label}: {text}" if self.label else text)
 
 
-def _clock(seconds: float) -> str:
+def clock(seconds: float) -> str:
+    """Return a duration as `1:02:03` or `2:03`."""
     minutes, seconds = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"

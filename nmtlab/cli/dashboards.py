@@ -18,7 +18,14 @@ def dashboards(
     ] = _HERE,
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port, or the first free one near it.")] = 8866,
     token: Annotated[str | None, typer.Option(help="Token that gives access to the pages.")] = None,
-    warm: Annotated[int, typer.Option(min=0, help="Kernels kept ready for each page, each of about 200-400 MB.")] = 1,
+    warm: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            help="Kernels kept ready for each of the pages most used: index, Tables and Attention. The server takes "
+            "about 450 MB, and each kernel, ready or of an open page, another 60-180 MB.",
+        ),
+    ] = 1,
     browser: Annotated[bool, typer.Option(help="Open the index in a browser.")] = False,
 ) -> None:
     """Serve the dashboards to a browser until Ctrl-C: figures of any runs, attention, lexicons, trainings.

@@ -3,6 +3,14 @@ const EVERY = 4000; // ms
 const SILENT = 30000; // ms without an answer before a message is shown
 const IDLE = 15 * 60000; // ms without user input before heartbeats stop and the kernel may be culled
 
+// What ipywidgets does not tell a screen reader: messages, and which toggle button is pressed.
+const describe = (page) => {
+  page.querySelectorAll(".nmtlab-message").forEach((message) => message.setAttribute("role", "alert"));
+  page.querySelectorAll(".widget-toggle-button").forEach((button) => {
+    button.setAttribute("aria-pressed", button.classList.contains("mod-active"));
+  });
+};
+
 function render({ model, el }) {
   const silent = document.createElement("div");
   silent.className = "nmtlab-message";
@@ -54,6 +62,12 @@ function render({ model, el }) {
     if (message.copy) copy();
   });
   model.send({ opened: voila ? location.search : "" });
+  let due = 0;
+  const described = new MutationObserver(() => {
+    cancelAnimationFrame(due);
+    due = requestAnimationFrame(() => describe(el.closest(".nmtlab-page") ?? el));
+  });
+  described.observe(document.body, { subtree: true, childList: true, attributeFilter: ["class"] });
   const timer = setInterval(() => {
     if (document.hidden || Date.now() - touched > IDLE) return;
     asked ||= Date.now();
@@ -64,6 +78,7 @@ function render({ model, el }) {
   if (voila) addEventListener("beforeunload", leave);
   return () => {
     leave();
+    described.disconnect();
     removeEventListener("beforeunload", leave);
     signals.forEach((name) => document.removeEventListener(name, touch));
   };

@@ -17,9 +17,9 @@ async function render({ model, el }) {
   let drawn = 0;
   let width = 0; // of the last drawing; 0 if the current figure has not been drawn
   const draw = async () => {
-    const { data, layout } = JSON.parse(model.get("spec"));
+    const { data, layout } = figureOf(model.get("spec"), plot);
     plot.setAttribute("role", "img");
-    plot.setAttribute("aria-label", layout.title?.text ?? "figure");
+    plot.setAttribute("aria-label", model.get("label") || "figure");
     plot.hidden = !data.length; // no figure yet
     width = plot.offsetWidth;
     if (!width) return; // a hidden chart has no width yet and would be drawn twice
@@ -64,7 +64,9 @@ async function render({ model, el }) {
   fit.observe(plot);
   model.on("change:spec", draw);
   model.on("msg:custom", answered);
+  const ignoreScheme = onScheme(draw);
   return () => {
+    ignoreScheme();
     fit.disconnect();
     plotly.purge(plot);
   };

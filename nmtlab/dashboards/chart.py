@@ -4,6 +4,7 @@
 creation and its display. A `Chart` sends the whole figure each time, and the script is sent once per page.
 """
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ import traitlets
 
 from nmtlab.dashboards.export import as_pdf, file_name
 from nmtlab.errors import NmtlabError
+from nmtlab.plots.scheme import DARK
+from nmtlab.plots.summary import summary
 
 _HERE = Path(__file__).parent
 # Shadows the module systems that plotly's script looks for, so that it registers globally.
@@ -23,6 +26,9 @@ _UNSEEN = "const module = undefined, exports = undefined, define = undefined;\n"
 
 SERVED = "NMTLAB_PLOTLY_SERVED"
 """Environment variable, set if the page itself loads plotly's script, as Voila's template does."""
+
+SCHEME = f"const DARK = {json.dumps(DARK)};\n" + (_HERE / "scheme.js").read_text(encoding="utf-8")
+"""Script that draws figures in the colours of a light or dark page."""
 
 PLOTLY = Path(plotly.__file__).parent / "package_data/plotly.min.js"
 
@@ -36,8 +42,9 @@ class PlotlyScript(anywidget.AnyWidget):
 class Chart(anywidget.AnyWidget):
     """A widget that shows a plotly figure."""
 
-    _esm = _HERE / "chart.js"
+    _esm = SCHEME + (_HERE / "chart.js").read_text(encoding="utf-8")
     spec = traitlets.Unicode(go.Figure().to_json()).tag(sync=True)
+    label = traitlets.Unicode().tag(sync=True)
 
     def __init__(self) -> None:
         super().__init__()
@@ -48,6 +55,7 @@ class Chart(anywidget.AnyWidget):
     def show(self, figure: go.Figure) -> None:
         """Show a figure, replacing the last one."""
         self.figure = figure
+        self.label = summary(figure)
         self.spec = figure.to_json()
         self.layout.display = ""
         self.fresh = True

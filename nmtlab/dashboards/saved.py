@@ -5,8 +5,9 @@ from datetime import UTC, datetime
 from html import escape
 
 import ipywidgets as widgets
+from plotly.offline import get_plotlyjs
 
-from nmtlab.dashboards.chart import Chart
+from nmtlab.dashboards.chart import SCHEME, Chart
 from nmtlab.dashboards.table import Table
 
 CHOOSER = "nmtlab-chooser"
@@ -14,11 +15,25 @@ CHOOSER = "nmtlab-chooser"
 
 _MAX_ROWS = 200
 _STYLE = (
+    ":root{color-scheme:light dark;background:light-dark(white,#16191d);color:light-dark(#222,#e4e6e8)}"
     "body{font-family:system-ui,sans-serif;margin:2em;max-width:1400px}table{border-collapse:collapse;font-size:14px}"
-    "td,th{padding:3px 8px;border-bottom:1px solid #ddd;text-align:left}p{color:#444}"
-    "mark{background:#ffe3cc;border-bottom:2px solid #d55e00;color:inherit}"
-    "caption{text-align:left;color:#444;padding-top:12px;white-space:nowrap}"
+    "td,th{padding:3px 8px;border-bottom:1px solid light-dark(#ddd,#3c434b);text-align:left}"
+    "a{color:light-dark(#0b4f79,#7cc0f0)}p,caption{color:light-dark(#444,#a9b1b9)}figure{margin:0}"
+    "mark{background:light-dark(#ffe3cc,#5a3212);border-bottom:2px solid #d55e00;color:inherit}"
+    "caption{text-align:left;padding-top:12px;white-space:nowrap}"
 )
+_DRAW = """
+for (const figure of document.querySelectorAll("figure")) {
+  const spec = figure.querySelector("script").textContent, plot = figure.querySelector("div");
+  const draw = () => {
+    const { data, layout } = figureOf(spec, plot);
+    Plotly.react(plot, data, layout, { responsive: true });
+  };
+  draw();
+  onScheme(draw);
+}
+"""
+"""Draws every figure from the JSON beside it, and again when the reader's scheme changes."""
 
 
 def saved_page(title: str, question: str, state: Mapping[str, str], body: Iterable[widgets.Widget]) -> str:
@@ -34,10 +49,18 @@ def saved_page(title: str, question: str, state: Mapping[str, str], body: Iterab
     results, lists = _shown(body)
     parts = [f"<h1>{escape(title)}</h1><p>{escape(question)}</p><p>Saved from nmtlab on {when}.</p>"]
     parts += [*_markup(results), _chosen(state), *_markup(lists)]
+    if any(isinstance(widget, Chart) for widget in (*results, *lists)):
+        parts += [f"<script>{get_plotlyjs()}</script>", f"<script>{SCHEME}{_DRAW}</script>"]
     return (
-        f"<!DOCTYPE html><html lang='en'><head><meta charset='utf-8'><title>{escape(title)}</title>"
-        f"<style>{_STYLE}</style></head><body>{''.join(parts)}</body></html>"
+        f"<!DOCTYPE html><html lang='en'><head><meta charset='utf-8'><title>{escape(title)} · nmtlab</title>"
+        f"<style>{_STYLE}</style></head><body><main>{''.join(parts)}</main></body></html>"
     )
+
+
+def _figure(chart: Chart) -> str:
+    spec = chart.spec.replace("<", "\\u003c")  # which would end the script
+    drawn = f"<div role='img' aria-label='{escape(chart.label)}'></div>"
+    return f"<figure>{drawn}<script type='application/json'>{spec}</script></figure>"
 
 
 def _chosen(state: Mapping[str, str]) -> str:
@@ -63,11 +86,9 @@ def _shown(body: Iterable[widgets.Widget]) -> tuple[list[widgets.Widget], list[w
 
 
 def _markup(shown: Iterable[widgets.Widget]) -> Iterator[str]:
-    script = True
     for widget in shown:
         if isinstance(widget, Chart) and widget.figure.data:
-            yield widget.figure.to_html(full_html=False, include_plotlyjs=script)
-            script = False
+            yield _figure(widget)
         elif isinstance(widget, Table):
             yield _table(widget)
         elif isinstance(widget, widgets.HTML):

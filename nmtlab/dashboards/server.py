@@ -1,5 +1,7 @@
 """`nmtlab dashboards`: Voila, restricted to the pages of nmtlab."""
 
+import asyncio
+import json
 import os
 import shutil
 from pathlib import Path
@@ -14,18 +16,21 @@ from traitlets.config import Config
 from voila.app import Voila
 from voila.handler import BaseVoilaHandler
 
-from nmtlab.dashboards.about import INDEX, PAGES, About
+from nmtlab.dashboards.about import ATTENTION, INDEX, PAGES, TABLES, About
 from nmtlab.dashboards.chart import PLOTLY, SERVED
+from nmtlab.dashboards.kernels import forks, kernel_spec
 from nmtlab.dashboards.log import VARIABLE
 from nmtlab.workspace import Workspace
 
 _SHARE = Path(__file__).parent / "share"
 _WIDGETS = ("@voila-dashboards/widgets-manager8", "@jupyter-widgets/jupyterlab-manager", "anywidget")
+_MOST_USED = (INDEX, TABLES, ATTENTION)
 _IDLE = 30 * 60  # seconds without a heartbeat before the kernel of a page is shut down
+_LEFT = 5 * 60  # seconds without a connection, as of a closed tab, before it is shut down
 
 
 class Kernels(AsyncMappingKernelManager):
-    """Culls idle kernels of pages, but not preheated ones that wait for a page."""
+    """Culls idle kernels of pages and those whose tab was closed, but not preheated ones that wait for a page."""
 
     def __init__(self, **arguments: object) -> None:
         super().__init__(**arguments)
@@ -34,6 +39,15 @@ class Kernels(AsyncMappingKernelManager):
     def notify_connect(self, kernel_id: str) -> None:
         self._connected.add(kernel_id)
         super().notify_connect(kernel_id)
+
+    def notify_disconnect(self, kernel_id: str) -> None:
+        super().notify_disconnect(kernel_id)
+        asyncio.get_running_loop().call_later(_LEFT, self._cull_if_left, kernel_id)
+
+    def _cull_if_left(self, kernel_id: str) -> None:
+        if kernel_id in self and not self._kernel_connections.get(kernel_id):
+            self.log.info("Shutting down kernel %s: its page was closed", kernel_id)
+            self._culling = asyncio.ensure_future(self.shutdown_kernel(kernel_id))
 
     async def cull_kernel_if_idle(self, kernel_id: str) -> None:
         if kernel_id in self._connected:
@@ -97,7 +111,8 @@ def page_notebook(page: About) -> nbformat.NotebookNode:
     code = f"from nmtlab.dashboards.{page.name} import {page.name}_page\n\n{page.name}_page()"
     cell = nbformat.v4.new_code_cell(code, id=page.name)
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
-    return nbformat.v4.new_notebook(cells=[cell], metadata={"title": page.title, "kernelspec": kernel})
+    title = page.title if page == INDEX else f"{page.title} · {INDEX.title}"
+    return nbformat.v4.new_notebook(cells=[cell], metadata={"title": title, "page": page.name, "kernelspec": kernel})
 
 
 def write_pages(folder: Path) -> None:
@@ -115,7 +130,7 @@ def serve(workspace: Workspace, ip: str, port: int, token: str, warm: int, open_
         ip: address of the interface to listen on.
         port: first port to try.
         token: token required for access; empty for none.
-        warm: number of preheated kernels for each page, at least 0.
+        warm: number of preheated kernels for each of the pages most used, at least 0.
         open_browser: whether to open the index in a browser.
     """
     os.environ |= {
@@ -126,16 +141,20 @@ def serve(workspace: Workspace, ip: str, port: int, token: str, warm: int, open_
         "OMP_WAIT_POLICY": "PASSIVE",
     }
     with TemporaryDirectory(prefix="nmtlab-pages-") as folder:
-        pages, share = Path(folder) / "pages", Path(folder) / "share"
+        pages, share, address = (Path(folder) / name for name in ("pages", "share", "kernels.sock"))
         write_pages(pages)
-        _write_template(share)
+        _write_share(share, address)
         os.environ["JUPYTER_PATH"] = os.pathsep.join(filter(None, [str(share), os.environ.get("JUPYTER_PATH")]))
-        Server.launch_instance(argv=[], config=_config(pages, ip, port, token, warm, open_browser))
+        with forks(address):
+            Server.launch_instance(argv=[], config=_config(pages, ip, port, token, warm, open_browser))
 
 
-def _write_template(share: Path) -> None:
-    """Write Voila's template with plotly's script among its static files, so that browsers cache it."""
+def _write_share(share: Path, address: Path) -> None:
+    """Write Voila's template, with plotly's script as a static file that browsers cache, and the pages' kernel."""
     shutil.copytree(_SHARE, share)
+    kernel = share / "kernels/python3"
+    kernel.mkdir(parents=True)
+    (kernel / "kernel.json").write_text(json.dumps(kernel_spec(address)), encoding="utf-8")
     static = share / "voila/templates/nmtlab/static"
     static.mkdir()
     shutil.copyfile(PLOTLY, static / "plotly.min.js")
@@ -143,6 +162,7 @@ def _write_template(share: Path) -> None:
 
 def _config(folder: Path, ip: str, port: int, token: str, warm: int, open_browser: bool) -> Config:
     culling = {"cull_idle_timeout": _IDLE, "cull_interval": 60, "cull_connected": True}
+    pools = {f"{page.name}.ipynb": {"pool_size": warm} for page in _MOST_USED} | {"default": {"pool_size": 0}}
     return Config(
         {
             "Voila": {"root_dir": str(folder), "ip": ip, "port": port, "token": token, "open_browser": open_browser},
@@ -154,10 +174,9 @@ def _config(folder: Path, ip: str, port: int, token: str, warm: int, open_browse
                 "file_allowlist": [],
                 "extension_allowlist": list(_WIDGETS),
                 "preheat_kernel": warm > 0,
-                "default_pool_size": warm,
                 "multi_kernel_manager_class": Kernels,
                 "resources": {"pages": [page._asdict() for page in (INDEX, *PAGES)]},
             },
-            "Kernels": culling,
+            "Kernels": culling | ({"kernel_pools_config": pools} if warm else {}),
         }
     )

@@ -29,6 +29,8 @@ function render({ model, el }) {
   const chosen = make("div", "nmtlab-table-chosen");
   const scroll = make("div", "nmtlab-table-scroll");
   const table = make("table");
+  if (model.get("pickable")) table.setAttribute("role", "grid");
+  if (model.get("multiple")) table.setAttribute("aria-multiselectable", "true");
   scroll.append(table);
   box.append(head, chosen, scroll);
   el.append(box);
@@ -66,6 +68,8 @@ function render({ model, el }) {
     columns.forEach((name, column) => {
       const isNumber = rows.some((row) => typeof row.cells[column] === "number");
       const cell = make("th", isNumber ? "nmtlab-number" : "");
+      cell.scope = "col";
+      if (sorted?.column === column) cell.setAttribute("aria-sort", sorted.down ? "descending" : "ascending");
       const button = make("button", "", name + (sorted?.column === column ? (sorted.down ? " ▾" : " ▴") : ""));
       button.title = `sort by ${name}`;
       button.onclick = () => {
@@ -174,6 +178,7 @@ function render({ model, el }) {
   const draw = () => {
     const { columns, found, all } = matching();
     title.textContent = model.get("title");
+    table.setAttribute("aria-label", model.get("title"));
     search.placeholder = "filter";
     search.setAttribute("aria-label", `filter ${model.get("title")}`);
     search.hidden = all < 6;

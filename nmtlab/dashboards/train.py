@@ -7,73 +7,112 @@ from pathlib import Path
 import ipywidgets as widgets
 import pandas as pd
 
+from nmtlab.analysis.dynamics.progress import TrainingProgress, training_progress
 from nmtlab.dashboards.about import TRAIN
 from nmtlab.dashboards.chart import Chart
 from nmtlab.dashboards.columns import columns, row
-from nmtlab.dashboards.page import Note, Page
+from nmtlab.dashboards.links import links_to
+from nmtlab.dashboards.page import Note, Page, heading, html
+from nmtlab.dashboards.plan import Plan
+from nmtlab.dashboards.settings import SettingsEditor
 from nmtlab.dashboards.table import Table
 from nmtlab.errors import NmtlabError
 from nmtlab.jobs import Job, list_jobs
-from nmtlab.recipe import find_recipe, recipe_names
+from nmtlab.progress import clock
+from nmtlab.recipe import Recipe, find_recipe, recipe_names
 from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.views import dev_view
 from nmtlab.workspace import Workspace
 
 _LINES = 12
+_NEXT = "; next: nmtlab "  # a command for a terminal; the page has links
 _TRAIN = (sys.executable, "-m", "nmtlab", "train")
 
 
 class TrainPage(Page):
-    """Controls to start a training; the list of trainings with dev scores and log; buttons to stop and resume."""
+    """Controls to start a training, with its cost; the list of trainings with progress, dev scores and log."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
-        self.corpus = widgets.Dropdown(description="Corpus", options=workspace.corpus_names(), layout={"width": "26em"})
+        self.corpus = widgets.Dropdown(description="Corpus", options=workspace.corpus_names(), layout={"width": "30em"})
         self.recipe = widgets.Dropdown(
-            description="Recipe", options=recipe_names(), value="transformer-tiny", layout={"width": "26em"}
+            description="Recipe", options=recipe_names(), value="transformer-tiny", layout={"width": "30em"}
         )
-        self.name = widgets.Text(description="Name", placeholder="name of the new run", layout={"width": "26em"})
+        self.name = widgets.Text(description="Name", layout={"width": "30em"})
         self.settings = widgets.Text(
-            description="Settings", placeholder="model.dropout=0.2 training.max_evaluations=5", layout={"width": "26em"}
+            description="Settings",
+            placeholder="model.dropout=0.2 training.max_evaluations=5",
+            layout={"width": "30em"},
+            continuous_update=False,
         )
         self.start = widgets.Button(description="Start training", button_style="primary")
         self.recipe_note, self.hint = Note(), Note()
+        self.plan, self.editor = Plan(self.guarded), SettingsEditor(self.settings, self.guarded)
         self.jobs = Table("Trainings started here", pick="one", height="13em")
         self.stop = widgets.Button(description="Stop", tooltip="Save a checkpoint and stop; can be resumed")
         self.resume = widgets.Button(description="Resume")
+        self.progress, self.links = html(), html(style="nmtlab-links")
         self.curve, self.printed = Chart(), widgets.HTML()
         self.start.on_click(lambda _: self._start())
         self.stop.on_click(lambda _: self._stop())
         self.resume.on_click(lambda _: self._resume())
-        state = {"corpus": self.corpus, "recipe": self.recipe, "settings": self.settings, "job": self.jobs}
-        controls = [self.corpus, self.recipe, self.recipe_note, self.settings, self.name, self.start]
-        parts = {self.curve: ("job",), self.hint: ("job", "corpus")}
+        state = {
+            "corpus": self.corpus, "recipe": self.recipe, "settings": self.settings, "field": self.editor.table,
+            "job": self.jobs,
+        }  # fmt: skip
+        controls = [self.corpus, self.recipe, self.recipe_note, self.settings, self.name, self.start, self.plan]
+        parts = {self.curve: ("job",), self.hint: ("job", "corpus"), self.plan: ("corpus", "recipe", "settings")}
+        watching = widgets.VBox([self.hint, self.progress, self.links])
         body = [
-            columns(widgets.VBox(controls), widgets.VBox([self.jobs, row(self.stop, self.resume)])),
-            self.hint, columns(self.curve, self.printed),
+            heading("New training"), columns(widgets.VBox(controls), self.editor),
+            heading("Trainings"), columns(widgets.VBox([self.jobs, row(self.stop, self.resume)]), watching),
+            columns(self.curve, self.printed),
         ]  # fmt: skip
         super().__init__(TRAIN, state, self._answer, body, self._look, parts)
 
     def _answer(self, changed: set[str]) -> None:
-        self.recipe_note.say(find_recipe(self.recipe.value).about)
         if changed & {"job", "corpus"}:
             self._list()
-        job = self._picked()
+            self._watch(self._picked())
+        if changed & {"corpus", "recipe", "settings", "field"}:
+            self._prepare(changed)
+
+    def _prepare(self, changed: set[str]) -> None:
+        """Show what a training with the chosen corpus, recipe and settings would be."""
+        recipe = find_recipe(self.recipe.value)
+        self.recipe_note.say(recipe.about)
+        settled = recipe.with_settings(self.settings.value.split())
+        self.editor.show(recipe, settled)
+        self.name.placeholder = self._default_name(settled)
+        if self.corpus.value is not None and changed & {"corpus", "recipe", "settings"}:
+            self.plan.estimate(settled, self._opened_corpus())
+
+    def _default_name(self, recipe: Recipe) -> str:
+        return f"{self.corpus.value}.{self.recipe.value}.{recipe.training.seed}" if self.corpus.value else ""
+
+    def _opened_corpus(self) -> ParallelCorpus:
+        return ParallelCorpus.open(self._workspace.corpus_folder(self.corpus.value))
+
+    def _watch(self, job: Job | None) -> None:
         self.stop.disabled = job is None or not job.alive
         self.resume.disabled = job is None or job.alive or not self._resumable(job)
+        self.printed.value = self.progress.value = self.links.value = ""
         if job is None:
-            self.printed.value = ""
             self.hint.say("No trainings started from this page yet. Trainings continue when the page is closed.")
             return
-        self._watch(job)
-
-    def _watch(self, job: Job) -> None:
-        folder = self._workspace.run_folder(job.name)
-        if folder.is_dir() and len(Run(folder).metrics("validation")):
-            self.curve.show(dev_view([Run(folder)]).figure)
-        self.hint.say(f"{job.name}: {'training' if job.alive else _ended(job, folder)}.")
-        self.printed.value = f"<pre class='nmtlab-log'>{escape(job.tail(_LINES))}</pre>"
+        alive, run = job.alive, self._run(job)
+        self.hint.say(f"{job.name}: {'training' if alive else _ended(job, run)}.")
+        log = job.tail(_LINES).partition(_NEXT)[0]
+        self.printed.value = f"<pre class='nmtlab-log' tabindex='0' aria-label='log'>{escape(log)}</pre>"
+        if run is None:
+            return
+        if len(run.metrics("validation")):
+            self.curve.show(dev_view([run]).figure)
+        if progress := training_progress(run):
+            self.progress.value = _drawn(progress, alive)
+        if not alive and (links := links_to([run])):
+            self.links.value = f"Open this run in: {links}"
 
     def _look(self) -> set[str]:
         self._offer_corpora()
@@ -98,12 +137,13 @@ class TrainPage(Page):
             self.tell("")
             if self.corpus.value is None:
                 raise NmtlabError("no corpus here", "import one with 'nmtlab corpus import'")
-            find_recipe(self.recipe.value).with_settings(self.settings.value.split())
-            name = self.name.value.strip() or f"{self.corpus.value}.{self.recipe.value}"
+            words = self.settings.value.split()
+            recipe = find_recipe(self.recipe.value).with_settings(words)
+            name = self.name.value.strip() or self._default_name(recipe)
             if self._workspace.run_folder(name).exists():
                 raise NmtlabError(f"run {name!r} already exists", "choose another name or resume it")
-            ParallelCorpus.open(self._workspace.corpus_folder(self.corpus.value))
-            settings = [part for setting in self.settings.value.split() for part in ("--set", setting)]
+            self._opened_corpus()
+            settings = [part for word in words for part in ("--set", word)]
             self._launch(name, [self.corpus.value, "--name", name, "--recipe", self.recipe.value, *settings])
 
     def _resume(self) -> None:
@@ -131,9 +171,13 @@ class TrainPage(Page):
         name = self.jobs.value
         return Job.open(self._folder / name) if name else None
 
-    def _resumable(self, job: Job) -> bool:
+    def _run(self, job: Job) -> Run | None:
         folder = self._workspace.run_folder(job.name)
-        return folder.is_dir() and Run(folder).status in ("interrupted", "stopped")
+        return Run(folder) if folder.is_dir() else None
+
+    def _resumable(self, job: Job) -> bool:
+        run = self._run(job)
+        return run is not None and run.status in ("interrupted", "stopped")
 
     @property
     def _folder(self) -> Path:
@@ -145,10 +189,24 @@ def train_page(workspace: Workspace | None = None) -> TrainPage:
     return TrainPage(workspace or Workspace.find())
 
 
-def _ended(job: Job, folder: Path) -> str:
+def _ended(job: Job, run: Run | None) -> str:
     if job.last_error:
         return job.last_error
-    return f"{Run(folder).status}" if folder.is_dir() else "ended before its run was created; see the log"
+    return run.status if run else "ended before its run was created; see the log"
+
+
+def _drawn(progress: TrainingProgress, alive: bool) -> str:
+    """Return a progress bar with its numbers, as markup."""
+    total = f" of at most {progress.updates:,}" if progress.updates else ""
+    facts = [f"update {progress.step:,}{total}"]
+    if alive and progress.seconds_left is not None:
+        facts.append(f"at most {clock(progress.seconds_left)} left")
+    facts.append(f"learning rate {progress.rate:.2g}")
+    if progress.bleu is not None:
+        facts.append(f"dev BLEU {progress.bleu:.1f}, best {progress.best:.1f}")
+    size = f" max='{progress.updates}' value='{progress.step}'" if progress.updates else ""
+    bar = f"<progress{size} aria-label='updates'></progress>" if alive else ""
+    return f"<div class='nmtlab-progress'>{bar}{' · '.join(facts)}</div>"
 
 
 def _when(job: Job) -> str:

@@ -38,7 +38,7 @@ def logit_figure(candidates: pd.DataFrame, values: pd.DataFrame) -> go.Figure:
         )  # fmt: skip
     figure.add_scatter(
         x=places, y=candidates["logit"], mode="markers", name="logit",
-        marker={"symbol": "diamond", "size": 10, "color": "black"},
+        marker={"symbol": "diamond", "size": 10, "color": COLOURS[-1]},
         customdata=candidates[["rank"]], hovertemplate="logit %{y:.3f}, rank %{customdata[0]}<extra></extra>",
     )  # fmt: skip
     figure.update_xaxes(

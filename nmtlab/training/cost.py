@@ -4,6 +4,7 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import pandas as pd
@@ -51,8 +52,7 @@ def estimate_cost(recipe: Recipe, *corpora: ParallelCorpus) -> CostEstimate:
     """
     if not recipe.model.neural:
         raise RecipeError("model.family = 'phrase': its cost cannot be estimated", "train it; it takes a few minutes")
-    table = pd.concat([statistics(corpus) for corpus in corpora])
-    train = table[table["split"] == "train"].groupby("side")[["sentences", "tokens", "types"]].sum()
+    train = sum(_training_sizes(corpus, corpus.checksum()) for corpus in corpora)
     pairs = int(train["sentences"]["source"])
     text, settings = recipe.text, recipe.training
     # By Zipf's law, one in k types occurs k times or more.
@@ -82,6 +82,13 @@ def estimate_cost(recipe: Recipe, *corpora: ParallelCorpus) -> CostEstimate:
         memory_mib=(450 * 2**20 + 16 * parameters + activations) / 2**20,
         disk_mib=(16 * parameters + 4 * tokens) / 2**20,
     )
+
+
+@lru_cache(maxsize=32)
+def _training_sizes(corpus: ParallelCorpus, checksum: str) -> pd.DataFrame:
+    """Return `sentences`, `tokens` and `types` of the training text by side; `checksum` is that of the corpus."""
+    table = statistics(corpus)
+    return table[table["split"] == "train"].set_index("side")[["sentences", "tokens", "types"]]
 
 
 def _model(recipe: Recipe, source_types: int, target_types: int, corpora: Sequence[ParallelCorpus]) -> TranslationModel:

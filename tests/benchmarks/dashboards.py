@@ -24,8 +24,8 @@ import psutil
 from playwright.sync_api import BrowserContext, Page, sync_playwright
 
 ROOT = Path(__file__).parents[2]
-PAGES = 10
-IMPORTED = 150 << 20  # bytes that a kernel has when a page stands in it, and not before
+WARM = 3  # pages that have a kernel ready
+PAGES = ("tables", "attention", "translate", "norms", "search", "dynamics", "lexicon", "depth", "compare", "train")
 RUN = "small-tr-en.tied.s1"
 FLAGS = [
     "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync",
@@ -90,7 +90,7 @@ INTERACTIONS = (
 
 @contextmanager
 def served() -> Iterator[tuple[str, psutil.Process]]:
-    """Serve the gallery from a workspace of its own, a kernel kept warm for each page."""
+    """Serve the gallery from a workspace of its own, a kernel kept warm for each of the pages most used."""
     with socket.socket() as probe, TemporaryDirectory() as folder:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -107,15 +107,19 @@ def served() -> Iterator[tuple[str, psutil.Process]]:
 
 
 def wait_for_pool(server: psutil.Process, kernels: int) -> None:
-    """Wait until so many kernels are there and none of them works any more."""
+    """Wait until so many kernels are there and nothing works any more."""
     quiet = 0
     while quiet < 4:
-        own = server.children()
-        before = sum(process.cpu_times().user for process in own)
+        own = server.children(recursive=True)
+        before = used(own)
         time.sleep(0.5)
-        imported = sum(process.memory_info().rss > IMPORTED for process in own)
-        still = imported >= kernels and sum(process.cpu_times().user for process in own) - before < 0.1
-        quiet = quiet + 1 if still else 0
+        started = sum(any("/kernel-" in word for word in process.cmdline()) for process in own)
+        quiet = quiet + 1 if started >= kernels and used(own) - before < 0.1 else 0
+
+
+def used(processes: list[psutil.Process]) -> float:
+    """Return the seconds of CPU that processes have used."""
+    return sum(process.cpu_times().user for process in processes if process.is_running())
 
 
 def opened(browser: BrowserContext, address: str, name: str, query: str = "") -> Page:
@@ -153,6 +157,25 @@ def memory(server: psutil.Process) -> tuple[float, float, int]:
     return sum(info.rss for info in infos) / 2**30, sum(info.pss for info in infos) / 2**30, len(infos)
 
 
+def opening(browser: BrowserContext, address: str, server: psutil.Process) -> None:
+    """Open ten pages, one after the other, and print the seconds of each and the memory of all."""
+    print(f"\n{'ten pages, s':24} {'page':>8} {'charts':>8}")
+    pages = []
+    for place, name in enumerate(PAGES):
+        wait_for_pool(server, WARM + place)
+        pages.append(opened(browser, address, name))
+    wait_for_pool(server, WARM + len(PAGES))
+    print_memory("ten pages open", server)
+    for page in pages:
+        page.close(run_before_unload=True)
+    time.sleep(2)  # their kernels end
+
+
+def print_memory(when: str, server: psutil.Process) -> None:
+    rss, pss, processes = memory(server)
+    print(f"{when}: {processes} processes, {rss:.2f} GiB RSS, {pss:.2f} GiB with shared pages once", flush=True)
+
+
 def alone(browser: BrowserContext, address: str, server: psutil.Process) -> None:
     """Measure one person at a time."""
     print(f"\n{'first paint, s':24} {'page':>8} {'charts':>8}")
@@ -161,9 +184,9 @@ def alone(browser: BrowserContext, address: str, server: psutil.Process) -> None
     time.sleep(2)  # its kernel ends
     pages = []
     for interaction in INTERACTIONS:
-        wait_for_pool(server, PAGES + len(pages))
+        wait_for_pool(server, WARM + len(pages))
         pages.append(ready(browser, address, interaction))
-    wait_for_pool(server, PAGES + len(pages))
+    wait_for_pool(server, WARM + len(pages))
     print(f"\n{'event to redraw, ms':24} {'median':>8} {'95 %':>8} {'times':>6}")
     for interaction, page in zip(INTERACTIONS, pages, strict=True):
         told(interaction.name, [page.evaluate("(n) => timed(n)", n) for n in range(1, 21)])
@@ -179,7 +202,7 @@ def together(browser: BrowserContext, address: str, server: psutil.Process, sess
     both = INTERACTIONS[:2]
     print(f"\n{'no warm kernels, s':24} {'page':>8} {'charts':>8}")
     pages = [ready(browser, address, both[place % 2]) for place in range(sessions)]
-    wait_for_pool(server, PAGES + sessions)
+    wait_for_pool(server, WARM + sessions)
     for draws in ("drawn", "answered"):
         for page in pages:
             page.evaluate(f"() => {{ window.times = often({seconds}, 1000); }}")
@@ -189,25 +212,25 @@ def together(browser: BrowserContext, address: str, server: psutil.Process, sess
             told(interaction.name, [ms for own in times[place::2] for ms in own])
         for page in pages:
             page.evaluate("() => { Plotly.react = async () => {}; }")
-    rss, pss, processes = memory(server)
-    print(f"server and kernels: {processes} processes, {rss:.1f} GiB RSS, {pss:.1f} GiB with shared pages once")
+    print_memory("server and kernels", server)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--sessions", type=int, default=10, help="people at once")
+    parser.add_argument("--sessions", type=int, default=10, help="people at once; 0: only open pages")
     parser.add_argument("--seconds", type=int, default=30, help="for which they are at work")
     arguments = parser.parse_args()
     chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))))
     with served() as (address, server), sync_playwright() as playwright:
-        wait_for_pool(server, PAGES)
-        rss, pss, processes = memory(server)
+        wait_for_pool(server, WARM)
         print(f"load {os.getloadavg()}, {os.cpu_count()} cores")
-        print(f"waiting: {processes} processes, {rss:.1f} GiB RSS, {pss:.1f} GiB with shared pages once", flush=True)
+        print_memory("waiting", server)
         browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
         person = browser.new_context(viewport={"width": 1500, "height": 1300})
-        alone(person, address, server)
-        together(person, address, server, arguments.sessions, arguments.seconds)
+        opening(person, address, server)
+        if arguments.sessions:
+            alone(person, address, server)
+            together(person, address, server, arguments.sessions, arguments.seconds)
         browser.close()
         print(f"load {os.getloadavg()}")
 

@@ -291,12 +291,20 @@ def test_a_training_is_started_watched_stopped_and_gone_on_with(show, served):
     page.press("Start training")
     eventually(lambda: "model.dropout" in page.message, True)
     assert not (workspace.data / "jobs/started").exists()
+    page.type("Settings", "")
+    page.pick("Settings of the recipe", "model.dropout")
+    page.type("New value", "7")
+    eventually(lambda: "model.dropout" in page.message, True)
+    page.type("New value", "0.3")
+    eventually(lambda: "settings=model.dropout%3D0.3" in page.query, True)
     page.type("Settings", " ".join([*recipe, "training.max_evaluations=2000", "training.patience=2000"]))
     page.press("Start training")
     eventually(lambda: page.picked(JOBS), ["started"])
     job = Job.open(workspace.data / "jobs/started")
+    eventually(lambda: page.chart(DEV).count(), 1)
     eventually(lambda: len(page.traces(DEV)), 1)
     eventually(lambda: "started: training." in page.notes, True)
+    eventually(lambda: " of at most " in "".join(page.page.locator(".nmtlab-progress").all_inner_texts()), True)
     first = len(page.values(DEV)[0])
     eventually(lambda: len(page.values(DEV)[0]) > first, True)
     page.press("Start training")
@@ -309,7 +317,9 @@ def test_a_training_is_started_watched_stopped_and_gone_on_with(show, served):
     eventually(lambda: job.alive, False)
     eventually(lambda: page.page.get_by_role("button", name="Resume").is_enabled(), True)
     assert "started: training" not in page.notes
-    eventually(lambda: page.page.locator(LOG).inner_text(), job.tail(12))
+    eventually(lambda: page.page.locator(LOG).inner_text(), job.tail(12).partition("; next: ")[0])
+    links = page.page.locator(".nmtlab-links a")
+    eventually(lambda: "Training dynamics" in links.all_inner_texts(), True)
     steps = dev_curve(open_run("started", workspace))["step"].tolist()
     page.press("Resume")
     eventually(lambda: "started: training." in page.notes, True)
@@ -336,3 +346,63 @@ def test_a_page_that_is_left_leaves_no_kernel_behind(show, served):
     eventually(lambda: "_xsrf" in [cookie["name"] for cookie in page.page.context.cookies()], True)
     page.page.goto("about:blank")
     eventually(lambda: own & kernels(), set())
+
+
+# Light and dark, and what a screen reader is told
+
+_GROUND = "(part) => getComputedStyle(part).backgroundColor"
+_PAPER = "(chart) => chart._fullLayout.paper_bgcolor"
+_DARK = "rgb(22, 25, 29)"
+
+
+def test_dark_is_chosen_and_remembered(show):
+    page = show("attention")
+    body, table = page.page.locator("body"), page.table(SENTENCES)
+    values = page.values(ATTENTION, "z")
+    toggle = page.page.get_by_role("button", name="Dark")
+    assert toggle.get_attribute("aria-pressed") == "false"
+    assert table.evaluate(_GROUND) == "rgb(255, 255, 255)"
+    toggle.click()
+    eventually(lambda: page.chart(ATTENTION).evaluate(_PAPER), "#16191d")
+    assert (body.evaluate(_GROUND), table.evaluate(_GROUND)) == (_DARK, _DARK)
+    assert page.values(ATTENTION, "z") == values
+    assert toggle.get_attribute("aria-pressed") == "true"
+    page.open("translate")
+    assert body.evaluate(_GROUND) == _DARK
+    page.page.get_by_role("button", name="Dark").click()
+    eventually(lambda: body.evaluate(_GROUND), "rgb(255, 255, 255)")
+    assert page.page.evaluate("localStorage.nmtlabScheme") is None  # which is what the system prefers
+
+
+def test_a_page_and_a_saved_page_follow_the_system(show, tmp_path):
+    page = show("attention")
+    page.page.emulate_media(color_scheme="dark")
+    eventually(lambda: page.chart(ATTENTION).evaluate(_PAPER), "#16191d")
+    with page.page.expect_download() as download:
+        page.press("Save this page")
+    download.value.save_as(tmp_path / "saved.html")
+    page.page.goto(f"file://{tmp_path / 'saved.html'}")
+    papers = f"() => [...document.querySelectorAll('figure .js-plotly-plot')].map({_PAPER})"
+    for scheme, colour in (("dark", "#16191d"), ("light", "#ffffff")):
+        page.page.emulate_media(color_scheme=scheme)
+        eventually(lambda: set(page.page.evaluate(papers)), {colour})
+    assert page.page.locator("figure [role=img]").first.get_attribute("aria-label")
+
+
+@pytest.mark.parametrize("name", ["attention", "dynamics"])
+def test_a_screen_reader_is_told_what_is_seen(show, name):
+    page = show(name, "?runs=none")
+    web = page.page
+    assert web.title().endswith(" · nmtlab")
+    assert web.locator("main .nmtlab-page").count() == 1
+    assert web.locator("main nav").count() == 0
+    eventually(lambda: web.get_by_role("alert").all_inner_texts(), [page.message])
+    runs = web.get_by_role("grid", name="Runs")
+    assert runs.get_by_role("row", selected=True).count() >= 1
+    runs.get_by_role("button", name="pair").click()
+    eventually(lambda: runs.get_by_role("columnheader", name="pair").get_attribute("aria-sort"), "ascending")
+    assert web.locator("table:not([aria-label])").count() == 0
+    pressed = web.locator(".widget-toggle-button[aria-pressed=true]:visible")
+    eventually(lambda: pressed.count() == web.locator(".widget-toggle-buttons:visible").count() > 0, True)
+    labels = web.locator(".nmtlab-chart:visible").evaluate_all("(all) => all.map((chart) => chart.ariaLabel)")
+    assert all(label.endswith(".") and ". " in label for label in labels)

@@ -1,6 +1,8 @@
 """Every page stands on any workspace: with nothing in it, with packed runs, with runs of one's own."""
 
 import importlib
+import json
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +20,7 @@ from nmtlab.dashboards.table import Table
 from nmtlab.experiments.claims.verdicts import measured_claims
 from nmtlab.experiments.measures.quality import G_SLOPES
 from nmtlab.jobs import Job
+from nmtlab.plots.scheme import DARK, as_hex
 from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.pipeline import Pipeline
@@ -298,6 +301,29 @@ def test_names_that_were_confused_with_others_are_shown(trained, tiny_corpus, tm
     assert len(outcomes) > 5
     assert page.names.frame["names"].sum() == len(outcomes)
     assert page.confused.frame["times"].sum() == (outcomes["outcome"] == "confused").sum()
+
+
+def colours(value: object, key: str = "") -> Iterator[str]:
+    """Yield the colours of a figure's JSON."""
+    if isinstance(value, dict):
+        for name, one in value.items():
+            yield from colours(one, name)
+    elif isinstance(value, list):
+        for one in value:
+            yield from colours(one, key)
+    elif isinstance(value, str) and "color" in key:
+        yield value
+
+
+@pytest.mark.parametrize(
+    "name", ["tables", "compare", "norms", "attention", "depth", "dynamics", "languages", "search"]
+)
+def test_every_colour_of_a_figure_has_a_partner_on_a_dark_page(name, hostile):
+    for figure in figures(make(name, hostile)):
+        for colour in colours(json.loads(figure.to_json())):
+            plain = as_hex(colour) if colour.startswith("rgb(") else colour
+            rgba = re.fullmatch(r"rgba\((\d+),(\d+),(\d+),[\d.]+\)", colour)
+            assert (as_hex(f"rgb({', '.join(rgba.groups())})") if rgba else plain) in DARK
 
 
 def test_tables_have_a_row_a_key(hostile):

@@ -1,0 +1,120 @@
+"""Kernels that are forked from one process in which the pages' modules are already imported.
+
+Such a kernel starts at once and shares the memory of these modules with all others. Jupyter starts each kernel as a
+process, `launch`, that asks for a fork and lives as long as the fork does; if nobody answers, it becomes an ordinary
+kernel.
+"""
+
+import gc
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Thread
+
+_START = "-c", "import sys; from nmtlab.dashboards.kernels import {0}; {0}(*sys.argv[1:])"
+_MAX_BYTES = 100  # of a socket's address on any system
+_STDIN = 0
+"""Its other end is held by the server alone, and closed when the server ends, however it ends."""
+
+
+def kernel_spec(address: Path) -> dict[str, object]:
+    """Return the kernel specification of kernels that are forked from the process at an address."""
+    argv = [*_python("launch"), str(address), "{connection_file}"]
+    return {"argv": argv, "display_name": "Python 3", "language": "python"}
+
+
+@contextmanager
+def forks(address: Path) -> Iterator[None]:
+    """Run the process that kernels are forked from.
+
+    Args:
+        address: of its socket, which is created.
+    """
+    if not hasattr(os, "fork") or len(os.fsencode(address)) > _MAX_BYTES:
+        yield
+        return
+    command = [*_python("fork_kernels"), str(address)]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)  # out of reach of Ctrl-C
+    try:
+        yield
+    finally:
+        process.terminate()
+        process.wait()
+        process.stdin.close()
+
+
+def launch(address: str, connection_file: str) -> None:
+    """Have a kernel forked, and wait until it ends; or become one, if that is not possible."""
+    request = {"file": connection_file, "folder": os.getcwd(), "environment": dict(os.environ)}
+    try:
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(address)
+            connection.sendall(json.dumps(request).encode() + b"\n")
+            connection.recv(1)
+    except (OSError, AttributeError):  # without Unix sockets
+        os.execv(sys.executable, [sys.executable, "-m", "ipykernel_launcher", "-f", connection_file])
+
+
+def fork_kernels(address: str) -> None:
+    """Import the pages' modules, then fork a kernel for each request until the server ends."""
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(address)
+        listener.listen(64)  # kernels may be asked for during the imports
+        _import_pages()
+        gc.collect()
+        gc.freeze()  # otherwise a collection in a kernel would copy the shared memory
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # ended kernels leave no zombies
+        while listener in select.select([listener, _STDIN], [], [])[0]:
+            connection, _ = listener.accept()
+            if os.fork() == 0:
+                listener.close()
+                _become_kernel(connection)
+            connection.close()
+
+
+def _import_pages() -> None:
+    from importlib import import_module
+
+    import plotly.graph_objects as go
+
+    from nmtlab.dashboards.about import INDEX, PAGES
+
+    pages = [f"nmtlab.dashboards.{page.name}" for page in (INDEX, *PAGES)]
+    for module in ("ipykernel.kernelapp", "ipykernel.zmqshell", *pages):
+        import_module(module)
+    go.Figure([go.Scatter(), go.Bar(), go.Heatmap()]).to_json()  # plotly imports its classes when they are first used
+
+
+def _become_kernel(connection: socket.socket) -> None:
+    from ipykernel.kernelapp import IPKernelApp
+
+    with connection.makefile(encoding="utf-8") as lines:
+        request = json.loads(lines.readline())
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    os.setsid()
+    os.environ.clear()
+    os.environ.update(request["environment"])
+    os.chdir(request["folder"])
+    Thread(target=_end_with, args=[connection], daemon=True).start()
+    try:
+        IPKernelApp.launch_instance(argv=["-f", request["file"], "--IPKernelApp.parent_handle=1"])
+    finally:
+        os._exit(0)
+
+
+def _end_with(connection: socket.socket) -> None:
+    """End this kernel when `launch` or the server has ended."""
+    select.select([connection, _STDIN], [], [])
+    os._exit(0)
+
+
+def _python(function: str) -> list[str]:
+    option, code = _START
+    return [sys.executable, option, code.format(function)]

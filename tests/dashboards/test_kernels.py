@@ -1,0 +1,101 @@
+"""Kernels forked from one process: they answer, run their own environment, and end with what started them."""
+
+import asyncio
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import psutil
+import pytest
+from dashboards.shown import eventually
+from jupyter_client.blocking import BlockingKernelClient
+from jupyter_client.kernelspec import KernelSpec
+from jupyter_client.manager import KernelManager
+
+from nmtlab.dashboards import server
+from nmtlab.dashboards.kernels import forks, kernel_spec
+from nmtlab.dashboards.server import Kernels
+
+
+@pytest.fixture
+def address() -> Iterator[Path]:
+    with TemporaryDirectory(prefix="nmtlab-") as folder:
+        yield Path(folder) / "socket"
+
+
+class Kernel:
+    """A kernel and what it answers."""
+
+    def __init__(self, address: Path, **environment: str) -> None:
+        self.manager = KernelManager()
+        self.manager._kernel_spec = KernelSpec(**kernel_spec(address))
+        self.manager.start_kernel(env={**os.environ, **environment})
+        self.client: BlockingKernelClient = self.manager.client()
+        self.client.start_channels()
+        self.client.wait_for_ready(timeout=90)
+
+    def ask(self, expression: str) -> str:
+        told: list[str] = []
+
+        def hear(message: dict) -> None:
+            told.extend([message["content"]["text"]] if message["msg_type"] == "stream" else [])
+
+        self.client.execute_interactive(f"print({expression})", timeout=90, output_hook=hear)
+        return "".join(told).strip()
+
+    def process(self) -> psutil.Process:
+        return psutil.Process(int(self.ask("__import__('os').getpid()")))
+
+    def end(self, **how: bool) -> None:
+        self.client.stop_channels()
+        self.manager.shutdown_kernel(**how)
+
+
+def test_forked_kernels_share_what_is_imported_and_not_their_environment(address):
+    with forks(address):
+        kernels = [Kernel(address, NMTLAB_SOME=str(number)) for number in range(2)]
+        processes = [kernel.process() for kernel in kernels]
+        assert processes[0].ppid() == processes[1].ppid() != os.getpid()
+        for number, kernel in enumerate(kernels):
+            assert kernel.ask("__import__('os').environ['NMTLAB_SOME']") == str(number)
+            assert kernel.ask("'nmtlab.dashboards.attention' in __import__('sys').modules") == "True"
+        kernels[0].end()
+        kernels[1].end(now=True)
+        eventually(lambda: [process.is_running() for process in processes], [False, False])
+
+
+def test_kernels_end_with_the_process_that_they_are_forked_from(address):
+    with forks(address):
+        kernel = Kernel(address)
+        process = kernel.process()
+    eventually(lambda: process.is_running() and process.status() != psutil.STATUS_ZOMBIE, False)
+    kernel.end(now=True)
+
+
+def test_where_nothing_can_be_forked_a_kernel_is_an_ordinary_one(address):
+    kernel = Kernel(address)
+    assert kernel.process().ppid() == os.getpid()
+    assert kernel.ask("'torch' in __import__('sys').modules") == "False"
+    kernel.end(now=True)
+
+
+def test_the_kernel_of_a_closed_tab_is_shut_down_and_that_of_an_open_one_is_not(monkeypatch):
+    monkeypatch.setattr(server, "_LEFT", 0.1)
+
+    async def main() -> tuple[bool, bool]:
+        kernels = Kernels()
+        left, kept = [await kernels.start_kernel() for _ in range(2)]
+        for kernel in (left, kept):
+            kernels.notify_connect(kernel)
+            kernels.notify_disconnect(kernel)
+        kernels.notify_connect(kept)  # as after a moment without a network
+        for _ in range(600):
+            await asyncio.sleep(0.1)
+            if left not in kernels:
+                break
+        there = (left in kernels, kept in kernels)
+        await kernels.shutdown_all()
+        return there
+
+    assert asyncio.run(main()) == (False, True)
