@@ -16,6 +16,7 @@ from voila.handler import BaseVoilaHandler
 
 from nmtlab.dashboards.about import INDEX, PAGES, About
 from nmtlab.dashboards.chart import PLOTLY, SERVED
+from nmtlab.dashboards.glossary import glossary, glossary_document
 from nmtlab.dashboards.log import VARIABLE
 from nmtlab.workspace import Workspace
 
@@ -134,11 +135,12 @@ def serve(workspace: Workspace, ip: str, port: int, token: str, warm: int, open_
 
 
 def _write_template(share: Path) -> None:
-    """Write Voila's template with plotly's script among its static files, so that browsers cache it."""
+    """Write Voila's template; plotly's script and the glossary are static files, which browsers cache."""
     shutil.copytree(_SHARE, share)
     static = share / "voila/templates/nmtlab/static"
     static.mkdir()
     shutil.copyfile(PLOTLY, static / "plotly.min.js")
+    (static / "glossary.html").write_text(glossary_document(glossary()), encoding="utf-8")
 
 
 def _config(folder: Path, ip: str, port: int, token: str, warm: int, open_browser: bool) -> Config:
