@@ -43,8 +43,20 @@ def read_docstring(app: Sphinx, what: str, name: str, documented: object, option
         parts += [_escaped(text[end : literal.start()]), "::\n\n", code, "\n"]
         end = literal.end()
     lines[:] = "".join([*parts, _escaped(text[end:])]).split("\n")
-    if what == "attribute":
+    if what in ("attribute", "data", "property"):
         lines[:0] = ["..", ""]  # napoleon takes what stands before a colon in the first line for a type
+
+
+def hide_repetition(app: Sphinx, what: str, name: str, documented: object, skip: bool, options: object) -> bool | None:
+    """Hide the fields of a named tuple, which its docstring lists, and pydantic's settings of a class."""
+    return True if name == "model_config" or type(documented).__name__ == "_tuplegetter" else None
+
+
+def shorten_signature(
+    app: Sphinx, what: str, name: str, documented: object, options: object, signature: str, returns: str
+) -> tuple[str, str] | None:
+    """Leave out the signature of a recipe's section, whose fields follow it with their types."""
+    return ("", returns) if hasattr(documented, "model_fields") else None
 
 
 def _escaped(text: str) -> str:
@@ -52,7 +64,9 @@ def _escaped(text: str) -> str:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Register the directive and the reading of docstrings."""
+    """Register the directive, and what becomes of docstrings and signatures."""
     app.add_directive("modules", ModulesDirective)
     app.connect("autodoc-process-docstring", read_docstring, priority=100)  # napoleon has 500
+    app.connect("autodoc-skip-member", hide_repetition)
+    app.connect("autodoc-process-signature", shorten_signature)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
