@@ -3,6 +3,7 @@
 #
 #   ./nmtlab.sh demo        install, then `nmtlab demo`
 #   ./nmtlab.sh test        install, then lint and tests
+#   ./nmtlab.sh docs        install, then build the book: build/book/index.html
 #   ./nmtlab.sh ANY WORDS   install, then `nmtlab ANY WORDS`
 #
 # PYTHON names the Python to build the environment with (3.11 or newer). The versions are those of environment.yml.
@@ -37,5 +38,9 @@ if [ "${1:-}" = test ]; then
     "$venv/bin/ruff" format --check .
     # Two contended threads are slower than one.
     OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE exec "$venv/bin/python" -m pytest
+fi
+if [ "${1:-}" = docs ]; then
+    cd "$here"
+    exec "$venv/bin/python" -m sphinx --nitpicky --fail-on-warning --keep-going --quiet -c docs . build/book
 fi
 exec "$venv/bin/nmtlab" "$@"

@@ -9,6 +9,10 @@ from nmtlab.errors import CorpusError, RunError
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,149}")
 _MARKER = ".nmtlab"
+_INSTALLED = Path(__file__).parent / "data"  # a wheel has it, a checkout does not
+
+SHIPPED = _INSTALLED if _INSTALLED.is_dir() else Path(__file__).parents[1] / "data"
+"""What comes with nmtlab, `published/`, `results/` and `gallery/`: inside an installed package, or in the checkout."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +43,14 @@ class Workspace:
 
     @property
     def gallery(self) -> Path:
-        """Packed runs, which open like any other run."""
+        """Packed runs of this workspace, which open like any other run."""
         return self.data / "gallery"
+
+    @property
+    def packed_runs(self) -> Path:
+        """Folder of the packed runs that are shown: the gallery or, without one, the few in an installed package."""
+        installed = _INSTALLED / "gallery"
+        return installed if installed.is_dir() and not self.gallery.is_dir() else self.gallery
 
     @property
     def cache(self) -> Path:

@@ -1,7 +1,9 @@
-"""The files that declare dependencies agree with each other."""
+"""The files that declare dependencies agree with each other, and a wheel has what it needs without a checkout."""
 
+import os
 import re
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -15,7 +17,7 @@ import nmtlab
 ROOT = Path(__file__).parents[1]
 ENVIRONMENT = (ROOT / "environment.yml").read_text(encoding="utf-8")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-EXTRAS = ("workbench", "download", "tensorboard", "ray", "projection", "test")
+EXTRAS = ("workbench", "download", "tensorboard", "ray", "projection", "docs", "test")
 DECLARED = [Requirement(line) for line in PROJECT["dependencies"]] + [
     Requirement(line) for extra in EXTRAS for line in PROJECT["optional-dependencies"][extra]
 ]
@@ -92,3 +94,59 @@ def test_the_script_installs_the_pip_section_and_nothing_else():
 def test_the_script_is_one_that_a_shell_can_read():
     subprocess.run(["sh", "-n", str(ROOT / "nmtlab.sh")], check=True)
     assert (ROOT / "nmtlab.sh").stat().st_mode & 0o111
+
+
+# A wheel
+
+SOURCES = ("nmtlab", "data", "pyproject.toml", "setup.py", "README.md", "LICENSE")
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory) -> Path:
+    """A folder with nothing but the package, installed from a wheel."""
+    source, target = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("installed")
+    for name in SOURCES:
+        (source / name).symlink_to(ROOT / name)
+    options = ["--no-deps", "--no-index", "--no-build-isolation", "--quiet", "--disable-pip-version-check"]
+    command = [sys.executable, "-m", "pip", "install", *options, "--target", str(target), str(source)]
+    subprocess.run(command, check=True)
+    return target
+
+
+def say(program: str, installed: Path, folder: Path) -> str:
+    """Return what a program prints with the installed package, in a folder outside of any checkout."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("NMTLAB_")}
+    environment["PYTHONPATH"] = str(installed)
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_an_installed_package_shows_a_few_small_runs_until_there_is_a_gallery(installed, tmp_path):
+    names = "import nmtlab\nw = nmtlab.Workspace.find()\nprint(*sorted(run.name for run in nmtlab.list_runs(w)[0]))"
+    listed = say(names, installed, tmp_path).split()
+    assert listed == ["deep-de-en.pre-scalenorm", "small-qaa-en.fixnorm.s1", "small-qaa-en.untied.s1"]
+    files = [path for path in (installed / "nmtlab/data/gallery").rglob("*") if path.is_file()]
+    assert sum(path.stat().st_size for path in files) < 1_500_000
+    (tmp_path / "data/gallery").mkdir(parents=True)
+    assert say(names, installed, tmp_path) == ""
+
+
+@pytest.mark.parametrize("page", ["index", "norms", "depth", "dynamics", "tables"])
+def test_pages_of_an_installed_package_have_something_to_show(installed, tmp_path, page):
+    program = f"from nmtlab.dashboards.{page} import {page}_page as page\nprint(page()._message.value, 'end')"
+    assert say(program, installed, tmp_path) == "end"
+
+
+def test_verdicts_of_an_installed_package_are_those_of_the_checkout(installed, tmp_path):
+    program = (
+        "from nmtlab.experiments.claims.declared import declared_claims\n"
+        "from nmtlab.experiments.claims.verdicts import measured_claims\n"
+        "about = [claim for claim in declared_claims() if claim.table.name in ('table-3.2', 'untrained-gradients')]\n"
+        "print(*measured_claims(claims=about)['verdict'], sep='\\n')"
+    )
+    verdicts = say(program, installed, tmp_path)
+    assert verdicts == say(program, ROOT, ROOT)
+    assert "reproduced here" in verdicts

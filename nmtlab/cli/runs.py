@@ -191,14 +191,14 @@ def _removable_folder(name: str, workspace: "Workspace") -> Path:
     from nmtlab.errors import RunError
     from nmtlab.runs.bundle import bundled_runs, bundles
 
-    folder, packed = workspace.run_folder(name), workspace.gallery / name
+    folder, packed = workspace.run_folder(name), workspace.packed_runs / name
     if folder.is_dir():
         return folder
     if packed.is_dir():
         raise RunError(
             f"run {name!r}: part of the gallery, which this command leaves alone", f"remove the folder {packed} by hand"
         )
-    if name in bundled_runs(bundles(workspace.gallery), workspace.cache):
+    if name in bundled_runs(bundles(workspace.packed_runs), workspace.cache):
         raise RunError(
             f"run {name!r}: part of a bundle in the gallery, which this command leaves alone",
             "remove the bundle by hand, with all its runs",

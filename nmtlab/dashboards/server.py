@@ -18,6 +18,7 @@ from voila.handler import BaseVoilaHandler
 
 from nmtlab.dashboards.about import ATTENTION, INDEX, PAGES, TABLES, About
 from nmtlab.dashboards.chart import PLOTLY, SERVED
+from nmtlab.dashboards.glossary import glossary, glossary_document
 from nmtlab.dashboards.kernels import forks, kernel_spec
 from nmtlab.dashboards.log import VARIABLE
 from nmtlab.workspace import Workspace
@@ -150,7 +151,7 @@ def serve(workspace: Workspace, ip: str, port: int, token: str, warm: int, open_
 
 
 def _write_share(share: Path, address: Path) -> None:
-    """Write Voila's template, with plotly's script as a static file that browsers cache, and the pages' kernel."""
+    """Write Voila's template and the kernel of pages; browsers cache static files: plotly's script, and the glossary."""
     shutil.copytree(_SHARE, share)
     kernel = share / "kernels/python3"
     kernel.mkdir(parents=True)
@@ -158,6 +159,7 @@ def _write_share(share: Path, address: Path) -> None:
     static = share / "voila/templates/nmtlab/static"
     static.mkdir()
     shutil.copyfile(PLOTLY, static / "plotly.min.js")
+    (static / "glossary.html").write_text(glossary_document(glossary()), encoding="utf-8")
 
 
 def _config(folder: Path, ip: str, port: int, token: str, warm: int, open_browser: bool) -> Config:

@@ -19,9 +19,9 @@ def open_run(name: str, workspace: Workspace) -> Run:
     folder = workspace.run_folder(name)
     if folder.exists():
         return Run(folder)
-    packed = workspace.gallery / name
+    packed = workspace.packed_runs / name
     if not packed.is_dir():
-        packed = bundled_runs(bundles(workspace.gallery), workspace.cache).get(name, packed)
+        packed = bundled_runs(bundles(workspace.packed_runs), workspace.cache).get(name, packed)
     return _gallery_run(packed, workspace) if packed.is_dir() else Run(folder)
 
 
@@ -34,7 +34,7 @@ def list_runs(workspace: Workspace) -> tuple[list[Run], dict[str, str]]:
     trained = sorted(_folders(workspace.runs), key=lambda f: (f.stat().st_mtime, f.name), reverse=True)
     names = {folder.name for folder in trained}
     packed, broken = _bundled(workspace)
-    packed |= {folder.name: folder for folder in _folders(workspace.gallery)}
+    packed |= {folder.name: folder for folder in _folders(workspace.packed_runs)}
     gallery = [packed[name] for name in sorted(packed.keys() - names)]
     runs: list[Run] = []
     for folder in (*trained, *gallery):
@@ -51,7 +51,7 @@ def list_runs(workspace: Workspace) -> tuple[list[Run], dict[str, str]]:
 
 def run_names(workspace: Workspace) -> set[str]:
     """Return the names of all runs, those in the gallery and its intact bundles included, without opening them."""
-    folders = [*_folders(workspace.runs), *_folders(workspace.gallery)]
+    folders = [*_folders(workspace.runs), *_folders(workspace.packed_runs)]
     return {folder.name for folder in folders} | _bundled(workspace)[0].keys()
 
 
@@ -72,7 +72,7 @@ def _bundled(workspace: Workspace) -> tuple[dict[str, Path], dict[str, str]]:
     """Return the runs in the bundles of the gallery, and the bundles that cannot be opened."""
     found: dict[str, Path] = {}
     broken: dict[str, str] = {}
-    for file in bundles(workspace.gallery):
+    for file in bundles(workspace.packed_runs):
         try:
             found = {**opened_bundle(file, workspace.cache), **found}
         except NmtlabError as error:

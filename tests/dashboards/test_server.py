@@ -79,6 +79,14 @@ def test_plotly_comes_from_here(served):
     assert b"plotly.js" in content[:100]
 
 
+def test_every_page_links_to_the_glossary(served):
+    address = "/voila/templates/nmtlab/static/glossary.html"
+    assert address.encode() in answer(served, "/voila/render/index.ipynb")[1]
+    status, content = answer(served, address)
+    assert status == 200
+    assert b'id="fixnorm"' in content
+
+
 def test_a_page_that_is_not_there_is_404_and_leads_back(served):
     status, content = answer(served, "/voila/render/none.ipynb")
     assert status == 404

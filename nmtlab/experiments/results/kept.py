@@ -41,7 +41,8 @@ class Kept:
         stored = read_hypotheses(translations) if translations.is_file() else pd.DataFrame(columns=[*_CELL, "split"])
         cells = stored[[*_CELL, "split"]].drop_duplicates().itertuples(index=False, name=None)
         beside = Workspace(path.parents[1]) if len(path.parents) > 1 else workspace
-        return cls(frozenset(run_names(workspace) | run_names(beside)), frozenset(cells))
+        names = run_names(workspace) | run_names(beside) | _left_out(beside.gallery)
+        return cls(frozenset(names), frozenset(cells))
 
     def has(self, measure: Measure, cells: pd.DataFrame) -> bool:
         """Return whether the trainings of all cells are kept.
@@ -58,3 +59,9 @@ class Kept:
             return lost.empty
         keys = lost[_CELL].assign(seed=lost["seed"].fillna(0).astype(int)).itertuples(index=False, name=None)
         return all((*key, measure.split) in self.translated for key in keys)
+
+
+def _left_out(gallery: Path) -> set[str]:
+    """Return the names of the runs that the gallery of the repository has and that of an installed package has not."""
+    listed = gallery / "left_out.txt"
+    return set(listed.read_text(encoding="utf-8").split()) if listed.is_file() else set()

@@ -4,15 +4,15 @@ from pathlib import Path
 
 import pandas as pd
 
-import nmtlab
+from nmtlab.workspace import SHIPPED
 
-CHECKOUT = Path(nmtlab.__file__).parents[1] / "data/published"
-"""Only a checkout has them, as text to read and correct by hand; without it, there is nothing to compare with."""
+PUBLISHED = SHIPPED / "published"
+"""The values, in a checkout as text to read and correct by hand."""
 
 COLUMNS = ["table", "row", "column", "metric", "value", "difference", "mark", "source"]
 
 
-def published(table: str, folder: Path = CHECKOUT) -> pd.DataFrame:
+def published(table: str, folder: Path = PUBLISHED) -> pd.DataFrame:
     """Return the published values of a table; empty if its file does not exist.
 
     Args:

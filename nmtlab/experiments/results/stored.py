@@ -7,17 +7,16 @@ from pathlib import Path
 
 import pandas as pd
 
-import nmtlab
 from nmtlab.errors import NmtlabError
 from nmtlab.experiments.measures.quality import TEST_BLEU
 from nmtlab.experiments.results.collected import COLUMNS, NUMBERS
 from nmtlab.experiments.results.dev_curves import read_dev_curves
 from nmtlab.experiments.tables.declaration import SCALES, Scale, Table
 from nmtlab.experiments.tables.listing import TABLES
-from nmtlab.workspace import Workspace
+from nmtlab.workspace import SHIPPED, Workspace
 
-RESULTS = Path(nmtlab.__file__).parents[1] / "data/results"
-"""The measured tables; only a checkout has them, and `nmtlab reproduce --save` writes there."""
+RESULTS = SHIPPED / "results"
+"""The measured tables that come with nmtlab."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,43 @@
+"""The glossary: what names and words on the pages mean. The book includes the same file, `glossary.md`."""
+
+import re
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+from typing import NamedTuple
+
+_FILE = Path(__file__).parent / "glossary.md"
+_STYLE = (
+    "body{font:1rem/1.5 system-ui,sans-serif;color:#222;margin:2em auto;max-width:50em;padding:0 1.2em}"
+    "dt{font-weight:600;margin-top:1em}dd{margin:0 0 0 1.5em}dt:target{background:#ffe3cc}code{background:#f4f6f8}"
+)
+
+
+class Entry(NamedTuple):
+    """Names of one thing, and what they mean."""
+
+    names: tuple[str, ...]
+    meaning: str
+
+
+def glossary() -> list[Entry]:
+    """Return the entries in the order of the file: texts, runs, systems, symbols, measures, search, verdicts."""
+    return [_entry(block) for block in _FILE.read_text(encoding="utf-8").strip("`\n").split("\n\n")]
+
+
+def glossary_document(entries: Sequence[Entry]) -> str:
+    """Return entries as an HTML document, in which each name is an anchor, such as `#fixnorm`."""
+    lines = []
+    for entry in entries:
+        meaning = re.sub("`(.+?)`", r"<code>\1</code>", escape(entry.meaning))
+        lines += [*(f'<dt id="{escape(name)}">{escape(name)}</dt>' for name in entry.names), f"<dd>{meaning}</dd>"]
+    return (
+        f"<!DOCTYPE html><html lang='en'><head><meta charset='utf-8'><title>Glossary</title><style>{_STYLE}</style>"
+        f"</head><body><h1>Glossary</h1><dl>{''.join(lines)}</dl></body></html>"
+    )
+
+
+def _entry(block: str) -> Entry:
+    lines = [line for line in block.splitlines() if not line.startswith("{")]
+    names = tuple(line for line in lines if not line.startswith(" "))
+    return Entry(names, " ".join(line.strip() for line in lines[len(names) :]))

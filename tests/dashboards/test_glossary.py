@@ -1,0 +1,34 @@
+"""The glossary explains what the pages show."""
+
+import re
+from typing import get_args
+
+import pytest
+
+from nmtlab.dashboards.glossary import Entry, glossary, glossary_document
+from nmtlab.experiments.results.statistics import Verdict
+from nmtlab.experiments.results.stored import read_cells, stored_tables
+from nmtlab.text.artificial.settings import CODES
+
+NAMES = [name for entry in glossary() for name in entry.names]
+
+
+def test_every_name_stands_once_and_has_a_meaning():
+    assert len(NAMES) == len(set(NAMES)) > 60
+    assert all(entry.names and entry.meaning.endswith(".") for entry in glossary())
+
+
+def test_every_verdict_and_every_artificial_language_is_explained():
+    assert {*get_args(Verdict), *(f"{code}-en" for code in CODES)} <= {*NAMES}
+
+
+@pytest.mark.parametrize("stored", stored_tables(), ids=lambda stored: stored.name)
+def test_every_text_of_a_measured_table_is_explained(stored):
+    cells = read_cells(stored.path)
+    texts = {re.match(r"\w+-\w+", row)[0] for row in cells.loc[cells["value"].notna(), "row"]}
+    assert texts <= {*NAMES}
+
+
+def test_the_document_shows_text_as_it_is():
+    document = glossary_document([Entry(("a<b", "‖W‖"), "Less than `a & b`.")])
+    assert '<dt id="a&lt;b">a&lt;b</dt><dt id="‖W‖">‖W‖</dt><dd>Less than <code>a &amp; b</code>.</dd>' in document
