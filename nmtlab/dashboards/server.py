@@ -151,7 +151,7 @@ def serve(workspace: Workspace, ip: str, port: int, token: str, warm: int, open_
 
 
 def _write_share(share: Path, address: Path) -> None:
-    """Write Voila's template and the kernel of pages; browsers cache static files: plotly's script, and the glossary."""
+    """Write Voila's template and the pages' kernel; plotly's script and the glossary are files that browsers cache."""
     shutil.copytree(_SHARE, share)
     kernel = share / "kernels/python3"
     kernel.mkdir(parents=True)
