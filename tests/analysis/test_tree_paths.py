@@ -120,5 +120,5 @@ def test_continuing_from_nothing_is_the_ordinary_search(system):
 
 
 def test_a_system_that_plans_lengths_does_not_continue(planning):
-    with pytest.raises(RunError, match="the system plans lengths: choose one that does not"):
+    with pytest.raises(RunError, match="the system plans lengths; choose one that does not"):
         continue_from(planning, SENTENCE, ["a"])

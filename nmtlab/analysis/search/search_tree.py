@@ -219,6 +219,7 @@ def empty_rank(model: Searchable, memory: Memory) -> int:
 
 @torch.inference_mode()
 def memory_of(translator: Translator, sentence: str) -> Memory:
+    """Return the memory of one sentence, encoded in the translator's direction."""
     return translator.model.encode(
         torch.tensor([translator.pipeline.source_ids(sentence)], device=translator.model.device)
     )

@@ -36,7 +36,7 @@ def test_points_on_a_line_are_on_the_first_axis():
 
 
 def test_too_few_vectors_are_refused():
-    with pytest.raises(NmtlabError, match="1 vectors: too few to project: give 2 or more"):
+    with pytest.raises(NmtlabError, match="1 vectors: too few to project; give 2 or more"):
         project(np.zeros((1, 3)))
 
 
@@ -44,7 +44,7 @@ def test_without_umap_the_error_says_how_to_install_it(monkeypatch):
     monkeypatch.setattr(projection, "find_spec", lambda name: None)
     assert not has_umap()
     with pytest.raises(
-        NmtlabError, match=r"UMAP is not installed: install it with: pip install 'nmtlab\[projection\]'"
+        NmtlabError, match=r"UMAP is not installed; install it with: pip install 'nmtlab\[projection\]'"
     ):
         project(np.eye(6), "umap")
 

@@ -51,7 +51,7 @@ def test_a_sentence_is_not_its_own_neighbour():
 
 
 def test_a_position_that_is_not_there_is_refused():
-    with pytest.raises(NmtlabError, match="position 2: the sentence has 2 states: choose a number from 0 to 1"):
+    with pytest.raises(NmtlabError, match="position 2: the sentence has 2 states; choose a number from 0 to 1"):
         nearest_states(STATES, PAIRS, asked(1, 0), 2)
 
 
