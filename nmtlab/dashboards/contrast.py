@@ -1,0 +1,63 @@
+"""What heatmaps show: attention, or contributions of source words, also to one target word instead of another."""
+
+import ipywidgets as widgets
+import pandas as pd
+
+from nmtlab.analysis.attribution.agreement import ATTENTION, EXPLANATIONS, Explanation
+from nmtlab.analysis.attribution.contributions import Instead
+from nmtlab.dashboards.columns import row
+from nmtlab.dashboards.systems import system_of
+from nmtlab.errors import NmtlabError
+from nmtlab.runs.run import Run
+
+_GRADIENTS = "integrated gradients"
+_MAX_PARAMETERS = 50_000_000
+"""Of models whose integrated gradients take seconds, and not minutes, in which the page would not answer."""
+
+
+class ContrastControls(widgets.VBox):
+    """A choice of method, and of a target token and a word to compare it with: why this one, and not that one?"""
+
+    def __init__(self) -> None:
+        self._method = widgets.ToggleButtons(description="Show", options=EXPLANATIONS)
+        self._position = widgets.Dropdown(description="Why", options=[("", 0)], layout={"width": "18em"})
+        self._word = widgets.Text(
+            description="and not", placeholder="another word, then Enter", continuous_update=False
+        )
+        self._pieces: dict[str, list[str]] = {}
+        self._compared = row(self._position, self._word)
+        self.state = {"show": self._method, "position": self._position, "instead": self._word}
+        super().__init__([self._method, self._compared])
+
+    @property
+    def method(self) -> Explanation:
+        """The chosen method."""
+        return self._method.value
+
+    def offer(self, weights: pd.DataFrame) -> None:
+        """Offer the target tokens of the first run.
+
+        Args:
+            weights: attention of all runs, as from `attention_of`.
+        """
+        self._compared.layout.display = "none" if self.method == ATTENTION else ""
+        tokens = weights.drop_duplicates(["run", "target_position"])
+        self._pieces = {run: rows["target_piece"].tolist() for run, rows in tokens.groupby("run", sort=False)}
+        first = next(iter(self._pieces.values()))
+        options = tuple((f"{place + 1}: {piece}", place) for place, piece in enumerate(first))
+        if options != tuple(self._position.options):
+            self._position.options, self._word.value = options, ""
+
+    def asked(self, run: Run) -> tuple[Explanation, Instead | None]:
+        """Return the method, and what to compare if the run has the chosen token at the same position.
+
+        Raises:
+            NmtlabError: the run is too large for the method.
+        """
+        parameters = sum(parameter.numel() for parameter in system_of(run).model.parameters())
+        if self.method == _GRADIENTS and parameters > _MAX_PARAMETERS:
+            problem = f"{self.method} of {run.name}: they take minutes with {parameters / 1e6:,.0f} million parameters"
+            raise NmtlabError(problem, "choose another method, or use nmtlab.views_attribution in a notebook")
+        word, place = self._word.value.strip(), self._position.value
+        first, pieces = next(iter(self._pieces.values())), self._pieces[run.name]
+        return self.method, Instead(place, word) if word and pieces[place : place + 1] == [first[place]] else None
