@@ -29,7 +29,7 @@ FLOORS = [
     ("systems",),
     ("analysis",),
     ("experiments", "plots"),
-    ("progress", "views", "views_languages", "views_transfer", "demo"),
+    ("progress", "views", "views_languages", "views_transfer", "views_attribution", "demo"),
     ("dashboards",),
     ("cli",),
     ("__main__",),

@@ -9,6 +9,7 @@ import pandas as pd
 from nmtlab.analysis.access.measure import measure, stored_answer
 from nmtlab.analysis.access.sentences import Text
 from nmtlab.analysis.attribution.agreement import EXPLANATIONS, Explanation, agreement
+from nmtlab.dashboards.page import heading
 from nmtlab.dashboards.table import Table
 from nmtlab.dashboards.work import Work
 from nmtlab.runs.run import Run
@@ -17,7 +18,7 @@ _SHOWN = {
     "words": "words",
     "on": "on the linked word",
     "first": "on the first word",
-    "first_linked": "links of the first word",
+    "first_linked": "linked to the first word",
     "error_rate": "alignment error",
 }
 
@@ -33,11 +34,11 @@ class Agreement(widgets.VBox):
         self._runs: Sequence[Run] = ()
         self._text: Text | None = None
         self.fresh = False
-        self.table = Table("Share of target words, with a single link, whose source word of highest weight is ...")
+        self.table = Table("Shares of target words with a single link, by the source word of highest weight")
         self._work = Work(guarded)
         self._button = widgets.Button(description="Measure", tooltip="On a sample of 100 sentences of the chosen text")
         self._button.on_click(lambda _: self._start())
-        super().__init__([self.table, self._button, self._work])
+        super().__init__([heading("Does each method find the linked word?"), self.table, self._button, self._work])
 
     def show(self, runs: Sequence[Run], text: Text | None) -> None:
         """Show what was measured of some runs on a text."""
@@ -57,6 +58,7 @@ class Agreement(widgets.VBox):
         frame = pd.concat(rows, ignore_index=True)[["run", "method", *_SHOWN]] if rows else pd.DataFrame()
         self.table.show(frame.rename(columns=_SHOWN).round(3))
         self.table.layout.display = "" if rows else "none"
+        self.layout.display = "" if found else "none"
         self._button.layout.display = "none" if len(rows) == len(found) else ""
 
     def _asked(self) -> list[tuple[Run, Explanation]]:

@@ -79,11 +79,11 @@ class AttentionPage(Page):
         }  # fmt: skip
         body = [
             columns(self.runs, self.sentences),
-            row(self.said, self.layer, self.head, self.pin), self.explained,
+            row(self.said, self.explained.shown, self.layer, self.head, self.pin), self.explained,
             self.hint, self.work, self.chart, self.pinned_chart,
             columns(self.shifts, self.copies), self.heads,
             heading("Over the whole test set"), self.measured,
-            heading("Over a sample of the chosen text"), self.agreement,
+            self.agreement,
         ]  # fmt: skip
         super().__init__(ATTENTION, state, self._answer, body, self.runs.refresh, parts)
 
@@ -103,6 +103,8 @@ class AttentionPage(Page):
         weights = _weights(runs, source, target)
         self._offer_heads(weights)
         self.explained.offer(weights)
+        for control in (self.layer, self.head):
+            control.layout.display = "" if self.explained.method == LOOKING else "none"
         links, origin = self._links(runs[0])
         rings = _rings(runs, source, target, links) if target else {}
         if self.explained.method == LOOKING:

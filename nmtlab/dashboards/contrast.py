@@ -5,7 +5,6 @@ import pandas as pd
 
 from nmtlab.analysis.attribution.agreement import ATTENTION, EXPLANATIONS, Explanation
 from nmtlab.analysis.attribution.contributions import Instead
-from nmtlab.dashboards.columns import row
 from nmtlab.dashboards.systems import system_of
 from nmtlab.errors import NmtlabError
 from nmtlab.runs.run import Run
@@ -15,24 +14,24 @@ _MAX_PARAMETERS = 50_000_000
 """Of models whose integrated gradients take seconds, and not minutes, in which the page would not answer."""
 
 
-class ContrastControls(widgets.VBox):
-    """A choice of method, and of a target token and a word to compare it with: why this one, and not that one?"""
+class ContrastControls(widgets.HBox):
+    """A target token and a word to compare it with, beside a choice of `shown`: why this one, and not that one?"""
 
     def __init__(self) -> None:
-        self._method = widgets.ToggleButtons(description="Show", options=EXPLANATIONS)
+        self.shown = widgets.Dropdown(description="Show", options=EXPLANATIONS, layout={"width": "18em"})
         self._position = widgets.Dropdown(description="Why", options=[("", 0)], layout={"width": "18em"})
         self._word = widgets.Text(
             description="and not", placeholder="another word, then Enter", continuous_update=False
         )
         self._pieces: dict[str, list[str]] = {}
-        self._compared = row(self._position, self._word)
-        self.state = {"show": self._method, "position": self._position, "instead": self._word}
-        super().__init__([self._method, self._compared])
+        self.state = {"show": self.shown, "position": self._position, "instead": self._word}
+        super().__init__([self._position, self._word])
+        self.add_class("nmtlab-row")
 
     @property
     def method(self) -> Explanation:
         """The chosen method."""
-        return self._method.value
+        return self.shown.value
 
     def offer(self, weights: pd.DataFrame) -> None:
         """Offer the target tokens of the first run.
@@ -40,7 +39,7 @@ class ContrastControls(widgets.VBox):
         Args:
             weights: attention of all runs, as from `attention_of`.
         """
-        self._compared.layout.display = "none" if self.method == ATTENTION else ""
+        self.layout.display = "none" if self.method == ATTENTION else ""
         tokens = weights.drop_duplicates(["run", "target_position"])
         self._pieces = {run: rows["target_piece"].tolist() for run, rows in tokens.groupby("run", sort=False)}
         first = next(iter(self._pieces.values()))

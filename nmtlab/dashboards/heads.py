@@ -25,7 +25,7 @@ class Heads(widgets.VBox):
     def __init__(self, on_choice: Callable[[int, int], None]) -> None:
         self._on_choice = on_choice
         self.fresh = False
-        self.kind = widgets.ToggleButtons(options=KINDS)
+        self.kind = widgets.ToggleButtons(options=KINDS, style={"button_width": "14em"})
         self.chart = Chart()
         self.chart.on_click(self._clicked)
         super().__init__([heading("All heads"), self.kind, self.chart], layout={"display": "none"})

@@ -70,3 +70,23 @@ def _rows(kind: AttentionKind, weights: np.ndarray, pieces: list[str], attended:
             "weight": weights.ravel(),
         }
     )
+
+
+def head_summary(weights: pd.DataFrame) -> pd.DataFrame:
+    """Return how spread out the attention of each head is, and how much of it the ends of the sentence have.
+
+    Args:
+        weights: rows of `all_heads`, of one kind.
+
+    Returns:
+        A row for each head: `layer`, `head`; `entropy` in bits, mean over the positions; `first` and `last`, the mean
+        weight of the first and the last token that can be attended to.
+    """
+    known = weights.assign(entropy=-weights["weight"] * np.log2(weights["weight"].where(weights["weight"] > 0, 1)))
+    end = weights["attended_position"].max()
+    known = known.assign(
+        first=weights["weight"].where(weights["attended_position"] == 0, 0),
+        last=weights["weight"].where(weights["attended_position"] == end, 0),
+    )
+    sums = known.groupby(["layer", "head", "position"])[["entropy", "first", "last"]].sum()
+    return sums.groupby(["layer", "head"]).mean().reset_index()
