@@ -41,10 +41,12 @@ class Agreement(widgets.VBox):
         super().__init__([heading("Does each method find the linked word?"), self.table, self._button, self._work])
 
     def show(self, runs: Sequence[Run], text: Text | None) -> None:
-        """Show what was measured of some runs on a text."""
+        """Show what was measured of some runs on a text; work in progress on the same ones continues."""
         self.fresh = True
-        self._work.stop()
+        before = self._of()
         self._runs, self._text = runs, text
+        if self._of() != before:
+            self._work.stop()
         self._draw()
 
     def clear(self) -> None:
@@ -60,6 +62,9 @@ class Agreement(widgets.VBox):
         self.table.layout.display = "" if rows else "none"
         self.layout.display = "" if found else "none"
         self._button.layout.display = "none" if len(rows) == len(found) else ""
+
+    def _of(self) -> tuple[str, ...]:
+        return (*(run.name for run in self._runs), self._text.name if self._text else "")
 
     def _asked(self) -> list[tuple[Run, Explanation]]:
         return [(run, method) for run in self._runs if self._text for method in EXPLANATIONS]

@@ -8,7 +8,6 @@ import pandas as pd
 from nmtlab.analysis.access.measure import answers
 from nmtlab.analysis.attention.shift import peak_shifts, shift_summary
 from nmtlab.analysis.attention.weights import attention_of
-from nmtlab.analysis.attribution.agreement import ATTENTION as LOOKING
 from nmtlab.analysis.attribution.contributions import contributions
 from nmtlab.analysis.lexical.lexical_choice import lexical_choice
 from nmtlab.analysis.lexical.reference_links import kept_links
@@ -104,10 +103,10 @@ class AttentionPage(Page):
         self._offer_heads(weights)
         self.explained.offer(weights)
         for control in (self.layer, self.head):
-            control.layout.display = "" if self.explained.method == LOOKING else "none"
+            control.layout.display = "" if self.explained.is_attention else "none"
         links, origin = self._links(runs[0])
         rings = _rings(runs, source, target, links) if target else {}
-        if self.explained.method == LOOKING:
+        if self.explained.is_attention:
             self._draw(self.chart, weights, rings)
         self._draw_pinned(runs, changed)
         if changed - {"layer", "head", "pinned"}:
@@ -128,7 +127,7 @@ class AttentionPage(Page):
         rings: Mapping[str, Collection[Link]],
     ) -> Iterator[None]:
         """Fill the slower heatmaps, and the tables below them, in the background."""
-        if self.explained.method != LOOKING:
+        if not self.explained.is_attention:
             yield from self._contributions(runs, source, target, rings)
         if target and links:
             self.shifts.show(_shifts(runs, source, target, links))
@@ -151,7 +150,7 @@ class AttentionPage(Page):
 
     def _choose_head(self, layer: int, head: int) -> None:
         """Show the heatmap of a head that was clicked."""
-        if head and self.explained.method == LOOKING:
+        if head and self.explained.is_attention:
             self.layer.value, self.head.value = layer, head
 
     def _offer_heads(self, weights: pd.DataFrame) -> None:

@@ -33,13 +33,18 @@ class ContrastControls(widgets.HBox):
         """The chosen method."""
         return self.shown.value
 
+    @property
+    def is_attention(self) -> bool:
+        """Whether the heatmaps show attention, which knows no contrast."""
+        return self.method == ATTENTION
+
     def offer(self, weights: pd.DataFrame) -> None:
         """Offer the target tokens of the first run.
 
         Args:
             weights: attention of all runs, as from `attention_of`.
         """
-        self.layout.display = "none" if self.method == ATTENTION else ""
+        self.layout.display = "none" if self.is_attention else ""
         tokens = weights.drop_duplicates(["run", "target_position"])
         self._pieces = {run: rows["target_piece"].tolist() for run, rows in tokens.groupby("run", sort=False)}
         first = next(iter(self._pieces.values()))

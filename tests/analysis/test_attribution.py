@@ -1,5 +1,6 @@
 """What source words contribute: against products by hand, completeness, finite differences and plain decoding."""
 
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -28,7 +29,12 @@ from nmtlab.text.vocabulary import BOS, EOS, SPECIALS, UNK
 IDS = [4, 6, 5, 4, EOS]
 TARGET_IDS = [7, 4, 9, EOS]
 CONTRAST = Contrast(1, 8)
-EXPLAIN = {"erasure": erasure, "input × gradient": input_x_gradient, "integrated gradients": integrated_gradients}
+EXPLAIN = {
+    "erasure": erasure,
+    "replacement by <unk>": partial(erasure, replacement=UNK),
+    "input × gradient": input_x_gradient,
+    "integrated gradients": integrated_gradients,
+}
 
 each_system = pytest.mark.parametrize("name", SYSTEMS)
 

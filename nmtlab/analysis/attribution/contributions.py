@@ -1,6 +1,7 @@
 """What does each source token contribute to each target token? By erasure and gradients, in the form of attention."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
@@ -14,14 +15,16 @@ from nmtlab.analysis.attribution.gradients import input_x_gradient, integrated_g
 from nmtlab.analysis.lexical.word_pairs import WordPair, between_words
 from nmtlab.errors import NmtlabError
 from nmtlab.models.interface import TranslationModel
+from nmtlab.text.vocabulary import UNK
 from nmtlab.translation import Translator
 
-Method = Literal["erasure", "input × gradient", "integrated gradients"]
+Method = Literal["erasure", "replacement by <unk>", "input × gradient", "integrated gradients"]
 METHODS: tuple[Method, ...] = get_args(Method)
 
 _Explain = Callable[[TranslationModel, Sequence[int], Sequence[int], Contrast | None], np.ndarray]
 _EXPLAIN: Mapping[Method, _Explain] = {
     "erasure": erasure,
+    "replacement by <unk>": partial(erasure, replacement=UNK),
     "input × gradient": input_x_gradient,
     "integrated gradients": integrated_gradients,
 }
@@ -58,7 +61,7 @@ def contributions(
         system: a neural run with weights, or a translator.
         source: a sentence.
         target: a translation to force; the system's own translation if not given.
-        method: see `erasure` and `gradients`.
+        method: see `erasure` and `gradients`. Subword systems have hardly seen `<unk>` in training: erase instead.
         instead: the position and the word to compare with.
 
     Returns:
