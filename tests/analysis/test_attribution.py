@@ -71,7 +71,7 @@ def test_of_a_linear_model_a_contrast_has_the_products_of_inputs_and_gradient(li
 
 @each_system
 def test_integrated_gradients_add_up_to_the_difference_from_the_baseline(name):
-    """Up to the quadrature: 0.001 nats with 500 points, in models whose weights are steeper than any learned ones."""
+    """Up to the quadrature: 0.002 nats with 500 points, in models whose weights are steeper than any learned ones."""
     model = random_system(name).model
     vectors = model.embed_source(torch.tensor([IDS])).detach()
     positions = torch.arange(len(TARGET_IDS))
@@ -81,9 +81,9 @@ def test_integrated_gradients_add_up_to_the_difference_from_the_baseline(name):
             scores(x.expand(len(positions), -1, -1), positions) for x in (vectors, baseline(model, vectors))
         )
     found = integrated_gradients(model, IDS, TARGET_IDS, steps=500)
-    np.testing.assert_allclose(found.sum(1), whole - nothing, atol=1e-3)
+    np.testing.assert_allclose(found.sum(1), whole - nothing, atol=2e-3)
     np.testing.assert_allclose(whole, forced_log_probs(model, IDS, TARGET_IDS), rtol=1e-6)
-    assert np.abs(found).max() > 0.1
+    assert np.abs(found).max() > 0.01
 
 
 @each_system
@@ -114,7 +114,7 @@ def test_erasure_is_the_difference_of_two_forced_decodings(name, replacement):
         lost = whole - forced_log_probs(model, without, TARGET_IDS)
         np.testing.assert_allclose(found[:, place], lost, atol=1e-5)
     assert (found[:, -1] == 0).all()
-    assert np.abs(found).max() > 0.1
+    assert np.abs(found).max() > 0.01
 
 
 @pytest.mark.parametrize(("method", "name"), product(METHODS, SYSTEMS))
