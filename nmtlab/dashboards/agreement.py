@@ -9,7 +9,9 @@ import pandas as pd
 from nmtlab.analysis.access.measure import measure, stored_answer
 from nmtlab.analysis.access.sentences import Text
 from nmtlab.analysis.attribution.agreement import EXPLANATIONS, Explanation, agreement
+from nmtlab.analysis.attribution.contributions import SLOW
 from nmtlab.dashboards.page import heading
+from nmtlab.dashboards.systems import has_quick_gradients
 from nmtlab.dashboards.table import Table
 from nmtlab.dashboards.work import Work
 from nmtlab.runs.run import Run
@@ -67,7 +69,8 @@ class Agreement(widgets.VBox):
         return (*(run.name for run in self._runs), self._text.name if self._text else "")
 
     def _asked(self) -> list[tuple[Run, Explanation]]:
-        return [(run, method) for run in self._runs if self._text for method in EXPLANATIONS]
+        asked = [(run, method) for run in self._runs if self._text for method in EXPLANATIONS]
+        return [(run, method) for run, method in asked if method != SLOW or has_quick_gradients(run)]
 
     def _stored(self, run: Run, method: Explanation) -> pd.DataFrame | None:
         return stored_answer(run, agreement, corpus=self._text.corpus, part=self._text.split, method=method)

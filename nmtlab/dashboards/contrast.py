@@ -4,14 +4,10 @@ import ipywidgets as widgets
 import pandas as pd
 
 from nmtlab.analysis.attribution.agreement import ATTENTION, EXPLANATIONS, Explanation
-from nmtlab.analysis.attribution.contributions import Instead
-from nmtlab.dashboards.systems import system_of
+from nmtlab.analysis.attribution.contributions import SLOW, Instead
+from nmtlab.dashboards.systems import has_quick_gradients
 from nmtlab.errors import NmtlabError
 from nmtlab.runs.run import Run
-
-_GRADIENTS = "integrated gradients"
-_MAX_PARAMETERS = 50_000_000
-"""Of models whose integrated gradients take seconds, and not minutes, in which the page would not answer."""
 
 
 class ContrastControls(widgets.HBox):
@@ -58,9 +54,8 @@ class ContrastControls(widgets.HBox):
         Raises:
             NmtlabError: the run is too large for the method.
         """
-        parameters = sum(parameter.numel() for parameter in system_of(run).model.parameters())
-        if self.method == _GRADIENTS and parameters > _MAX_PARAMETERS:
-            problem = f"{self.method} of {run.name}: they take minutes with {parameters / 1e6:,.0f} million parameters"
+        if self.method == SLOW and not has_quick_gradients(run):
+            problem = f"{self.method} of {run.name}: they would take minutes"
             raise NmtlabError(problem, "choose another method, or use nmtlab.views_attribution in a notebook")
         word, place = self._word.value.strip(), self._position.value
         first, pieces = next(iter(self._pieces.values())), self._pieces[run.name]

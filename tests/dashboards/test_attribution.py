@@ -99,7 +99,9 @@ def test_agreement_is_measured_once_and_stored_with_the_runs(page, monkeypatch):
 
 
 def test_integrated_gradients_of_a_large_model_are_refused(page, monkeypatch):
-    monkeypatch.setattr("nmtlab.dashboards.contrast._MAX_PARAMETERS", 1000)
+    monkeypatch.setattr("nmtlab.dashboards.systems._MAX_PARAMETERS", 1000)
+    page.runs.table.choose([TIED])
+    assert [method for _, method in page.agreement._asked()] == [*EXPLANATIONS[:-1]]
     page.explained.shown.value = "integrated gradients"
     assert "choose another method" in page._message.value
     assert not drawn(page)

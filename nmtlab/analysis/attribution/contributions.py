@@ -20,6 +20,8 @@ from nmtlab.translation import Translator
 
 Method = Literal["erasure", "replacement by <unk>", "input × gradient", "integrated gradients"]
 METHODS: tuple[Method, ...] = get_args(Method)
+SLOW: Method = "integrated gradients"
+"""The method that takes many gradients for each target token."""
 
 _Explain = Callable[[TranslationModel, Sequence[int], Sequence[int], Contrast | None], np.ndarray]
 _EXPLAIN: Mapping[Method, _Explain] = {
