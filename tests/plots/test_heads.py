@@ -42,7 +42,7 @@ def test_contributions_of_all_runs_share_a_scale_around_zero():
     assert [(trace.zmin, trace.zmax) for trace in maps] == [(pytest.approx(-most), pytest.approx(most))] * 2
     assert maps[0].colorbar.title.text == "nats"
     assert figure.layout.title.text == "Contribution of each source word, by erasure"
-    (ring,) = [trace for trace in figure.data if trace.mode == "markers" and len(trace.x)]
+    (ring,) = [trace for trace in figure.data if trace.type == "scatter" and len(trace.x)]
     assert (list(ring.x), list(ring.y)) == ([0], [1])
 
 
