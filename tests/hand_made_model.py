@@ -113,7 +113,10 @@ class HandMadeModel(TranslationModel):
         specials = torch.zeros(EOS, self.word.rows.shape[1], dtype=self.word.rows.dtype)
         return {"output": torch.cat((specials, self.word.rows))}
 
-    def encode(self, source: Tensor, language: str | None = None) -> Memory:
+    def embed_source(self, source: Tensor, language: str | None = None) -> Tensor:
+        raise NotImplementedError
+
+    def encode(self, source: Tensor, language: str | None = None, embedded: Tensor | None = None) -> Memory:
         raise NotImplementedError
 
     def start(self, memory: Memory, language: str | None = None, length: None = None) -> State:

@@ -33,7 +33,7 @@ ATTENTION = About(
     "attention",
     "Attention",
     "Where does each system attend as it generates a word, and how far is that from the source word it translates? "
-    "(thesis Figure 3.3)",
+    "(thesis Figure 3.3) Which source words does its choice depend on?",
 )
 DEPTH = About(
     "depth",

@@ -1,4 +1,4 @@
-"""Attention of several systems on one sentence (thesis Figure 3.3)."""
+"""Attention of several systems on one sentence (thesis Figure 3.3), and other measures of what a word is read for."""
 
 from collections.abc import Collection, Iterator, Mapping
 
@@ -8,12 +8,16 @@ import pandas as pd
 from nmtlab.analysis.access.measure import answers
 from nmtlab.analysis.attention.shift import peak_shifts, shift_summary
 from nmtlab.analysis.attention.weights import attention_of
+from nmtlab.analysis.attribution.contributions import contributions
 from nmtlab.analysis.lexical.lexical_choice import lexical_choice
 from nmtlab.analysis.lexical.reference_links import kept_links
 from nmtlab.analysis.lexical.word_pairs import forced_attention, pair_of_words, piece_links
 from nmtlab.dashboards.about import ATTENTION
+from nmtlab.dashboards.agreement import Agreement
 from nmtlab.dashboards.chart import Chart
 from nmtlab.dashboards.columns import columns, row
+from nmtlab.dashboards.contrast import ContrastControls
+from nmtlab.dashboards.heads import Heads
 from nmtlab.dashboards.page import Note, Page, heading
 from nmtlab.dashboards.runs import RunChooser
 from nmtlab.dashboards.sentences import SentenceChooser
@@ -21,7 +25,7 @@ from nmtlab.dashboards.systems import can_decode, left_out, system_of
 from nmtlab.dashboards.table import Table
 from nmtlab.dashboards.work import Work
 from nmtlab.errors import CorpusError
-from nmtlab.plots import attention_figure
+from nmtlab.plots import attention_figure, contribution_figure
 from nmtlab.runs.run import Run
 from nmtlab.text.links import Link
 from nmtlab.workspace import Workspace
@@ -31,13 +35,19 @@ _QUANTITIES = ("left shift", "alignment error", "right copies")
 
 
 class AttentionPage(Page):
-    """Attention heatmaps of a sentence with its word alignment, copied words, and a pinned sentence to compare."""
+    """Heatmaps of a sentence with its word alignment, copied words, and a pinned sentence to compare.
+
+    They show attention, or the contributions of the source words by another method.
+    """
 
     def __init__(self, workspace: Workspace) -> None:
         self.runs = RunChooser(workspace, accepts=can_decode, first=FIRST)
         self.sentences = SentenceChooser(workspace)
         self.layer = widgets.Dropdown(description="Layer", options=[1], layout={"width": "11em"})
         self.head = widgets.Dropdown(description="Head", options=[1], layout={"width": "11em"})
+        self.explained = ContrastControls()
+        self.heads = Heads(self._choose_head)
+        self.agreement = Agreement(self.guarded)
         self.said = widgets.ToggleButtons(
             description="Target", options=[("reference", "reference"), ("own translation", "own")]
         )
@@ -56,20 +66,23 @@ class AttentionPage(Page):
         self.pin.on_click(lambda _: self._pin())
         state = {
             "runs": self.runs.table, **self.sentences.state, "target": self.said, "layer": self.layer,
-            "head": self.head, "pinned": self.pinned,
+            "head": self.head, **self.explained.state, "attention": self.heads.kind, "pinned": self.pinned,
         }  # fmt: skip
         shown = ("runs", *self.sentences.state, "target")
+        explained = (*shown, *self.explained.state)
         parts = {
-            self.hint: state, self.chart: state, self.pinned_chart: ("runs", "text", "pinned"),
-            self.measured: ("runs", "text"),
-            **dict.fromkeys((self.work, self.shifts, self.copies), shown),
+            self.hint: state, self.chart: (*explained, "layer", "head"),
+            self.pinned_chart: ("runs", "text", "pinned"), self.heads: (*shown, "attention"),
+            **dict.fromkeys((self.measured, self.agreement), ("runs", "text")),
+            **dict.fromkeys((self.work, self.shifts, self.copies), explained),
         }  # fmt: skip
         body = [
             columns(self.runs, self.sentences),
-            row(self.said, self.layer, self.head, self.pin),
-            self.hint, self.chart, self.pinned_chart,
-            self.work, columns(self.shifts, self.copies),
+            row(self.said, self.explained.shown, self.layer, self.head, self.pin), self.explained,
+            self.hint, self.work, self.chart, self.pinned_chart,
+            columns(self.shifts, self.copies), self.heads,
             heading("Over the whole test set"), self.measured,
+            self.agreement,
         ]  # fmt: skip
         super().__init__(ATTENTION, state, self._answer, body, self.runs.refresh, parts)
 
@@ -80,6 +93,7 @@ class AttentionPage(Page):
         if changed & {"runs", "text"} and runs:
             self.measured.show(_measured([self.sentences.directed(run) for run in chosen]))
             self._unpin_foreign(runs[0])
+            self.agreement.show(runs, self.sentences.chosen_text)
         source = self.sentences.source
         if not source:
             self.hint.say("Type a sentence." if chosen else "Select a run with weights.")
@@ -87,17 +101,34 @@ class AttentionPage(Page):
         target = self.sentences.reference if self.said.value == "reference" else None
         weights = _weights(runs, source, target)
         self._offer_heads(weights)
+        self.explained.offer(weights)
+        for control in (self.layer, self.head):
+            control.layout.display = "" if self.explained.is_attention else "none"
         links, origin = self._links(runs[0])
-        self._draw(self.chart, weights, _rings(runs, source, target, links) if target else {})
+        rings = _rings(runs, source, target, links) if target else {}
+        if self.explained.is_attention:
+            self._draw(self.chart, weights, rings)
         self._draw_pinned(runs, changed)
         if changed - {"layer", "head", "pinned"}:
-            self.work.start("measuring shifts", len(runs) + 1, self._details(runs, source, target, links), waits=True)
+            self.heads.show(runs, source, target)
+        if changed - {"layer", "head", "attention", "pinned"}:
+            steps = 2 * len(runs) + 1
+            self.work.start("measuring", steps, self._details(runs, source, target, links, rings), waits=True)
         alignment = f"Rings: {origin}." if target and links else "No alignment for this target."
         shown = target or "each system's own translation"
         self.hint.say(f"{left_out(chosen, runs)} {self.sentences.shown_source}  →  {shown}  —  {alignment}".strip())
 
-    def _details(self, runs: list[Run], source: str, target: str | None, links: Collection[Link]) -> Iterator[None]:
-        """Fill the slower tables below the heatmaps in the background."""
+    def _details(
+        self,
+        runs: list[Run],
+        source: str,
+        target: str | None,
+        links: Collection[Link],
+        rings: Mapping[str, Collection[Link]],
+    ) -> Iterator[None]:
+        """Fill the slower heatmaps, and the tables below them, in the background."""
+        if not self.explained.is_attention:
+            yield from self._contributions(runs, source, target, rings)
         if target and links:
             self.shifts.show(_shifts(runs, source, target, links))
         yield
@@ -106,6 +137,21 @@ class AttentionPage(Page):
             rows.append(_copies(run, source))
             self.copies.show(pd.DataFrame(rows))
             yield
+
+    def _contributions(
+        self, runs: list[Run], source: str, target: str | None, rings: Mapping[str, Collection[Link]]
+    ) -> Iterator[None]:
+        frames = []
+        for run in runs:
+            asked = self.explained.asked(run)
+            frames.append(contributions(run.name, system_of(run), source, target, *asked))
+            self.chart.show(contribution_figure(pd.concat(frames), self.explained.method, rings))
+            yield
+
+    def _choose_head(self, layer: int, head: int) -> None:
+        """Show the heatmap of a head that was clicked."""
+        if head and self.explained.is_attention:
+            self.layer.value, self.head.value = layer, head
 
     def _offer_heads(self, weights: pd.DataFrame) -> None:
         for control, column in ((self.layer, "layer"), (self.head, "head")):

@@ -15,6 +15,7 @@ from nmtlab.text.corpus import Direction
 from nmtlab.translation import Translator
 
 _MAX_OPEN = 8
+_MAX_PARAMETERS = 50_000_000
 
 
 def system_of(run: Run) -> Translator:
@@ -72,6 +73,11 @@ def has_translations(run: Run) -> bool:
 def can_decode(run: Run) -> bool:
     """Return whether a run is neural and its weights are available."""
     return is_neural(run) and run.has_weights()
+
+
+def has_quick_gradients(run: Run) -> bool:
+    """Return whether integrated gradients of a run take seconds, and not minutes in which a page would not answer."""
+    return sum(parameter.numel() for parameter in system_of(run).model.parameters()) <= _MAX_PARAMETERS
 
 
 def lack(run: Run, accepts: Callable[[Run], bool]) -> str:

@@ -216,6 +216,23 @@ class TranslationModel(nn.Module, Searchable):
         return next((parameter.device for parameter in self.parameters()), torch.device("cpu"))
 
     @abstractmethod
+    def embed_source(self, source: Tensor, language: str | None = None) -> Tensor:
+        """Return the word vectors that the encoder reads, without positions: (B, S, D).
+
+        Args:
+            source, language: as of `encode`.
+        """
+
+    @abstractmethod
+    def encode(self, source: Tensor, language: str | None = None, embedded: Tensor | None = None) -> Any:
+        """Return the `Memory` of source.
+
+        Args:
+            source, language: as of `Searchable.encode`.
+            embedded: (B, S, D), read instead of the word vectors of source; see `embed_source`.
+        """
+
+    @abstractmethod
     def forward(self, batch: Batch[Tensor], memory: Any = None) -> Tensor:
         """Return the decoder's states where tokens are predicted, see `target_mask`, row by row: (tokens, D).
 

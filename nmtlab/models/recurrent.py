@@ -58,12 +58,16 @@ class Encoder(nn.Module):
         self.forwards = forwards
         self.dropout = dropout
 
-    def forward(self, source: Tensor) -> "Memory":
-        """Return the memory of source, (B, S) ids."""
+    def embed(self, source: Tensor) -> Tensor:
+        """Return the word vectors of source, (B, S) ids: (B, S, D)."""
+        return self.embedding.table(_without_end(source))
+
+    def forward(self, source: Tensor, embedded: Tensor | None = None) -> "Memory":
+        """Return the memory of source, (B, S) ids; with other word vectors, (B, S, D), if given."""
         words = _without_end(source)
         padding = words == PAD
         lengths = (~padding).sum(1)
-        embedded = self.embedding.table(words)
+        embedded = self.embed(source) if embedded is None else embedded
         x = self.dropout(embedded)
         readings = []
         if self.backwards is not None:
@@ -238,9 +242,12 @@ class RecurrentModel(TranslationModel):
     def output_ids(self) -> Tensor:
         return self._output_ids()
 
-    def encode(self, source: Tensor, language: str | None = None) -> Memory:
+    def embed_source(self, source: Tensor, language: str | None = None) -> Tensor:
+        return self.encoder.embed(source)
+
+    def encode(self, source: Tensor, language: str | None = None, embedded: Tensor | None = None) -> Memory:
         self.check_languages(source=language)
-        return self.encoder(source)
+        return self.encoder(source, embedded)
 
     def start(self, memory: Memory, language: str | None = None, length: None = None) -> RecurrentState:
         return self._start(memory, language, self.output_table(language))

@@ -253,7 +253,10 @@ class Transformer(TranslationModel):
     def output_ids(self) -> Tensor:
         return self.output_layer.types(self.default_languages[1])
 
-    def encode(self, source: Tensor, language: str | None = None) -> Memory:
+    def embed_source(self, source: Tensor, language: str | None = None) -> Tensor:
+        return self.source_embedding(source, language or self.default_languages[0])
+
+    def encode(self, source: Tensor, language: str | None = None, embedded: Tensor | None = None) -> Memory:
         self.check_languages(source=language)
         language = language or self.default_languages[0]
         padding = source == PAD
@@ -262,7 +265,8 @@ class Transformer(TranslationModel):
             bias = torch.zeros(padding.shape, device=source.device, dtype=self.output_layer.bias.dtype)
             bias = bias.masked_fill_(padding, -math.inf)[:, None, None, :]
         where = torch.arange(source.shape[1], device=source.device)
-        x = self._embed(self.source_embedding, source, language, self._language_vector(0, language), where)
+        embedded = self.embed_source(source, language) if embedded is None else embedded
+        x = self._placed(embedded, self._language_vector(0, language), where)
         for layer in self.encoder:
             x = layer(x, bias, language)
         return Memory(in_autocast_precision(self.encoder_norm(x)), bias, ~padding)
@@ -375,29 +379,24 @@ class Transformer(TranslationModel):
         return self.languages[first + (list(codes).index(language) if language in codes else 0)]
 
     def _embed_target(self, ids: Tensor, language: str, where: Tensor) -> Tensor:
-        """Embed the decoder's input; arguments as of `_embed`."""
+        """Embed the decoder's input, (B, L), in a language, at positions as of `_placed`."""
         if language in self.first_tokens:
             ids = ids.masked_fill(ids == BOS, self.first_tokens[language])
-        return self._embed(self.target_embedding, ids, language, self._language_vector(1, language), where)
+        return self._placed(self.target_embedding(ids, language), self._language_vector(1, language), where)
 
     def _embed_start(self, bos: Tensor, language: str) -> Tensor:
         """Embed BOS, (B, 1), before the decoder's first token."""
         where = torch.zeros(1, dtype=torch.long, device=bos.device)
-        return self._embed(self.target_embedding, bos, language, self._language_vector(1, language), where)
+        return self._placed(self.target_embedding(bos, language), self._language_vector(1, language), where)
 
-    def _embed(
-        self, embedding: WordEmbedding, ids: Tensor, language: str, vector: Tensor | None, where: Tensor
-    ) -> Tensor:
-        """Embed ids, (B, L), at positions (L,) or (B, L), or all at one position, (1,) or (B, 1).
+    def _placed(self, x: Tensor, vector: Tensor | None, where: Tensor) -> Tensor:
+        """Place word vectors, (B, L, D), at positions (L,) or (B, L), or all at one position, (1,) or (B, 1).
 
         Args:
-            embedding: table of word vectors.
-            ids: types.
-            language: code of their language.
+            x: word vectors.
             vector: of the language, (D,), if any.
             where: positions.
         """
-        x = embedding(ids, language)
         x = x + sinusoids(where, x.shape[-1], self.positions).to(x.dtype)
         return self.dropout(x if vector is None else x + vector)
 

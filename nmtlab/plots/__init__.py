@@ -1,11 +1,12 @@
 """Figures of the thesis: tables of `nmtlab.analysis` in, plotly figures out."""
 
-from nmtlab.plots.attention import attention_figure
+from nmtlab.plots.attention import attention_figure, contribution_figure
 from nmtlab.plots.budgets import budgets_figure
 from nmtlab.plots.cognates import cognate_figure
 from nmtlab.plots.comparison import gains_figure, word_accuracy_figure
 from nmtlab.plots.depth import depth_figure, slopes_figure
 from nmtlab.plots.dynamics import dev_figure, effect_figure, gradient_figure, loss_figure
+from nmtlab.plots.heads import heads_figure
 from nmtlab.plots.languages import child_size_figure, overlap_figure, vocabulary_figure, worth_figure
 from nmtlab.plots.lexicon import lexicon_figure
 from nmtlab.plots.logits import logit_figure
@@ -44,6 +45,7 @@ __all__ = [
     "calibration_figure",
     "child_size_figure",
     "cognate_figure",
+    "contribution_figure",
     "depth_figure",
     "dev_figure",
     "directions_figure",
@@ -52,6 +54,7 @@ __all__ = [
     "gains_figure",
     "gradient_cosine_figure",
     "gradient_figure",
+    "heads_figure",
     "length_models_figure",
     "lengths_figure",
     "lexicon_figure",

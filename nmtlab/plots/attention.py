@@ -1,4 +1,4 @@
-"""Attention of several systems side by side (thesis Figure 3.3)."""
+"""Attention of several systems side by side (thesis Figure 3.3), and contributions of source tokens likewise."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -8,19 +8,38 @@ from typing import NamedTuple
 import pandas as pd
 import plotly.graph_objects as go
 
-from nmtlab.plots.theme import COLOURS, SHADES, dressed, name_in_lines, plain
+from nmtlab.plots.theme import COLOURS, DIVERGING, SHADES, dressed, name_in_lines, plain
 
 _BARE = {"showgrid": False, "zeroline": False}
 _SOURCE = {"title": {"text": "source"}, "tickangle": -60, "tickfont": {"size": 12}, **_BARE}
 _TARGET = {"autorange": "reversed", "tickfont": {"size": 12}, **_BARE}
 _RUN = {"xref": "paper", "yref": "paper", "xanchor": "center", "yanchor": "bottom", "showarrow": False}
-_SCALE = {"title": {"text": "weight"}, "len": 180, "lenmode": "pixels", "y": 1, "yanchor": "top"}
+_SCALE = {"len": 180, "lenmode": "pixels", "y": 1, "yanchor": "top"}
 _MOST = 4
 """Maximum number of heatmaps in a row."""
 _WIDTH = 1000
 """Pixels for the heatmaps in a row: a typical page width."""
 _CELL, _LETTER, _LINE, _SLANTED = 22, 7, 17, 13
 """Pixels per row of a heatmap, per letter, per line of text, and between two slanted labels."""
+
+
+class _Look(NamedTuple):
+    """How the weights of a heatmap look.
+
+    Args:
+        title: of the figure.
+        unit: of the weights.
+        low, high: ends of the colour scale.
+        colours: of the scale.
+        hover: what is said of two tokens, `customdata`, and their weight `z`.
+    """
+
+    title: str
+    unit: str
+    low: float
+    high: float
+    colours: str | tuple[tuple[float, str], ...]
+    hover: str
 
 
 def attention_figure(
@@ -37,23 +56,51 @@ def attention_figure(
         layer: from 1; for a run with fewer layers, and if not given, its last.
         head: from 1; for a run with fewer heads, its last; the mean of all heads if not given.
     """
+    title = f"Attention of each system for each target word{_named(weights, layer, head)}"
+    hover = "%{customdata[1]} attends to %{customdata[0]}: %{z:.3f}"
+    return _drawn(weights, links or {}, layer, head, _Look(title, "weight", 0, 1, SHADES, hover))
+
+
+def contribution_figure(
+    contributions: pd.DataFrame, method: str, links: Mapping[str, Collection[tuple[int, int]]] | None = None
+) -> go.Figure:
+    """Draw a heatmap for each run, of the contributions of source tokens to target tokens.
+
+    Args:
+        contributions: rows of `contributions.contributions`.
+        method: by which they were found.
+        links: as of `attention_figure`.
+    """
+    most = contributions["weight"].abs().max() or 1.0
+    hover = "%{customdata[0]} contributes %{z:+.2f} nats to %{customdata[1]}"
+    look = _Look(f"Contribution of each source word, by {method}", "nats", -most, most, DIVERGING, hover)
+    return _drawn(contributions, links or {}, None, None, look)
+
+
+def _drawn(
+    weights: pd.DataFrame,
+    links: Mapping[str, Collection[tuple[int, int]]],
+    layer: int | None,
+    head: int | None,
+    look: _Look,
+) -> go.Figure:
     runs = list(dict.fromkeys(weights["run"]))
     heads = [shown_weights(weights[weights["run"] == run], layer, head) for run in runs]
     sources, targets = ([_pieces(matrix, side) for matrix in heads] for side in ("source", "target"))
     grid = _grid(runs, sources, targets)
     traces, layout, names = [], {}, []
     for place, (run, matrix) in enumerate(zip(runs, heads, strict=True)):
-        linked = sorted((links or {}).get(run, ()))
+        linked = sorted(links.get(run, ()))
         across, down = grid.domains(place)
         x, y = f"x{place + 1}", f"y{place + 1}"
-        for trace in (_heatmap(matrix, not place), _rings(linked, not place and bool(linked))):
+        for trace in (_heatmap(matrix, look, not place), _rings(linked, not place and bool(linked))):
             traces.append(trace | {"xaxis": x, "yaxis": y})
         title = {} if place % grid.columns else {"title": {"text": "target"}}
         layout[f"xaxis{place + 1}"] = _SOURCE | _ticks(sources[place]) | {"anchor": y, "domain": across}
         layout[f"yaxis{place + 1}"] = _TARGET | _ticks(targets[place]) | {"anchor": x, "domain": down} | title
         names.append(_RUN | {"text": name_in_lines(run, grid.letters), "x": sum(across) / 2, "y": down[1]})
     figure = go.Figure(traces, {**layout, "annotations": names})  # `make_subplots` takes longer than the decoding
-    return _framed(figure, grid, _named(weights, layer, head))
+    return _framed(figure, grid, look.title)
 
 
 class _Grid(NamedTuple):
@@ -113,12 +160,12 @@ def _named(weights: pd.DataFrame, layer: int | None, head: int | None) -> str:
     return f": {f'layer {layer}' if layer else 'last layer'}, {f'head {head}' if head else 'mean of the heads'}"
 
 
-def _framed(figure: go.Figure, grid: _Grid, named: str) -> go.Figure:
+def _framed(figure: go.Figure, grid: _Grid, title: str) -> go.Figure:
     """Return a figure with space for its title and a legend beside it, at any height."""
     margin = 45 + grid.above
     height = margin + grid.whole + grid.below
     top = 1 - 14 / height
-    dressed(figure, f"Attention of each system for each target word{named}", height)
+    dressed(figure, title, height)
     return figure.update_layout(
         margin={"t": margin, "b": grid.below},
         title={"y": top, "yanchor": "top"},
@@ -130,15 +177,16 @@ def _letters(width: float) -> int:
     return int(width * _WIDTH / _LETTER)
 
 
-def _heatmap(weights: pd.DataFrame, scale: bool) -> dict[str, object]:
+def _heatmap(weights: pd.DataFrame, look: _Look, scale: bool) -> dict[str, object]:
     """Return the weights of one head as a trace, with or without the colour scale."""
     grid = weights.pivot(index="target_position", columns="source_position", values="weight")
     sources, targets = (_facts(weights, side) for side in ("source", "target"))
     return {
-        "type": "heatmap", "z": grid.to_numpy(), "x": grid.columns, "y": grid.index, "zmin": 0, "zmax": 1,
+        "type": "heatmap", "z": grid.to_numpy(), "x": grid.columns, "y": grid.index,
+        "zmin": look.low, "zmax": look.high,
         "customdata": [[[source, target] for source in sources] for target in targets],
-        "colorscale": SHADES, "showscale": scale, "colorbar": _SCALE,
-        "hovertemplate": "%{customdata[1]} attends to %{customdata[0]}: %{z:.3f}<extra></extra>",
+        "colorscale": look.colours, "showscale": scale, "colorbar": _SCALE | {"title": {"text": look.unit}},
+        "hovertemplate": f"{look.hover}<extra></extra>",
     }  # fmt: skip
 
 

@@ -17,6 +17,9 @@ DASHES = ("solid", "dash", "dot", "dashdot")
 SHADES = "Blues"
 """Colour scale for shares from 0 to 1, readable by lightness alone."""
 
+DIVERGING = ((0, COLOURS[3]), (0.5, "#ffffff"), (1, COLOURS[0]))
+"""Colour scale for signed values around 0."""
+
 FAINT = "#8a8a8a"
 """Colour of published results and of guides to the eye."""
 

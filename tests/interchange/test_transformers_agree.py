@@ -13,6 +13,7 @@ from nmtlab.interchange.folder import ModelFolder
 from nmtlab.interchange.huggingface import import_model
 from nmtlab.interchange.vocabularies import m2m_text, marian_text
 from nmtlab.models.interface import on_device
+from nmtlab.models.recording import recorded_attention
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
 from nmtlab.systems import open_model
@@ -155,6 +156,24 @@ def test_the_logits_are_the_same(imported, texts):
     torch.testing.assert_close(ours, expected[:, columns], atol=1e-5, rtol=1e-5)
     stepped = model.step(model.start(model.encode(batch.source)), batch.target_input[:, :1]).log_probs[:, 0]
     torch.testing.assert_close(stepped, logits[:, after, columns].log_softmax(-1), atol=1e-5, rtol=1e-5)
+
+
+@torch.inference_mode()
+def test_every_attention_weight_is_the_same(imported, texts):
+    model, pipeline = open_model(imported.run).model, imported.run.pipeline
+    (source, *_), (target, *_) = texts
+    ours = recorded_attention(
+        model, on_device(batch_of(pad([pipeline.source_ids(source)]), pad([pipeline.target_ids(target)])))
+    )
+    ids, labels = imported.encode([source], [target])
+    start = torch.full((1, 1), imported.theirs.config.decoder_start_token_id)
+    imported.theirs.set_attn_implementation("eager")
+    read = torch.cat((start, labels[:, :-1]), dim=1)
+    theirs = imported.theirs(input_ids=ids, decoder_input_ids=read, output_attentions=True)
+    for weights, expected in zip(
+        ours, (theirs.encoder_attentions, theirs.decoder_attentions, theirs.cross_attentions), strict=True
+    ):
+        torch.testing.assert_close(weights, torch.stack(expected), atol=1e-5, rtol=1e-5)
 
 
 @pytest.mark.parametrize("beam", [1, 24])

@@ -1,6 +1,7 @@
 """What do systems attend to in a sentence? (thesis 3.2.6.3)"""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,7 @@ from nmtlab.recipe.machine import MachineSettings
 from nmtlab.runs.run import Run
 from nmtlab.search.forced import forced_decode_all
 from nmtlab.systems import check_has_model, open_model
+from nmtlab.text.pipeline import Pipeline
 from nmtlab.text.vocabulary import EOS, SPECIALS, UNK
 from nmtlab.translation import Translator
 
@@ -53,32 +55,63 @@ def attention_of(name: str, system: Translator, source: str, target: str | None 
     Raises:
         CorpusError: the source sentence is blank.
     """
+    pair = pieces_of(system, source, target)
+    ((_, forced),) = forced_decode_all(system.model, [pair.source_ids], [pair.target_ids])
+    return weights_frame(name, system.pipeline, pair, forced.attention)
+
+
+class PiecePair(NamedTuple):
+    """A sentence and its translation as tokens: their ids and the pieces as written, both ending in EOS."""
+
+    source_ids: list[int]
+    target_ids: list[int]
+    source_pieces: list[str]
+    target_pieces: list[str]
+
+
+def pieces_of(system: Translator, source: str, target: str | None = None) -> PiecePair:
+    """Return a sentence and its translation as tokens; arguments as of `attention_of`.
+
+    Raises:
+        CorpusError: the source sentence is blank.
+    """
     if not source.strip():
         raise CorpusError("source sentence: blank", "give a sentence")
     pipeline = system.pipeline
-    source_ids = pipeline.source_ids(source)
     if target is None:
         target_ids = [*system.translate([source])[0].hypotheses[0].tokens, EOS]
         target_pieces = pipeline.target_pieces(target_ids)
     else:
         target_ids = pipeline.target_ids(target)
         target_pieces = pipeline.target.tokenizer.split(target)
-    ((_, forced),) = forced_decode_all(system.model, [source_ids], [target_ids])
-    layer, head, t, s = (axis.ravel() for axis in np.indices(forced.attention.shape))
+    source_ids, source_pieces = pipeline.source_ids(source), pipeline.source_pieces(source)
+    return PiecePair(source_ids, target_ids, [*source_pieces, _END], [*target_pieces, _END])
+
+
+def weights_frame(name: str, pipeline: Pipeline, pair: PiecePair, weights: np.ndarray) -> pd.DataFrame:
+    """Return weights between the tokens of a pair, (layers, heads, |y|, S), as the rows of `attention`.
+
+    Args:
+        name: for the column `run`.
+        pipeline: of the system.
+        pair: of source and target.
+        weights: of attention, or any other measure of what a source token means to a target token.
+    """
+    layer, head, t, s = (axis.ravel() for axis in np.indices(weights.shape))
     return pd.DataFrame(
         {
             "run": name,
             "layer": layer + 1,
             "head": head + 1,
             "target_position": t,
-            "target_piece": np.array([*target_pieces, _END], dtype=object)[t],
-            "target_unknown": np.equal(target_ids, UNK)[t],
-            "target_count": pipeline.target_counts[target_ids][t],
+            "target_piece": np.array(pair.target_pieces, dtype=object)[t],
+            "target_unknown": np.equal(pair.target_ids, UNK)[t],
+            "target_count": pipeline.target_counts[pair.target_ids][t],
             "source_position": s,
-            "source_piece": np.array([*pipeline.source_pieces(source), _END], dtype=object)[s],
-            "source_unknown": np.equal(source_ids, UNK)[s],
-            "source_count": pipeline.source_counts[source_ids][s],
-            "weight": forced.attention.ravel(),
+            "source_piece": np.array(pair.source_pieces, dtype=object)[s],
+            "source_unknown": np.equal(pair.source_ids, UNK)[s],
+            "source_count": pipeline.source_counts[pair.source_ids][s],
+            "weight": weights.ravel(),
         }
     )
 

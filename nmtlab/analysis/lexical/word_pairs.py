@@ -11,7 +11,7 @@ import numpy as np
 from nmtlab.analysis.access.checks import in_direction
 from nmtlab.errors import CorpusError
 from nmtlab.runs.run import Run
-from nmtlab.search.attention import pieces_of_words, word_attention
+from nmtlab.search.attention import pieces_of_words
 from nmtlab.search.forced import forced_decode_all
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.links import Link, check_links
@@ -96,8 +96,8 @@ def forced_attention(
 ) -> list[np.ndarray]:
     """Return a system's attention in each pair under its forced target, (target words, source words).
 
-    The attention of a target word is the mean over its pieces; the weight of a source word is the sum over its pieces.
-    The weight of EOS is left out, so rows may add up to less than 1.
+    It is the mean over the heads of the last layer, brought to words by `between_words`. The weight of EOS is left out,
+    so rows may add up to less than 1.
 
     Args:
         system: a neural one.
@@ -107,11 +107,24 @@ def forced_attention(
     found: list[np.ndarray] = [np.empty((0, 0)) for _ in pairs]
     sources, targets = ([getattr(pair, ids) for pair in pairs] for ids in ("source_ids", "target_ids"))
     for place, forced in forced_decode_all(system.model, sources, targets):
-        weights = word_attention(forced.attention, pairs[place].source_places)[:-1]
-        belongs = pieces_of_words(pairs[place].target_places)
-        found[place] = belongs.T @ weights / belongs.sum(0)[:, None]
+        found[place] = between_words(forced.attention[-1].mean(0), pairs[place])
         on_progress(1)
     return found
+
+
+def between_words(weights: np.ndarray, pair: WordPair) -> np.ndarray:
+    """Return weights between the words of a pair, (target words, source words), given those between its pieces.
+
+    That of a target word is the mean over its pieces; that of a source word is the sum over its pieces.
+
+    Args:
+        weights: (|y|, S); those of EOS are left out.
+        pair: with the words.
+    """
+    places = pair.source_places
+    summed = weights[:-1, : len(places)] @ pieces_of_words(places)
+    belongs = pieces_of_words(pair.target_places)
+    return belongs.T @ summed / belongs.sum(0)[:, None]
 
 
 def pair_of_words(

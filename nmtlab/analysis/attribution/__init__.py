@@ -1,0 +1,1 @@
+"""What does each source token contribute to each target token? Erasure and gradients, beside attention."""

@@ -1,0 +1,113 @@
+"""What does each source token contribute to each target token? By erasure and gradients, in the form of attention."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Literal, NamedTuple, get_args
+
+import numpy as np
+import pandas as pd
+
+from nmtlab.analysis.access.opened import RunOrSystem, opened, output_type_of
+from nmtlab.analysis.attention.weights import pieces_of, weights_frame
+from nmtlab.analysis.attribution.contrast import Contrast
+from nmtlab.analysis.attribution.erasure import erasure
+from nmtlab.analysis.attribution.gradients import input_x_gradient, integrated_gradients
+from nmtlab.analysis.lexical.word_pairs import WordPair, between_words
+from nmtlab.errors import NmtlabError
+from nmtlab.models.interface import TranslationModel
+from nmtlab.text.vocabulary import UNK
+from nmtlab.translation import Translator
+
+Method = Literal["erasure", "replacement by <unk>", "input × gradient", "integrated gradients"]
+METHODS: tuple[Method, ...] = get_args(Method)
+SLOW: Method = "integrated gradients"
+"""The method that takes many gradients for each target token."""
+
+_Explain = Callable[[TranslationModel, Sequence[int], Sequence[int], Contrast | None], np.ndarray]
+_EXPLAIN: Mapping[Method, _Explain] = {
+    "erasure": erasure,
+    "replacement by <unk>": partial(erasure, replacement=UNK),
+    "input × gradient": input_x_gradient,
+    "integrated gradients": integrated_gradients,
+}
+
+
+class Instead(NamedTuple):
+    """A word that a target token is compared with.
+
+    Args:
+        position: of the target token, from 0.
+        word: a type of the target vocabulary, as written.
+    """
+
+    position: int
+    word: str
+
+
+def contributions(
+    name: str,
+    system: RunOrSystem,
+    source: str,
+    target: str | None = None,
+    method: Method = "erasure",
+    instead: Instead | None = None,
+) -> pd.DataFrame:
+    """Return the contribution of each source token to each target token of a system.
+
+    A contribution is in nats of the target token's log-probability, and positive where the source token supports it.
+    With another word `instead`, that of the chosen target token is to the difference of the two log-probabilities: why
+    this token and not the other (Yin and Neubig 2022).
+
+    Args:
+        name: for the column `run`.
+        system: a neural run with weights, or a translator.
+        source: a sentence.
+        target: a translation to force; the system's own translation if not given.
+        method: see `erasure` and `gradients`. Subword systems have hardly seen `<unk>` in training: erase instead.
+        instead: the position and the word to compare with.
+
+    Returns:
+        Rows of `attention.attention`, with one layer and one head, in which `weight` is the contribution. In
+        `target_piece`, a token that is compared has the form `this, not that`.
+
+    Raises:
+        CorpusError: the source sentence is blank.
+        NmtlabError: no such position, or a word that the system cannot produce.
+        RunError: a phrase-based run, or one without weights.
+    """
+    translator = opened(system)
+    pair = pieces_of(translator, source, target)
+    contrast = None if instead is None else _contrast(translator, pair.target_pieces, instead)
+    weights = _EXPLAIN[method](translator.model, pair.source_ids, pair.target_ids, contrast)
+    if instead is not None:
+        pair.target_pieces[instead.position] += f", not {instead.word}"
+    return weights_frame(name, translator.pipeline, pair, weights[None, None])
+
+
+def word_contributions(
+    system: Translator,
+    pairs: Sequence[WordPair],
+    method: Method,
+    on_progress: Callable[[int], None] = lambda pairs: None,
+) -> list[np.ndarray]:
+    """Return the contributions in each pair under its forced target, (target words, source words).
+
+    Args:
+        system: a neural one.
+        pairs: split into words by the system's pipeline.
+        method: as of `contributions`.
+        on_progress: called with the number of pairs just done.
+    """
+    found = []
+    for pair in pairs:
+        weights = _EXPLAIN[method](system.model, pair.source_ids, pair.target_ids, None)
+        found.append(between_words(weights, pair))
+        on_progress(1)
+    return found
+
+
+def _contrast(system: Translator, pieces: Sequence[str], instead: Instead) -> Contrast:
+    if not 0 <= instead.position < len(pieces):
+        last = len(pieces) - 1
+        raise NmtlabError(f"target position {instead.position}: the last one is {last}", f"choose one from 0 to {last}")
+    return Contrast(instead.position, output_type_of(system, instead.word))

@@ -1,0 +1,128 @@
+"""Which source vectors does a log-probability react to? Input × gradient, and integrated gradients, by captum.
+
+Input × gradient (Denil et al. 2014) is the contribution of a vector to the first-order approximation around the
+sentence. Integrated gradients (Sundararajan et al. 2017) average the gradient on the straight way from a baseline to
+the sentence, so that contributions add up to the difference of the outputs at both ends. The baseline has the mean
+vector of the source vocabulary at every position. The zero vector is no baseline for the systems here: one that scales
+what it reads to a fixed norm, as the lexical module does, jumps there, and its gradient has no bound.
+
+The fixed table of `arthur` looks up source types, not vectors: what passes through it has no gradient.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from captum.attr import InputXGradient, IntegratedGradients
+from torch import Tensor
+
+from nmtlab.analysis.attribution.contrast import Contrast
+from nmtlab.models.interface import TranslationModel, on_device
+from nmtlab.text.batch import batch_of
+from nmtlab.text.vocabulary import SPECIALS
+
+STEPS = 50
+"""Points at which the gradient is evaluated for integrated gradients."""
+
+_BATCH_TOKENS = 8192
+
+
+def input_x_gradient(
+    model: TranslationModel, source: Sequence[int], target: Sequence[int], contrast: Contrast | None = None
+) -> np.ndarray:
+    """Return the inner product of each source vector and the gradient of each target token's log-probability.
+
+    Args:
+        model: in evaluation mode.
+        source: ids, EOS last.
+        target: ids of a translation, EOS last.
+        contrast: at its position, the difference of the two log-probabilities is explained.
+
+    Returns:
+        (|y|, S) in nats; positive where the source token supports the target token. A system that plans lengths does
+        not generate EOS: its row is 0.
+    """
+    vectors = _vectors(model, source)
+    return _contributions(InputXGradient, model, source, target, contrast, vectors)
+
+
+def integrated_gradients(
+    model: TranslationModel,
+    source: Sequence[int],
+    target: Sequence[int],
+    contrast: Contrast | None = None,
+    steps: int = STEPS,
+) -> np.ndarray:
+    """Return the inner product of each source vector, minus the baseline, and the gradient averaged on the way to it.
+
+    Args:
+        model, source, target, contrast: as of `input_x_gradient`.
+        steps: points of the quadrature (Gauss-Legendre) of the average.
+
+    Returns:
+        (|y|, S) in nats, as of `input_x_gradient`. A row adds up to the log-probability minus that at the baseline, up
+        to the error of the quadrature.
+    """
+    vectors = _vectors(model, source)
+    rows = max(len(target), _BATCH_TOKENS // (len(source) + len(target)))
+    more = {"baselines": baseline(model, vectors), "n_steps": steps, "internal_batch_size": rows}
+    return _contributions(IntegratedGradients, model, source, target, contrast, vectors, **more)
+
+
+@torch.no_grad()
+def baseline(model: TranslationModel, vectors: Tensor) -> Tensor:
+    """Return the mean vector of the source vocabulary at every position of a sentence's vectors, (1, S, D)."""
+    types = torch.arange(len(SPECIALS), len(model.embeddings()["source"]), device=vectors.device)
+    return model.embed_source(types[None]).mean(1, keepdim=True).expand_as(vectors)
+
+
+def token_scores(
+    model: TranslationModel, source: Sequence[int], target: Sequence[int], contrast: Contrast | None = None
+) -> Callable[[Tensor, Tensor], Tensor]:
+    """Return a function of source vectors, (N, S, D), and positions, (N,), whose value is the log-probability there.
+
+    Args:
+        model, source, target, contrast: as of `input_x_gradient`.
+    """
+    ids, scored = np.array([source]), np.array([target])
+    pair = on_device(batch_of(ids, scored), model.device)
+    columns = model.output_index(pair.target[0])
+    other = None if contrast is None else model.output_index(torch.tensor([contrast.type], device=model.device))
+
+    def scores(vectors: Tensor, positions: Tensor) -> Tensor:
+        count = len(vectors)
+        batch = pair.map(lambda values: values.expand(count, *values.shape[1:]))
+        states = model(batch, model.encode(batch.source, embedded=vectors)).unflatten(0, (count, -1))
+        states = states[torch.arange(count, device=states.device), positions]
+        log_probs = model.output(states).log_softmax(-1, dtype=torch.promote_types(states.dtype, torch.float32))
+        found = log_probs.gather(1, columns[positions, None])[:, 0]
+        return found if contrast is None else found - (positions == contrast.position) * log_probs[:, other][:, 0]
+
+    return scores
+
+
+@torch.no_grad()
+def _vectors(model: TranslationModel, source: Sequence[int]) -> Tensor:
+    return model.embed_source(torch.tensor([source], device=model.device))
+
+
+def _contributions(
+    method: type[InputXGradient] | type[IntegratedGradients],
+    model: TranslationModel,
+    source: Sequence[int],
+    target: Sequence[int],
+    contrast: Contrast | None,
+    vectors: Tensor,
+    **more: Any,
+) -> np.ndarray:
+    """Return the contributions, (|y|, S), of source vectors, (1, S, D)."""
+    count = len(target) - model.plans_length
+    rows = vectors.repeat(count, 1, 1)
+    if "baselines" in more:
+        more["baselines"] = more["baselines"].expand_as(rows)
+    explain = method(token_scores(model, source, target, contrast)).attribute
+    with torch.backends.cudnn.flags(enabled=False):  # cuDNN has no gradient of a recurrent layer in evaluation mode
+        found = explain(rows.requires_grad_(), additional_forward_args=torch.arange(count, device=rows.device), **more)
+    summed = found.detach().sum(-1).double().cpu().numpy()
+    return np.vstack((summed, np.zeros((len(target) - count, len(source)))))

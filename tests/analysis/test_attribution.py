@@ -1,0 +1,200 @@
+"""What source words contribute: against products by hand, completeness, finite differences and plain decoding."""
+
+import shutil
+from functools import partial
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from hand_made_model import SOURCE, SYSTEMS, TARGET, hand_made_pipeline, random_system, translator
+from linear_model import LinearModel
+
+from nmtlab.analysis.access.measure import measure, stored_answer
+from nmtlab.analysis.attention.shift import attention_error, attention_shift, peak_shares, peak_shifts, sink_summary
+from nmtlab.analysis.attribution.agreement import EXPLANATIONS, agreement
+from nmtlab.analysis.attribution.contrast import Contrast
+from nmtlab.analysis.attribution.contributions import METHODS, Instead, contributions, word_contributions
+from nmtlab.analysis.attribution.erasure import erasure
+from nmtlab.analysis.attribution.gradients import baseline, input_x_gradient, integrated_gradients, token_scores
+from nmtlab.analysis.lexical.reference_links import reference_links
+from nmtlab.analysis.lexical.word_pairs import word_pairs
+from nmtlab.errors import CorpusError, NmtlabError
+from nmtlab.models.build import build_model
+from nmtlab.models.interface import TranslationModel
+from nmtlab.runs.run import Run
+from nmtlab.systems import open_model
+from nmtlab.text.sample import draw_sample
+from nmtlab.text.vocabulary import BOS, EOS, SPECIALS, UNK
+
+IDS = [4, 6, 5, 4, EOS]
+TARGET_IDS = [7, 4, 9, EOS]
+CONTRAST = Contrast(1, 8)
+EXPLAIN = {
+    "erasure": erasure,
+    "replacement by <unk>": partial(erasure, replacement=UNK),
+    "input × gradient": input_x_gradient,
+    "integrated gradients": integrated_gradients,
+}
+
+each_system = pytest.mark.parametrize("name", SYSTEMS)
+
+
+@torch.no_grad()
+def forced_log_probs(model: TranslationModel, source: list[int], target: list[int]) -> np.ndarray:
+    """Return the log-probability of each target token, decoded one after the other."""
+    state, token, found = model.start(model.encode(torch.tensor([source]))), BOS, []
+    for following in target:
+        step = model.step(state, torch.tensor([[token]]))
+        found.append(step.log_probs[0, 0, model.output_index(torch.tensor([following]))].item())
+        state, token = step.state, following
+    return np.array(found)
+
+
+@pytest.fixture
+def linear() -> LinearModel:
+    torch.manual_seed(1)
+    vectors = torch.randn(len(SPECIALS) + len(SOURCE), 3, dtype=torch.float64)
+    return LinearModel(vectors, torch.randn(2 + len(TARGET), 3, dtype=torch.float64)).eval()
+
+
+def test_of_a_linear_model_a_contrast_has_the_products_of_inputs_and_gradient(linear):
+    """The difference of two log-probabilities is that of their logits."""
+    places = torch.arange(1, len(IDS) + 1, dtype=torch.float64)[:, None]
+    slope = places * (linear.word.rows[TARGET_IDS[1] - EOS] - linear.word.rows[CONTRAST.type - EOS])
+    vectors = linear.vectors[IDS]
+    found = input_x_gradient(linear, IDS, TARGET_IDS, CONTRAST)
+    np.testing.assert_allclose(found[1], (vectors * slope).sum(1), rtol=1e-9)
+    mean = linear.vectors[len(SPECIALS) :].mean(0)
+    found = integrated_gradients(linear, IDS, TARGET_IDS, CONTRAST, steps=3)
+    np.testing.assert_allclose(found[1], ((vectors - mean) * slope).sum(1), rtol=1e-6)
+
+
+@each_system
+def test_integrated_gradients_add_up_to_the_difference_from_the_baseline(name):
+    """Up to the quadrature: 0.002 nats with 500 points, in models whose weights are steeper than any learned ones."""
+    model = random_system(name).model
+    vectors = model.embed_source(torch.tensor([IDS])).detach()
+    positions = torch.arange(len(TARGET_IDS))
+    scores = token_scores(model, IDS, TARGET_IDS)
+    with torch.no_grad():
+        whole, nothing = (
+            scores(x.expand(len(positions), -1, -1), positions) for x in (vectors, baseline(model, vectors))
+        )
+    found = integrated_gradients(model, IDS, TARGET_IDS, steps=500)
+    np.testing.assert_allclose(found.sum(1), whole - nothing, atol=2e-3)
+    np.testing.assert_allclose(whole, forced_log_probs(model, IDS, TARGET_IDS), rtol=1e-6)
+    assert np.abs(found).max() > 0.001
+
+
+@each_system
+def test_input_times_gradient_is_what_a_small_change_of_each_vector_does(name):
+    model = random_system(name).model
+    vectors = model.embed_source(torch.tensor([IDS])).detach()
+    scores, positions, step = token_scores(model, IDS, TARGET_IDS, CONTRAST), torch.arange(len(TARGET_IDS)), 1e-6
+    expected = np.empty((len(TARGET_IDS), len(IDS)))
+    for place in range(len(IDS)):
+        ends = []
+        for factor in (1 + step, 1 - step):
+            changed = vectors.clone()
+            changed[:, place] *= factor
+            with torch.no_grad():
+                ends.append(scores(changed.expand(len(positions), -1, -1), positions))
+        expected[:, place] = (ends[0] - ends[1]) / (2 * step)
+    np.testing.assert_allclose(input_x_gradient(model, IDS, TARGET_IDS, CONTRAST), expected, atol=1e-5)
+
+
+@each_system
+@pytest.mark.parametrize("replacement", [None, UNK])
+def test_erasure_is_the_difference_of_two_forced_decodings(name, replacement):
+    model = random_system(name).model
+    found = erasure(model, IDS, TARGET_IDS, replacement=replacement)
+    whole = forced_log_probs(model, IDS, TARGET_IDS)
+    for place in range(len(IDS) - 1):
+        without = [*IDS[:place], *([] if replacement is None else [replacement]), *IDS[place + 1 :]]
+        lost = whole - forced_log_probs(model, without, TARGET_IDS)
+        np.testing.assert_allclose(found[:, place], lost, atol=1e-5)
+    assert (found[:, -1] == 0).all()
+    assert np.abs(found).max() > 0.001
+
+
+@pytest.mark.parametrize(("method", "name"), list(product(METHODS, SYSTEMS)))
+def test_a_contrast_is_the_difference_of_what_contributes_to_both_tokens(method, name):
+    model, explain = random_system(name).model, EXPLAIN[method]
+    this, that = (explain(model, IDS, ids) for ids in (TARGET_IDS, CONTRAST.instead(TARGET_IDS)))
+    found = explain(model, IDS, TARGET_IDS, CONTRAST)
+    np.testing.assert_allclose(found[1], this[1] - that[1], atol=1e-5)
+    np.testing.assert_allclose(np.delete(found, 1, 0), np.delete(this, 1, 0), atol=1e-9)
+
+
+# In the form of attention
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_contributions_have_the_form_of_attention_and_name_what_is_compared(method):
+    system = random_system("fixnorm+lex")
+    source, target = "olim Fauchi deydi", "scientist Fauci says"
+    frame = contributions("lex", system, source, target, method, Instead(1, "Chan"))
+    labels = frame.drop_duplicates("target_position")["target_piece"].tolist()
+    assert labels == ["scientist", "Fauci, not Chan", "says", "</s>"]
+    assert frame.drop_duplicates("source_position")["source_piece"].tolist() == [*source.split(), "</s>"]
+    pipeline, (chan,) = system.pipeline, system.pipeline.target.vocabulary.ids(["Chan"])
+    ids = pipeline.source_ids(source), pipeline.target_ids(target)
+    expected = EXPLAIN[method](system.model, *ids, Contrast(1, chan))
+    grid = frame.pivot(index="target_position", columns="source_position", values="weight")
+    np.testing.assert_allclose(grid, expected, atol=1e-9)
+    assert set(frame["run"]) == {"lex"}
+    assert set(frame["layer"]) == set(frame["head"]) == {1}
+
+
+def test_what_cannot_be_compared_is_refused():
+    system = random_system("layer")
+    for instead, message in ((Instead(9, "Chan"), "target position 9"), (Instead(-1, "Chan"), "from 0 to 2")):
+        with pytest.raises(NmtlabError, match=message):
+            contributions("x", system, "olim deydi", "Fauci says", "erasure", instead)
+    with pytest.raises(NmtlabError, match="'qqq': not in the en vocabulary"):
+        contributions("x", system, "olim deydi", "Fauci says", "erasure", Instead(0, "qqq"))
+    with pytest.raises(CorpusError, match="blank"):
+        contributions("x", system, "  ", "Fauci says")
+
+
+def test_a_system_without_end_has_nothing_that_contributes_to_it():
+    pipeline = hand_made_pipeline(SOURCE, TARGET)
+    torch.manual_seed(1)
+    settings = SYSTEMS["scale"].model_copy(update={"plan_length": True})
+    model = build_model(settings, pipeline.source_size, pipeline.target_allowed, joint=False).eval()
+    for method in ("input × gradient", "integrated gradients"):
+        frame = contributions("plan", translator(model, pipeline), "olim deydi", "Fauci says", method)
+        end = frame["target_piece"] == "</s>"
+        assert (frame.loc[end, "weight"] == 0).all()
+        assert (frame.loc[~end, "weight"] != 0).any()
+
+
+# Against links
+
+
+def test_the_agreement_is_that_of_the_peaks_of_a_sample(trained, tiny_corpus):
+    run, _ = trained
+    links = reference_links(run.pipeline, tiny_corpus, "test")
+    whole = agreement(run, tiny_corpus, sample=1000)
+    expected = peak_shares(run, tiny_corpus).drop(columns="run")
+    pd.testing.assert_frame_equal(whole[expected.columns], expected)
+    error = attention_error(attention_shift(run, tiny_corpus, "test", links), links)
+    assert whole["error_rate"].item() == error["error_rate"].item()
+    lines = draw_sample(tiny_corpus, "test", 5).lines
+    pairs = [pair for pair in word_pairs(run, tiny_corpus, "test", links) if pair.line in lines]
+    for method in METHODS:
+        weights = word_contributions(open_model(run), pairs, method)
+        expected = sink_summary(peak_shifts("x", pairs, weights)).drop(columns="run")
+        found = agreement(run, tiny_corpus, method=method, sample=5)
+        pd.testing.assert_frame_equal(found[expected.columns], expected)
+
+
+def test_the_agreement_of_each_method_is_stored_with_the_run(trained, tiny_corpus, tmp_path):
+    shutil.copytree(trained[0].folder, tmp_path / "copy")
+    run = Run(tmp_path / "copy")
+    for method in EXPLANATIONS:
+        asked = {"corpus": tiny_corpus, "part": "dev", "method": method, "sample": 3}
+        assert stored_answer(run, agreement, **asked) is None
+        pd.testing.assert_frame_equal(measure(run, agreement, **asked), stored_answer(run, agreement, **asked))
