@@ -34,12 +34,12 @@ def contribution_view(
         NmtlabError: no such target position, or a word that a system cannot produce.
         RunError: a run is phrase-based, or has no weights.
     """
-    frames = [contributions(run.name, run, source, target, method, instead) for run in runs]
+    frames = [contributions(run.label, run, source, target, method, instead) for run in runs]
     found = pd.concat(frames, ignore_index=True)
     largest = found.loc[found.groupby(["run", "target_position"], sort=False)["weight"].idxmax()]
     return View(
         largest[["run", "target_piece", "source_piece", "weight"]].rename(columns={"weight": "nats"}),
-        contribution_figure(found, method, {run.name: links for run in runs}),
+        contribution_figure(found, method, {run.label: links for run in runs}),
     )
 
 
@@ -58,4 +58,4 @@ def heads_view(run: Run, source: str, target: str | None = None, kind: Attention
     """
     weights = all_heads(run, source, target)
     drawn = weights[weights["kind"] == kind]
-    return View(head_summary(drawn), heads_figure(drawn, f"{kind.capitalize()} of {plain(run.name)}"))
+    return View(head_summary(drawn), heads_figure(drawn, f"{kind.capitalize()} of {plain(run.label)}"))

@@ -27,7 +27,7 @@ def word_projection_view(runs: Sequence[Run], method: Method = "pca") -> View:
         NmtlabError: UMAP is not installed.
         RunError: a run is phrase-based, or has no weights.
     """
-    points = pd.concat([measure(run, word_projection, method=method).assign(panel=run.name) for run in runs])
+    points = pd.concat([measure(run, word_projection, method=method).assign(panel=run.label) for run in runs])
     return _view(points, "Output vectors of words")
 
 
@@ -54,7 +54,7 @@ def state_projection_view(
         NmtlabError, RunError: as of `word_projection_view`.
     """
     asked = {"corpus": corpus, "split": split, "where": where, "sample": sample, "method": method}
-    points = pd.concat([measure(run, state_projection, **asked).assign(panel=run.name) for run in runs])
+    points = pd.concat([measure(run, state_projection, **asked).assign(panel=run.label) for run in runs])
     return _view(points, f"{where.capitalize()} states of {sample} sentences")
 
 

@@ -58,7 +58,7 @@ class Agreement(widgets.VBox):
     def _draw(self) -> None:
         found = {asked: self._stored(*asked) for asked in self._asked()}
         known = {asked: row for asked, row in found.items() if row is not None}
-        rows = [row.assign(run=run.name, method=method) for (run, method), row in known.items()]
+        rows = [row.assign(run=run.label, method=method) for (run, method), row in known.items()]
         frame = pd.concat(rows, ignore_index=True)[["run", "method", *_SHOWN]] if rows else pd.DataFrame()
         self.table.show(frame.rename(columns=_SHOWN).round(3))
         self.table.layout.display = "" if rows else "none"

@@ -144,7 +144,7 @@ class AttentionPage(Page):
         frames = []
         for run in runs:
             asked = self.explained.asked(run)
-            frames.append(contributions(run.name, system_of(run), source, target, *asked))
+            frames.append(contributions(run.label, system_of(run), source, target, *asked))
             self.chart.show(contribution_figure(pd.concat(frames), self.explained.method, rings))
             yield
 

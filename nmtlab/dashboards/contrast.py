@@ -55,7 +55,7 @@ class ContrastControls(widgets.HBox):
             NmtlabError: the run is too large for the method.
         """
         if self.method == SLOW and not has_quick_gradients(run):
-            problem = f"{self.method} of {run.name}: they would take minutes"
+            problem = f"{self.method} of {run.label}: they would take minutes"
             raise NmtlabError(problem, "choose another method, or use nmtlab.views_attribution in a notebook")
         word, place = self._word.value.strip(), self._position.value
         first, pieces = next(iter(self._pieces.values())), self._pieces[run.name]

@@ -43,7 +43,7 @@ class Heads(widgets.VBox):
         self.layout.display = "none" if run is None else ""
         if run is not None:
             weights = all_heads(system_of(run), source, target)
-            title = f"{self.kind.value.capitalize()} of {plain(run.name)}"
+            title = f"{self.kind.value.capitalize()} of {plain(run.label)}"
             self.chart.show(heads_figure(weights[weights["kind"] == self.kind.value], title))
 
     def clear(self) -> None:

@@ -63,7 +63,7 @@ class WordProjection(widgets.VBox):
                 while not asked.done():
                     time.sleep(_LOOK)
                     yield
-                tables.append(asked.result().assign(panel=run.name))
+                tables.append(asked.result().assign(panel=run.label))
         finally:
             thread.shutdown(wait=False, cancel_futures=True)  # if stopped, the page does not wait for it
         self.chart.show(projection_figure(pd.concat(tables), "Output vectors of words, by frequency in training"))

@@ -99,5 +99,5 @@ class StateNeighbours(widgets.VBox):
         other = "target" if where == "encoder" else "source"
         lines = [drawn.lines[place] for place in nearest["sentence"]]
         shown = nearest.assign(line=lines, position=nearest["position"] + 1).round({"cos": 3})
-        self.found.title = f"{_TITLE}: {where} of {run.name} at {self.position.label}, {len(drawn.lines):,} sentences"
+        self.found.title = f"{_TITLE}: {where} of {run.label} at {self.position.label}, {len(drawn.lines):,} sentences"
         self.found.show(shown[["cos", "piece", "line", "position", "context", other]])
