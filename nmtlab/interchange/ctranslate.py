@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from nmtlab.errors import NmtlabError
-from nmtlab.interchange.folding import folded, norm_epsilon
+from nmtlab.interchange.folding import MAX_POSITIONS, folded, norm_epsilon
 from nmtlab.models.transformer import Transformer
 from nmtlab.nn.positions import sinusoids
 from nmtlab.recipe import TransformerSettings
@@ -35,9 +35,6 @@ if TYPE_CHECKING:
 
 Precision = Literal["fp32", "int8", "int16"]
 """Of the matrices: single precision, or integers with a scale for each row (int8) or matrix (int16)."""
-
-MAX_POSITIONS = 1024
-"""Number of positions that a model knows: its longest source and translation, in tokens."""
 
 _SELF = ("query", "key", "value"), ("output",)
 _CROSS = ("query",), ("key", "value"), ("output",)
@@ -143,4 +140,4 @@ def _set_norm(spec: "LayerNormSpec", weights: dict[str, Tensor], name: str) -> N
 
 
 def _array(weights: dict[str, Tensor], name: str) -> np.ndarray:
-    return np.ascontiguousarray(weights[name].detach().cpu())
+    return np.ascontiguousarray(weights[name])

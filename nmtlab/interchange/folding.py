@@ -20,6 +20,9 @@ from nmtlab.recipe import Recipe, TransformerSettings
 FORBIDDEN = -1e4
 """A bias low enough for a probability of 0, and small enough to be added to other terms in half precision."""
 
+MAX_POSITIONS = 1024
+"""Number of positions that an exported model knows: its longest source and translation, in tokens."""
+
 _WITHOUT = {
     "plan_length": False,
     "language_vectors": False,
@@ -45,22 +48,26 @@ def check_exportable(name: str, recipe: Recipe) -> None:
     for field, value in _WITHOUT.items():
         found = getattr(recipe.model, field)
         if found != value:
-            raise lacking(name, f"model.{field}", found, f"choose a run with {field} = {str(value).lower()}")
+            raise lacking(name, f"model.{field} = {_toml(found)}", f"choose a run with {field} = {_toml(value)}")
     if recipe.text.target_tag == "own":
-        raise lacking(name, "text.target_tag", "own", "use the folder that the model was imported from")
+        raise lacking(name, "text.target_tag = 'own'", "use the folder that the model was imported from")
 
 
-def lacking(name: str, field: str, value: object, remedy: str) -> RunError:
-    """Return the error of a run that has a part which the format to export to lacks."""
-    shown = str(value).lower() if isinstance(value, bool) else repr(value)
-    return RunError(f"run {name!r}: {field} = {shown}: there is no such part in other programs", remedy)
+def lacking(name: str, part: str, remedy: str) -> RunError:
+    """Return the error of a run with a part that the form to export to does not have."""
+    return RunError(f"run {name!r}: {part}: no such part there", remedy)
+
+
+def _toml(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else f"{value:g}"
 
 
 @torch.no_grad()
 def folded(model: Transformer) -> dict[str, Tensor]:
     """Return the weights of a model that passes `check_exportable`, under our names, with nothing left of the above.
 
-    Norms have `weight` and, if they are LayerNorm, `bias`. The output's bias is that of the default target language.
+    They are in single precision on the CPU. Norms have `weight` and, if they are LayerNorm, `bias`. The output's bias
+    is that of the default target language.
     """
     width = model.target_embedding.width
     weights: dict[str, Tensor] = {}
@@ -76,7 +83,7 @@ def folded(model: Transformer) -> dict[str, Tensor]:
         weights |= {name: g * weight for name, weight in weights.items() if name.startswith(f"{last}.")}
     bias = torch.full_like(model.output_layer.bias, FORBIDDEN)
     bias[model.output_ids] = model.output_layer.bias[model.output_ids]
-    return {name: weight.float() for name, weight in (weights | {"output_layer.bias": bias}).items()}
+    return {name: weight.detach().float().cpu() for name, weight in (weights | {"output_layer.bias": bias}).items()}
 
 
 def norm_epsilon(settings: TransformerSettings) -> float:

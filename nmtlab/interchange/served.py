@@ -7,7 +7,8 @@ from tempfile import TemporaryDirectory
 import torch
 
 from nmtlab.errors import NmtlabError, RecipeError
-from nmtlab.interchange.ctranslate import MAX_POSITIONS, Precision, library, write_model
+from nmtlab.interchange.ctranslate import Precision, library, write_model
+from nmtlab.interchange.folding import MAX_POSITIONS
 from nmtlab.recipe import SearchSettings, TransformerSettings
 from nmtlab.search.hypothesis import Hypothesis
 from nmtlab.search.scores import hypothesis_score

@@ -44,7 +44,7 @@ def neutral_weights(model: Transformer) -> dict[str, np.ndarray]:
     Args:
         model: PreNorm over a joint vocabulary, without language vectors; what is folded into what, `folding` says.
     """
-    return {_neutral(name): tensor.detach().numpy() for name, tensor in folded(model).items()}
+    return {_neutral(name): tensor.numpy() for name, tensor in folded(model).items()}
 
 
 def _neutral(name: str) -> str:
