@@ -1,13 +1,14 @@
 """`nmtlab efficiency`."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from nmtlab.cli.options import Source, Split, Target, numbers, open_text
 
-ENGINES = "nmtlab,ctranslate2,ctranslate2:int8"
+if TYPE_CHECKING:
+    from nmtlab.analysis.search.efficiency import Way
 
 
 def efficiency(
@@ -18,7 +19,7 @@ def efficiency(
     target: Target = "",
     engines: Annotated[
         str, typer.Option(help="Engines to compare: nmtlab, ctranslate2, or ctranslate2:PRECISION.")
-    ] = ENGINES,
+    ] = "nmtlab,ctranslate2,ctranslate2:int8",
     beams: Annotated[str, typer.Option(help="Beam sizes.")] = "1,4",
     batches: Annotated[str, typer.Option(help="Sizes of a decoding batch: padded source tokens times beam.")] = "8192",
     threads: Annotated[str, typer.Option(help="Numbers of CPU threads.")] = "1,2",
@@ -51,34 +52,21 @@ def efficiency(
     with writing(output) as temporary:
         measured.to_csv(temporary, index=False)
     shown = ["words_per_second", "memory_mib", "size_mib", "bleu"]
-    means = measured.groupby(SETTING, sort=False)[["seconds", *shown]].median().reset_index()
-    means["frontier"] = frontier(means, "seconds").map({True: "*", False: ""})
-    rows = [
-        [
-            *map(str, row[: len(SETTING)]),
-            f"{row[len(SETTING)]:.2f}",
-            *(f"{value:,.1f}" for value in row[len(SETTING) + 1 : -1]),
-            row[-1],
-        ]
-        for row in means.itertuples(index=False)
-    ]
+    medians = measured.groupby(SETTING, sort=False)[["seconds", *shown]].median().reset_index()
+    medians["frontier"] = frontier(medians, "seconds").map({True: "*", False: ""})
+    rows = medians.map(lambda value: f"{value:,.2f}" if isinstance(value, float) else str(value)).to_numpy().tolist()
     title = f"Medians of {rounds} rounds on {text.name} {split}; *: nothing is as good in less time"
-    print_table(title, list(means.columns), rows, {"seconds", *shown})
+    print_table(title, list(medians.columns), rows, {"seconds", *shown})
     print(f"all measurements: {output}")
 
 
-def _ways(engines: str) -> list[tuple[str, str]]:
-    """Parse `ctranslate2:int8` and the like."""
+def _ways(engines: str) -> "list[Way]":
+    """Parse `nmtlab,ctranslate2:int8` and the like."""
     from nmtlab.errors import NmtlabError
 
-    ways = [
-        (engine, precision or "fp32") for engine, _, precision in (name.partition(":") for name in engines.split(","))
-    ]
-    known = [("nmtlab", "fp32"), *(("ctranslate2", precision) for precision in ("fp32", "int8", "int16"))]
-    for way in ways:
-        if way not in known:
-            raise NmtlabError(
-                f"--engines {engines}: {':'.join(way)} is unknown",
-                f"choose from {', '.join(':'.join(one) for one in known)}",
-            )
-    return ways
+    known = {"nmtlab": ("nmtlab", "fp32"), "ctranslate2": ("ctranslate2", "fp32")}
+    known |= {f"ctranslate2:{precision}": ("ctranslate2", precision) for precision in ("fp32", "int8", "int16")}
+    for name in engines.split(","):
+        if name not in known:
+            raise NmtlabError(f"--engines {engines}: {name!r} is unknown", f"choose from {', '.join(known)}")
+    return [known[name] for name in engines.split(",")]

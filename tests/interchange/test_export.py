@@ -14,7 +14,7 @@ from nmtlab.errors import NmtlabError
 from nmtlab.interchange.export import export_model
 from nmtlab.interchange.huggingface import import_model
 from nmtlab.models.interface import on_device
-from nmtlab.recipe import Recipe, SearchSettings, named_recipe
+from nmtlab.recipe import Recipe, SearchSettings, load_recipe
 from nmtlab.runs.run import Run
 from nmtlab.systems import open_model, open_served
 from nmtlab.text.batch import batch_of
@@ -214,7 +214,7 @@ def test_the_card_names_languages_text_scores_and_licence(learned, tmp_path):
         "nmtlab does not know the licence of tiny.",
     ):
         assert part in card
-    assert named_recipe(str(folder / "recipe.toml")) == run.recipe
+    assert load_recipe(folder / "recipe.toml") == run.recipe
 
 
 def test_the_command_exports_and_translates(learned, lines, tmp_path, monkeypatch):
