@@ -26,6 +26,7 @@ from nmtlab.models.transformer import Transformer
 from nmtlab.nn.positions import sinusoids
 from nmtlab.recipe import TransformerSettings
 from nmtlab.text.vocabulary import BOS, EOS, UNK
+from nmtlab.translation import Translator
 
 if TYPE_CHECKING:
     from ctranslate2.specs import TransformerSpec
@@ -50,6 +51,24 @@ def library(part: str = "") -> ModuleType:
         return importlib.import_module(f"ctranslate2{part}")
     except ImportError as error:
         raise NmtlabError("ctranslate2 is not installed", "pip install 'nmtlab[export]'") from error
+
+
+def write_ctranslate2(system: Translator, model: TransformerSettings, folder: Path, precision: Precision) -> None:
+    """Write a translator's model to a folder.
+
+    Args:
+        system: with a Transformer that passes `folding.check_exportable`.
+        model: the recipe's model section.
+        folder: exists.
+        precision: of the stored matrices.
+
+    Raises:
+        NmtlabError: CTranslate2 is not installed.
+    """
+    pipeline = system.pipeline
+    types = pipeline.source.vocabulary.types, pipeline.target.vocabulary.types
+    start = pipeline.first_tokens.get(pipeline.target.language, BOS)
+    write_model(system.model, model, types, folder, precision, start)
 
 
 def write_model(

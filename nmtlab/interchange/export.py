@@ -6,10 +6,9 @@ from pathlib import Path
 from nmtlab.errors import NmtlabError
 from nmtlab.files import write_text
 from nmtlab.interchange.card import Program, model_card
-from nmtlab.interchange.ctranslate import Precision
+from nmtlab.interchange.ctranslate import Precision, write_ctranslate2
 from nmtlab.interchange.folding import check_exportable
 from nmtlab.interchange.huggingface_export import write_huggingface
-from nmtlab.interchange.served import write_exported
 from nmtlab.runs.run import Run
 from nmtlab.text.lines import new_folder
 from nmtlab.translation import Translator
@@ -45,7 +44,7 @@ def export_model(
         if program == "huggingface":
             write_huggingface(run.name, system, run.recipe.model, unfinished)
         else:
-            write_exported(system, run.recipe.model, unfinished, precision)
+            write_ctranslate2(system, run.recipe.model, unfinished, precision)
             _write_subwords(system, unfinished)
         run.recipe.save(unfinished / "recipe.toml")
         write_text(unfinished / "README.md", model_card(run, system.pipeline, program, scores))

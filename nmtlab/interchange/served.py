@@ -7,14 +7,14 @@ from tempfile import TemporaryDirectory
 import torch
 
 from nmtlab.errors import NmtlabError, RecipeError
-from nmtlab.interchange.ctranslate import Precision, library, write_model
+from nmtlab.interchange.ctranslate import Precision, library, write_ctranslate2
 from nmtlab.interchange.folding import MAX_POSITIONS
 from nmtlab.recipe import SearchSettings, TransformerSettings
 from nmtlab.search.hypothesis import Hypothesis
 from nmtlab.search.scores import hypothesis_score
 from nmtlab.text.batches import sorted_batches
 from nmtlab.text.pipeline import Pipeline
-from nmtlab.text.vocabulary import BOS, EOS
+from nmtlab.text.vocabulary import EOS
 from nmtlab.translation import Translation, Translator
 
 _COMPUTED = {"fp32": "float32", "int8": "int8", "int16": "int16"}
@@ -29,7 +29,7 @@ class ServedSystem:
     cut off after `MAX_POSITIONS` tokens.
 
     Args:
-        folder: a model that `write_model` has written; it is read at once and not needed any more.
+        folder: a model that `write_ctranslate2` has written; it is read at once and not needed any more.
         pipeline: the text pipeline that the model was trained with.
         settings: search settings.
         precision: to compute in.
@@ -125,18 +125,9 @@ def served(
     Raises:
         NmtlabError, RecipeError: as of `ServedSystem`.
     """
-    pipeline = system.pipeline
     with TemporaryDirectory() as folder:
-        write_exported(system, model, Path(folder), precision)
-        return ServedSystem(Path(folder), pipeline, system.settings, precision, threads)
-
-
-def write_exported(system: Translator, model: TransformerSettings, folder: Path, precision: Precision) -> None:
-    """Write a translator's model to a folder in the form of CTranslate2; arguments as of `served`."""
-    sides = system.pipeline.source, system.pipeline.target
-    types = tuple(side.vocabulary.types for side in sides)
-    start = system.pipeline.first_tokens.get(system.languages[1], BOS)
-    write_model(system.model, model, types, folder, precision, start)
+        write_ctranslate2(system, model, Path(folder), precision)
+        return ServedSystem(Path(folder), system.pipeline, system.settings, precision, threads)
 
 
 def _compute_type(precision: Precision) -> str:
@@ -148,9 +139,6 @@ def _compute_type(precision: Precision) -> str:
 
 
 def _check_search(settings: SearchSettings) -> None:
-    for field in ("coverage", "replace_unknown"):
+    for field, without in (("coverage", "0"), ("replace_unknown", "false")):
         if getattr(settings, field):
-            raise RecipeError(
-                f"search.{field} = {str(getattr(settings, field)).lower()}: CTranslate2 has nothing equal",
-                f"leave it out (--set search.{field}={str(type(getattr(settings, field))()).lower()})",
-            )
+            raise RecipeError(f"search.{field}: CTranslate2 does not search like that", f"set it to {without}")

@@ -27,7 +27,7 @@ from peers.ctranslate import decode
 from peers.measurement import Measurement, peak_memory_mib
 from peers.weights import neutral_weights
 
-from nmtlab.interchange.served import write_exported
+from nmtlab.interchange.ctranslate import write_ctranslate2
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
 from nmtlab.systems import open_model
@@ -227,7 +227,7 @@ def _send(sending: Connection, function: Callable[..., Any], arguments: tuple) -
 
 def _convert(run: Run) -> None:
     CONVERTED.mkdir(parents=True, exist_ok=True)
-    write_exported(open_model(run, which="last"), run.recipe.model, CONVERTED, "fp32")
+    write_ctranslate2(open_model(run, which="last"), run.recipe.model, CONVERTED, "fp32")
 
 
 def _weights(run: Run) -> dict[str, np.ndarray]:

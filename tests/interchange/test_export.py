@@ -1,6 +1,8 @@
 """Export of runs: other programs compute the same, what they lack is refused by name, and nothing is half-written."""
 
 import json
+import shutil
+import sys
 from pathlib import Path
 
 import foreign_models  # noqa: F401 (keeps the transformers library offline)
@@ -19,6 +21,7 @@ from nmtlab.runs.run import Run
 from nmtlab.systems import open_model, open_served
 from nmtlab.text.batch import batch_of
 from nmtlab.text.batches import pad
+from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.vocabulary import BOS, EOS, PAD
 from nmtlab.training.setup import train
 from nmtlab.workspace import Workspace
@@ -190,13 +193,48 @@ def test_a_folder_for_ctranslate2_can_be_used_as_its_card_says(learned, lines, t
     assert found == open_model(run, beam_of_two).translate(lines[:1])[0].text
 
 
-@pytest.mark.parametrize("setting", ["coverage=0.2", "replace_unknown=true"])
-def test_a_search_that_ctranslate2_lacks_is_refused(learned, setting):
+@pytest.mark.parametrize("field", ["coverage", "replace_unknown"])
+def test_a_search_that_ctranslate2_lacks_is_refused(learned, field):
     pytest.importorskip("ctranslate2")
-    field, value = setting.split("=")
-    search = SearchSettings(**{field: json.loads(value)})
-    with pytest.raises(NmtlabError, match=rf"search\.{field} = {value}: CTranslate2 has nothing equal"):
-        open_served(learned(SCALED), search=search)
+    with pytest.raises(NmtlabError, match=rf"search\.{field}: CTranslate2 does not search like that; set it to "):
+        open_served(learned(SCALED), search=SearchSettings(**{field: True}))
+
+
+# Several languages
+
+
+@pytest.fixture(scope="module", params=["source", "decoder"])
+def both_ways(request, make_corpus, tiny_recipe, tmp_path_factory) -> Run:
+    """A run trained in two directions whose target language is a tag of the source, or what the decoder reads first."""
+    workspace = Workspace(tmp_path_factory.mktemp("data"))
+    (workspace.data / "corpora").mkdir()
+    folder = Path(shutil.copytree(make_corpus(), workspace.data / "corpora" / "tiny"))
+    changes = POST | {
+        "text.segmentation": "bpe", "text.vocabulary_size": 100, "text.target_tag": request.param,
+        "more_corpora": [{"name": "tiny", "source": "en", "target": "de"}], "training.max_evaluations": 2,
+    }  # fmt: skip
+    recipe = tiny_recipe.with_changes(changes)
+    return train("many", recipe, ParallelCorpus.open(folder), workspace, allow_overlap=True)
+
+
+@pytest.mark.parametrize("direction", [("de", "en"), ("en", "de")])
+def test_each_direction_has_its_tag_and_its_mask(both_ways, direction, tmp_path):
+    transformers = pytest.importorskip("transformers", reason="needs transformers, which the test extra installs")
+    run, lines = both_ways.directed(*direction), ["ein hund sieht", "one dog", "katze geht nach haus"]
+    folder, greedy = exported(run, tmp_path), SearchSettings(beam_size=1)
+    ours = [translation.text for translation in open_model(run, greedy).translate(lines)]
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    model = transformers.AutoModelForSeq2SeqLM.from_pretrained(folder).eval()
+    tag = f">>{direction[1]}<< " if run.recipe.text.target_tag == "source" else ""
+    assert tag in (folder / "README.md").read_text(encoding="utf-8")
+    for line, text in zip(lines, ours, strict=True):
+        ids = tokenizer([tag + line], return_tensors="pt")
+        assert ids.input_ids[0].tolist() == run.pipeline.source_ids(line)
+        longest = ids.input_ids.shape[1] - 1 + greedy.extra_length
+        found = model.generate(**ids, num_beams=1, do_sample=False, max_new_tokens=longest)
+        assert tokenizer.batch_decode(found, skip_special_tokens=True) == [text]
+    pytest.importorskip("ctranslate2")
+    assert [translation.text for translation in open_served(run, search=greedy).translate(lines)] == ours
 
 
 # The folder
@@ -300,6 +338,6 @@ def test_an_existing_folder_is_left_as_it_is(learned, tmp_path):
 
 
 def test_without_ctranslate2_the_message_says_how_to_get_it(learned, tmp_path, monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "ctranslate2", None)
-    monkeypatch.setitem(__import__("sys").modules, "ctranslate2.specs", None)
+    for name in ("ctranslate2", "ctranslate2.specs"):
+        monkeypatch.setitem(sys.modules, name, None)
     assert refusal(learned(SCALED), tmp_path) == "ctranslate2 is not installed; pip install 'nmtlab[export]'"

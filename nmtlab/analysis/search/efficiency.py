@@ -19,9 +19,9 @@ import pandas as pd
 
 from nmtlab.analysis.access.checks import in_direction
 from nmtlab.evaluation.scores import bleu, default_tokenizer
-from nmtlab.interchange.ctranslate import Precision
+from nmtlab.interchange.ctranslate import Precision, write_ctranslate2
 from nmtlab.interchange.folding import check_exportable
-from nmtlab.interchange.served import ServedSystem, write_exported
+from nmtlab.interchange.served import ServedSystem
 from nmtlab.recipe import MachineSettings, SearchSettings
 from nmtlab.runs.run import Run
 from nmtlab.systems import open_model, open_system
@@ -141,7 +141,7 @@ def _systems(runs: Sequence[Run], options: Options, stack: ExitStack) -> Iterato
 def _exported(run: Run, precision: Precision, stack: ExitStack) -> Path:
     check_exportable(run.name, run.recipe)
     folder = Path(stack.enter_context(TemporaryDirectory()))
-    write_exported(open_model(run), run.recipe.model, folder, precision)
+    write_ctranslate2(open_model(run), run.recipe.model, folder, precision)
     return folder
 
 
