@@ -4,8 +4,10 @@ from collections.abc import Sequence
 from typing import Literal
 
 import nmtlab
+from nmtlab.interchange.vocabularies import MARIAN_FORM
 from nmtlab.runs.run import Run
 from nmtlab.text.pipeline import Pipeline
+from nmtlab.text.tags import language_tag
 
 Program = Literal["huggingface", "ctranslate2"]
 """What an exported model is for: the transformers library of Hugging Face, or CTranslate2."""
@@ -104,7 +106,8 @@ def _preprocessing(pipeline: Pipeline, program: Program) -> str:
 
 def _use(pipeline: Pipeline, program: Program) -> str:
     tags = pipeline.source_pieces("x")[: -len(pipeline.source.tokenizer.split("x"))]
-    kind = "words" if program == "ctranslate2" and pipeline.settings.segmentation == "word" else program
     if program == "huggingface":
-        return _USE[kind].format(text=" ".join([f">>{pipeline.languages[1]}<<" for _ in tags[:1]] + ["..."]))
+        tag = language_tag(pipeline.target.language, MARIAN_FORM)
+        return _USE[program].format(text=f"{tag} ..." if tags else "...")
+    kind = "words" if pipeline.settings.segmentation == "word" else program
     return _USE[kind].format(text="...", before=f"{tags!r} + " if tags else "")
