@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
-from itertools import product
+from itertools import chain, product
 from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,9 +23,9 @@ from nmtlab.interchange.ctranslate import Precision, write_ctranslate2
 from nmtlab.interchange.folding import check_exportable
 from nmtlab.interchange.served import ServedSystem
 from nmtlab.recipe import MachineSettings, SearchSettings
-from nmtlab.runs.run import Run
-from nmtlab.systems import open_model, open_system
-from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.runs.run import TABLE, Run
+from nmtlab.systems import check_has_model, open_model
+from nmtlab.text.corpus import Direction, ParallelCorpus
 
 Engine = Literal["nmtlab", "ctranslate2"]
 Way = tuple[Engine, Precision]
@@ -53,9 +53,16 @@ class Options(NamedTuple):
 
 
 class _System(NamedTuple):
-    """What a process opens and translates with; `exported` is a folder for CTranslate2."""
+    """What a process opens and translates with.
 
-    run: Run
+    Args:
+        folder, direction: of the run.
+        engine, precision, search, threads: of the setting.
+        exported: folder of the model for CTranslate2, if that is the engine.
+    """
+
+    folder: Path
+    direction: Direction
     engine: Engine
     precision: Precision
     search: SearchSettings
@@ -65,13 +72,13 @@ class _System(NamedTuple):
     @property
     def setting(self) -> tuple:
         search = self.search
-        return self.run.name, self.engine, self.precision, search.beam_size, search.batch_tokens, self.threads
+        return self.folder.name, self.engine, self.precision, search.beam_size, search.batch_tokens, self.threads
 
     def size_mib(self) -> float:
         """Return the size of the files that are needed to translate."""
-        model = self.exported or self.run.folder / "checkpoints/best.safetensors"
-        folders = (model, self.run.folder / "vocabulary")
-        files = (path for folder in folders for path in ([folder] if folder.is_file() else folder.rglob("*")))
+        ours = (self.folder / "checkpoints/best.safetensors", self.folder / TABLE)
+        model = self.exported.rglob("*") if self.exported else (path for path in ours if path.exists())
+        files = chain(model, (self.folder / "vocabulary").rglob("*"))
         return sum(path.stat().st_size for path in files) / 2**20
 
 
@@ -86,7 +93,7 @@ def efficiency(
     """Measure systems on a text.
 
     Args:
-        runs: with their models, of the corpus' direction.
+        runs: neural, with their models, of the corpus' direction.
         corpus: the text.
         options: what is varied.
         split: of the corpus.
@@ -99,7 +106,8 @@ def efficiency(
         with some 200 MiB of torch for either engine), `size_mib` (model and vocabulary), `bleu` and its `signature`.
 
     Raises:
-        NmtlabError: CTranslate2 lacks a part of a run or of its search, or the text is of another direction.
+        NmtlabError: CTranslate2 lacks a part of a run or of its search, the text is of another direction, or a run is
+            phrase-based.
     """
     lines = list(corpus.lines(split, corpus.source))
     references, rows = corpus.references(split), []
@@ -132,10 +140,11 @@ def frontier(frame: pd.DataFrame, cost: str, score: str = "bleu") -> pd.Series:
 def _systems(runs: Sequence[Run], options: Options, stack: ExitStack) -> Iterator[_System]:
     """Yield every combination; models for CTranslate2 are written to folders that are removed at the end."""
     for run, (engine, precision) in product(runs, options.ways):
+        check_has_model(run)
         exported = _exported(run, precision, stack) if engine == "ctranslate2" else None
         for beam_size, tokens, threads in product(options.beam_sizes, options.batch_tokens, options.threads):
             search = run.recipe.search.model_copy(update={"beam_size": beam_size, "batch_tokens": tokens})
-            yield _System(run, engine, precision, search, threads, exported)
+            yield _System(run.folder, run.direction, engine, precision, search, threads, exported)
 
 
 def _exported(run: Run, precision: Precision, stack: ExitStack) -> Path:
@@ -154,11 +163,11 @@ def _measured(system: _System, lines: list[str]) -> tuple[float, float, list[str
 
 
 def _translated(system: _System, lines: list[str]) -> tuple[list[str], float]:
-    run, search, threads = system.run, system.search, system.threads
+    run, search, threads = Run(system.folder).directed(*system.direction), system.search, system.threads
     if system.exported:
         opened = ServedSystem(system.exported, run.pipeline, search, system.precision, threads)
     else:
-        opened = open_system(run, search, machine=MachineSettings(device="cpu", threads=threads))
+        opened = open_model(run, search, machine=MachineSettings(device="cpu", threads=threads))
     texts = [translation.text for translation in opened.translate(lines)]
     return texts, _peak_memory_mib()
 
