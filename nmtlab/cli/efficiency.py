@@ -40,14 +40,14 @@ def efficiency(
     from nmtlab.runs.listing import open_run
     from nmtlab.workspace import Workspace
 
-    workspace = Workspace.find()
+    workspace, ways = Workspace.find(), _ways(engines)
     first, *others = (open_run(name, workspace) for name in runs)
     first, text = open_text(first, workspace, test, source, target)
     beam_sizes, batch_tokens, counts = (
         numbers(given, int, option, 1)
         for given, option in ((beams, "--beams"), (batches, "--batches"), (threads, "--threads"))
     )
-    options = Options(_ways(engines), beam_sizes, batch_tokens, counts)
+    options = Options(ways, beam_sizes, batch_tokens, counts)
     measured = measure([first, *others], text, options, split, rounds, print)
     with writing(output) as temporary:
         measured.to_csv(temporary, index=False)

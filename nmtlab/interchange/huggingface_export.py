@@ -81,8 +81,10 @@ def _write_tokenizer(pipeline: Pipeline, one_table: bool, folder: Path) -> None:
     _write_json(folder / "vocab.json", _ids(source, pipeline))
     if not one_table:
         _write_json(folder / "target_vocab.json", _ids(target, pipeline))
+    first = [name for name, number in _ids(target, pipeline).items() if number in pipeline.first_tokens.values()]
     settings = {
         "tokenizer_class": "MarianTokenizer",
+        "additional_special_tokens": first,  # so that they are no part of a decoded translation
         "source_lang": source.language,
         "target_lang": target.language,
         "separate_vocabs": not one_table,

@@ -3,12 +3,13 @@
 import json
 import shutil
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import foreign_models  # noqa: F401 (keeps the transformers library offline)
 import pytest
 import torch
-from learned import learned_run
+from learned import LEARNED, learned_run
 from typer.testing import CliRunner
 
 from nmtlab.cli.main import app
@@ -18,6 +19,8 @@ from nmtlab.interchange.huggingface import import_model
 from nmtlab.models.interface import on_device
 from nmtlab.recipe import Recipe, SearchSettings, load_recipe
 from nmtlab.runs.run import Run
+from nmtlab.search.forced import forced_decode_all
+from nmtlab.search.scores import hypothesis_score
 from nmtlab.systems import open_model, open_served
 from nmtlab.text.batch import batch_of
 from nmtlab.text.batches import pad
@@ -104,12 +107,12 @@ def test_transformers_has_the_same_logits(both, tiny_corpus):
 @pytest.mark.parametrize("beam", [1, 12])
 def test_transformers_finds_the_same_translations(both, lines, beam):
     run, theirs, tokenizer = both
-    system = open_model(run, SearchSettings(beam_size=beam, score="average", extra_length=MORE))
+    system = open_model(run, SearchSettings(beam_size=beam, score="log-prob", extra_length=MORE))
     same = finished = 0
     for line, translation in zip(lines, system.translate(lines), strict=True):
         ids = tokenizer([line], return_tensors="pt")
         longest = ids.input_ids.shape[1] - 1 + MORE
-        found = theirs.generate(**ids, num_beams=beam, length_penalty=1.0, max_new_tokens=longest, do_sample=False)
+        found = theirs.generate(**ids, num_beams=beam, length_penalty=0.0, max_new_tokens=longest, do_sample=False)
         same += tokenizer.batch_decode(found, skip_special_tokens=True)[0] == translation.text
         finished += translation.hypotheses[0].finished
     assert same >= LINES - (beam > 1)  # a finished hypothesis keeps a slot in our beam, but not in theirs
@@ -152,16 +155,29 @@ def test_ctranslate2_finds_the_same_greedy_translations(learned, lines, kind):
                 assert (its.log_prob, its.score) == pytest.approx((mine.log_prob, mine.score), abs=1e-4)
 
 
-@pytest.mark.parametrize("score", ["average", "length-normalised", "log-prob"])
+@pytest.mark.parametrize("score", ["log-prob", "length-normalised"])
 def test_a_beam_of_ctranslate2_nearly_always_finds_the_same(learned, lines, score):
     pytest.importorskip("ctranslate2")
-    search = SearchSettings(beam_size=6, score=score)
-    run = learned(SCALED)
-    ours, theirs = open_model(run, search).translate(lines, 2), open_served(run, search=search).translate(lines, 2)
+    run, search = learned(SCALED), SearchSettings(beam_size=6, score=score)
+    ours, theirs = (system.translate(lines) for system in (open_model(run, search), open_served(run, search=search)))
     assert sum(one.text == other.text for one, other in zip(ours, theirs, strict=True)) >= LINES - 2
-    for translation in theirs:
-        first, second = (hypothesis.score for hypothesis in translation.hypotheses)
-        assert first >= second
+
+
+@pytest.mark.parametrize("score", ["log-prob", "average", "length-normalised"])
+def test_what_a_beam_of_ctranslate2_finds_is_scored_and_ranked_as_here(learned, lines, score):
+    pytest.importorskip("ctranslate2")
+    run, search = learned(SCALED), SearchSettings(beam_size=4, score=score)
+    found = [(line, h) for line, t in zip(lines, open_served(run, search=search).translate(lines, 4), strict=True)
+             for h in t.hypotheses if h.finished]  # fmt: skip
+    assert len(found) > LINES
+    targets = [[*hypothesis.tokens, EOS] for _, hypothesis in found]
+    sources = run.pipeline.encode_source([line for line, _ in found])
+    for index, forced in forced_decode_all(open_model(run).model, sources, targets):
+        length, log_prob = torch.tensor(len(targets[index])), torch.tensor(forced.log_prob)
+        assert found[index][1].log_prob == pytest.approx(forced.log_prob, abs=1e-4)
+        assert found[index][1].score == pytest.approx(float(hypothesis_score(search, log_prob, length)), abs=1e-4)
+    for (line, better), (other, worse) in pairwise(found):
+        assert line != other or better.score >= worse.score
 
 
 def test_int8_is_smaller_and_translates_nearly_the_same(learned, lines, tmp_path):
@@ -208,9 +224,9 @@ def both_ways(request, make_corpus, tiny_recipe, tmp_path_factory) -> Run:
     workspace = Workspace(tmp_path_factory.mktemp("data"))
     (workspace.data / "corpora").mkdir()
     folder = Path(shutil.copytree(make_corpus(), workspace.data / "corpora" / "tiny"))
-    changes = POST | {
+    changes = LEARNED | POST | {
         "text.segmentation": "bpe", "text.vocabulary_size": 100, "text.target_tag": request.param,
-        "more_corpora": [{"name": "tiny", "source": "en", "target": "de"}], "training.max_evaluations": 2,
+        "more_corpora": [{"name": "tiny", "source": "en", "target": "de"}],
     }  # fmt: skip
     recipe = tiny_recipe.with_changes(changes)
     return train("many", recipe, ParallelCorpus.open(folder), workspace, allow_overlap=True)
@@ -222,6 +238,7 @@ def test_each_direction_has_its_tag_and_its_mask(both_ways, direction, tmp_path)
     run, lines = both_ways.directed(*direction), ["ein hund sieht", "one dog", "katze geht nach haus"]
     folder, greedy = exported(run, tmp_path), SearchSettings(beam_size=1)
     ours = [translation.text for translation in open_model(run, greedy).translate(lines)]
+    assert all(ours)
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     model = transformers.AutoModelForSeq2SeqLM.from_pretrained(folder).eval()
     tag = f">>{direction[1]}<< " if run.recipe.text.target_tag == "source" else ""
