@@ -236,7 +236,7 @@ def both_ways(request, make_corpus, tiny_recipe, tmp_path_factory) -> Run:
 def test_each_direction_has_its_tag_and_its_mask(both_ways, direction, tmp_path):
     transformers = pytest.importorskip("transformers", reason="needs transformers, which the test extra installs")
     run, lines = both_ways.directed(*direction), ["ein hund sieht", "one dog", "katze geht nach haus"]
-    folder, greedy = exported(run, tmp_path), SearchSettings(beam_size=1)
+    folder, greedy = exported(run, tmp_path), SearchSettings(beam_size=1, allow_empty=False)
     ours = [translation.text for translation in open_model(run, greedy).translate(lines)]
     assert all(ours)
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
@@ -247,7 +247,7 @@ def test_each_direction_has_its_tag_and_its_mask(both_ways, direction, tmp_path)
         ids = tokenizer([tag + line], return_tensors="pt")
         assert ids.input_ids[0].tolist() == run.pipeline.source_ids(line)
         longest = ids.input_ids.shape[1] - 1 + greedy.extra_length
-        found = model.generate(**ids, num_beams=1, do_sample=False, max_new_tokens=longest)
+        found = model.generate(**ids, num_beams=1, do_sample=False, min_new_tokens=1, max_new_tokens=longest)
         assert tokenizer.batch_decode(found, skip_special_tokens=True) == [text]
     pytest.importorskip("ctranslate2")
     assert [translation.text for translation in open_served(run, search=greedy).translate(lines)] == ours
