@@ -7,6 +7,9 @@ from torch import Tensor
 
 from nmtlab.device import choose_device
 from nmtlab.errors import RunError
+from nmtlab.interchange.ctranslate import Precision
+from nmtlab.interchange.folding import check_exportable
+from nmtlab.interchange.served import ServedSystem, served
 from nmtlab.models.build import use_weights
 from nmtlab.recipe import Recipe, SearchSettings
 from nmtlab.recipe.machine import MachineSettings
@@ -111,6 +114,30 @@ def _dtype(weights: Mapping[str, Tensor]) -> torch.dtype:
     """
     types = {tensor.dtype for tensor in weights.values()}
     return torch.bfloat16 if types == {torch.bfloat16} else torch.float32
+
+
+def open_served(
+    run: Run,
+    precision: Precision = "fp32",
+    search: SearchSettings | None = None,
+    which: Which = "best",
+    machine: MachineSettings | None = None,
+) -> ServedSystem:
+    """Open a Transformer's run as a system that computes with CTranslate2 on the CPU.
+
+    Args:
+        precision: to compute in.
+        run, search, which: as of `open_system`.
+        machine: its number of threads; CTranslate2's choice if not given.
+
+    Raises:
+        NmtlabError: CTranslate2 is not installed, or lacks a part of the model, the search or the precision, which the
+            message names; or as `open_system`.
+    """
+    check_exportable(run.name, run.recipe)
+    machine = machine or MachineSettings()
+    system = open_model(run, search, which, machine)
+    return served(system, run.recipe.model, precision, machine.threads)
 
 
 def open_ensemble(

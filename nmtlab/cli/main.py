@@ -10,6 +10,7 @@ from nmtlab.cli import (
     compare,
     dashboards,
     demo,
+    efficiency,
     evaluate,
     figures,
     recipes,
@@ -41,6 +42,7 @@ app.command()(train.train)
 app.command()(translate.translate)
 app.command()(evaluate.evaluate)
 app.command()(compare.compare)
+app.command()(efficiency.efficiency)
 app.command()(search.search_errors)
 app.command()(search.beam_sweep)
 app.command()(search.length_errors)

@@ -1,7 +1,7 @@
 """`nmtlab runs`."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -141,6 +141,36 @@ def import_(
 
 
 @app.command()
+def export(
+    name: Annotated[str, typer.Argument(help="Name of a run of a Transformer.")],
+    to: Annotated[Literal["huggingface", "ctranslate2"], typer.Option(help="Program that is to load the model.")],
+    folder: Annotated[Path, typer.Option(help="New folder to write the model to.")],
+    precision: Annotated[
+        Literal["fp32", "int8", "int16"], typer.Option(help="Precision of the matrices stored for CTranslate2.")
+    ] = "fp32",
+    source: Annotated[str, typer.Option(help="Source language, if the run has several.")] = "",
+    target: Annotated[str, typer.Option(help="Target language, if the run has several.")] = "",
+) -> None:
+    """Write a run's model as a folder for the transformers library or for CTranslate2, with a model card.
+
+    Hugging Face's Marian holds PostNorm with LayerNorm, its Pegasus PreNorm with LayerNorm and one table; CTranslate2
+    holds every norm. A part that they lack is named, and nothing is written.
+    """
+    from nmtlab.interchange.export import export_model
+    from nmtlab.runs.listing import open_run
+    from nmtlab.systems import open_model
+    from nmtlab.workspace import Workspace
+
+    workspace = Workspace.find()
+    run = open_run(name, workspace)
+    if source or target:
+        run = run.directed(source, target)
+    export_model(run, open_model, to, folder, precision, _stored_scores(run, workspace))
+    size = sum(path.stat().st_size for path in folder.iterdir())
+    print(f"exported {name} to {folder} ({size / 1e6:,.1f} MB); README.md there says how to use it")
+
+
+@app.command()
 def pack(
     name: Annotated[str, typer.Argument(help="Name of a run.")],
     weights: Annotated[
@@ -184,6 +214,27 @@ def unpack(
 
     run = unpack_run(file, Workspace.find(), name)
     print(f"run {run.name}: {run.status}, {run.limitations}")
+
+
+def _stored_scores(run: "Run", workspace: "Workspace") -> list[str]:
+    """Return a line with BLEU and chrF for each stored translation of a text that is still here."""
+    from nmtlab.analysis.access.scores import score_texts
+    from nmtlab.analysis.access.translations import stored_translations
+    from nmtlab.errors import CorpusError
+
+    found = []
+    for named in run.recipe.corpora:
+        try:
+            text = open_corpus(workspace, named.name, named.source, named.target)
+        except CorpusError:
+            continue
+        for split in text.splits:
+            if text.direction == run.direction and (lines := stored_translations(run, text, split)):
+                scores = score_texts(lines, text.references(split), text.target)
+                where = f"{text.name} {split} ({scores['sentences']:,} sentences)"
+                found.append(f"BLEU {scores['bleu']:.2f} on {where}, {scores['bleu_signature']}")
+                found.append(f"chrF {scores['chrf']:.2f} on {where}, {scores['chrf_signature']}")
+    return found
 
 
 def _removable_folder(name: str, workspace: "Workspace") -> Path:

@@ -65,6 +65,13 @@ def translate(
         typer.Option(min=0, max=1e6, help="Strength of the diversity penalty between groups. (default: 0.5)"),
     ] = None,
     last: Annotated[bool, typer.Option("--last", help="Use the last checkpoint instead of the best.")] = False,
+    engine: Annotated[
+        Literal["nmtlab", "ctranslate2"], typer.Option(help="Program that computes; the latter has Transformers only.")
+    ] = "nmtlab",
+    precision: Annotated[
+        Literal["fp32", "int8", "int16"] | None,
+        typer.Option(help="Precision that CTranslate2 computes in. (default: fp32)", show_default=False),
+    ] = None,
     set_: Set = None,
     threads: Threads = None,
 ) -> None:
@@ -72,29 +79,37 @@ def translate(
 
     A run of several languages translates in the direction of its first corpus, or --from any language that it reads
     --to any that it writes, even if it has seen no example of the two together.
+
+    CTranslate2 finds the same greedy translations. Its beam ends with as many finished hypotheses as it is wide, so
+    that it can miss some that nmtlab's finds; their score is the same.
     """
     from nmtlab.errors import RecipeError
     from nmtlab.runs.listing import open_run
-    from nmtlab.systems import open_ensemble, open_system
+    from nmtlab.systems import open_ensemble, open_served, open_system
     from nmtlab.workspace import Workspace
 
     drawing = {"--temperature": temperature, "--top-k": top_k, "--top-p": top_p, "--seed": seed}
     _check_belongs(samples > 0, "--samples", drawing)
     _check_belongs(groups > 0, "--groups", {"--strength": strength})
     _check_belongs(bool(with_), "--with", {"--mean": mean})
+    _check_belongs(engine == "ctranslate2", "--engine ctranslate2", {"--precision": precision})
     workspace = Workspace.find()
     opened = open_run(run, workspace)
     if from_ or to:
         opened = opened.directed(from_, to)
     recipe = run_recipe(opened.recipe, set_, threads, beam)
     ways = {"--prefix": prefix, "--samples": samples, "--groups": groups}
+    if engine == "ctranslate2":
+        _check_searched_here(ways | {"--with": with_})
     _check(opened, ways, n_best, set_ or [], drawing)
     if n_best > recipe.search.beam_size:
         raise RecipeError(
             f"--n-best {n_best} is more than the beam size {recipe.search.beam_size}", f"add --beam {n_best} or more"
         )
     lines, which = read_text(input), "last" if last else "best"
-    if with_:
+    if engine == "ctranslate2":
+        system = open_served(opened, precision or "fp32", recipe.search, which, recipe.machine)
+    elif with_:
         further = [open_run(name, workspace) for name in with_]
         system = open_ensemble([opened, *further], recipe.search, mean or "arithmetic", recipe.machine, which)
     else:
@@ -131,6 +146,15 @@ def _check_belongs(asked: bool, way: str, options: "Mapping[str, object]") -> No
     for option, value in options.items():
         if value is not None and not asked:
             raise NmtlabError(f"{option}: belongs to {way}", f"add {way}, or leave it out")
+
+
+def _check_searched_here(ways: "Mapping[str, object]") -> None:
+    """Refuse what only nmtlab's search can do."""
+    from nmtlab.errors import NmtlabError
+
+    for option, value in ways.items():
+        if value:
+            raise NmtlabError(f"{option}: CTranslate2 searches with a plain beam only", "leave --engine out")
 
 
 def _check(

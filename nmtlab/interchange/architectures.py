@@ -1,8 +1,9 @@
-"""Marian's and M2M-100's Transformers in the terms of ours.
+"""Marian's, Pegasus' and M2M-100's Transformers in the terms of ours, and ours in theirs.
 
 | config.json | recipe |
 | --- | --- |
 | `MarianMTModel` | `placement = post`, `positions = halves` |
+| `PegasusForConditionalGeneration` | `placement = pre`, `positions = halves`, one table |
 | `M2M100ForConditionalGeneration` (also NLLB) | `placement = pre`, `positions = fairseq` |
 | `activation_function` swish (silu) or relu | `activation` |
 | `d_model`, `*_layers`, `*_ffn_dim`, `*_attention_heads` | `d_model`, `*_layers`, `d_ff`, `heads` |
@@ -18,6 +19,9 @@
 `model.{encoder,decoder}.layer_norm` are our closing norms, `model.shared` (or the two `embed_tokens`) our tables, whose
 rows also score the output, `final_logits_bias` our output bias (zero in M2M-100, which has none). What a config asks for
 beyond this is refused by name.
+
+On the way out, `positions = alternating` becomes `halves` by another order of the model's units: every part that reads or
+writes them is reordered alike, and nothing else changes.
 """  # noqa: E501 (a table's row is a line)
 
 from collections.abc import Mapping
@@ -27,8 +31,10 @@ import torch
 from torch import Tensor
 
 from nmtlab.errors import RunError
+from nmtlab.interchange.folding import MAX_POSITIONS, lacking
 from nmtlab.nn.positions import sinusoids
 from nmtlab.recipe import TransformerSettings
+from nmtlab.text.vocabulary import BOS, EOS, PAD
 
 
 class Architecture(NamedTuple):
@@ -36,17 +42,20 @@ class Architecture(NamedTuple):
 
     Args:
         name: of its class, as config.json gives it.
+        model_type: as config.json gives it.
         placement, positions: as in the recipe.
     """
 
     name: str
+    model_type: str
     placement: str
     positions: str
 
 
-MARIAN = Architecture("MarianMTModel", "post", "halves")
-M2M100 = Architecture("M2M100ForConditionalGeneration", "pre", "fairseq")
-_BY_TYPE = {"marian": MARIAN, "m2m_100": M2M100}
+MARIAN = Architecture("MarianMTModel", "marian", "post", "halves")
+PEGASUS = Architecture("PegasusForConditionalGeneration", "pegasus", "pre", "halves")
+M2M100 = Architecture("M2M100ForConditionalGeneration", "m2m_100", "pre", "fairseq")
+_BY_TYPE = {architecture.model_type: architecture for architecture in (MARIAN, PEGASUS, M2M100)}
 
 _EXPECTED = {
     "scale_embedding": True,
@@ -56,7 +65,8 @@ _EXPECTED = {
 }
 """Fields of config.json that must have this value if they are there."""
 
-_DEFAULTS = {MARIAN: {"scale_embedding": False, "activation_function": "gelu"}, M2M100: {}}
+_PLAIN = {"scale_embedding": False, "activation_function": "gelu"}
+_DEFAULTS = {MARIAN: _PLAIN, PEGASUS: _PLAIN, M2M100: {}}
 """Values that the architecture has where config.json leaves a field out, if they differ from `_EXPECTED`."""
 
 _ACTIVATIONS = {"relu": "relu", "swish": "swish", "silu": "swish"}
@@ -96,8 +106,8 @@ def architecture_of(config: Mapping[str, Any]) -> Architecture:
     named = next(iter(config.get("architectures") or []), config.get("model_type", "unknown"))
     found = _BY_TYPE.get(str(config.get("model_type")))
     if found is None or named not in (found.name, config.get("model_type")):
-        known = " or ".join(architecture.name for architecture in _BY_TYPE.values())
-        raise RunError(f"config.json: architecture {named!r} cannot be imported", f"choose a {known}")
+        known = ", ".join(architecture.name for architecture in _BY_TYPE.values())
+        raise RunError(f"config.json: architecture {named!r} cannot be imported", f"choose one of {known}")
     return found
 
 
@@ -166,6 +176,107 @@ def our_weights(
     _check_positions(take, settings)
     take.check_all_taken()
     return ours
+
+
+def architecture_for(name: str, settings: TransformerSettings, one_table: bool) -> Architecture:
+    """Return the architecture that holds a run's model.
+
+    Args:
+        name: of the run.
+        settings: the recipe's model section, which passes `folding.check_exportable`.
+        one_table: whether source and target share a table.
+
+    Raises:
+        RunError: none does; the message names the part that they lack.
+    """
+    to_ctranslate2 = "export it to ctranslate2, which has it"
+    if settings.norm != "layer":
+        raise lacking(name, f"model.norm = {settings.norm!r}", to_ctranslate2)
+    if settings.positions == "fairseq":
+        raise lacking(name, "model.positions = 'fairseq' with a bias of the output", to_ctranslate2)
+    if settings.placement == "post":
+        return MARIAN
+    if not one_table:
+        raise lacking(name, "PreNorm with a table for each side", to_ctranslate2)
+    return PEGASUS
+
+
+def config_of(
+    architecture: Architecture, settings: TransformerSettings, sizes: tuple[int, int], one_table: bool, start: int
+) -> dict[str, Any]:
+    """Return the config.json of a model.
+
+    Args:
+        architecture: from `architecture_for`.
+        settings: the recipe's model section.
+        sizes: number of source and of target types.
+        one_table: whether the sides share a table.
+        start: id of the type that the decoder reads first.
+    """
+    s = settings
+    return {
+        "architectures": [architecture.name],
+        "model_type": architecture.model_type,
+        "is_encoder_decoder": True,
+        "d_model": s.d_model,
+        "encoder_layers": s.encoder_layers,
+        "decoder_layers": s.decoder_layers,
+        "encoder_ffn_dim": s.d_ff,
+        "decoder_ffn_dim": s.d_ff,
+        "encoder_attention_heads": s.heads,
+        "decoder_attention_heads": s.heads,
+        "activation_function": s.activation,
+        **dict.fromkeys(("dropout", "attention_dropout", "activation_dropout"), s.dropout),
+        **_EXPECTED,
+        "max_position_embeddings": MAX_POSITIONS,
+        "vocab_size": sizes[0],
+        "decoder_vocab_size": sizes[1],
+        "share_encoder_decoder_embeddings": one_table,
+        "pad_token_id": PAD,
+        "bos_token_id": BOS,
+        "eos_token_id": EOS,
+        "decoder_start_token_id": start,
+        "forced_eos_token_id": None,
+        "dtype": "float32",
+    }
+
+
+def their_weights(ours: Mapping[str, Tensor], settings: TransformerSettings) -> dict[str, Tensor]:
+    """Return a model's weights under their names, in the order of types that they have here.
+
+    Args:
+        ours: as from `folding.folded`.
+        settings: the recipe's model section.
+    """
+    order = torch.arange(settings.d_model)
+    if settings.positions == "alternating":
+        order = torch.cat((order[::2], order[1::2]))
+    theirs: dict[str, Tensor] = {}
+    for side, layers in (("encoder", settings.encoder_layers), ("decoder", settings.decoder_layers)):
+        for number in range(layers):
+            for name, part in _PARTS.items():
+                if side == "decoder" or not name.startswith("encoder_attn"):
+                    for kind in ("weight", "bias"):
+                        weight = ours[f"{side}.{number}.{part}.{kind}"]
+                        theirs[f"model.{side}.layers.{number}.{name}.{kind}"] = _reordered(weight, part, kind, order)
+        if settings.placement == "pre":
+            for kind in ("weight", "bias"):
+                theirs[f"model.{side}.layer_norm.{kind}"] = ours[f"{side}_norm.{kind}"][order]
+    source, target = (ours.get(f"{side}_embedding.weight") for side in ("source", "target"))
+    tables = {_SHARED[0]: source} if target is None else dict(zip(_SHARED[1:], (source, target), strict=True))
+    theirs |= {name: table[:, order] for name, table in tables.items()}
+    theirs[_BIAS] = ours["output_layer.bias"].unsqueeze(0)
+    if settings.placement == "pre":  # Pegasus misses them in a file, though they are what it computes itself
+        encodings = sinusoids(torch.arange(MAX_POSITIONS), settings.d_model, "halves")
+        theirs |= {name: encodings.clone() for name in _POSITIONS}
+    return {name: weight.contiguous() for name, weight in theirs.items()}
+
+
+def _reordered(weight: Tensor, part: str, kind: str, order: Tensor) -> Tensor:
+    """Return a weight for another order of the model's units, which it reads, or writes, or neither."""
+    if part.endswith(("norm", "output", "outer")):
+        return weight[order]
+    return weight[:, order] if kind == "weight" else weight
 
 
 class _Taker:

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from nmtlab.errors import RunError
 from nmtlab.files import write_text
-from nmtlab.interchange.architectures import MARIAN, architecture_of, our_weights, settings_of
+from nmtlab.interchange.architectures import M2M100, architecture_of, our_weights, settings_of
 from nmtlab.interchange.folder import ModelFolder, check_memory
 from nmtlab.interchange.vocabularies import m2m_text, marian_text
 from nmtlab.models.build import use_weights
@@ -41,7 +41,7 @@ def import_model(
     corpus: ParallelCorpus | None = None,
     half: bool = False,
 ) -> Run:
-    """Make a run from a folder with a MarianMTModel or an M2M100ForConditionalGeneration.
+    """Make a run from a folder with a MarianMTModel, an M2M100ForConditionalGeneration, or one that nmtlab exported.
 
     Args:
         folder: config.json, weights, tokenizer models and vocabulary; nothing in it is executed.
@@ -63,7 +63,7 @@ def import_model(
     settings = settings_of(architecture, model.config)
     weights = model.weights()
     check_memory(weights, bytes_each=2 if half else 4)
-    read = marian_text if architecture is MARIAN else m2m_text
+    read = m2m_text if architecture is M2M100 else marian_text
     text = read(model, (sources, targets), settings.shared_embeddings)
     ours = our_weights(weights, settings, text.rows)
     pipeline = counted(text.pipeline, corpus) if corpus else text.pipeline

@@ -33,7 +33,7 @@ _UNK, _BOS = "<unk>", "<s>"
 _AGAIN = "download the whole folder again"
 _FAIRSEQ = ("<s>", "<pad>", "</s>", "<unk>")
 """The first types of NLLB; those of its SentencePiece model, without its own special ones, follow in their order."""
-_MARIAN_FORM, _M2M_FORM, _NLLB_FORM = ">>{}<<", "__{}__", "{}"
+MARIAN_FORM, _M2M_FORM, _NLLB_FORM = ">>{}<<", "__{}__", "{}"
 
 Languages = tuple[Sequence[str], Sequence[str]]
 """Codes of source and target languages."""
@@ -52,7 +52,7 @@ class ImportedText(NamedTuple):
 
 
 def marian_text(folder: ModelFolder, languages: Languages, joint: bool) -> ImportedText:
-    """Return the text pipeline of a MarianMTModel.
+    """Return the text pipeline of a MarianMTModel, or of another model with its tokenizer.
 
     Args:
         folder: of the model.
@@ -66,15 +66,15 @@ def marian_text(folder: ModelFolder, languages: Languages, joint: bool) -> Impor
     source_ids = _vocabulary(folder, "vocab.json")
     separate = folder.has("target_vocab.json") and not joint
     target_ids = _vocabulary(folder, "target_vocab.json") if separate else source_ids
-    tags = {piece: number for piece, number in source_ids.items() if _is_tag(piece, _MARIAN_FORM)}
+    tags = {piece: number for piece, number in source_ids.items() if _is_tag(piece, MARIAN_FORM)}
     sources, targets = _named(languages, tokenizer)
-    _check_tags(targets, tags, _MARIAN_FORM) if tags else _check_single(targets)
+    _check_tags(targets, tags, MARIAN_FORM) if tags else _check_single(targets)
     settings = TextSettings(
         segmentation="imported",
         vocabulary_size=len(source_ids),
         joint=joint,
         target_tag="source" if tags else "none",
-        tag_form=_MARIAN_FORM,
+        tag_form=MARIAN_FORM,
         target_vocabulary_mask=False,
     )
     source = _Types(source_ids, folder.config, tuple(tags))

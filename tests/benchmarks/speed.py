@@ -23,15 +23,16 @@ import numpy as np
 import ours
 import pandas as pd
 from peers import bare, joey, machine
-from peers.ctranslate import decode, to_ctranslate2
-from peers.measurement import SIZE, Measurement, peak_memory_mib
+from peers.ctranslate import decode
+from peers.measurement import Measurement, peak_memory_mib
 from peers.weights import neutral_weights
 
+from nmtlab.interchange.ctranslate import write_ctranslate2
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
-from nmtlab.systems import open_system
+from nmtlab.systems import open_model
 from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.vocabulary import BOS, EOS, SPECIALS
+from nmtlab.text.vocabulary import BOS
 
 NMTLAB, BARE, JOEYNMT, CTRANSLATE2 = "nmtlab", "bare torch.nn.Transformer", "joeynmt 2.3", "CTranslate2"
 SYSTEMS = {"nmtlab": NMTLAB, "bare": BARE, "joeynmt": JOEYNMT, "ctranslate2": CTRANSLATE2}
@@ -124,7 +125,7 @@ def joeynmt(corpus: ParallelCorpus, run: Run, updates: int, sentences: int, thre
 
 def ctranslate2(run: Run, lines: list[str], threads: int) -> Measurement:
     """Decode by CTranslate2 with nmtlab's weights: from subwords to subwords."""
-    sources = [[*run.pipeline.source_pieces(line), SPECIALS[EOS]] for line in lines]
+    sources = [run.pipeline.source_pieces(line) for line in lines]
     alpha = SearchSettings().alpha
 
     def median_rate(beam_size: int) -> tuple[float, list[list[str]]]:
@@ -225,11 +226,12 @@ def _send(sending: Connection, function: Callable[..., Any], arguments: tuple) -
 
 
 def _convert(run: Run) -> None:
-    to_ctranslate2(_weights(run), SIZE.heads, SIZE.layers, _types(run), CONVERTED)
+    CONVERTED.mkdir(parents=True, exist_ok=True)
+    write_ctranslate2(open_model(run, which="last"), run.recipe.model, CONVERTED, "fp32")
 
 
 def _weights(run: Run) -> dict[str, np.ndarray]:
-    return neutral_weights(open_system(run, which="last").model)
+    return neutral_weights(open_model(run, which="last").model)
 
 
 def _types(run: Run) -> list[str]:

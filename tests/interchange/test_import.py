@@ -278,8 +278,8 @@ def test_a_folder_without_a_model_is_refused(tmp_path, workspace):
 def test_another_architecture_is_named_with_those_that_are_supported(folder, workspace):
     changed(folder, architectures=["BartForConditionalGeneration"], model_type="bart")
     assert refusal(folder, workspace) == (
-        "config.json: architecture 'BartForConditionalGeneration' cannot be imported; choose a MarianMTModel or "
-        "M2M100ForConditionalGeneration"
+        "config.json: architecture 'BartForConditionalGeneration' cannot be imported; choose one of "
+        "MarianMTModel, PegasusForConditionalGeneration, M2M100ForConditionalGeneration"
     )
 
 

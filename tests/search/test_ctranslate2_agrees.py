@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from nmtlab.interchange.ctranslate import write_model
 from nmtlab.models.build import build_model
 from nmtlab.models.interface import on_device
 from nmtlab.models.transformer import Transformer
@@ -20,37 +21,39 @@ from nmtlab.training.objective import training_objective
 
 pytest.importorskip("ctranslate2", reason="ctranslate2 is not installed; pip install 'nmtlab[test]' brings it")
 
-from benchmarks.peers.ctranslate import decode, to_ctranslate2
-from benchmarks.peers.weights import neutral_weights
+from benchmarks.peers.ctranslate import decode
 
-HEADS, LAYERS = 2, 2
 VOCABULARY = [*SPECIALS, *(f"w{number}" for number in range(len(SPECIALS), 30))]
 NEVER_A_TARGET = slice(20, 24)
 
 NORMS = {
     "PreNorm + LayerNorm": {"norm": "layer", "fixnorm": False},
+    "PreNorm + FixNorm + LayerNorm": {"norm": "layer", "fixnorm": True},
     "PreNorm + FixNorm + ScaleNorm": {"norm": "scale", "fixnorm": True},
     "PreNorm + FixNorm + RMSNorm": {"norm": "rms", "fixnorm": True},
+    "PostNorm + LayerNorm + Swish": {"placement": "post", "norm": "layer", "fixnorm": False, "activation": "swish"},
+    "PostNorm + FixNorm + LayerNorm": {"placement": "post", "norm": "layer", "fixnorm": True, "positions": "halves"},
+    "PostNorm + FixNorm + ScaleNorm": {"placement": "post", "norm": "scale", "fixnorm": True},
 }
 
 
 @pytest.fixture(scope="module", params=NORMS)
 def systems(request, tmp_path_factory) -> tuple[Transformer, Path]:
     """A model, and what CTranslate2 loads with its weights."""
-    model = learner(**NORMS[request.param])
+    settings = TransformerSettings(
+        d_model=16, d_ff=32, heads=2, encoder_layers=2, decoder_layers=1, dropout=0.0, **NORMS[request.param]
+    )
+    model = learner(settings)
     folder = tmp_path_factory.mktemp("ctranslate2")
-    to_ctranslate2(neutral_weights(model), HEADS, LAYERS, VOCABULARY, folder)
+    write_model(model, settings, (VOCABULARY, VOCABULARY), folder)
     return model, folder
 
 
-def learner(**norm: str | bool) -> Transformer:
+def learner(settings: TransformerSettings) -> Transformer:
     """Return a model that has begun to learn a word-by-word translation: its outputs vary, err and mostly end."""
     allowed = np.ones(len(VOCABULARY), dtype=bool)
     allowed[[PAD, BOS]] = False
     allowed[NEVER_A_TARGET] = False
-    settings = TransformerSettings(
-        d_model=16, d_ff=32, heads=HEADS, encoder_layers=LAYERS, decoder_layers=LAYERS, dropout=0.0, **norm
-    )
     torch.manual_seed(1)
     model = build_model(settings, len(VOCABULARY), allowed, joint=True)
     objective = training_objective(model, smoothing=0.1)
@@ -79,7 +82,7 @@ def translations(systems: tuple[Transformer, Path], beam_size: int) -> list[tupl
     sources = sentences(80, longest=20, seed=1000)
     settings = SearchSettings(beam_size=beam_size, score="log-prob", extra_length=50)
     ours = beam_search(model, model.encode(torch.from_numpy(pad(sources))), settings)
-    theirs, _ = decode(folder, [words(source) for source in sources], beam_size)
+    theirs, _ = decode(folder, [words(source[:-1]) for source in sources], beam_size)
     return [(result.hypotheses[0], found) for result, found in zip(ours, theirs, strict=True)]
 
 

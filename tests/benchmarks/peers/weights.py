@@ -14,25 +14,23 @@ from 0:
         feed_forward.*, feed_forward_norm.*
     decoder.norm.{weight,bias}
 
-A type that may not be generated has a bias of FORBIDDEN. Of the vocabulary, in the order of ids, the first four are
+A type that may not be generated has a very low bias. Of the vocabulary, in the order of ids, the first four are
 PAD, BOS, EOS and UNK, under whatever names.
 """
 
-import math
 import re
 from collections.abc import Mapping
 
 import numpy as np
-import torch
 
+from nmtlab.interchange.folding import folded
 from nmtlab.models.transformer import Transformer
 
 Weights = Mapping[str, np.ndarray]
 
-FORBIDDEN = -1e4
-"""Low enough for a probability of 0, and small enough to be added to other terms in float32."""
-
 _RENAMED = [
+    (r"^source_embedding", "embedding"),
+    (r"^output_layer", "output"),
     (r"^(encoder|decoder)\.(\d)", r"\1.layers.\2"),
     (r"^(decoder\.layers\.\d+)\.attention", r"\1.self_attention"),
     (r"^(encoder|decoder)_norm\b", r"\1.norm"),
@@ -40,30 +38,13 @@ _RENAMED = [
 ]
 
 
-@torch.no_grad()
 def neutral_weights(model: Transformer) -> dict[str, np.ndarray]:
     """Return nmtlab's weights under the names above.
 
     Args:
-        model: PreNorm over a joint vocabulary, without language vectors. FixNorm's rows come at the length they are
-            used with, its g before the softmax in the closing norm; ScaleNorm comes as RMSNorm with equal gains
-            g / √d, which is the same up to its epsilon.
+        model: PreNorm over a joint vocabulary, without language vectors; what is folded into what, `folding` says.
     """
-    table = model.target_embedding.table()
-    types, d_model = table.shape
-    weights = {}
-    for name, parameter in model.named_parameters():
-        name = _neutral(name)
-        if name.endswith("norm.g"):
-            name = name.removesuffix("g") + "weight"
-            parameter = (parameter / math.sqrt(d_model)).expand(d_model)
-        if name.startswith("decoder.norm.") and model.output_layer.g is not None:
-            parameter = model.output_layer.g * parameter
-        weights[name] = parameter
-    bias = torch.full((types,), FORBIDDEN)
-    bias[model.output_ids] = model.output_layer.bias[model.output_ids]
-    weights |= {"embedding.weight": table, "output.bias": bias}
-    return {name: tensor.numpy() for name, tensor in weights.items()}
+    return {_neutral(name): tensor.numpy() for name, tensor in folded(model).items()}
 
 
 def _neutral(name: str) -> str:

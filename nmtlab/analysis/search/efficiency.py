@@ -1,0 +1,182 @@
+"""How fast, how large and how good is a system? The efficiency task of WNMT 2018 (Birch et al. 2018).
+
+Each measurement is a process of its own: its seconds count from its start to its end, so a second process with an empty
+input tells how many of them went into loading, and only the difference counts. Processes take turns: all settings once,
+then all once more, so that a moment's disturbance is seen as a difference between rounds.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack
+from itertools import chain, product
+from multiprocessing import get_context
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Literal, NamedTuple
+
+import pandas as pd
+
+from nmtlab.analysis.access.checks import in_direction
+from nmtlab.evaluation.scores import bleu, default_tokenizer
+from nmtlab.interchange.ctranslate import Precision, write_ctranslate2
+from nmtlab.interchange.folding import check_exportable
+from nmtlab.interchange.served import ServedSystem
+from nmtlab.recipe import MachineSettings, SearchSettings
+from nmtlab.runs.run import TABLE, Run
+from nmtlab.systems import check_has_model, open_model
+from nmtlab.text.corpus import Direction, ParallelCorpus
+
+Engine = Literal["nmtlab", "ctranslate2"]
+Way = tuple[Engine, Precision]
+
+SETTING = ["run", "engine", "precision", "beam_size", "batch_tokens", "threads"]
+COLUMNS = [
+    *SETTING, "round", "sentences", "words", "seconds", "load_seconds", "words_per_second", "memory_mib", "size_mib",
+    "bleu", "signature",
+]  # fmt: skip
+
+
+class Options(NamedTuple):
+    """What is varied; every combination is measured.
+
+    Args:
+        ways: engines, each with a precision; nmtlab's is fp32.
+        beam_sizes, batch_tokens: of the search.
+        threads: of the CPU.
+    """
+
+    ways: Sequence[Way]
+    beam_sizes: Sequence[int]
+    batch_tokens: Sequence[int]
+    threads: Sequence[int]
+
+
+class _System(NamedTuple):
+    """What a process opens and translates with.
+
+    Args:
+        folder, direction: of the run.
+        engine, precision, search, threads: of the setting.
+        exported: folder of the model for CTranslate2, if that is the engine.
+    """
+
+    folder: Path
+    direction: Direction
+    engine: Engine
+    precision: Precision
+    search: SearchSettings
+    threads: int
+    exported: Path | None
+
+    @property
+    def setting(self) -> tuple:
+        search = self.search
+        return self.folder.name, self.engine, self.precision, search.beam_size, search.batch_tokens, self.threads
+
+    def size_mib(self) -> float:
+        """Return the size of the files that are needed to translate."""
+        ours = (self.folder / "checkpoints/best.safetensors", self.folder / TABLE)
+        model = self.exported.rglob("*") if self.exported else (path for path in ours if path.exists())
+        files = chain(model, (self.folder / "vocabulary").rglob("*"))
+        return sum(path.stat().st_size for path in files) / 2**20
+
+
+def efficiency(
+    runs: Sequence[Run],
+    corpus: ParallelCorpus,
+    options: Options,
+    split: str = "test",
+    rounds: int = 2,
+    on_measured: Callable[[str], None] = lambda line: None,
+) -> pd.DataFrame:
+    """Measure systems on a text.
+
+    Args:
+        runs: neural, with their models, of the corpus' direction.
+        corpus: the text.
+        options: what is varied.
+        split: of the corpus.
+        rounds: number of turns that every setting gets.
+        on_measured: called with a line on each measurement.
+
+    Returns:
+        A row for each setting and round, with the settings and `sentences`, `words` (of the source, separated by white
+        space), `seconds` (without loading), `load_seconds`, `words_per_second`, `memory_mib` (the peak of the process,
+        with some 200 MiB of torch for either engine), `size_mib` (model and vocabulary), `bleu` and its `signature`.
+
+    Raises:
+        NmtlabError: CTranslate2 lacks a part of a run or of its search, the text is of another direction, or a run is
+            phrase-based.
+    """
+    lines = list(corpus.lines(split, corpus.source))
+    references, rows = corpus.references(split), []
+    with ExitStack() as stack:
+        systems = list(_systems([in_direction(run, corpus) for run in runs], options, stack))
+        for number, system in product(range(1, rounds + 1), systems):
+            (empty, _, _), (seconds, memory, texts) = (_measured(system, text) for text in ([], lines))
+            score = bleu(texts, references, default_tokenizer(corpus.target))
+            words = sum(len(line.split()) for line in lines)
+            counted = len(lines), words, seconds - empty, empty, words / (seconds - empty)
+            rows.append((*system.setting, number, *counted, memory, system.size_mib(), score.value, score.signature))
+            named = ", ".join(map(str, system.setting))
+            on_measured(f"{named}: {seconds - empty:.1f} s after {empty:.1f} s of loading, BLEU {score.value:.2f}")
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def frontier(frame: pd.DataFrame, cost: str, score: str = "bleu") -> pd.Series:
+    """Return which rows no other row beats: none has a higher score for less, or for the same.
+
+    Args:
+        frame: a row for each system.
+        cost: column that is better the lower.
+        score: column that is better the higher.
+    """
+    ordered = frame.sort_values([cost, score], ascending=[True, False], kind="stable")
+    best_before = ordered[score].cummax().shift(fill_value=-float("inf"))
+    return (ordered[score] > best_before).reindex(frame.index)
+
+
+def _systems(runs: Sequence[Run], options: Options, stack: ExitStack) -> Iterator[_System]:
+    """Yield every combination; models for CTranslate2 are written to folders that are removed at the end."""
+    for run, (engine, precision) in product(runs, options.ways):
+        check_has_model(run)
+        exported = _exported(run, precision, stack) if engine == "ctranslate2" else None
+        for beam_size, tokens, threads in product(options.beam_sizes, options.batch_tokens, options.threads):
+            search = run.recipe.search.model_copy(update={"beam_size": beam_size, "batch_tokens": tokens})
+            yield _System(run.folder, run.direction, engine, precision, search, threads, exported)
+
+
+def _exported(run: Run, precision: Precision, stack: ExitStack) -> Path:
+    check_exportable(run.name, run.recipe)
+    folder = Path(stack.enter_context(TemporaryDirectory()))
+    write_ctranslate2(open_model(run), run.recipe.model, folder, precision)
+    return folder
+
+
+def _measured(system: _System, lines: list[str]) -> tuple[float, float, list[str]]:
+    """Return the seconds of a process that translates, its peak memory in MiB, and the translations."""
+    start = time.perf_counter()
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        texts, memory = pool.submit(_translated, system, lines).result()
+    return time.perf_counter() - start, memory, texts
+
+
+def _translated(system: _System, lines: list[str]) -> tuple[list[str], float]:
+    run, search, threads = Run(system.folder).directed(*system.direction), system.search, system.threads
+    if system.exported:
+        opened = ServedSystem(system.exported, run.pipeline, search, system.precision, threads)
+    else:
+        opened = open_model(run, search, machine=MachineSettings(device="cpu", threads=threads))
+    texts = [translation.text for translation in opened.translate(lines)]
+    return texts, _peak_memory_mib()
+
+
+def _peak_memory_mib() -> float:
+    """Return the highest resident memory of this process; NaN where the system does not tell.
+
+    Unlike `getrusage`, /proc does not count the memory of the process that this one was started from.
+    """
+    status = Path("/proc/self/status")
+    lines = status.read_text(encoding="utf-8").splitlines() if status.exists() else []
+    return next((int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM")), float("nan"))

@@ -1,0 +1,72 @@
+"""`nmtlab efficiency`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from nmtlab.cli.options import Source, Split, Target, numbers, open_text
+
+if TYPE_CHECKING:
+    from nmtlab.analysis.search.efficiency import Way
+
+
+def efficiency(
+    runs: Annotated[list[str], typer.Argument(help="Names of runs.")],
+    test: Annotated[str, typer.Option(help="Corpus to translate. (default: that of the first run)")] = "",
+    split: Split = "test",
+    source: Source = "",
+    target: Target = "",
+    engines: Annotated[
+        str, typer.Option(help="Engines to compare: nmtlab, ctranslate2, or ctranslate2:PRECISION.")
+    ] = "nmtlab,ctranslate2,ctranslate2:int8",
+    beams: Annotated[str, typer.Option(help="Beam sizes.")] = "1,4",
+    batches: Annotated[str, typer.Option(help="Sizes of a decoding batch: padded source tokens times beam.")] = "8192",
+    threads: Annotated[str, typer.Option(help="Numbers of CPU threads.")] = "1,2",
+    rounds: Annotated[int, typer.Option(min=1, help="How often everything is measured, in turns.")] = 2,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="CSV file with a row for each setting and round.")
+    ] = Path("efficiency.csv"),
+) -> None:
+    """Measure BLEU against time, memory and size, as the efficiency task of WNMT 2018 does.
+
+    Each measurement is a process of its own, and the time that an empty input takes is subtracted. Let the machine do
+    nothing else.
+    """
+    from nmtlab.analysis.search.efficiency import SETTING, Options, frontier
+    from nmtlab.analysis.search.efficiency import efficiency as measure
+    from nmtlab.cli.tables import print_table
+    from nmtlab.files import writing
+    from nmtlab.runs.listing import open_run
+    from nmtlab.workspace import Workspace
+
+    workspace, ways = Workspace.find(), _ways(engines)
+    first, *others = (open_run(name, workspace) for name in runs)
+    first, text = open_text(first, workspace, test, source, target)
+    beam_sizes, batch_tokens, counts = (
+        numbers(given, int, option, 1)
+        for given, option in ((beams, "--beams"), (batches, "--batches"), (threads, "--threads"))
+    )
+    options = Options(ways, beam_sizes, batch_tokens, counts)
+    measured = measure([first, *others], text, options, split, rounds, print)
+    with writing(output) as temporary:
+        measured.to_csv(temporary, index=False)
+    shown = ["words_per_second", "memory_mib", "size_mib", "bleu"]
+    medians = measured.groupby(SETTING, sort=False)[["seconds", *shown]].median().reset_index()
+    medians["frontier"] = frontier(medians, "seconds").map({True: "*", False: ""})
+    rows = medians.map(lambda value: f"{value:,.2f}" if isinstance(value, float) else str(value)).to_numpy().tolist()
+    title = f"Medians of {rounds} rounds on {text.name} {split}; *: nothing is as good in less time"
+    print_table(title, list(medians.columns), rows, {"seconds", *shown})
+    print(f"all measurements: {output}")
+
+
+def _ways(engines: str) -> "list[Way]":
+    """Parse `nmtlab,ctranslate2:int8` and the like."""
+    from nmtlab.errors import NmtlabError
+
+    known = {"nmtlab": ("nmtlab", "fp32"), "ctranslate2": ("ctranslate2", "fp32")}
+    known |= {f"ctranslate2:{precision}": ("ctranslate2", precision) for precision in ("fp32", "int8", "int16")}
+    for name in engines.split(","):
+        if name not in known:
+            raise NmtlabError(f"--engines {engines}: {name!r} is unknown", f"choose from {', '.join(known)}")
+    return [known[name] for name in engines.split(",")]

@@ -1,0 +1,58 @@
+"""Export of a run's model to a folder for another program."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from nmtlab.errors import NmtlabError
+from nmtlab.files import write_text
+from nmtlab.interchange.card import Program, model_card
+from nmtlab.interchange.ctranslate import Precision, write_ctranslate2
+from nmtlab.interchange.folding import check_exportable
+from nmtlab.interchange.huggingface_export import write_huggingface
+from nmtlab.runs.run import Run
+from nmtlab.text.lines import new_folder
+from nmtlab.translation import Translator
+
+
+def export_model(
+    run: Run,
+    open_model: Callable[[Run], Translator],
+    program: Program,
+    folder: Path,
+    precision: Precision = "fp32",
+    scores: Sequence[str] = (),
+) -> None:
+    """Write a run's model, its tokenizer, its recipe and a model card to a new folder, or nothing at all.
+
+    Args:
+        run: of a Transformer, in the direction to export.
+        open_model: opens it.
+        program: what to export it for.
+        folder: must not exist.
+        precision: of the stored matrices; Hugging Face's are in single precision.
+        scores: lines for the card on what it scored, with signatures.
+
+    Raises:
+        NmtlabError: the folder exists, the program lacks a part of the model, which the message names, or CTranslate2
+            is not installed.
+    """
+    if program == "huggingface" and precision != "fp32":
+        raise NmtlabError(f"precision {precision}: for ctranslate2 only", "leave it out")
+    check_exportable(run.name, run.recipe)
+    with new_folder(folder) as unfinished:
+        system = open_model(run)
+        if program == "huggingface":
+            write_huggingface(run.name, system, run.recipe.model, unfinished)
+        else:
+            write_ctranslate2(system, run.recipe.model, unfinished, precision)
+            _write_subwords(system, unfinished)
+        run.recipe.save(unfinished / "recipe.toml")
+        write_text(unfinished / "README.md", model_card(run, system.pipeline, program, scores))
+
+
+def _write_subwords(system: Translator, folder: Path) -> None:
+    """Write the SentencePiece models, which CTranslate2 leaves to its caller."""
+    pipeline = system.pipeline
+    if pipeline.settings.segmentation != "word":
+        for name, side in (("source.spm", pipeline.source), ("target.spm", pipeline.target)):
+            (folder / name).write_bytes(side.tokenizer.to_bytes())

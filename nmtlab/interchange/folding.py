@@ -1,0 +1,94 @@
+"""A Transformer in the parts that other programs have: what has no counterpart is refused, the rest is folded.
+
+| ours | there |
+| --- | --- |
+| FixNorm | rows of unit norm; the g before the softmax is part of the decoder's last norm |
+| ScaleNorm g x/\\|x\\| | RMSNorm with the gain g/√d in every unit |
+| a type that may not be generated | a type whose bias is `FORBIDDEN` |
+"""
+
+import math
+
+import torch
+from torch import Tensor
+
+from nmtlab.errors import RunError
+from nmtlab.models.transformer import Transformer
+from nmtlab.nn.norms import EPSILON
+from nmtlab.recipe import Recipe, TransformerSettings
+
+FORBIDDEN = -1e4
+"""A bias low enough for a probability of 0, and small enough to be added to other terms in half precision."""
+
+MAX_POSITIONS = 1024
+"""Number of positions that an exported model knows: its longest source and translation, in tokens."""
+
+_WITHOUT = {
+    "plan_length": False,
+    "language_vectors": False,
+    "adapter_width": 0,
+    "embedding_share": 1.0,
+    "attention_share": 1.0,
+    "feed_forward_share": 1.0,
+}
+"""Fields of the model section that must have this value: with another one, there is a part that nobody else has."""
+
+
+def check_exportable(name: str, recipe: Recipe) -> None:
+    """Check that other programs have the parts of a run's model.
+
+    Raises:
+        RunError: they lack one, which the message names.
+    """
+    if recipe.model.family != "transformer":
+        raise RunError(
+            f"run {name!r}: model.family = {recipe.model.family!r}: only Transformers can be exported",
+            "choose a run of a transformer",
+        )
+    for field, value in _WITHOUT.items():
+        found = getattr(recipe.model, field)
+        if found != value:
+            raise lacking(name, f"model.{field} = {_toml(found)}", f"choose a run with {field} = {_toml(value)}")
+    if recipe.text.target_tag == "own":
+        raise lacking(name, "text.target_tag = 'own'", "use the folder that the model was imported from")
+
+
+def lacking(name: str, part: str, remedy: str) -> RunError:
+    """Return the error of a run with a part that the form to export to does not have."""
+    return RunError(f"run {name!r}: {part}: no such part there", remedy)
+
+
+def _toml(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else f"{value:g}"
+
+
+@torch.no_grad()
+def folded(model: Transformer) -> dict[str, Tensor]:
+    """Return the weights of a model that passes `check_exportable`, under our names, with nothing left of the above.
+
+    They are in single precision on the CPU. Norms have `weight` and, if they are LayerNorm, `bias`. The output's bias
+    is that of the default target language.
+    """
+    width = model.target_embedding.width
+    weights: dict[str, Tensor] = {}
+    for name, parameter in model.named_parameters():
+        if name.endswith("norm.g"):
+            weights[f"{name.removesuffix('g')}weight"] = (parameter / math.sqrt(width)).expand(width)
+        elif name.endswith("_embedding.weight"):
+            weights[name] = model.get_submodule(name.removesuffix(".weight")).table()
+        else:
+            weights[name] = parameter
+    if (g := weights.pop("output_layer.g", None)) is not None:
+        last = model.sublayers()[-1].name
+        weights |= {name: g * weight for name, weight in weights.items() if name.startswith(f"{last}.")}
+    bias = torch.full_like(model.output_layer.bias, FORBIDDEN)
+    bias[model.output_ids] = model.output_layer.bias[model.output_ids]
+    return {name: weight.detach().float().cpu() for name, weight in (weights | {"output_layer.bias": bias}).items()}
+
+
+def norm_epsilon(settings: TransformerSettings) -> float:
+    """Return what is added to the mean square, or to the variance, before its root.
+
+    ScaleNorm adds nothing, but takes norms below a limit for that limit: this is its mean square.
+    """
+    return {"layer": 1e-5, "rms": 1e-6, "scale": EPSILON**2 / settings.d_model}[settings.norm]

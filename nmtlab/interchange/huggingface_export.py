@@ -1,0 +1,105 @@
+"""Export of a model to a folder that the transformers library loads: the inverse of `huggingface`.
+
+The tokenizer is Marian's, with our ids: each side's SentencePiece model, and the types with theirs. Tags of target
+languages take Marian's form, `>>xx<<`.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from safetensors.torch import save
+
+from nmtlab.errors import RunError
+from nmtlab.files import write_text
+from nmtlab.interchange.architectures import architecture_for, config_of, their_weights
+from nmtlab.interchange.folding import MAX_POSITIONS, folded
+from nmtlab.interchange.vocabularies import MARIAN_FORM
+from nmtlab.recipe import SearchSettings, TransformerSettings
+from nmtlab.text.pipeline import Pipeline, Side
+from nmtlab.text.tags import language_tag
+from nmtlab.text.vocabulary import BOS, EOS, PAD
+from nmtlab.translation import Translator
+
+
+def write_huggingface(name: str, system: Translator, settings: TransformerSettings, folder: Path) -> None:
+    """Write config.json, generation_config.json, model.safetensors and the tokenizer's files to a folder.
+
+    Args:
+        name: of the run.
+        system: with a model that passes `folding.check_exportable`.
+        settings: the recipe's model section.
+        folder: exists.
+
+    Raises:
+        RunError: no architecture, or no tokenizer, of the library has what the run has; the message names it.
+    """
+    pipeline = system.pipeline
+    one_table = pipeline.joint and settings.shared_embeddings
+    architecture = architecture_for(name, settings, one_table)
+    _check_text(name, pipeline)
+    start = pipeline.first_tokens.get(system.languages[1], BOS)
+    sizes = pipeline.source_size, pipeline.target_size
+    _write_json(folder / "config.json", config_of(architecture, settings, sizes, one_table, start))
+    _write_json(folder / "generation_config.json", _generation(system.settings, start))
+    weights = their_weights(folded(system.model), settings)
+    (folder / "model.safetensors").write_bytes(save(weights, metadata={"format": "pt"}))
+    _write_tokenizer(pipeline, one_table, folder)
+
+
+def _check_text(name: str, pipeline: Pipeline) -> None:
+    """Check that a tokenizer of the library segments as the pipeline does."""
+    text = pipeline.settings
+    for field, known in (("segmentation", ("bpe", "unigram", "imported")), ("transliteration", ("none",))):
+        value = getattr(text, field)
+        if value not in known:
+            raise RunError(
+                f"run {name!r}: text.{field} = {value!r}: no tokenizer of the transformers library does this",
+                "export it to ctranslate2, which reads tokens",
+            )
+
+
+def _generation(search: SearchSettings, start: int) -> dict[str, Any]:
+    penalties = {"average": 1.0, "length-normalised": search.alpha}
+    return {
+        "num_beams": search.beam_size,
+        "length_penalty": penalties.get(search.score, 0.0),
+        "early_stopping": "never" if search.beam_size > 1 else False,
+        "max_length": MAX_POSITIONS,
+        "pad_token_id": PAD,
+        "bos_token_id": BOS,
+        "eos_token_id": EOS,
+        "decoder_start_token_id": start,
+        "forced_eos_token_id": None,
+    }
+
+
+def _write_tokenizer(pipeline: Pipeline, one_table: bool, folder: Path) -> None:
+    source, target = pipeline.source, pipeline.target
+    for name, side in (("source.spm", source), ("target.spm", target)):
+        (folder / name).write_bytes(side.tokenizer.to_bytes())
+    _write_json(folder / "vocab.json", _ids(source, pipeline))
+    if not one_table:
+        _write_json(folder / "target_vocab.json", _ids(target, pipeline))
+    first = [name for name, number in _ids(target, pipeline).items() if number in pipeline.first_tokens.values()]
+    settings = {
+        "tokenizer_class": "MarianTokenizer",
+        "additional_special_tokens": first,  # so that they are no part of a decoded translation
+        "source_lang": source.language,
+        "target_lang": target.language,
+        "separate_vocabs": not one_table,
+        "model_max_length": MAX_POSITIONS,
+    }
+    _write_json(folder / "tokenizer_config.json", settings)
+
+
+def _ids(side: Side, pipeline: Pipeline) -> dict[str, int]:
+    """Return the types of a side with their ids; tags of languages are renamed."""
+    form = pipeline.settings.tag_form
+    renamed = {language_tag(code, form): language_tag(code, MARIAN_FORM) for code in pipeline.target.languages}
+    renamed = {tag: name for tag, name in renamed.items() if tag in side.vocabulary.tags}
+    return {renamed.get(name, name): number for number, name in enumerate(side.vocabulary.types)}
+
+
+def _write_json(path: Path, content: dict[str, Any]) -> None:
+    write_text(path, json.dumps(content, ensure_ascii=False, indent=1) + "\n")

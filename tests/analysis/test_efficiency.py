@@ -1,0 +1,88 @@
+"""Efficiency: what is measured is what the systems do; the frontier of the published systems is the published one."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from learned import learned_run
+from typer.testing import CliRunner
+
+from nmtlab.analysis.access.translations import translations
+from nmtlab.analysis.search.efficiency import COLUMNS, Options, efficiency, frontier
+from nmtlab.cli.main import app
+from nmtlab.errors import NmtlabError
+from nmtlab.evaluation.scores import bleu
+from nmtlab.recipe import SearchSettings
+from nmtlab.systems import train
+from nmtlab.workspace import Workspace
+
+pytest.importorskip("ctranslate2", reason="ctranslate2 is not installed; pip install 'nmtlab[test]' brings it")
+
+PUBLISHED = pd.read_csv(Path(__file__).parents[2] / "data/published/wnmt-2018-efficiency.csv")
+
+
+@pytest.fixture(scope="module")
+def run(tiny_corpus, tiny_recipe, tmp_path_factory):
+    return learned_run(tmp_path_factory.mktemp("data"), tiny_corpus, tiny_recipe)
+
+
+def test_every_setting_is_measured_in_every_round_and_scored(run, tiny_corpus):
+    told = []
+    ways = [("nmtlab", "fp32"), ("ctranslate2", "fp32")]
+    measured = efficiency([run], tiny_corpus, Options(ways, [1], [500], [1]), rounds=2, on_measured=told.append)
+    assert list(measured.columns) == COLUMNS
+    assert measured[["engine", "round"]].to_numpy().tolist() == [
+        ["nmtlab", 1], ["ctranslate2", 1], ["nmtlab", 2], ["ctranslate2", 2],
+    ]  # fmt: skip
+    assert len(told) == 4
+    lines = translations(run, tiny_corpus, "test", SearchSettings(beam_size=1))
+    expected = bleu(lines, tiny_corpus.references("test"))
+    assert measured["bleu"].tolist() == pytest.approx([expected.value] * 4)
+    assert set(measured["signature"]) == {expected.signature}
+    assert set(measured["words"]) == {sum(len(line.split()) for line in tiny_corpus.lines("test", "de"))}
+    assert (measured[["size_mib", "memory_mib"]] > 0).all(axis=None)
+
+
+def test_a_run_that_ctranslate2_lacks_is_named_before_anything_is_measured(tiny_corpus, tiny_recipe, tmp_path):
+    changes = {"model.plan_length": True, "training.max_evaluations": 1, "training.validate_every": 1}
+    planned = train("planned", tiny_recipe.with_changes(changes), tiny_corpus, Workspace(tmp_path))
+    told = []
+    options = Options([("nmtlab", "fp32"), ("ctranslate2", "fp32")], [1], [500], [1])
+    with pytest.raises(NmtlabError, match="plan_length = true"):
+        efficiency([planned], tiny_corpus, options, on_measured=told.append)
+    assert not told
+
+
+def test_the_command_writes_a_row_for_each_measurement(run, tiny_corpus, tmp_path, monkeypatch):
+    monkeypatch.setenv("NMTLAB_DATA", str(run.folder.parents[1]))
+    out = tmp_path / "measured.csv"
+    words = ["efficiency", run.name, "--test", str(tiny_corpus.folder), "--engines", "nmtlab", "--beams", "1,2"]
+    done = CliRunner().invoke(app, [*words, "--threads", "1", "--rounds", "1", "--output", str(out)])
+    assert done.exit_code == 0, done.output
+    assert pd.read_csv(out)["beam_size"].tolist() == [1, 2]
+    assert f"all measurements: {out}" in done.output
+
+
+def test_an_unknown_engine_is_refused(run, monkeypatch):
+    monkeypatch.setenv("NMTLAB_DATA", str(run.folder.parents[1]))
+    done = CliRunner().invoke(app, ["efficiency", run.name, "--engines", "nmtlab:int8"])
+    assert str(done.exception).startswith("--engines nmtlab:int8: 'nmtlab:int8' is unknown; choose from nmtlab, ")
+
+
+@pytest.mark.parametrize("test", ["newstest2014", "newstest2015"])
+@pytest.mark.parametrize(
+    ("processor", "expected"),
+    [
+        ("cpu", {"OpenNMT cpu2 (distill-tiny-opt)", "Marian small-aan", "Marian base-aan", "Marian big-int8",
+                 "Marian big", "echo"}),
+        ("gpu", {"amun fastgru", "Marian amun-tinyrnn", "Marian small-aan", "Marian base-aan", "Marian big"}),
+    ],
+)  # fmt: skip
+def test_the_frontier_of_wnmt_2018_is_that_of_its_figures(test, processor, expected):
+    systems = PUBLISHED[(PUBLISHED["test"] == test) & (PUBLISHED["processor"] == processor)]
+    assert set(systems.loc[frontier(systems, "seconds"), "system"]) == expected
+
+
+def test_of_two_equally_fast_systems_only_the_better_one_is_on_the_frontier():
+    frame = pd.DataFrame({"seconds": [2.0, 1.0, 1.0, 2.0], "bleu": [5.0, 4.0, 3.0, 4.0]})
+    assert frontier(frame, "seconds").tolist() == [True, True, False, False]
