@@ -31,11 +31,13 @@ async function render({ model, el }) {
   const clicked = ({ points: [point] }) =>
     model.send({ customdata: point.customdata ?? null, x: point.x, y: point.y, meta: point.data.meta ?? null });
   const size = () => ({ width: plot.offsetWidth, height: plot.offsetHeight });
-  const asSvg = () => plotly.downloadImage(plot, { format: "svg", filename: "nmtlab-figure", ...size() });
-  const asPdf = () => {
-    const visible = plot.data.map((trace) => trace.visible ?? true);
-    model.send({ pdf: { layout: plot.layout, visible, ...size() } });
+  const visible = () => plot.data.map((trace) => trace.visible ?? true);
+  const lightLayout = () => (isDark(plot) ? recoloured(plot.layout, LIGHT) : plot.layout); // for paper
+  const asSvg = () => {
+    const data = JSON.parse(model.get("spec")).data.map((trace, place) => ({ ...trace, visible: visible()[place] }));
+    plotly.downloadImage({ data, layout: lightLayout() }, { format: "svg", filename: "nmtlab-figure", ...size() });
   };
+  const asPdf = () => model.send({ pdf: { layout: lightLayout(), visible: visible(), ...size() } });
   const config = {
     displaylogo: false,
     modeBarButtonsToRemove: ["lasso2d", "select2d"],
