@@ -8,9 +8,10 @@ from typing import NamedTuple
 
 _FILE = Path(__file__).parent / "glossary.md"
 _STYLE = (
-    "body{font:1rem/1.5 system-ui,sans-serif;color:#222;margin:2em auto;max-width:50em;padding:0 1.2em}"
-    "dt{font-weight:600;margin-top:1em}dd{margin:0 0 0 1.5em}dt:target{background:#ffe3cc}code{background:#f4f6f8}"
+    ":root{color-scheme:light dark}body{font:1rem/1.5 system-ui,sans-serif;margin:2em auto;max-width:50em}"
+    "dt{font-weight:600;margin-top:1em}dt:target{outline:2px solid #d55e00}dd{margin:0 0 0 1.5em}"
 )
+_SCHEME = "document.documentElement.style.colorScheme = localStorage.nmtlabScheme ?? ''"  # that of the pages
 
 
 class Entry(NamedTuple):
@@ -33,7 +34,7 @@ def glossary_document(entries: Sequence[Entry]) -> str:
         lines += [*(f'<dt id="{escape(name)}">{escape(name)}</dt>' for name in entry.names), f"<dd>{meaning}</dd>"]
     return (
         f"<!DOCTYPE html><html lang='en'><head><meta charset='utf-8'><title>Glossary</title><style>{_STYLE}</style>"
-        f"</head><body><h1>Glossary</h1><dl>{''.join(lines)}</dl></body></html>"
+        f"<script>{_SCHEME}</script></head><body><h1>Glossary</h1><dl>{''.join(lines)}</dl></body></html>"
     )
 
 
