@@ -58,5 +58,5 @@ class ContrastControls(widgets.HBox):
             problem = f"{self.method} of {run.label}: they would take minutes"
             raise NmtlabError(problem, "choose another method, or use nmtlab.views_attribution in a notebook")
         word, place = self._word.value.strip(), self._position.value
-        first, pieces = next(iter(self._pieces.values())), self._pieces[run.name]
+        first, pieces = next(iter(self._pieces.values())), self._pieces[run.label]
         return self.method, Instead(place, word) if word and pieces[place : place + 1] == [first[place]] else None
