@@ -9,7 +9,7 @@ from nmtlab.plots.theme import BELOW, COLOURS, FAINT, dressed, plain, see_throug
 from nmtlab.plots.tree_labels import FONT_SIZE, Scale, labelled_nodes, placed_labels
 
 _BEST, _EMPTY, _REFERENCE, _MARKED = COLOURS[0], COLOURS[1], COLOURS[2], COLOURS[6]
-_TEXT = {"best": _BEST, "reference": _REFERENCE, "marked": _MARKED, "branch": "#555555"}
+_TEXT = {"best": _BEST, "reference": _REFERENCE, "marked": _MARKED, "branch": "#444444"}
 _HEIGHT, _TOP, _BOTTOM = 680, 70, 110
 _ABOVE = 22  # pixels above log-probability 0, for a label
 _NARROWEST = 1000

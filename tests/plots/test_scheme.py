@@ -1,11 +1,14 @@
 """The colours of a dark page: bright enough, distinct, and in the order of the light ones."""
 
+import re
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import pytest
 from plotly.colors import diverging, hex_to_rgb, sequential
 
+import nmtlab.plots
 from nmtlab.plots.scheme import DARK, DARK_COLOURS, DARK_SHADES, DARK_SIGNED, GROUND, as_hex
 from nmtlab.plots.theme import COLOURS, FAINT
 
@@ -60,3 +63,10 @@ def test_scales_rise_from_the_background_as_the_light_ones_fall():
     signed = [luminance(colour) for colour in DARK_SIGNED]
     assert np.all(np.diff(signed[: middle + 1]) < 0)
     assert np.all(np.diff(signed[middle:]) > 0)
+
+
+def test_every_colour_that_a_figure_names_has_a_partner_on_dark_pages():
+    folder = Path(nmtlab.plots.__file__).parent
+    sources = [path.read_text(encoding="utf-8") for path in folder.glob("*.py") if path.name != "scheme.py"]
+    named = {colour for source in sources for colour in re.findall(r'"(#[0-9a-f]{6})"', source)}
+    assert named <= DARK.keys()
