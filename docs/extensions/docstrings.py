@@ -56,7 +56,7 @@ def shorten_signature(
     app: Sphinx, what: str, name: str, documented: object, options: object, signature: str, returns: str
 ) -> tuple[str, str] | None:
     """Leave out the signature of a recipe's section, whose fields follow it with their types."""
-    return ("", returns) if hasattr(documented, "model_fields") else None
+    return ("", returns) if what == "class" and hasattr(documented, "model_fields") else None
 
 
 def _escaped(text: str) -> str:

@@ -50,7 +50,7 @@ def test_before_the_first_norm_are_the_embedded_words(run, tiny_corpus):
     pairs = pairs_of(run, tiny_corpus, 7)
     model = start(run)
     where = torch.arange(pairs.source.shape[1])
-    embedded = model._embed(model.source_embedding, pairs.source, "", None, where)[pairs.source != PAD]
+    embedded = model._placed(model.embed_source(pairs.source), None, where)[pairs.source != PAD]
     first = signals(run, tiny_corpus, sample=7).iloc[0]
     assert first["activation"] == pytest.approx(embedded.norm(dim=1).mean().item(), rel=1e-5)
 
@@ -72,13 +72,13 @@ def test_the_gradient_before_the_closing_norm_is_that_of_the_output_layer_alone(
 
 def test_the_gradient_before_the_first_norm_has_every_way_the_words_take_in_it(run, tiny_corpus, monkeypatch):
     pairs, model = pairs_of(run, tiny_corpus, 7), start(run)
-    embed, leaves = model._embed, []
+    place, leaves = model._placed, []
 
     def as_leaf(*asked, **named) -> torch.Tensor:
-        leaves.append(embed(*asked, **named).detach().requires_grad_(True))
+        leaves.append(place(*asked, **named).detach().requires_grad_(True))
         return leaves[-1]
 
-    monkeypatch.setattr(model, "_embed", as_leaf)
+    monkeypatch.setattr(model, "_placed", as_leaf)
     training_objective(model, run.recipe.training.label_smoothing)(pairs).total.backward()
     gradient = leaves[0].grad[pairs.source != PAD]
     first = signals(run, tiny_corpus, sample=7).iloc[0]

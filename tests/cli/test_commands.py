@@ -140,7 +140,7 @@ def test_a_comparison_is_written_as_a_page_with_the_words_that_differ(nmtlab, da
     words = ("compare", data / "wrong.txt", data / "perfect.txt", "--corpus", "tiny", "--html", data / "compared.html")
     nmtlab(*words, "--samples", 300)
     page = (data / "compared.html").read_text(encoding="utf-8")
-    assert "<title>perfect.txt against wrong.txt</title>" in page
+    assert "<title>perfect.txt against wrong.txt · nmtlab</title>" in page
     assert "perfect.txt against wrong.txt: 1 sentences won" in page
     assert "<mark>wrong</mark>" in page
     assert "<b>wrong</b>" not in page
@@ -153,7 +153,7 @@ def test_files_of_one_name_are_two_systems_on_the_page(nmtlab, data, tiny_corpus
         shutil.copy(tiny_corpus.folder / "test.en", data / folder / "out.txt")
     files = (data / "mine/out.txt", data / "yours/out.txt")
     nmtlab("compare", *files, "--corpus", "tiny", "--html", data / "both.html", "--samples", 300)
-    assert f"<title>{files[1]} against {files[0]}</title>" in (data / "both.html").read_text(encoding="utf-8")
+    assert f"<title>{files[1]} against {files[0]} · nmtlab</title>" in (data / "both.html").read_text(encoding="utf-8")
 
 
 # runs
