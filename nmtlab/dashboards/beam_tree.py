@@ -44,7 +44,7 @@ class BeamTree(widgets.VBox):
         self.hint = Note("Click a node to select its prefix.")
         self.prefix = Table("Selected prefix", height="16em")
         self.button = widgets.Button(description="Continue from here", tooltip="Decode on from the selected prefix")
-        self.continued = Table("Continued from the prefix")
+        self.continued = Table("Continued")
         self.chart.on_click(self._clicked)
         self.button.on_click(lambda _: self._continue())
         super().__init__([self.chart, self.hint, columns(self.prefix, widgets.VBox([self.button, self.continued]))])
@@ -114,6 +114,7 @@ class BeamTree(widgets.VBox):
         with self._guarded():
             asked = self.asked
             found = continue_from(asked.system, asked.source, self._path["piece"].tolist(), asked.search).iloc[0]
+            self.continued.title = f"Continued from: {self._path['text'].iloc[-1]}"
             self.continued.show(pd.DataFrame([result("from this prefix", found), self.best]))
 
 

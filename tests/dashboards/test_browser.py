@@ -37,7 +37,7 @@ ATTENTION, TOKENS = "Attention of each system", "How sure the system is"
 SENTENCES, TRANSLATIONS, WORDS = "Sentences: select one", "Translations: select one", "Source words"
 CLAIMS, JOBS = "Claims of the thesis", "Trainings started here"
 TREE, ENDED, BOTH = "Beam search tree", "Finished hypotheses of the beam", "Beam search and exact search"
-PREFIX, CONTINUED = "Selected prefix", "Continued from the prefix"
+PREFIX, CONTINUED = "Selected prefix:", "Continued from:"
 TABLE = "Test BLEU of all models"
 _EDGES = """(texts) => texts.map((text) => text.getBoundingClientRect())
   .map((box) => [box.left, box.top, box.right, box.bottom])"""
