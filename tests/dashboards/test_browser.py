@@ -95,7 +95,7 @@ def test_the_index_shows_the_claims_and_leads_to_every_page(show):
         assert page.column("By text", "effect of") == own["direction"].tolist()
     links = page.page.locator(".nmtlab-index a")
     assert links.evaluate_all("(all) => all.map((a) => a.getAttribute('href'))") == [f"{p.name}.ipynb" for p in PAGES]
-    assert page.page.locator(".nmtlab-nav a").count() == len(PAGES) + 1
+    assert page.page.locator(".nmtlab-nav a").count() == len(PAGES) + 2  # the index and the glossary
     assert "hostile" in page.keys("Runs")
     page.page.locator(".nmtlab-index").get_by_text("Depth and g").click()
     page.page.wait_for_url("**/depth.ipynb*")
@@ -273,7 +273,7 @@ def test_attention_answers_to_sentences_heads_and_a_pin(show, systems, packed):
     for name in names:
         page.pick("Runs", name)
     eventually(lambda: "Line 1 of hostile test" in page.notes, True)
-    eventually(lambda: page.page.locator(".nmtlab-chart:visible").count(), 1)  # what was pinned is Turkish
+    eventually(lambda: page.page.locator(".nmtlab-chart:visible").count(), 2)  # all heads; what was pinned is Turkish
     assert page.message == ""
 
 
