@@ -49,7 +49,7 @@ def saved_page(title: str, question: str, state: Mapping[str, str], body: Iterab
     results, lists = _shown(body)
     parts = [f"<h1>{escape(title)}</h1><p>{escape(question)}</p><p>Saved from nmtlab on {when}.</p>"]
     parts += [*_markup(results), _chosen(state), *_markup(lists)]
-    if any(isinstance(widget, Chart) for widget in (*results, *lists)):
+    if any(isinstance(widget, Chart) and widget.figure.data for widget in (*results, *lists)):
         parts += [f"<script>{get_plotlyjs()}</script>", f"<script>{SCHEME}{_DRAW}</script>"]
     return (
         f"<!DOCTYPE html><html lang='en'><head><meta charset='utf-8'><title>{escape(title)} · nmtlab</title>"

@@ -7,9 +7,12 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from nmtlab.plots.theme import dressed, plain
+from nmtlab.plots.theme import COLOURS, dressed, plain
 
 _MAX_POINTS = 1500  # per panel
+
+_SCALE = ((0, COLOURS[0]), (1, COLOURS[4]))
+"""From rare to frequent; both ends stand out from a white and from a dark page."""
 
 
 def projection_figure(points: pd.DataFrame, title: str) -> go.Figure:
@@ -36,7 +39,7 @@ def projection_figure(points: pd.DataFrame, title: str) -> go.Figure:
         shares = of_panel[["x_share", "y_share"]].iloc[0]
         for update, axis, share in zip((figure.update_xaxes, figure.update_yaxes), (1, 2), shares, strict=True):
             update(title_text=_axis(axis, share), zeroline=False, col=column)
-    figure.update_layout(coloraxis={"colorscale": "Viridis", "colorbar": _bar(points["count"])})
+    figure.update_layout(coloraxis={"colorscale": _SCALE, "colorbar": _bar(points["count"])})
     return dressed(figure, title, 480)
 
 

@@ -221,7 +221,10 @@ def test_every_page_keeps_its_state_in_its_address(gallery):
 
 def test_an_address_restores_what_depends_on_what_it_has_restored(hostile):
     first = make("attention", hostile)
-    query = "runs=hostile&text=hostile+dev&line=5&target=own&layer=2&head=2"
+    query = (
+        "runs=hostile&text=hostile+dev&line=5&target=own&layer=2&head=2"
+        "&show=attention&position=0&attention=cross-attention"
+    )
     first._opened(f"?{query}")
     assert told(first) == ""
     assert first._browser.query == query
@@ -311,7 +314,7 @@ def colours(value: object, key: str = "") -> Iterator[str]:
     elif isinstance(value, list):
         for one in value:
             yield from colours(one, key)
-    elif isinstance(value, str) and "color" in key:
+    elif isinstance(value, str) and "color" in key and key != "coloraxis":
         yield value
 
 

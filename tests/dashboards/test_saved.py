@@ -147,6 +147,7 @@ def test_figures_come_before_choices_and_lists():
         "Title", "Question?", {"runs": "one"},
         [chooser, Note("hint"), chart(0.12345, name="bars"), table("one", pd.DataFrame({"x": ["line"]}), "Sentences")],
     )  # fmt: skip
+    page = page[: page.index("<script>/**")]  # plotly's script has many texts
     places = [page.rindex(text) for text in ("hint", "0.12345", "<h2>Choices", "left out", "Sentences")]
     assert places == sorted(places)
 

@@ -10,6 +10,7 @@ from nmtlab.experiments import find_table, summary
 from nmtlab.experiments.claims.declared import declared_claims
 from nmtlab.experiments.results.judgement import NOT_KEPT, RULE
 from nmtlab.experiments.results.kept import Kept
+from nmtlab.experiments.results.sentences import read_sentences
 from nmtlab.experiments.results.stored import RESULTS, read_cells
 from nmtlab.workspace import Workspace
 
@@ -50,7 +51,8 @@ def keys(page: TablesPage) -> list[tuple[str, str]]:
 
 def test_a_line_has_its_mean_its_verdict_and_what_was_published(page):
     cells = read_cells(RESULTS / "table-3.6.small.csv")
-    lines = summary(cells, find_table("table-3.6")).set_index(["row", "column"])
+    spreads = read_sentences(RESULTS / "table-3.6.small.sentences.csv")
+    lines = summary(cells, find_table("table-3.6"), spreads).set_index(["row", "column"])
     for key, line in zip(keys(page), shown(page), strict=True):
         own = lines.loc[key]
         assert line["measured"] == pytest.approx(own["mean"], abs=0.005, nan_ok=True)
@@ -77,8 +79,8 @@ def test_a_picked_line_has_its_trainings_and_the_one_that_is_here_its_sentences(
     }  # fmt: skip
     assert page.trainings._lines.title == "Examples from dev (test sentences are not stored)"
     sentences = page.trainings._lines.frame
-    assert list(sentences.columns[:4]) == ["line", "source", "reference", BOTH[0]]  # the baseline of the same seed
-    assert BOTH[1] in sentences.columns
+    assert list(sentences.columns[:4]) == ["line", "source", "reference", "tied"]  # the baseline of the same seed
+    assert "fixnorm" in sentences.columns
     assert f"dynamics.ipynb?runs={'%2C'.join(BOTH)}" in page.trainings._look.value
     assert "attention.ipynb" not in page.trainings._look.value  # without weights it has nothing to show
 
