@@ -75,6 +75,12 @@ def test_a_formula_is_drawn_by_the_browser_and_has_the_number_of_the_thesis(book
     assert "\\frac" not in page
 
 
+def test_no_formula_needs_a_font_that_a_reader_may_lack(book):
+    pages = [path.read_text(encoding="utf-8") for path in (book / "docs/systems").glob("*.html")]
+    assert sum(page.count("<math") for page in pages) > 10
+    assert not any("<msqrt" in page or "<mroot" in page for page in pages)
+
+
 def test_the_mean_over_seeds_stands_on_the_page_of_a_system(book):
     with (ROOT / "data/results/table-3.6.small.csv").open(encoding="utf-8", newline="") as file:
         cells = [line for line in csv.DictReader(file) if (line["row"], line["metric"]) == ("tu-en", "test BLEU")]

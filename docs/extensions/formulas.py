@@ -1,4 +1,7 @@
-r"""Formulas in the book as MathML, which browsers draw without a script; `\tag{3.6}` gives one its number."""
+r"""Formulas in the book as MathML, which browsers draw without a script; `\tag{3.6}` gives one its number.
+
+Square roots are written as powers: without a font for mathematics, browsers leave out the radical sign.
+"""
 
 import re
 from html import escape
@@ -20,9 +23,9 @@ def write_inline(translator: HTML5Translator, node: nodes.math) -> None:
 def write_block(translator: HTML5Translator, node: nodes.math_block) -> None:
     """Write a displayed formula, with its number at the right."""
     tag = _TAG.search(node.astext())
-    number = f'<span class="eqno">({escape(tag[1])})</span>' if tag else ""
+    number = f'<span class="eqno" style="float:right">({escape(tag[1])})</span>' if tag else ""
     formula = tex2mathml(_TAG.sub("", node.astext()), as_block=True)
-    translator.body.append(f'<div class="math">{number}{formula}</div>\n')
+    translator.body.append(f'<div class="math" style="display:block;text-align:center">{number}{formula}</div>\n')
     raise nodes.SkipNode
 
 
