@@ -28,7 +28,7 @@ from nmtlab.nn.embeddings import WordEmbedding
 from nmtlab.nn.feed_forward import FeedForward
 from nmtlab.nn.output import OutputLayer
 from nmtlab.nn.positions import Layout, sinusoids
-from nmtlab.nn.precision import in_autocast_precision
+from nmtlab.nn.precision import in_autocast_precision, widened
 from nmtlab.text.batch import Batch
 from nmtlab.text.vocabulary import BOS, PAD
 
@@ -295,12 +295,12 @@ class Transformer(TranslationModel):
     def explain(self, states: Tensor) -> dict[str, Tensor]:
         _, rows, bias = self.output_table()
         parts = self.output_layer.parts(states, rows, bias, self.target_embedding.units)
-        return {name: _widened(part) for name, part in parts.items()}
+        return {name: widened(part) for name, part in parts.items()}
 
     def inner_products(self, states: Tensor) -> dict[str, InnerProduct]:
         vectors, rows = self.output_layer.scaled(states), self.output_table().rows
         units = self.target_embedding.units.items()
-        return {name: InnerProduct(_widened(vectors[..., some]), _widened(rows[:, some])) for name, some in units}
+        return {name: InnerProduct(widened(vectors[..., some]), widened(rows[:, some])) for name, some in units}
 
     def start(self, memory: Memory, language: str | None = None, length: Tensor | None = None) -> TransformerState:
         table = self.output_table(language)
@@ -323,8 +323,8 @@ class Transformer(TranslationModel):
         self, state: TransformerState, token: Tensor, record: bool = False, attention: Tensor | None = None
     ) -> Step:
         x, after, seen = self._read(state, self._embed_target(token, state.language, state.position), record, attention)
-        log_probs = _widened(self.output(x, state.output)).log_softmax(-1)
-        return Step(log_probs, after, Record(_widened(torch.stack(seen)).transpose(2, 3)) if record else None)
+        log_probs = widened(self.output(x, state.output)).log_softmax(-1)
+        return Step(log_probs, after, Record(widened(torch.stack(seen)).transpose(2, 3)) if record else None)
 
     def _read(
         self, state: TransformerState, x: Tensor, record: bool = False, attention: Tensor | None = None
@@ -364,8 +364,8 @@ class Transformer(TranslationModel):
 
     def embeddings(self) -> dict[str, Tensor]:
         source, target = self.default_languages
-        vectors = _widened(self.target_embedding.stored(target))
-        return {"source": _widened(self.source_embedding.stored(source)), "target": vectors, "output": vectors}
+        vectors = widened(self.target_embedding.stored(target))
+        return {"source": widened(self.source_embedding.stored(source)), "target": vectors, "output": vectors}
 
     def _positions(self, target: Tensor) -> Tensor:
         """Return the positions, (T,), at which the decoder generates the tokens of targets, (B, T)."""
@@ -399,11 +399,6 @@ class Transformer(TranslationModel):
         """
         x = x + sinusoids(where, x.shape[-1], self.positions).to(x.dtype)
         return self.dropout(x if vector is None else x + vector)
-
-
-def _widened(x: Tensor) -> Tensor:
-    """Return x in single precision if it has less: sums over a large vocabulary need it, and numpy has no bfloat16."""
-    return x.float() if x.dtype.itemsize < 4 else x
 
 
 def _by_layer(attention: Tensor | None, layers: int) -> Sequence[Tensor | None]:

@@ -11,3 +11,8 @@ def in_autocast_precision(x: Tensor) -> Tensor:
     """
     device = x.device.type
     return x.to(torch.get_autocast_dtype(device)) if torch.is_autocast_enabled(device) else x
+
+
+def widened(x: Tensor) -> Tensor:
+    """Return x in single precision if it has less: sums over a large vocabulary need it, and numpy has no bfloat16."""
+    return x.float() if x.dtype.itemsize < 4 else x

@@ -7,6 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from nmtlab.nn.once import check_first_derivative
+from nmtlab.nn.precision import widened
 
 NO_LENGTH = -1
 """Length of a row that only pads a batch; an empty translation has length 0."""
@@ -54,7 +55,7 @@ def cross_entropy(logits: Tensor, gold: Tensor, smoothing: float, weight: Tensor
     """
     if logits.requires_grad and logits.device.type == "cpu" and not torch.compiler.is_compiling():
         return CrossEntropies(*_CrossEntropy.apply(logits, gold, smoothing, weight))
-    log_probs = _widened(logits).log_softmax(-1)
+    log_probs = widened(logits).log_softmax(-1)
     if weight is None:
         nll, uniform = F.nll_loss(log_probs, gold, reduction="sum"), -log_probs.mean(-1).sum()
     else:
@@ -76,12 +77,12 @@ class _CrossEntropy(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor, Tensor]:
         columns = logits.shape[1]
         grad = logits.detach()
-        wide = _widened(logits[:0]).dtype
+        wide = widened(logits[:0]).dtype
         nll, spread = logits.new_zeros((2,), dtype=wide)
         rows = max(1, _CHUNK // columns)
         for begin in range(0, len(grad), rows):
             some = slice(begin, begin + rows)
-            chunk, right = _widened(grad[some]), gold[some].unsqueeze(1)
+            chunk, right = widened(grad[some]), gold[some].unsqueeze(1)
             torch.log_softmax(chunk, dim=-1, out=chunk)
             likely, each = chunk.gather(1, right), chunk
             if weight is not None:
@@ -107,7 +108,3 @@ class _CrossEntropy(torch.autograd.Function):
             raise RuntimeError("the gradient of this loss was already used: compute the loss again before backward")
         used, ctx.grad = ctx.grad.mul_(grad), None
         return used, None, None, None
-
-
-def _widened(x: Tensor) -> Tensor:
-    return x.float() if x.dtype.itemsize < 4 else x
