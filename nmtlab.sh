@@ -41,6 +41,8 @@ if [ "${1:-}" = test ]; then
 fi
 if [ "${1:-}" = docs ]; then
     cd "$here"
-    exec "$venv/bin/python" -m sphinx --nitpicky --fail-on-warning --keep-going --quiet -c docs . build/book
+    "$venv/bin/python" -m sphinx --nitpicky --fail-on-warning --keep-going --quiet -c docs . build/book
+    echo "the book is in build/book/index.html"
+    exit
 fi
 exec "$venv/bin/nmtlab" "$@"
