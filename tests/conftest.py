@@ -96,8 +96,10 @@ def workspace(tmp_path) -> Workspace:
 
 @pytest.fixture(scope="session")
 def trained(tiny_corpus, tiny_recipe, tmp_path_factory):
-    """A run trained to the end, and the workspace it is in."""
+    """A run trained to the end, and the workspace it is in; all tests read it, so whoever measures takes a copy."""
     from nmtlab.training.setup import train
 
     workspace = Workspace(tmp_path_factory.mktemp("trained"))
-    return train("whole", tiny_recipe, tiny_corpus, workspace), workspace
+    run = train("whole", tiny_recipe, tiny_corpus, workspace)
+    yield run, workspace
+    assert not run.measures(), "a test stored a measure with the run that all tests share"

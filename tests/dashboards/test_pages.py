@@ -175,9 +175,16 @@ def test_the_page_train_shows_no_curve_of_the_training_picked_before(trained, wo
     assert page.curve.figure.data
 
 
+@pytest.fixture
+def alone(trained, workspace) -> Workspace:
+    """A workspace with one run and no corpus."""
+    shutil.copytree(trained[0].folder, workspace.runs / "whole")
+    return workspace
+
+
 @each_page
-def test_a_page_of_a_run_of_ones_own_stands_without_its_corpus(name, trained):
-    page = make(name, trained[1])
+def test_a_page_of_a_run_of_ones_own_stands_without_its_corpus(name, alone):
+    page = make(name, alone)
     assert told(page) == ""
     assert notes(page) or figures(page)
 
@@ -258,9 +265,9 @@ def test_an_address_with_a_length_that_is_none_is_told_and_harmless(gallery, r):
     assert page.radius.value == before or r in ("inf", "1e400", "-3", "100")
 
 
-def test_a_page_of_translations_asks_for_text_where_it_has_no_example(trained, monkeypatch):
+def test_a_page_of_translations_asks_for_text_where_it_has_no_example(alone, monkeypatch):
     monkeypatch.setattr("nmtlab.dashboards.examples._EXAMPLES", {})
-    page = make("translate", trained[1])
+    page = make("translate", alone)
     assert any("type" in note.lower() for note in notes(page))
     page.typed.value = "hund sieht katze"
     assert len(page.found.frame) == 3

@@ -1,5 +1,7 @@
 """Vectors in the plane."""
 
+import shutil
+
 import numpy as np
 import pytest
 
@@ -8,6 +10,7 @@ from nmtlab.analysis.states import projection
 from nmtlab.analysis.states.projection import has_umap, project, state_projection, word_projection
 from nmtlab.analysis.states.token_states import token_states
 from nmtlab.errors import NmtlabError
+from nmtlab.runs.run import Run
 from nmtlab.systems import open_system
 from nmtlab.text.sample import draw_sample
 from nmtlab.text.vocabulary import SPECIALS
@@ -61,8 +64,13 @@ def test_umap_keeps_neighbours_together_and_is_the_same_with_the_same_seed():
     assert project(vectors, "umap", seed=3).points == pytest.approx(points)
 
 
-def test_words_are_placed_by_their_output_vectors(trained):
-    run = trained[0]
+@pytest.fixture
+def run(trained, tmp_path) -> Run:
+    """A copy, since answers are stored with a run."""
+    return Run(shutil.copytree(trained[0].folder, tmp_path / "copy"))
+
+
+def test_words_are_placed_by_their_output_vectors(run):
     system = open_system(run)
     found = word_projection(run)
     ids = system.model.output_ids.numpy()
@@ -82,10 +90,9 @@ def test_words_are_placed_by_their_output_vectors(trained):
 
 
 @pytest.mark.parametrize("where", ["encoder", "decoder"])
-def test_states_of_a_sample_are_placed_token_by_token(trained, tiny_corpus, where):
-    run, corpus = trained[0], tiny_corpus
-    found = state_projection(run, corpus, "dev", where, sample=5)
-    drawn = draw_sample(corpus, "dev", 5)
+def test_states_of_a_sample_are_placed_token_by_token(run, tiny_corpus, where):
+    found = state_projection(run, tiny_corpus, "dev", where, sample=5)
+    drawn = draw_sample(tiny_corpus, "dev", 5)
     states = token_states(run, drawn.pairs, where)
     assert found["word"].tolist() == states.tokens["piece"].tolist()
     assert found["line"].unique().tolist() == drawn.lines
