@@ -108,3 +108,8 @@ def test_parents_are_made_first_and_made_cells_are_left_alone(table, space):
     made.clear()
     assert run_grid(cells, space, engine) == []
     assert made == [[]]
+    shutil.move(space.run_folder(parent), space.data / "away")
+    assert run_grid(cells, space, engine) == []
+    assert made == [[], []]  # its children are trained and need it no more
+    assert len(estimate_grid(cells, space)) == len(cells)
+    shutil.move(space.data / "away", space.run_folder(parent))

@@ -1,6 +1,6 @@
 """One cell of a table: an ordinary run, and everything needed to make it."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -67,9 +67,14 @@ class Cell:
         return tuple(dict.fromkeys((self.corpus, *self.more, *vocabulary, *self.texts)))
 
 
-def trainings(cells: Sequence[Cell]) -> list[Cell]:
-    """Return the trainings of cells, each once: first those of parents. It translates the texts of all its cells."""
-    parents = [cell.parent for cell in cells if cell.parent]
+def trainings(cells: Sequence[Cell], trained: Container[str] = ()) -> list[Cell]:
+    """Return the trainings of cells, each once, first those of parents; each translates the texts of all its cells.
+
+    Args:
+        cells: of any tables.
+        trained: names of runs that need no parent any more.
+    """
+    parents = [cell.parent for cell in cells if cell.parent and cell.run not in trained]
     found: dict[str, Cell] = {}
     for cell in (*parents, *cells):
         first = found.setdefault(cell.run, cell)
@@ -148,6 +153,12 @@ def is_made(cell: Cell, run: Run | None, texts: Iterable[ParallelCorpus]) -> boo
     if not can_translate(run):
         return True
     return all(stored_translations(run, text, split) is not None for text in texts for split in cell.splits)
+
+
+def trained_runs(cells: Iterable[Cell], workspace: Workspace) -> set[str]:
+    """Return the names of those runs of cells whose training has ended."""
+    folders = ((cell.run, workspace.run_folder(cell.run)) for cell in cells)
+    return {name for name, folder in folders if folder.exists() and Run(folder).status in ENDED}
 
 
 def can_translate(run: Run) -> bool:

@@ -9,7 +9,16 @@ from tempfile import TemporaryDirectory
 import pandas as pd
 
 from nmtlab.errors import CorpusError
-from nmtlab.experiments.running.cells import ENDED, NOT_RUN, Cell, is_made, made_run, run_seconds, trainings
+from nmtlab.experiments.running.cells import (
+    ENDED,
+    NOT_RUN,
+    Cell,
+    is_made,
+    made_run,
+    run_seconds,
+    trained_runs,
+    trainings,
+)
 from nmtlab.experiments.tables.corpora import Corpus
 from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus
@@ -69,7 +78,7 @@ def estimate_grid(cells: Sequence[Cell], workspace: Workspace) -> pd.DataFrame:
     Raises:
         RunError: a run with a cell's name is a different training.
     """
-    cells = trainings(cells)
+    cells = trainings(cells, trained_runs(cells, workspace))
     with TemporaryDirectory() as folder:
         needed = {corpus for cell in cells for corpus in cell.corpora}
         corpora = {corpus: _opened(corpus, workspace, Path(folder)) for corpus in needed}

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from nmtlab.errors import CorpusError
-from nmtlab.experiments.running.cells import Cell, is_made, made_run, run_seconds, trainings
+from nmtlab.experiments.running.cells import Cell, is_made, made_run, run_seconds, trained_runs, trainings
 from nmtlab.experiments.running.engines import Engine, one_by_one
 from nmtlab.experiments.running.events import CellEnded, GridEvent, GridPlanned, NoText, OnGridEvent, Opening, ignore
 from nmtlab.experiments.tables.corpora import Corpus
@@ -33,7 +33,7 @@ def run_grid(
     Raises:
         NmtlabError: before any training: no corpus can be opened, or a run with a cell's name is a different training.
     """
-    cells = trainings(cells)
+    cells = trainings(cells, trained_runs(cells, workspace))
     corpora = _opened(cells, workspace, on_event)
     cells = [cell for cell in cells if corpora.keys() >= set(cell.corpora)]
     runs = {cell.run: made_run(cell, corpora[cell.corpus], workspace) for cell in cells}
