@@ -30,16 +30,18 @@ from nmtlab.plots.search import (
     ways_figure,
 )
 from nmtlab.plots.search_tree import tree_figure
-from nmtlab.plots.shift import masking_figure, shift_figure
+from nmtlab.plots.shift import agreement_figure, masking_figure, shift_figure
 from nmtlab.plots.signals import signals_figure
 from nmtlab.plots.tables import table_figure
 from nmtlab.plots.tokens import token_figure
 from nmtlab.plots.trainability import trainability_figure
-from nmtlab.plots.view import View
+from nmtlab.plots.view import Numbers, View
 
 __all__ = [
+    "Numbers",
     "View",
     "ablation_figure",
+    "agreement_figure",
     "attention_figure",
     "budgets_figure",
     "calibration_figure",

@@ -2,8 +2,9 @@
 
 import pandas as pd
 import plotly.graph_objects as go
+from plotly.subplots import make_subplots
 
-from nmtlab.plots.theme import BELOW, dressed, name_in_lines, styles
+from nmtlab.plots.theme import BELOW, FAINT, dressed, name_in_lines, styles
 
 _FAR = 5
 """Shifts from here on are drawn together."""
@@ -55,6 +56,34 @@ def masking_figure(costs: pd.DataFrame, place: str = "first") -> go.Figure:
     figure.update_yaxes(title_text="rise of the loss (nats per word)", zeroline=True)
     figure.update_layout(barmode="group", legend=BELOW, margin_b=110)
     return dressed(figure, f"What does it cost to hide the {place} source word from attention?", 440)
+
+
+_SHARES = {"on": "on the linked word", "first": "on the first word"}
+
+
+def agreement_figure(found: pd.DataFrame) -> go.Figure:
+    """Draw where each method has its peaks: a dot for each run and method, on the linked word and on the first.
+
+    Args:
+        found: rows of `agreement`, by `run` and `method`. A line shows the share of links to the first word.
+    """
+    figure = make_subplots(cols=2, shared_yaxes=True, horizontal_spacing=0.04)
+    style = styles(found["run"])
+    for column, share in enumerate(_SHARES, start=1):
+        for run, of_run in found.groupby("run", sort=False):
+            figure.add_scatter(
+                x=100 * of_run[share], y=of_run["method"], customdata=of_run["words"], mode="markers",
+                name=name_in_lines(run), legendgroup=str(run), showlegend=column == 1, col=column, row=1,
+                marker={"size": 11, "color": style[str(run)]["color"]},
+                hovertemplate="%{y}: %{x:.1f} % of %{customdata:,} words<extra>" + name_in_lines(run) + "</extra>",
+            )  # fmt: skip
+        figure.update_xaxes(title_text=f"{_SHARES[share]} (% of words)", rangemode="tozero", col=column)
+    figure.add_vline(
+        100 * found["first_linked"].iloc[0], col=2, line={"color": FAINT, "dash": "dot"}, annotation_text="links"
+    )
+    figure.update_yaxes(autorange="reversed")
+    figure.update_layout(legend=BELOW, margin_b=110)
+    return dressed(figure, "Where does each method have its peaks?", 380)
 
 
 def _name(shift: int) -> str:

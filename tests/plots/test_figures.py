@@ -14,6 +14,7 @@ from nmtlab.analysis.attention.weights import attention
 from nmtlab.analysis.dynamics.curves import dev_curve, gradient_curve, loss_curve
 from nmtlab.analysis.lexical.norms import norm_bins, word_norms
 from nmtlab.plots import (
+    Numbers,
     View,
     attention_figure,
     depth_figure,
@@ -208,6 +209,16 @@ def test_a_view_is_a_rounded_table_to_a_test_and_a_chart_to_a_person(monkeypatch
     assert shown["text/plain"] == repr(view)
     assert "application/vnd.plotly.v1+json" in shown
     assert "… 5 more rows" in repr(View(pd.DataFrame({"x": range(25)}), go.Figure()))
+
+
+def test_numbers_are_a_rounded_table_as_text_and_as_html():
+    numbers = Numbers(pd.DataFrame({"run": ["a<b", "c"], "bleu": [12.3456, None]}), digits=1, rows=1)
+    assert repr(numbers).split() == ["run", "bleu", "a<b", "12.3", "…", "1", "more", "rows"]
+    shown = numbers._repr_html_()
+    assert "<td>a&lt;b</td>" in shown
+    assert "<td>12.3</td>" in shown
+    assert "<p>… 1 more rows</p>" in shown
+    assert "<td>c</td>" not in shown
 
 
 def test_of_many_words_every_nth_is_drawn(norms):
