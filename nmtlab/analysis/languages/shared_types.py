@@ -4,7 +4,7 @@ from collections import Counter
 
 import pandas as pd
 
-from nmtlab.analysis.access.measure import versioned
+from nmtlab.analysis.access.measure import answers, measure, versioned
 from nmtlab.errors import RunError
 from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus
@@ -46,3 +46,15 @@ def shared_types(run: Run, corpus: ParallelCorpus, parent: Run) -> pd.DataFrame:
     dev = Counter(piece for line in corpus.lines("dev", corpus.source) for piece in ours.tokenizer.split(line))
     texts = {"train": train, "dev": dev}
     return pd.DataFrame([{"split": split, **shares(counts, list(counts), known)} for split, counts in texts.items()])
+
+
+def shared_types_of(child: Run, corpus: ParallelCorpus) -> pd.DataFrame:
+    """Return `shared_types` of a child whose parent is beside it, or as stored with the child.
+
+    Raises:
+        RunError: it has no parent, or neither the parent nor a stored answer is here.
+    """
+    checksum = corpus.checksum()
+    found = answers(child, shared_types)
+    stored = [answer for answer in found if answer.question.arguments["corpus"]["sha256"] == checksum]
+    return stored[0].frame() if stored else measure(child, shared_types, corpus=corpus, parent=parent_of(child))

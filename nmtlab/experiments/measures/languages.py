@@ -10,7 +10,7 @@ from nmtlab.analysis.access.measure import measure, stored_answer
 from nmtlab.analysis.access.translations import translations
 from nmtlab.analysis.languages.off_target import off_target_of
 from nmtlab.analysis.languages.pivot import pivoted
-from nmtlab.analysis.languages.shared_types import parent_of, shared_types
+from nmtlab.analysis.languages.shared_types import shared_types_of
 from nmtlab.evaluation import bleu, chrf, chrf_metric, default_tokenizer
 from nmtlab.experiments.measures.quality import Bleu, Counted, OfSeedsAlone, OfSentences
 from nmtlab.runs.run import Run
@@ -35,7 +35,7 @@ class SharedTypes(Counted):
 
     def value(self, run: Run, corpus: ParallelCorpus) -> float:
         """Return the percentage."""
-        shares = measure(run, shared_types, corpus=corpus, parent=parent_of(run)).set_index("split")["type_share"]
+        shares = shared_types_of(run, corpus).set_index("split")["type_share"]
         return 100 * float(shares[self.part])
 
 

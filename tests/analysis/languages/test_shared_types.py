@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from nmtlab.analysis.languages.shared_types import parent_of, shared_types
+from nmtlab.analysis.languages.shared_types import parent_of, shared_types, shared_types_of
 from nmtlab.errors import RunError
 from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus
@@ -53,3 +53,14 @@ def test_without_a_parent_or_when_it_is_gone_there_is_a_reason(runs, tmp_path):
     shutil.copytree(run.folder, tmp_path / "child")
     with pytest.raises(RunError, match="its parent 'parent' is not here"):
         parent_of(Run(tmp_path / "child"))
+
+
+def test_a_child_whose_parent_is_gone_has_its_stored_shares_for_the_same_text(runs, tmp_path):
+    run, child = runs
+    counted = shared_types_of(run, child)
+    assert counted.equals(shared_types(run, child, parent_of(run)))
+    shutil.copytree(run.folder, tmp_path / "child")
+    assert shared_types_of(Run(tmp_path / "child"), child).equals(counted)
+    other = corpus(tmp_path / "other", "yy", CHILD[:3], DEV)
+    with pytest.raises(RunError, match="its parent 'parent' is not here"):
+        shared_types_of(Run(tmp_path / "child"), other)
