@@ -123,7 +123,9 @@ def _in_address(page: About, runs: Sequence[Run], sentence: Sentence) -> dict[st
 
 def _is_translated(runs: Sequence[Run], sentence: Sentence) -> bool:
     text = sentence.text
-    return None not in (text, sentence.line) and any(stored_translations(run, text.corpus, text.split) is not None for run in runs)
+    if text is None or sentence.line is None:
+        return False
+    return any(stored_translations(run, text.corpus, text.split) is not None for run in runs)
 
 
 def links_to(runs: Sequence[Run], pages: Iterable[About] = tuple(SHOWS)) -> str:
