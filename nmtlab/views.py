@@ -55,13 +55,14 @@ from nmtlab.text.links import Link
 from nmtlab.workspace import Workspace
 
 
-def norms_view(runs: Sequence[Run], bin_size: int = 256, points: bool = True) -> View:
+def norms_view(runs: Sequence[Run], bin_size: int = 256, points: bool = True, also: str = "") -> View:
     """Show norms of word vectors and biases by frequency (Figure 3.2); its table has their rank correlations.
 
     Args:
         runs: neural, one or more.
         bin_size: words per bin.
-        points: draw each word too.
+        points: draw words too, many of them in part.
+        also: a word that is drawn in any case.
 
     Raises:
         RunError: a run is phrase-based, or has neither weights nor logged norms.
@@ -71,7 +72,7 @@ def norms_view(runs: Sequence[Run], bin_size: int = 256, points: bool = True) ->
     table = pd.concat([norm_correlations(norms).assign(run=norms["run"].iloc[0]) for norms in words])
     return View(
         table[["run", "quantity", "words", "spearman"]],
-        norm_figure(pd.concat(bins), pd.concat(words) if points else None),
+        norm_figure(pd.concat(bins), pd.concat(words) if points else None, also),
     )
 
 

@@ -20,6 +20,7 @@ from nmtlab.dashboards.contrast import ContrastControls
 from nmtlab.dashboards.heads import Heads
 from nmtlab.dashboards.page import Note, Page, heading
 from nmtlab.dashboards.runs import RunChooser
+from nmtlab.dashboards.selection import Selection, lines_of
 from nmtlab.dashboards.sentences import SentenceChooser
 from nmtlab.dashboards.systems import can_decode, left_out, system_of
 from nmtlab.dashboards.table import Table
@@ -64,6 +65,9 @@ class AttentionPage(Page):
         )
         self.work = Work(self.guarded)
         self.pin.on_click(lambda _: self._pin())
+        others = (self.heads.chart, self.sentences.table, self.copies)
+        self.selection = Selection(ATTENTION, (self.chart, self.pinned_chart), others)
+        self.heads.chart.on_token(self.selection.select)
         state = {
             "runs": self.runs.table, **self.sentences.state, "target": self.said, "layer": self.layer,
             "head": self.head, **self.explained.state, "attention": self.heads.kind, "pinned": self.pinned,
@@ -74,19 +78,22 @@ class AttentionPage(Page):
             self.hint: state, self.chart: (*explained, "layer", "head"),
             self.pinned_chart: ("runs", "text", "pinned"), self.heads: (*shown, "attention"),
             **dict.fromkeys((self.measured, self.agreement), ("runs", "text")),
-            **dict.fromkeys((self.work, self.shifts, self.copies), explained),
+            **dict.fromkeys((self.work, self.shifts, self.copies), explained), self.selection: shown,
         }  # fmt: skip
         body = [
             columns(self.runs, self.sentences),
             row(self.said, self.explained.shown, self.layer, self.head, self.pin), self.explained,
-            self.hint, self.work, self.chart, self.pinned_chart,
+            self.hint, self.selection, self.work, self.chart, self.pinned_chart,
             columns(self.shifts, self.copies), self.heads,
             heading("Over the whole test set"), self.measured,
             self.agreement,
         ]  # fmt: skip
-        super().__init__(ATTENTION, state, self._answer, body, self.runs.refresh, parts)
+        super().__init__(ATTENTION, {**state, "selected": self.selection}, self._answer, body, self.runs.refresh, parts)
 
     def _answer(self, changed: set[str]) -> None:
+        self.explained.follow(self.selection.token)
+        if changed == {"selected"}:
+            return
         chosen = self.runs.chosen
         self.sentences.follow(changed, chosen)
         runs = self.sentences.runs
@@ -101,6 +108,7 @@ class AttentionPage(Page):
         target = self.sentences.reference if self.said.value == "reference" else None
         weights = _weights(runs, source, target)
         self._offer_heads(weights)
+        self.selection.offer(chosen, self.sentences.where, lines_of(weights))
         self.explained.offer(weights)
         for control in (self.layer, self.head):
             control.layout.display = "" if self.explained.is_attention else "none"

@@ -14,6 +14,7 @@ from nmtlab.dashboards.columns import columns
 from nmtlab.dashboards.page import Note
 from nmtlab.dashboards.table import Table
 from nmtlab.plots import tree_figure
+from nmtlab.plots.marks import Token
 from nmtlab.recipe import SearchSettings
 from nmtlab.translation import Translator
 
@@ -36,13 +37,19 @@ class BeamTree(widgets.VBox):
     Args:
         title: of the figure.
         guarded: context manager of the page that reports errors.
+        on_token: called with the token of a node that is selected, and with None when it is selected no more.
     """
 
-    def __init__(self, title: str, guarded: Callable[[], AbstractContextManager[None]]) -> None:
-        self._title, self._guarded = title, guarded
+    def __init__(
+        self,
+        title: str,
+        guarded: Callable[[], AbstractContextManager[None]],
+        on_token: Callable[[Token | None], None],
+    ) -> None:
+        self._title, self._guarded, self._on_token = title, guarded, on_token
         self.chart = Chart()
         self.hint = Note("Click a node to select its prefix.")
-        self.prefix = Table("Selected prefix", height="16em")
+        self.prefix = Table("Selected prefix", pick="one", height="16em")
         self.button = widgets.Button(description="Continue from here", tooltip="Decode on from the selected prefix")
         self.continued = Table("Continued")
         self.chart.on_click(self._clicked)
@@ -86,12 +93,14 @@ class BeamTree(widgets.VBox):
     def _clicked(self, content: dict[str, Any]) -> None:
         with self._guarded():
             if len(self.tree) and content["customdata"]:
-                self._select(tuple(content["customdata"]))
+                node = tuple(content["customdata"])
+                self._select(None if node == self._node else node)
                 self.draw(self._until)
+                self._on_token(None if self._path is None else _last(self._path))
 
     def _select(self, node: tuple[int, int] | None) -> None:
         """Select the hypothesis of a step and slot; slot 0 is the reference outside the beam."""
-        self._path = None
+        self._path, self._node = None, node
         self.continued.clear()
         self.hint.layout.display = "none" if node else ""
         self.button.layout.display = "none"
@@ -131,6 +140,11 @@ def result(found_by: str, row: pd.Series) -> dict[str, object]:
         "tokens, end included": int(row["scored_length"]),
         "translation": row["text"] or "(empty)",
     }
+
+
+def _last(path: pd.DataFrame) -> Token:
+    """Return the last token of a path."""
+    return Token("target", int(path["step"].iloc[-1]), path["piece"].iloc[-1])
 
 
 def _by_token(path: pd.DataFrame) -> pd.DataFrame:

@@ -28,8 +28,25 @@ async function render({ model, el }) {
     if (!drawn) plot.on("plotly_click", clicked);
     plot.dataset.drawn = ++drawn;
   };
-  const clicked = ({ points: [point] }) =>
-    model.send({ customdata: point.customdata ?? null, x: point.x, y: point.y, meta: point.data.meta ?? null });
+  const clicked = ({ points: [point] }) => {
+    const { x, y, customdata = null, xaxis, yaxis, data } = point;
+    model.send({ customdata, x, y, xaxis: xaxis._id, yaxis: yaxis._id, meta: data.meta ?? null });
+  };
+  // Plotly's own layers cover the labels of its axes, so that these get no clicks.
+  const labelAt = ({ clientX, clientY }) => {
+    for (const axis of Object.keys(plot.layout?.meta?.axes ?? {})) {
+      for (const text of plot.querySelectorAll(`.${axis}tick text`)) {
+        const { x, y } = new DOMPoint(clientX, clientY).matrixTransform(text.getScreenCTM().inverse());
+        const box = text.getBBox();
+        const inside = x >= box.x && x <= box.x + box.width && y >= box.y && y <= box.y + box.height;
+        if (inside) return { axis, value: text.parentNode.__data__.x };
+      }
+    }
+  };
+  plot.addEventListener("pointerdown", (event) => {
+    const label = labelAt(event);
+    if (label) model.send(label);
+  });
   const size = () => ({ width: plot.offsetWidth, height: plot.offsetHeight });
   const visible = () => plot.data.map((trace) => trace.visible ?? true);
   const lightLayout = () => (isDark(plot) ? recoloured(plot.layout, LIGHT) : plot.layout); // for paper

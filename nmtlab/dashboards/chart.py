@@ -16,6 +16,7 @@ import traitlets
 
 from nmtlab.dashboards.export import as_pdf, file_name
 from nmtlab.errors import NmtlabError
+from nmtlab.plots.marks import Token, outlines, token_at
 from nmtlab.plots.scheme import DARK
 from nmtlab.plots.summary import summary
 
@@ -50,15 +51,22 @@ class Chart(anywidget.AnyWidget):
         super().__init__()
         self.figure = go.Figure()
         self.fresh = False
+        self._token: Token | None = None
+        self._shapes: tuple[go.layout.Shape, ...] = ()
         self.on_msg(lambda _, content, __: self._export(content["pdf"]) if "pdf" in content else None)
 
     def show(self, figure: go.Figure) -> None:
         """Show a figure, replacing the last one."""
-        self.figure = figure
-        self.label = summary(figure)
-        self.spec = figure.to_json()
+        self.figure, self._shapes = figure, figure.layout.shapes
+        self._draw()
         self.layout.display = ""
         self.fresh = True
+
+    def mark(self, token: Token | None) -> None:
+        """Mark a token, instead of the last one, wherever this figure and those to come show it."""
+        if token != self._token:
+            self._token = token
+            self._draw()
 
     def clear(self) -> None:
         """Show nothing."""
@@ -68,6 +76,17 @@ class Chart(anywidget.AnyWidget):
     def on_click(self, answer: Callable[[dict[str, Any]], None]) -> None:
         """Call `answer` with `customdata`, `x` and `y` of each clicked point and `meta` of its trace."""
         self.on_msg(lambda _, content, __: answer(content) if "customdata" in content else None)
+
+    def on_token(self, answer: Callable[[Token], None]) -> None:
+        """Call `answer` with each clicked token."""
+        self.on_msg(lambda _, content, __: answer(token) if (token := token_at(self.figure, content)) else None)
+
+    def _draw(self) -> None:
+        marks = outlines(self.figure, self._token) if self._token else []
+        self.figure.layout.shapes = (*self._shapes, *marks)
+        marked = f" Marked: {self._token.bare}." if marks else ""
+        self.label = summary(self.figure) + marked
+        self.spec = self.figure.to_json()
 
     def _export(self, shown: dict[str, Any]) -> None:
         """Have the browser download the figure as PDF as it stands there, or say why there is none."""

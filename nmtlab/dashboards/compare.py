@@ -26,10 +26,12 @@ from nmtlab.analysis.comparison.words import (
 from nmtlab.dashboards.about import COMPARE
 from nmtlab.dashboards.chart import Chart
 from nmtlab.dashboards.columns import columns, row
-from nmtlab.dashboards.compared import marked_sentence, ngrams, numbers, sentences, tally
+from nmtlab.dashboards.compared import UNDERLINED, as_tokens, ngrams, numbers, sentences, tally
 from nmtlab.dashboards.judging import JudgingSheet
-from nmtlab.dashboards.page import Note, Page, heading, html
+from nmtlab.dashboards.links import Sentence
+from nmtlab.dashboards.page import Note, Page, heading
 from nmtlab.dashboards.runs import RunChooser
+from nmtlab.dashboards.selection import Selection
 from nmtlab.dashboards.systems import has_translations, left_out, of_one_pair
 from nmtlab.dashboards.table import Table
 from nmtlab.experiments.results.score_differences import score_differences
@@ -65,7 +67,8 @@ class ComparePage(Page):
         self.gains, self.words = Chart(), Chart()
         self.ngrams = Table("N-grams that one generates more often: select one to see its lines", "one", "22em")
         self.lines = Table("Sentences: select one to see the words that differ", pick="one", height="26em")
-        self.marked, self.judging = html(), JudgingSheet(self.guarded)
+        self.about_line, self.judging = Note(), JudgingSheet(self.guarded)
+        self.selection = Selection(COMPARE, (), (self.lines, self.ngrams))
         self.words.on_click(self._bar_clicked)
         self.gains.on_click(self._line_clicked)
         clear = widgets.Button(description="All sentences", tooltip="Forget the chosen words and the chosen n-gram")
@@ -73,6 +76,7 @@ class ComparePage(Page):
         state = {
             "runs": self.runs.table, "text": self.text, "system": self.other, "than": self.than, "by": self.by,
             "bucket": self.bucket, "ngram": self.ngrams, "line": self.lines,
+            "selected": self.selection,
         }  # fmt: skip
         whole, pair = ("runs", "text"), ("runs", "text", "system", "than")
         parts = {
@@ -80,28 +84,29 @@ class ComparePage(Page):
             **dict.fromkeys((self.gains, self.wins, self.ngrams, self.judging), pair),
             self.words: (*pair, "by"),
             self.lines: (*pair, "by", "bucket", "ngram"),
+            **dict.fromkeys((self.about_line, self.selection), (*pair, "by", "bucket", "ngram", "line")),
         }
         body = [
             self.runs, row(self.text, self.than, self.other), self.hint, self.numbers, self.outputs,
             self.recipes, heading("Sentences and words"), self.wins, columns(self.gains, self.words),
-            row(self.by, self.bucket, clear), self.lines, self.marked, self.ngrams,
+            row(self.by, self.bucket, clear), self.lines, self.about_line, self.selection, self.ngrams,
             heading("Judge blindly"), self.judging,
         ]  # fmt: skip
         super().__init__(COMPARE, state, self._answer, body, self.runs.refresh, parts)
 
     def _answer(self, changed: set[str]) -> None:
+        if changed == {"selected"}:
+            return
         chosen = self.runs.chosen
         if not chosen:
             none = "No run has stored translations yet: translate a text with 'nmtlab translate' or 'compare'."
             self.hint.say(self.runs.none_chosen(none))
-            self.marked.value = ""
             return
         if "runs" in changed:
             self._offer_texts(chosen)
         if changed & {"runs", "text"}:
             self._read(chosen)
         if self._compared is None:
-            self.marked.value = ""
             return
         if changed & {"runs", "text", "system", "than"}:
             self._show_pair(self._compared)
@@ -176,9 +181,14 @@ class ComparePage(Page):
         return changed_lines(self._matches, self.other.value, self.than.value, self.bucket.value)
 
     def _show_marked(self, compared: Compared) -> None:
+        """Show the words of the selected line."""
         line, system, than = self.lines.value, self.other.value, self.than.value
-        gains = self._scores[system] - self._scores[than]
-        self.marked.value = "" if line is None else marked_sentence(compared, gains, line, [than, system])
+        if line is None:
+            return
+        gain = self._scores.loc[line, system] - self._scores.loc[line, than]
+        self.about_line.say(f"Line {line}, difference {gain:+.1f}; {UNDERLINED}")
+        where = Sentence(compared.source[line - 1], self.text.value, line, self._texts[self.text.value])
+        self.selection.offer(self.runs.chosen, where, as_tokens(compared, line, (than, system)))
 
     def _bar_clicked(self, point: dict[str, Any]) -> None:
         self.ngrams.unpick()

@@ -15,10 +15,13 @@ from nmtlab.analysis.comparison.words import by_frequency, by_kind, by_length, w
 from nmtlab.dashboards.chart import Chart
 from nmtlab.dashboards.page import Note, heading, html
 from nmtlab.dashboards.saved import saved_page
+from nmtlab.dashboards.selection import Line
 from nmtlab.dashboards.table import Table
 from nmtlab.experiments.results.score_differences import score_differences
 from nmtlab.experiments.results.summary import in_words, rounded
 from nmtlab.plots import gains_figure, word_accuracy_figure
+
+UNDERLINED = "underlined: words that the reference does not have"
 
 _MOST_NGRAMS = 200
 _MOST_MARKED = 20
@@ -96,11 +99,31 @@ def marked_sentence(compared: Compared, gains: pd.Series, line: int, systems: Se
     reference = compared.reference_words[line - 1]
     rows = [("source", escape(compared.source[line - 1])), ("reference", escape(compared.references[0][line - 1]))]
     for name in dict.fromkeys(systems):
-        title = f"{name}, first seed" if len(compared.words[name]) > 1 else name
-        rows.append((title, _words(marked(compared.words[name][0][line - 1], reference))))
-    caption = f"Line {line}, difference {gains[line]:+.1f}; marked: words that the reference does not have"
+        rows.append((_title(compared, name), _words(marked(compared.words[name][0][line - 1], reference))))
+    caption = f"Line {line}, difference {gains[line]:+.1f}; {UNDERLINED}"
     lines = "".join(f"<tr><th>{escape(name)}</th><td>{words}</td></tr>" for name, words in rows)
     return f"<table class='nmtlab-marked'><caption>{escape(caption)}</caption>{lines}</table>"
+
+
+def as_tokens(compared: Compared, line: int, systems: Sequence[str]) -> list[Line]:
+    """Return a sentence, its reference and its translations as words, with those that the reference does not have.
+
+    Args:
+        compared: the translations, of which the first seed is shown.
+        line: number of the sentence, from 1.
+        systems: names of those to show.
+    """
+    reference = compared.reference_words[line - 1]
+    lines = [Line("source", "source", compared.source_words[line - 1]), Line("reference", "target", reference)]
+    for name in dict.fromkeys(systems):
+        words = compared.words[name][0][line - 1]
+        wrong = [place for place, (_, shared) in enumerate(marked(words, reference)) if not shared]
+        lines.append(Line(_title(compared, name), "target", words, wrong))
+    return lines
+
+
+def _title(compared: Compared, name: str) -> str:
+    return f"{name}, first seed" if len(compared.words[name]) > 1 else name
 
 
 def _words(words: Sequence[tuple[str, bool]]) -> str:

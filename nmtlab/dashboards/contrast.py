@@ -7,6 +7,7 @@ from nmtlab.analysis.attribution.agreement import ATTENTION, EXPLANATIONS, Expla
 from nmtlab.analysis.attribution.contributions import SLOW, Instead
 from nmtlab.dashboards.systems import has_quick_gradients
 from nmtlab.errors import NmtlabError
+from nmtlab.plots.marks import Token
 from nmtlab.runs.run import Run
 
 
@@ -47,6 +48,13 @@ class ContrastControls(widgets.HBox):
         options = tuple((f"{place + 1}: {piece}", place) for place, piece in enumerate(first))
         if options != tuple(self._position.options):
             self._position.options, self._word.value = options, ""
+
+    def follow(self, token: Token | None) -> None:
+        """Ask for a selected target token of the first run, if the heatmaps show contributions."""
+        first = next(iter(self._pieces.values()), [])
+        places = token.places("target", first) if token and not self.is_attention else []
+        if places:
+            self._position.value = places[0]
 
     def asked(self, run: Run) -> tuple[Explanation, Instead | None]:
         """Return the method, and what to compare if the run has the chosen token at the same position.

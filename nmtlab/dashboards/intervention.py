@@ -9,6 +9,7 @@ import pandas as pd
 from nmtlab.analysis.attention.intervention import redecode
 from nmtlab.dashboards.columns import row
 from nmtlab.dashboards.page import Note, heading
+from nmtlab.plots.marks import Token
 from nmtlab.translation import Translator
 
 
@@ -58,6 +59,13 @@ class InterventionControls(widgets.VBox):
             control.options = [(f"{position + 1}: {piece}", position) for piece, position in positions]
             control.value = 0
         self.said.say("")
+
+    def follow(self, token: Token | None) -> None:
+        """Offer a selected token."""
+        for control, side in ((self.position, "target"), (self.place, "source")):
+            pieces = [label.partition(": ")[2] for label, _ in control.options]
+            places = token.places(side, pieces) if token and token.position else []
+            control.value = next(iter(places), control.value)
 
     def clear(self) -> None:
         """Offer nothing."""

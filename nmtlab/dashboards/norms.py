@@ -6,8 +6,10 @@ from typing import Any
 import ipywidgets as widgets
 import pandas as pd
 
+from nmtlab.analysis.access.opened import output_type_of
 from nmtlab.analysis.access.sentences import Text
 from nmtlab.analysis.access.translations import stored_translations
+from nmtlab.analysis.attention.weights import pieces_of
 from nmtlab.analysis.lexical.choices import choices_in_batches, deciding_terms
 from nmtlab.analysis.lexical.logits import decompose, term_values, with_radius
 from nmtlab.analysis.lexical.neighbours import neighbours
@@ -18,6 +20,7 @@ from nmtlab.dashboards.columns import columns, row
 from nmtlab.dashboards.page import Note, Page, heading
 from nmtlab.dashboards.projection import WordProjection
 from nmtlab.dashboards.runs import RunChooser
+from nmtlab.dashboards.selection import Line, Selection
 from nmtlab.dashboards.sentences import SentenceChooser
 from nmtlab.dashboards.state_neighbours import StateNeighbours
 from nmtlab.dashboards.systems import can_decode, is_neural, of_one_pair, system_of
@@ -25,6 +28,7 @@ from nmtlab.dashboards.table import Table
 from nmtlab.dashboards.work import Work
 from nmtlab.errors import NmtlabError
 from nmtlab.plots import logit_figure
+from nmtlab.plots.marks import Token, shows_word
 from nmtlab.runs.run import Run
 from nmtlab.views import norms_view
 from nmtlab.workspace import Workspace
@@ -55,7 +59,7 @@ class NormsPage(Page):
         self.norms, self.correlations = Chart(), Table("Rank correlation with frequency")
         self.projection = WordProjection(self.guarded)
         self.word = widgets.Text(description="Word", continuous_update=False, placeholder="or click a point")
-        self.neighbours = Table("Nearest words")
+        self.neighbours = Table("Nearest words", pick="one")
         self.system = widgets.Dropdown(description="System", options=[], layout={"width": "26em"})
         self.sentences = SentenceChooser(workspace)
         self.position = widgets.Dropdown(description="Word", options=[], layout={"width": "26em"})
@@ -67,24 +71,34 @@ class NormsPage(Page):
         self.confused = Table("Names translated as another name of their class")
         self.wrong = Table("Mispredicted rare words, and the deciding term: select one", pick="one", height="15em")
         self.work = Work(self.guarded)
-        self.logits, self.terms, self.hint = Chart(), Table("Terms of each candidate's logit"), Note()
+        self.logits, self.hint = Chart(), Note()
+        self.terms = Table("Terms of each candidate's logit", pick="one")
         self.near = StateNeighbours(workspace, self.guarded)
-        self._target, self._decomposed = "", pd.DataFrame()
-        for chart in (self.norms, self.projection.chart):
+        self._target, self._pieces, self._decomposed = "", list[str](), pd.DataFrame()
+        charts = (self.norms, self.projection.chart, self.logits)
+        for chart in charts:
             chart.on_click(self._clicked)
+        tables = (
+            self.neighbours, self.terms, self.sentences.table, self.wrong, self.names, self.confused, self.near.found,
+        )  # fmt: skip
+        self.selection = Selection(NORMS, charts, tables)
+        for table in (self.neighbours, self.terms):
+            self.selection.follow_rows(table)
         self.find.on_click(lambda _: self._find())
         self.find_names.on_click(lambda _: self._find_names())
         self.wrong.observe(lambda _: self._go_to(), "value")
         state = {
             "runs": self.runs.table, "projection": self.projection.method, "word": self.word, "system": self.system,
             **self.sentences.state, "position": self.position, "fixed": self.fixed, "r": self.radius,
+            "selected": self.selection,
         }  # fmt: skip
+        sentence = {"runs", "system", "text", "line", "sentence"}
         parts = {
             **dict.fromkeys((self.norms, self.correlations), ("runs",)),
             self.projection: ("runs", "projection"),
-            self.near: ("runs", "system", "text", "line", "sentence"),
+            **dict.fromkeys((self.near, self.selection), sentence),
             **dict.fromkeys((self.work, self.wrong, self.names, self.confused), ("runs", "system", "text")),
-            **dict.fromkeys((self.logits, self.terms, self.hint), state),
+            **dict.fromkeys((self.logits, self.terms, self.hint), state.keys() - {"selected"}),
             self.neighbours: ("runs", "word", "system"),
         }
         body = [
@@ -95,7 +109,7 @@ class NormsPage(Page):
             columns(
                 self.sentences, widgets.VBox([self.system, self.position, row(self.fixed, self.radius), self.hint])
             ),
-            self.logits, self.terms, self.near,
+            self.selection, self.logits, self.terms, self.near,
             heading("For which mispredicted rare words did the norm decide?"),
             row(self.find, self.find_names, self.work), self.wrong, columns(self.names, self.confused),
         ]  # fmt: skip
@@ -118,7 +132,8 @@ class NormsPage(Page):
         if changed & {"runs", "system", "text", "line", "sentence"}:
             self._offer_positions(chosen)
             if chosen and self.sentences.source and self._target:
-                self.near.offer(chosen, self.sentences.source, self._target)
+                self._offer_tokens(chosen)
+        self._follow(changed, chosen)
         if chosen is None:
             self.hint.say(_NO_WEIGHTS if runs else self.runs.none_chosen("No runs yet: train one on the page Train."))
             return
@@ -141,15 +156,43 @@ class NormsPage(Page):
         return run and self.sentences.directed(run)
 
     def _show_norms(self, runs: list[Run]) -> None:
-        view = norms_view(runs, points=True)
+        view = norms_view(runs, points=True, also=self.word.value.strip())
         self.norms.show(view.figure)
         self.correlations.show(view.frame.round(3).reset_index(drop=True))
 
     def _clicked(self, point: dict[str, Any]) -> None:
-        if point["meta"] is None:
-            return  # a bin, not a word
+        """Look at the system of a word that is clicked."""
         self.system.value = dict(self.system.options).get(point["meta"], self.system.value)
-        self.word.value, _ = point["customdata"]
+
+    def _offer_tokens(self, run: Run) -> None:
+        """Offer the tokens of the sentence and its translation."""
+        pair = pieces_of(system_of(run), self.sentences.source, self._target)
+        lines = [Line("source", "source", pair.source_pieces), Line("target", "target", pair.target_pieces)]
+        self.near.offer(run, self.sentences.source, self._target)
+        self.selection.offer(self.runs.chosen, self.sentences.where, lines)
+
+    def _follow(self, changed: set[str], run: Run | None) -> None:
+        """Select the token or word that was chosen by hand, or choose those that were selected."""
+        if changed == {"position"} and self.position.value:
+            self.selection.select(Token("target", self.position.value, self._pieces[self.position.value - 1]))
+        if changed == {"word"} and run and _is_word(run, self.word.value.strip()):
+            self.selection.select(Token("target", None, self.word.value.strip()))
+        token = self.selection.token
+        if "selected" not in changed or token is None or run is None:
+            return
+        self.near.follow(token)
+        place = self.selection.place("target", self._pieces)
+        if place is not None:
+            self.position.value = place + 1
+        if token.side == "target" and _is_word(run, token.word):
+            self.word.value = token.word
+            self._draw_also(token.word)
+
+    def _draw_also(self, word: str) -> None:
+        """Draw a word, too, where only every n-th one is drawn."""
+        self.projection.draw_also(word)
+        if not shows_word(self.norms.figure, word):
+            self._show_norms(self.runs.chosen)
 
     def _show_neighbours(self, run: Run) -> None:
         word = self.word.value.strip()
@@ -160,14 +203,14 @@ class NormsPage(Page):
     def _offer_positions(self, run: Run | None) -> None:
         source = self.sentences.source
         if run is None or not source:
-            self.position.options = []
+            self.position.options, self._pieces = [], []
             return
         self._target = self.sentences.reference or system_of(run).translate([source])[0].text
         pipeline = system_of(run).pipeline
-        pieces = [*pipeline.target.tokenizer.split(self._target), "</s>"]
-        before = self.position.value
-        self.position.options = [(f"{position}  {piece}", position) for position, piece in enumerate(pieces, start=1)]
-        self.position.value = before if before is not None and before <= len(pieces) else 1
+        self._pieces = [*pipeline.target.tokenizer.split(self._target), "</s>"]
+        before, numbered = self.position.value, enumerate(self._pieces, start=1)
+        self.position.options = [(f"{position}  {piece}", position) for position, piece in numbered]
+        self.position.value = before if before is not None and before <= len(self._pieces) else 1
 
     def _text(self) -> tuple[Text, Run]:
         """Return the selected text and system."""
@@ -221,6 +264,7 @@ class NormsPage(Page):
             self.sentences.table.choose([choice["line"]])
             self._offer_positions(run)
             self.position.value = int(choice["position"])
+        self.selection.select(Token("target", int(choice["position"]), choice["right word"]))
 
     def _decompose(self, run: Run) -> None:
         if self.position.value is None:
@@ -261,6 +305,15 @@ def _wrong(choices: pd.DataFrame) -> pd.DataFrame:
             "alone": wrong["alone"],
         }
     )
+
+
+def _is_word(run: Run, word: str) -> bool:
+    """Return whether a system can produce a word of its vocabulary."""
+    try:
+        output_type_of(system_of(run), word)
+    except NmtlabError:
+        return False
+    return True
 
 
 def norms_page(workspace: Workspace | None = None) -> NormsPage:

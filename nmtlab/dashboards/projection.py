@@ -15,6 +15,7 @@ from nmtlab.dashboards.columns import row
 from nmtlab.dashboards.page import Note
 from nmtlab.dashboards.work import Work
 from nmtlab.plots import projection_figure
+from nmtlab.plots.marks import shows_word
 from nmtlab.runs.run import Run
 
 _MAX_SYSTEMS = 3
@@ -33,6 +34,7 @@ class WordProjection(widgets.VBox):
         self.method = widgets.Dropdown(description="Projection", options=options)
         self.chart, self.work, self.note = Chart(), Work(guarded), Note()
         self.fresh = False
+        self._points, self._also = pd.DataFrame(), ""
         super().__init__([row(self.method, self.note), self.work, self.chart])
         self.clear()
 
@@ -44,13 +46,20 @@ class WordProjection(widgets.VBox):
         notes = [] if has_umap() else ["For UMAP, install it: pip install 'nmtlab[projection]'."]
         notes += [f"The first {_MAX_SYSTEMS} of {len(runs)} systems."] if len(runs) > _MAX_SYSTEMS else []
         self.note.say(" ".join(notes))
-        self.chart.clear()
+        self.clear()
         self.layout.display, self.fresh = "", True
         self.work.start(f"{self.method.label} of word vectors", len(drawn), self._drawn(drawn, self.method.value))
+
+    def draw_also(self, word: str) -> None:
+        """Draw a word, too, if it is not among those that are drawn."""
+        self._also = word
+        if len(self._points) and not shows_word(self.chart.figure, word):
+            self._show()
 
     def clear(self) -> None:
         """Draw nothing."""
         self.work.stop()
+        self._points = pd.DataFrame()
         self.chart.clear()
         self.layout.display = "none"
 
@@ -66,4 +75,9 @@ class WordProjection(widgets.VBox):
                 tables.append(asked.result().assign(panel=run.label))
         finally:
             thread.shutdown(wait=False, cancel_futures=True)  # if stopped, the page does not wait for it
-        self.chart.show(projection_figure(pd.concat(tables), "Output vectors of words, by frequency in training"))
+        self._points = pd.concat(tables)
+        self._show()
+
+    def _show(self) -> None:
+        title = "Output vectors of words, by frequency in training"
+        self.chart.show(projection_figure(self._points, title, also=self._also))

@@ -8,6 +8,7 @@ import ipywidgets as widgets
 from plotly.offline import get_plotlyjs
 
 from nmtlab.dashboards.chart import SCHEME, Chart
+from nmtlab.dashboards.selection import Selection
 from nmtlab.dashboards.table import Table
 
 CHOOSER = "nmtlab-chooser"
@@ -91,6 +92,8 @@ def _markup(shown: Iterable[widgets.Widget]) -> Iterator[str]:
             yield _figure(widget)
         elif isinstance(widget, Table):
             yield _table(widget)
+        elif isinstance(widget, Selection):
+            yield widget.as_html()
         elif isinstance(widget, widgets.HTML):
             yield f"<div>{widget.value}</div>"
 

@@ -24,11 +24,13 @@ from nmtlab.dashboards.chart import Chart
 from nmtlab.dashboards.columns import columns, row
 from nmtlab.dashboards.page import Note, Page, heading
 from nmtlab.dashboards.runs import RunChooser
+from nmtlab.dashboards.selection import Line, Selection
 from nmtlab.dashboards.sentences import SentenceChooser
 from nmtlab.dashboards.systems import can_decode, has_searches, left_out, mentioned, system_of
 from nmtlab.dashboards.table import Table
 from nmtlab.dashboards.work import Work
 from nmtlab.plots import calibration_figure, lengths_figure, sweep_figure
+from nmtlab.plots.marks import Token
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.measures import Measure
 from nmtlab.runs.run import Run
@@ -71,8 +73,9 @@ class SearchPage(Page):
         self.alpha = widgets.FloatSlider(description="α", value=0.6, min=0, max=2, step=0.05)
         self.gamma = widgets.FloatSlider(description="γ", value=0.5, min=-1, max=4, step=0.05)
         self.exact = widgets.Button(description="Exact search", tooltip="Find the most probable translation")
-        self.tree = BeamTree("Beam search tree", self.guarded)
-        self.planned_tree = BeamTree("Beam search tree, one beam per planned length", self.guarded)
+        self.tree = BeamTree("Beam search tree", self.guarded, self._select)
+        planned_title = "Beam search tree, one beam per planned length"
+        self.planned_tree = BeamTree(planned_title, self.guarded, self._select)
         self.lengths, self.curves, self.calibration = Chart(), Chart(), Chart()
         self.hint, self.found, self.work = Note(), Note(), Work(self.guarded)
         self.both = Table("Beam search and exact search")
@@ -85,12 +88,21 @@ class SearchPage(Page):
         self.swept = widgets.Dropdown(description="Curves of", options=[], layout={"width": "26em"})
         self._exact: Iterator[pd.DataFrame] | None = None
         self.exact.on_click(lambda _: self._start_exact())
+        others = (
+            self.tree.chart, self.planned_tree.chart, self.sentences.table, self.both, self.ended, self.each,
+            *(table for tree in (self.tree, self.planned_tree) for table in (tree.prefix, tree.continued)),
+        )  # fmt: skip
+        self.selection = Selection(SEARCH, (), others)
+        for tree in (self.tree, self.planned_tree):
+            self.selection.follow_rows(tree.prefix, "token", "step")
         state = {
             "runs": self.runs.table, **self.sentences.state, "beam": self.beam, "step": self.step, "score": self.score,
             "alpha": self.alpha, "gamma": self.gamma, "curves": self.swept,
+            "selected": self.selection,
         }  # fmt: skip
         parts = {
-            **dict.fromkeys((self.hint, self.tree, self.planned_tree, self.work), _SEARCH_KEYS),
+            **dict.fromkeys((self.hint, self.selection, self.work), _SEARCH_KEYS),
+            **dict.fromkeys((self.tree, self.planned_tree), _SEARCH_KEYS),
             **dict.fromkeys((self.found, self.both, self.each, self.lengths), _SEARCH_KEYS),
             **dict.fromkeys((self.about_curves, self.curves), ("runs", "text", "curves")),
             **dict.fromkeys((self.rates, self.planned, self.calibration), ("runs", "text")),
@@ -99,13 +111,15 @@ class SearchPage(Page):
         body = [
             columns(self.runs, self.sentences),
             columns(widgets.VBox([row(self.beam, self.step), row(self.exact, self.work), self.found]), self.both),
-            self.hint, self.tree, self.planned_tree, self.ranking, self.ended, self.each, self.lengths,
+            self.hint, self.selection, self.tree, self.planned_tree, self.ranking, self.ended, self.each, self.lengths,
             heading("Over whole texts"), self.about_curves, self.swept, self.curves, self.rates, self.planned,
             self.calibration,
         ]  # fmt: skip
         super().__init__(SEARCH, state, self._answer, body, self.runs.refresh, parts)
 
     def _answer(self, changed: set[str]) -> None:
+        if changed == {"selected"}:
+            return
         runs = self.runs.chosen
         decodable = [run for run in runs if can_decode(run)]
         self.sentences.follow(changed, decodable)
@@ -136,10 +150,25 @@ class SearchPage(Page):
         findings = [self._search_ending(run) for run in ending] + [self._search_planning(run) for run in planning]
         self._offer_controls()
         self.each.show(_translations(runs, source))
+        self.selection.offer(decodable, self.sentences.where, self._lines(runs[0]))
         self.step.max = max((int(grown.tree["step"].max()) for grown in self._grown), default=1)
         self.step.value = self.step.max
         pair = f"{self.sentences.shown_source}  →  {self.sentences.reference or '(no reference)'}"
         self.hint.say(f"{left_out(decodable, runs)} {pair}  —  {'; '.join(findings)}.".strip())
+
+    def _select(self, token: Token | None) -> None:
+        self.selection.select(token)
+
+    def _lines(self, run: Run) -> list[Line]:
+        """Return the sentence, the best translation of the first tree and the reference as tokens."""
+        pipeline, reference = system_of(run).pipeline, self.sentences.reference
+        lines = [Line("source", "source", pipeline.source_pieces(self.sentences.source))]
+        for grown in self._grown[:1]:
+            best = grown.tree[grown.tree["best"] & (grown.tree["piece"] != "")]
+            lines.append(Line("beam search", "target", best["piece"].tolist()))
+        if reference:
+            lines.append(Line("reference", "target", pipeline.target.tokenizer.split(reference)))
+        return lines
 
     @property
     def _grown(self) -> list[BeamTree]:

@@ -7,6 +7,7 @@ import ipywidgets as widgets
 from nmtlab.analysis.access.sentences import Text, by_title, sentences, texts
 from nmtlab.dashboards.columns import row
 from nmtlab.dashboards.examples import example
+from nmtlab.dashboards.links import Sentence
 from nmtlab.dashboards.saved import CHOOSER
 from nmtlab.dashboards.systems import of_one_pair
 from nmtlab.dashboards.table import Table
@@ -71,6 +72,13 @@ class SentenceChooser(widgets.VBox):
     def line(self) -> int | None:
         """Number of the sentence in its text, from 1; None if it is typed or an example."""
         return None if self._typed else self.table.value
+
+    @property
+    def where(self) -> Sentence:
+        """The current sentence and where it is, for links."""
+        text = self.chosen_text
+        direction = text.corpus.direction if text else None
+        return Sentence(self.source, self.text.value, self.line, text, direction)
 
     @property
     def runs(self) -> list[Run]:

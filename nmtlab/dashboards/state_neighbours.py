@@ -13,6 +13,7 @@ from nmtlab.dashboards.page import heading
 from nmtlab.dashboards.systems import system_of
 from nmtlab.dashboards.table import Table
 from nmtlab.dashboards.work import Work
+from nmtlab.plots.marks import Token
 from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.sample import Sample, draw_sample
@@ -58,6 +59,14 @@ class StateNeighbours(widgets.VBox):
         self.layout.display, self.fresh = "", True
         self.work.stop()
         self._offer_tokens()
+
+    def follow(self, token: Token | None) -> None:
+        """Ask for a selected token of the sentence, the encoder's state of one in the source."""
+        if token is None or token.position is None or self._run is None:
+            return
+        self.where.value = "encoder" if token.side == "source" else "decoder"
+        pieces = [label.partition("  ")[2] for label, _ in self.position.options]
+        self.position.value = next(iter(token.places(token.side, pieces)), self.position.value)
 
     def clear(self) -> None:
         """Offer nothing."""

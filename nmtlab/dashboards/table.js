@@ -85,6 +85,13 @@ function render({ model, el }) {
     return part;
   };
 
+  const mark = (cell, value) => {
+    const word = model.get("marked").replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+    if (!word || typeof value !== "string") return;
+    const parts = value.split(new RegExp(`(?<![\\p{L}\\p{N}])(${word})(?![\\p{L}\\p{N}])`, "u"));
+    if (parts.length > 1) cell.replaceChildren(...parts.map((part, place) => (place % 2 ? make("mark", "", part) : part)));
+  };
+
   const line = (row) => {
     const line = make("tr");
     line.dataset.key = row.key;
@@ -93,6 +100,7 @@ function render({ model, el }) {
       const cell = make("td", typeof value === "number" ? "nmtlab-number" : "", shown(value));
       cell.dir = "auto";
       cell.title = shown(value).slice(0, 1000);
+      mark(cell, value);
       line.append(cell);
     });
     line.onclick = () => pick(row.key);
@@ -121,10 +129,15 @@ function render({ model, el }) {
     return row;
   };
 
+  const first = (rows) => {
+    const chosen = new Set(model.get("chosen"));
+    return rows.filter((row, place) => place < MAX_ROWS || chosen.has(row.key)).map(line);
+  };
+
   const body = (columns, found, all) => {
     const part = make("tbody");
     if (sorted || found[0]?.group === undefined) {
-      part.append(...found.slice(0, MAX_ROWS).map(line));
+      part.append(...first(found));
       return part;
     }
     const groups = new Map();
@@ -132,7 +145,7 @@ function render({ model, el }) {
     for (const [group, rows] of groups) {
       const hidden = isFolded(group, rows, all);
       part.append(heading(group, rows, hidden, columns.length + Number(model.get("multiple"))));
-      if (!hidden) part.append(...rows.slice(0, MAX_ROWS).map(line));
+      if (!hidden) part.append(...first(rows));
     }
     return part;
   };
@@ -185,8 +198,8 @@ function render({ model, el }) {
     files.hidden = !all;
     scroll.style.maxHeight = model.get("height");
     const cut = found.length > MAX_ROWS && (sorted || found[0].group === undefined);
-    const first = cut ? `first ${MAX_ROWS} of ` : "";
-    count.textContent = found.length === all ? `${first}${all}` : `${first}${found.length} matching, ${all} in total`;
+    const shortened = cut ? `first ${MAX_ROWS} of ` : "";
+    count.textContent = found.length === all ? `${shortened}${all}` : `${shortened}${found.length} matching, ${all} in total`;
     table.replaceChildren(header(columns, found), body(columns, found, all));
     markChosen();
     showNames();
@@ -215,6 +228,11 @@ function render({ model, el }) {
   search.oninput = draw;
   draw();
   model.on("change:content change:title", draw);
+  model.on("change:marked", () => {
+    const focused = table.contains(document.activeElement) ? document.activeElement.dataset.key : undefined;
+    draw();
+    [...table.querySelectorAll("tr[data-key]")].find((line) => line.dataset.key === focused)?.focus();
+  });
   model.on("msg:custom", save);
   model.on("change:labels", showNames);
   model.on("change:chosen", () => {

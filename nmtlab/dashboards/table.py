@@ -11,6 +11,7 @@ import pandas as pd
 import traitlets
 
 from nmtlab.dashboards.export import as_csv, as_latex, file_name
+from nmtlab.plots.marks import Token
 
 _HERE = Path(__file__).parent
 _MAX_LETTERS = 2000
@@ -35,6 +36,7 @@ class Table(anywidget.AnyWidget):
     multiple = traitlets.Bool().tag(sync=True)
     height = traitlets.Unicode().tag(sync=True)
     labels = traitlets.Dict().tag(sync=True)
+    marked = traitlets.Unicode().tag(sync=True)
     value = traitlets.Any()
 
     def __init__(self, title: str, pick: str = "none", height: str = "16em") -> None:
@@ -82,6 +84,10 @@ class Table(anywidget.AnyWidget):
         """Clear the selection."""
         self.chosen = []
         self._chosen_in_browser()
+
+    def mark(self, token: Token | None) -> None:
+        """Mark a word, instead of the last one, wherever it stands in a cell."""
+        self.marked = token.bare if token else ""
 
     def _export(self, form: str, rows: Sequence[int]) -> None:
         """Have the browser download some rows, in that order, as csv or tex."""

@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import islice
 
 import ipywidgets as widgets
 import pandas as pd
 
+from nmtlab.analysis.access.sentences import Text, by_title, texts
 from nmtlab.analysis.attention.weights import attention_of
 from nmtlab.analysis.lexical.tokens import token_probabilities
 from nmtlab.dashboards.about import TRANSLATE
@@ -13,15 +15,18 @@ from nmtlab.dashboards.chart import Chart
 from nmtlab.dashboards.columns import columns, row
 from nmtlab.dashboards.examples import example
 from nmtlab.dashboards.intervention import InterventionControls
+from nmtlab.dashboards.links import Sentence
 from nmtlab.dashboards.page import Note, Page
 from nmtlab.dashboards.runs import RunChooser
+from nmtlab.dashboards.selection import Line, Selection, lines_of
 from nmtlab.dashboards.sentences import MAX_LETTERS
-from nmtlab.dashboards.systems import can_decode, left_out, mentioned, of_one_source, system_of
+from nmtlab.dashboards.systems import can_decode, left_out, mentioned, of_one_pair, of_one_source, system_of
 from nmtlab.dashboards.table import Table
 from nmtlab.dashboards.work import Work
 from nmtlab.errors import RunError
 from nmtlab.plots import attention_figure, token_figure
 from nmtlab.runs.run import Run
+from nmtlab.text.corpus import Direction
 from nmtlab.translation import Translator
 from nmtlab.workspace import Workspace
 
@@ -53,6 +58,8 @@ class TranslatePage(Page):
         self.found = Table("Translations: select one to inspect it", pick="one", height="20em")
         self.tokens, self.attention, self.hint = Chart(), Chart(), Note()
         self.work, self.intervention = Work(self.guarded), InterventionControls(self.guarded)
+        self.origin = widgets.Text()
+        self.selection = Selection(TRANSLATE, (self.tokens, self.attention), (self.found,))
         state = {
             "runs": self.runs.table, "from": self.source, "into": self.target, "text": self.typed, "beam": self.beam,
             "best": self.best, "begin": self.begun, "pick": self.found,
@@ -60,16 +67,26 @@ class TranslatePage(Page):
         requested = ("runs", "from", "into", "text", "beam", "best", "begin")
         parts = {
             **dict.fromkeys((self.found, self.work), requested),
-            **dict.fromkeys((self.tokens, self.attention, self.hint, self.intervention), state),
+            **dict.fromkeys((self.tokens, self.attention, self.hint, self.intervention, self.selection), state),
         }
         controls = row(self.source, self.target, self.beam, self.best, self.begun)
         body = [
             columns(self.runs, widgets.VBox([self.typed, controls])),
-            self.work, self.hint, self.found, columns(self.tokens, self.attention), self.intervention,
+            self.work, self.hint, self.found, self.selection, columns(self.tokens, self.attention), self.intervention,
         ]  # fmt: skip
-        super().__init__(TRANSLATE, state, self._answer, body, self.runs.refresh, parts)
+        super().__init__(
+            TRANSLATE,
+            {**state, "origin": self.origin, "selected": self.selection},
+            self._answer,
+            body,
+            self.runs.refresh,
+            parts,
+        )
 
     def _answer(self, changed: set[str]) -> None:
+        if changed == {"selected"}:
+            self.intervention.follow(self.selection.token)
+            return
         chosen = self.runs.chosen
         if not chosen:
             self.hint.say(self.runs.none_chosen("No run with weights yet: train one on the page Train."))
@@ -164,13 +181,38 @@ class TranslatePage(Page):
         self.tokens.show(token_figure(token_probabilities(system, source, target)))
         weights = attention_of(run.label, system, source, target)
         self.attention.show(attention_figure(weights))
+        where = self._where(source, runs, run.direction)
+        self.selection.offer(runs, where, [*lines_of(weights), *_reference(where, system)])
         self.intervention.offer(system, source, target, weights)
+        self.intervention.follow(self.selection.token)
         self.hint.say(f"{note} Details of {mentioned([run])} for: {source}".strip())
+
+    def _where(self, source: str, runs: list[Run], direction: Direction) -> Sentence:
+        """Return where a sentence is: typed, or still the line of a text that it was on the page before this one."""
+        line, _, title = self.origin.value.partition(" ")
+        offered = by_title(text for run in of_one_pair(runs, direction) for text in texts(run, self._workspace))
+        text = offered.get(title)
+        if text is None or not line.isdecimal() or _pair(text, int(line))[0] != source:
+            return Sentence(source, direction=direction)
+        return Sentence(source, title, int(line), text, direction)
 
 
 def translate_page(workspace: Workspace | None = None) -> TranslatePage:
     """Return the page."""
     return TranslatePage(workspace or Workspace.find())
+
+
+def _pair(text: Text, line: int) -> tuple[str, str]:
+    """Return a line of a text, from 1, and its translation; blank if there is no such line."""
+    return next(islice(text.corpus.pairs(text.split), max(0, line - 1), None), ("", ""))
+
+
+def _reference(where: Sentence, system: Translator) -> list[Line]:
+    """Return the reference of a line of a text as tokens."""
+    if where.text is None or where.line is None:
+        return []
+    _, reference = _pair(where.text, where.line)
+    return [Line("reference", "target", system.pipeline.target.tokenizer.split(reference))]
 
 
 def _by_place(rows: list[dict[str, object]]) -> pd.DataFrame:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import pandas as pd
 import plotly.graph_objects as go
 
+from nmtlab.plots.marks import with_tokens
 from nmtlab.plots.theme import COLOURS, DIVERGING, SHADES, dressed, name_in_lines, plain
 
 _BARE = {"showgrid": False, "zeroline": False}
@@ -88,19 +89,20 @@ def _drawn(
     heads = [shown_weights(weights[weights["run"] == run], layer, head) for run in runs]
     sources, targets = ([_pieces(matrix, side) for matrix in heads] for side in ("source", "target"))
     grid = _grid(runs, sources, targets)
-    traces, layout, names = [], {}, []
+    traces, layout, names, tokens = [], {}, [], {}
     for place, (run, matrix) in enumerate(zip(runs, heads, strict=True)):
         linked = sorted(links.get(run, ()))
         across, down = grid.domains(place)
-        x, y = f"x{place + 1}", f"y{place + 1}"
+        x, y = (f"{way}{place + 1 if place else ''}" for way in "xy")
         for trace in (_heatmap(matrix, look, not place), _rings(linked, not place and bool(linked))):
             traces.append(trace | {"xaxis": x, "yaxis": y})
         title = {} if place % grid.columns else {"title": {"text": "target"}}
         layout[f"xaxis{place + 1}"] = _SOURCE | _ticks(sources[place]) | {"anchor": y, "domain": across}
         layout[f"yaxis{place + 1}"] = _TARGET | _ticks(targets[place]) | {"anchor": x, "domain": down} | title
+        tokens |= {x: ("source", _tokens(matrix, "source")), y: ("target", _tokens(matrix, "target"))}
         names.append(_RUN | {"text": name_in_lines(run, grid.letters), "x": sum(across) / 2, "y": down[1]})
     figure = go.Figure(traces, {**layout, "annotations": names})  # `make_subplots` takes longer than the decoding
-    return _framed(figure, grid, look.title)
+    return _framed(with_tokens(figure, tokens), grid, look.title)
 
 
 class _Grid(NamedTuple):
@@ -226,6 +228,12 @@ def _pieces(weights: pd.DataFrame, side: str) -> list[str]:
     pieces = weights.drop_duplicates(f"{side}_position").sort_values(f"{side}_position")
     both = zip(pieces[f"{side}_piece"], pieces[f"{side}_unknown"], strict=True)
     return [f"<b>{plain(piece)}</b>" if unknown else plain(piece) for piece, unknown in both]
+
+
+def _tokens(weights: pd.DataFrame, side: str) -> list[str]:
+    """Return the tokens of a side in order; one that is compared is `this, not that`."""
+    pieces = weights.drop_duplicates(f"{side}_position").sort_values(f"{side}_position")[f"{side}_piece"]
+    return [piece.partition(", not ")[0] for piece in pieces]
 
 
 def _longest(sides: list[list[str]]) -> int:

@@ -1,8 +1,11 @@
 """All attention heads of a Transformer at a glance: a row for each layer, a column for each head."""
 
+from collections.abc import Mapping
+
 import pandas as pd
 import plotly.graph_objects as go
 
+from nmtlab.plots.marks import Side, with_tokens
 from nmtlab.plots.theme import SHADES, dressed, plain
 
 _BARE = {"showticklabels": False, "ticks": "", "showgrid": False, "zeroline": False, "mirror": True}
@@ -11,6 +14,11 @@ _HEIGHT, _ABOVE, _BELOW = 130, 75, 15
 """Pixels of a row of heatmaps, above all of them and below."""
 _GAP = 0.12
 """Between heatmaps, as a share of the space of each."""
+_SIDES: Mapping[str, tuple[Side, Side]] = {
+    "cross-attention": ("target", "source"), "encoder self-attention": ("source", "source"),
+    "decoder self-attention": ("target", "target"),
+}  # fmt: skip
+"""The sides of the token that attends and of the one that is attended to, by kind."""
 
 
 def heads_figure(weights: pd.DataFrame, title: str) -> go.Figure:
@@ -25,7 +33,8 @@ def heads_figure(weights: pd.DataFrame, title: str) -> go.Figure:
     tokens = ["position", "piece", "attended_position", "attended_piece"]
     means = weights.groupby(["layer", *tokens], as_index=False)["weight"].mean().assign(head=0)
     layers, heads = int(weights["layer"].max()), int(weights["head"].max())
-    traces, axes = [], {}
+    traces, axes, tokens = [], {}, {}
+    sides = _SIDES[weights["kind"].iloc[0]]
     names = [_named(f"head {head}" if head else "mean", column, heads + 1) for head, column in _columns(heads)]
     names += [_named_row(f"layer {layer}", layer - 1, layers) for layer in range(1, layers + 1)]
     places = dict(_columns(heads))
@@ -33,9 +42,16 @@ def heads_figure(weights: pd.DataFrame, title: str) -> go.Figure:
         across, down = _domain(places[head], heads + 1), _domain(layers - layer, layers)
         axes[f"xaxis{number}"] = _BARE | {"domain": across, "anchor": f"y{number}"}
         axes[f"yaxis{number}"] = _BARE | {"domain": down, "anchor": f"x{number}", "autorange": "reversed"}
-        traces.append(_heatmap(matrix, layer, head) | {"xaxis": f"x{number}", "yaxis": f"y{number}"})
+        x, y = (f"{way}{number if number > 1 else ''}" for way in "xy")
+        tokens |= {x: (sides[1], _pieces(matrix, "attended_")), y: (sides[0], _pieces(matrix, ""))}
+        traces.append(_heatmap(matrix, layer, head) | {"xaxis": x, "yaxis": y})
     figure = dressed(go.Figure(traces, {**axes, "annotations": names}), title, _ABOVE + _BELOW + _HEIGHT * layers)
-    return figure.update_layout(margin={"t": _ABOVE, "b": _BELOW})
+    return with_tokens(figure, tokens).update_layout(margin={"t": _ABOVE, "b": _BELOW})
+
+
+def _pieces(weights: pd.DataFrame, which: str) -> list[str]:
+    """Return the tokens that attend, or those `attended_` to, in order."""
+    return weights.drop_duplicates(f"{which}position").sort_values(f"{which}position")[f"{which}piece"].tolist()
 
 
 def _columns(heads: int) -> list[tuple[int, int]]:
@@ -60,8 +76,7 @@ def _named_row(name: str, row: int, rows: int) -> dict[str, object]:
 
 def _heatmap(weights: pd.DataFrame, layer: int, head: int) -> dict[str, object]:
     grid = weights.pivot(index="position", columns="attended_position", values="weight")
-    pieces = weights.drop_duplicates("position").sort_values("position")["piece"]
-    attended = weights.drop_duplicates("attended_position").sort_values("attended_position")["attended_piece"]
+    pieces, attended = _pieces(weights, ""), _pieces(weights, "attended_")
     named = f"layer {layer}, {f'head {head}' if head else 'mean of the heads'}"
     return {
         "type": "heatmap", "z": grid.to_numpy(), "zmin": 0, "zmax": 1, "colorscale": SHADES, "showscale": False,

@@ -3,6 +3,7 @@
 import pandas as pd
 import plotly.graph_objects as go
 
+from nmtlab.plots.marks import with_tokens
 from nmtlab.plots.theme import COLOURS, dressed, plain
 
 
@@ -24,4 +25,5 @@ def lexicon_figure(word: str, translations: pd.DataFrame) -> go.Figure:
     figure.update_layout(
         barmode="group", legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}, showlegend=True
     )
+    with_tokens(figure, {"x": ("target", dict.fromkeys(translations["target"]))}, types=True)
     return dressed(figure, f"Translations of {plain(word)}", 380)

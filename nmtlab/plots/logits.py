@@ -3,6 +3,7 @@
 import pandas as pd
 import plotly.graph_objects as go
 
+from nmtlab.plots.marks import with_tokens
 from nmtlab.plots.theme import COLOURS, dressed, plain
 
 _SHOWN = {
@@ -49,4 +50,5 @@ def logit_figure(candidates: pd.DataFrame, values: pd.DataFrame) -> go.Figure:
     )
     figure.update_yaxes(title_text="terms of the logit")
     figure.update_layout(barmode="group", legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0})
+    with_tokens(figure, {"x": ("target", candidates["word"])}, types=True)
     return dressed(figure, "What makes a word win: the terms of its logit", 440)

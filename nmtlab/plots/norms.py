@@ -4,6 +4,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from nmtlab.plots.marks import some_words, with_words
 from nmtlab.plots.theme import dressed, log_axis, name_in_lines, plain, see_through, styles
 
 _MAX_WORDS = 1000  # per run
@@ -14,13 +15,14 @@ _SHOWN = {
 }
 
 
-def norm_figure(bins: pd.DataFrame, words: pd.DataFrame | None = None) -> go.Figure:
+def norm_figure(bins: pd.DataFrame, words: pd.DataFrame | None = None, also: str = "") -> go.Figure:
     """Draw median and range of bins of words over their frequency rank.
 
     Args:
         bins: rows of `norms.norm_bins` with a column `run`.
         words: rows of `norms.word_norms` with a column `run`, drawn as selectable points, of many words every n-th;
             the `customdata` of a point is the word and its count, the `meta` of a trace its run.
+        also: a word that is drawn in any case.
     """
     quantities = [name for name in ("used_norm", "norm", "bias") if name in set(bins["quantity"])]
     if "used_norm" in quantities and "norm" in quantities:
@@ -31,12 +33,14 @@ def norm_figure(bins: pd.DataFrame, words: pd.DataFrame | None = None) -> go.Fig
         for run, run_bins in bins[bins["quantity"] == quantity].groupby("run", sort=False):
             first = column == 1
             if words is not None:
-                _add_words(figure, words[words["run"] == run], str(run), quantity, style[run]["color"], column)
+                drawn = some_words(words[words["run"] == run], _MAX_WORDS, also)
+                _add_words(figure, drawn, str(run), quantity, style[run]["color"], column)
             _add_bins(figure, run_bins, str(run), style[run], column, first)
         ranks = log_axis([*bins["first_rank"], *bins["last_rank"]])
         figure.update_xaxes(title_text="frequency rank of the word", **ranks, col=column)
         figure.update_yaxes(title_text=_SHOWN[quantity], col=column)
     figure.update_layout(legend={"orientation": "h", "y": -0.2, "yanchor": "top", "x": 0})
+    with_words(figure, "target")
     return dressed(figure, "Norm of output embeddings, and biases, by frequency: median and range per bin", 460)
 
 
@@ -59,7 +63,6 @@ def _add_bins(figure: go.Figure, bins: pd.DataFrame, run: str, style: dict[str, 
 
 
 def _add_words(figure: go.Figure, words: pd.DataFrame, run: str, quantity: str, colour: str, column: int) -> None:
-    words = words.iloc[:: max(1, -(-len(words) // _MAX_WORDS))]
     figure.add_scatter(
         x=words["rank"], y=words[quantity], mode="markers", legendgroup=name_in_lines(run), meta=run, showlegend=False,
         marker={"size": 4, "color": see_through(colour, 0.35)}, text=[plain(word) for word in words["word"]],

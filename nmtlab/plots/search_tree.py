@@ -5,6 +5,7 @@ from html import escape
 import pandas as pd
 import plotly.graph_objects as go
 
+from nmtlab.plots.marks import with_nodes
 from nmtlab.plots.theme import BELOW, COLOURS, FAINT, dressed, plain, see_through
 from nmtlab.plots.tree_labels import FONT_SIZE, Scale, labelled_nodes, placed_labels
 
@@ -51,6 +52,9 @@ def tree_figure(
         figure.add_trace(_path(marked))
     for label in _until(placed_labels(labelled_nodes(tree, reference, marked), scale), until).itertuples():
         figure.add_annotation(_written(label))
+    shown = [_until(rows, until) for rows in (tree, reference) if rows is not None]
+    nodes = pd.concat(shown)[["step", "log_prob", "piece"]]
+    with_nodes(figure, nodes[nodes["piece"] != ""].drop_duplicates().itertuples(index=False, name=None))
     figure.update_xaxes(title_text="tokens so far", range=[-0.5, steps + 1], dtick=1 if steps <= 30 else None)
     figure.update_yaxes(title_text="log-probability so far", range=[scale.low, _ABOVE / scale.log_prob])
     zoomed = f"{tree['text'].iloc[-1]} {len(tree)}"  # a reader's zoom stays as long as the tree is the same

@@ -5,6 +5,7 @@ import math
 import pandas as pd
 import plotly.graph_objects as go
 
+from nmtlab.plots.marks import with_tokens
 from nmtlab.plots.theme import COLOURS, FAINT, dressed, plain
 
 _SURE = 0.5
@@ -39,6 +40,7 @@ def token_figure(tokens: pd.DataFrame) -> go.Figure:
     }
     figure.update_xaxes(**ticks, tickangle=-40, title_text="token (bold: unknown to the system)")
     figure.update_yaxes(range=[0, 1.02], title_text="p(token | source, prefix)")
+    with_tokens(figure, {"x": ("target", tokens["piece"])})
     return dressed(figure, "How sure the system is of each token", 380)
 
 

@@ -309,7 +309,7 @@ def test_a_lexicon_answers_to_a_search_and_a_word(show, runs, systems):
     page.pick(WORDS, word)
     eventually(lambda: page.values("Translations of"), drawn(word))
     assert page.values("Translations of", "x")[0] == learned.loc[learned["source"] == word, "target"].tolist()
-    eventually(lambda: page.query, f"?runs={LEX}&word={word}")
+    eventually(lambda: page.query, f"?runs={LEX}&word={word}&selected=source%3A%3A{word}")
 
 
 def test_a_search_is_drawn_step_by_step_and_ranked_anew(show, systems):

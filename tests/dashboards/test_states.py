@@ -42,7 +42,8 @@ def test_words_of_the_chosen_systems_are_drawn_side_by_side(page, here):
 def test_a_click_on_a_projected_word_shows_its_neighbours(page):
     trace = page.projection.chart.figure.data[0]
     word = trace.customdata[3][0]
-    page._clicked({"customdata": list(trace.customdata[3]), "x": 0, "y": 0, "meta": trace.meta})
+    point = {"customdata": list(trace.customdata[3]), "x": 0, "y": 0, "meta": trace.meta}
+    page.projection.chart._handle_custom_msg(point, [])
     assert page.word.value == word
     assert page.neighbours.title == f"Nearest words to {word} in one"
 

