@@ -41,7 +41,7 @@ def test_every_setting_is_measured_in_every_round_and_scored(run, tiny_corpus):
     assert measured["bleu"].tolist() == pytest.approx([expected.value] * 4)
     assert set(measured["signature"]) == {expected.signature}
     assert set(measured["words"]) == {sum(len(line.split()) for line in tiny_corpus.lines("test", "de"))}
-    assert (measured[["size_mib", "memory_mib"]] > 0).all(axis=None)
+    assert (measured[["size_mib", "memory_mib", "load_seconds"]] > 0).all(axis=None)
     assert set(measured["corpus"] + " " + measured["split"]) == {f"{tiny_corpus.name} test"}
     assert (measured["load_average"] >= 0).all()
     assert measured["machine"].str.contains("cores").all()
@@ -57,13 +57,22 @@ def test_medians_are_those_of_each_setting_on_each_text_and_machine():
         "threads": 1,
         "round": 1,
     }
-    row |= {"corpus": "text", "split": "test", "sentences": 100, "machine": "m", "load_seconds": 1.0, "bleu": 30.0}
+    row |= {
+        "corpus": "text",
+        "split": "test",
+        "sentences": 100,
+        "machine": "m",
+        "load_seconds": 1.0,
+        "processor_seconds": 1.5,
+        "bleu": 30.0,
+    }
     row |= {"words_per_second": 10.0, "memory_mib": 300.0, "size_mib": 5.0, "signature": "s", "load_average": 0.5}
     changes = [{"seconds": 2.0}, {"seconds": 9.0, "load_average": 2.0}, {"seconds": 3.0}]
     changes += [{"seconds": 7.0, "machine": "other"}, {"seconds": 8.0, "split": "dev"}, {"seconds": 6.0, "threads": 2}]
     found = medians(pd.DataFrame([row | change for change in changes]))
     assert found["seconds"].tolist() == [3.0, 7.0, 8.0, 6.0]
     assert found["milliseconds"].tolist() == [30.0, 70.0, 80.0, 60.0]
+    assert found["processor_milliseconds"].tolist() == [15.0] * 4
     assert found["rounds"].tolist() == [3, 1, 1, 1]
     assert found["load_average"].tolist() == [2.0, 0.5, 0.5, 0.5]
 

@@ -78,7 +78,7 @@ def packed(tmp_path_factory) -> Workspace:
 
 @each_page
 def test_a_page_of_a_workspace_with_nothing_says_so_in_a_sentence(name, workspace, monkeypatch, tmp_path):
-    for module in ("dashboards.tables", "experiments.running.trainability"):
+    for module in ("dashboards.tables", "experiments.running.trainability", "experiments.results.efficiency"):
         monkeypatch.setattr(f"nmtlab.{module}.RESULTS", tmp_path / "none")
     page = make(name, workspace)
     assert told(page) == ""
@@ -94,7 +94,7 @@ def test_a_page_of_packed_runs_without_weights_shows_what_it_can(name, packed):
     page = make(name, packed)
     assert told(page) == ""
     assert notes(page)
-    assert bool(figures(page)) == (name in ("tables", "compare", "norms", "dynamics"))
+    assert bool(figures(page)) == (name in ("tables", "compare", "norms", "dynamics", "efficiency"))
 
 
 @each_page
@@ -138,7 +138,7 @@ def answering(name: str, workspace: Workspace) -> Page:
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "train"])
 def test_where_nothing_is_chosen_no_figure_table_or_note_is_left_of_what_was(name, twice):
     page = answering(name, twice)
-    chosen = next(page.state[key] for key in ("claim", "runs", "table") if key in page.state)
+    chosen = next(page.state[key] for key in ("claim", "runs", "table", "text") if key in page.state)
     if isinstance(chosen, Table):
         chosen.unpick()
     else:
@@ -147,7 +147,7 @@ def test_where_nothing_is_chosen_no_figure_table_or_note_is_left_of_what_was(nam
     assert held(page) == {}
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in ("index", "tables", "train")])
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in ("index", "tables", "efficiency", "train")])
 def test_where_an_answer_fails_no_figure_table_or_note_is_left_of_what_was(name, twice):
     page = answering(name, twice)
     before, said = held(page), notes(page)
@@ -326,7 +326,7 @@ def colours(value: object, key: str = "") -> Iterator[str]:
 
 
 @pytest.mark.parametrize(
-    "name", ["tables", "compare", "norms", "attention", "depth", "dynamics", "languages", "search"]
+    "name", ["tables", "compare", "norms", "attention", "depth", "dynamics", "languages", "search", "efficiency"]
 )
 def test_every_colour_of_a_figure_has_a_partner_on_a_dark_page(name, hostile):
     for figure in figures(make(name, hostile)):
