@@ -140,7 +140,8 @@ def efficiency(
             setting = dict(zip(SETTING, system.setting, strict=True)) | {"round": number, "signature": score.signature}
             rows.append(setting | place | dict(zip(MEASURED, numbers, strict=True)) | maker)
             named = ", ".join(map(str, system.setting))
-            on_measured(f"{named}: {seconds:.1f} s after {empty.seconds:.1f} s of loading, BLEU {score.value:.2f}")
+            took = f"{seconds:.1f} s ({processor:.1f} s of processor time) after {empty.seconds:.1f} s of loading"
+            on_measured(f"{named}: {took}, BLEU {score.value:.2f}")
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
