@@ -59,11 +59,11 @@ def efficiency(
     output = output or new_file(workspace, text.name, split)
     with writing(output) as temporary:
         measured.to_csv(temporary, index=False)
-    shown = ["seconds", "words_per_second", "memory_mib", "size_mib", "bleu"]
+    shown = ["seconds", "processor_seconds", "words_per_second", "memory_mib", "size_mib", "bleu"]
     found = medians(measured)[[*SETTING, *shown]]
     found["frontier"] = frontier(found, "seconds").map({True: "*", False: ""})
     rows = found.map(lambda value: f"{value:,.2f}" if isinstance(value, float) else str(value)).to_numpy().tolist()
-    title = f"Medians of {rounds} rounds on {text.name} {split}; *: nothing is as good in less time"
+    title = f"Medians over rounds on {text.name} {split}; *: nothing is as good in less time"
     print_table(title, list(found.columns), rows, {*shown})
     print(f"all measurements: {output}")
 

@@ -25,7 +25,7 @@ _IDLE = 0.5  # load average up to which a machine counts as idle
 _COLUMNS = {
     "front": "front", "run": "run", "engine": "engine", "precision": "precision", "beam_size": "beam",
     "batch_tokens": "batch tokens", "threads": "threads", "bleu": "BLEU", "milliseconds": "ms per sentence",
-    "processor_milliseconds": "of processor time",
+    "processor_milliseconds": "ms of processor",
     "words_per_second": "words per second", "memory_mib": "memory, MiB", "size_mib": "size, MiB", "rounds": "rounds",
 }  # fmt: skip
 
@@ -35,7 +35,7 @@ class EfficiencyPage(Page):
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace, self._stored, self._found = workspace, pd.DataFrame(), pd.DataFrame()
-        self.text = widgets.Dropdown(description="Measured on", options=[], layout={"width": "48em"})
+        self.text = widgets.Dropdown(description="Text", options=[], layout={"width": "48em"})
         self.cost = widgets.Dropdown(description="Cost", options=[(name, cost) for cost, name in COSTS.items()])
         self.hint, self.damaged, self.chart = Note(), Note(), Chart()
         self.lines = Table("Settings: select one to mark it in the figure", pick="one", height="30em")
@@ -113,7 +113,9 @@ def _measured(found: pd.DataFrame) -> str:
     """Say how some lines were measured."""
     load = found["load_average"].max()
     beside = (
-        f" Other work ran on the machine (load average {load:.1f}): trust ratios, not times." if load > _IDLE else ""
+        f" Other work ran on the machine (load average {load:.1f}): take processor time, and ratios."
+        if load > _IDLE
+        else ""
     )
     signatures = "; ".join(found["signature"].unique())
     return (

@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 from nmtlab.plots.theme import BELOW, COLOURS, FAINT, dressed, log_axis, name_in_lines, styles
 
 COSTS: Mapping[str, str] = {
-    "milliseconds": "time per sentence, ms", "processor_milliseconds": "processor time per sentence, ms",
+    "processor_milliseconds": "processor time per sentence, ms", "milliseconds": "time per sentence, ms",
     "memory_mib": "peak memory, MiB", "size_mib": "model and vocabulary, MiB",
 }  # fmt: skip
 """Columns that are better the lower, with their names."""
@@ -25,11 +25,11 @@ def efficiency_figure(
         measured: rows of `medians` on one text and machine, with a column `frontier`; the index holds their keys.
         cost: column of `COSTS`.
         title: what was measured.
-        published: systems measured elsewhere, as of `published_efficiency`, as a faint layer, if it has this cost.
+        published: systems measured elsewhere, as of `published_efficiency`, as a faint layer.
         chosen: key of the row to mark.
     """
     figure = go.Figure()
-    faint = published if published is not None and cost in published else pd.DataFrame(columns=["processor", cost])
+    faint = pd.DataFrame(columns=["processor", cost]) if published is None else published.dropna(subset=cost)
     for processor, systems in faint.groupby("processor"):
         figure.add_scatter(
             x=systems[cost], y=systems["bleu"], mode="markers", name=f"WNMT 2018, {processor.upper()}",
