@@ -5,6 +5,7 @@ import pytest
 
 from nmtlab.analysis.search.efficiency import frontier, medians
 from nmtlab.dashboards.efficiency import EfficiencyPage
+from nmtlab.experiments.results import efficiency as module
 from nmtlab.experiments.results.efficiency import new_file, stored_efficiency
 from nmtlab.experiments.results.stored import RESULTS
 from nmtlab.plots.efficiency import COSTS
@@ -97,7 +98,7 @@ def test_a_new_measurement_is_listed_and_a_damaged_one_is_named(page, workspace)
 
 
 def test_without_measurements_the_page_says_how_to_make_some(workspace, tmp_path, monkeypatch):
-    monkeypatch.setattr("nmtlab.experiments.results.efficiency.RESULTS", tmp_path / "none")
+    monkeypatch.setattr(module, "RESULTS", tmp_path / "none")
     page = EfficiencyPage(workspace)
     assert page.hint.value == "Nothing measured yet: run &#x27;nmtlab efficiency RUN&#x27; for one run or more."
     measure(workspace)

@@ -79,7 +79,7 @@ def packed(tmp_path_factory) -> Workspace:
 @each_page
 def test_a_page_of_a_workspace_with_nothing_says_so_in_a_sentence(name, workspace, monkeypatch, tmp_path):
     for module in ("dashboards.tables", "experiments.running.trainability", "experiments.results.efficiency"):
-        monkeypatch.setattr(f"nmtlab.{module}.RESULTS", tmp_path / "none")
+        monkeypatch.setattr(importlib.import_module(f"nmtlab.{module}"), "RESULTS", tmp_path / "none")
     page = make(name, workspace)
     assert told(page) == ""
     assert any(note.endswith(".") for note in notes(page))

@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 from nmtlab.analysis.search.efficiency import COLUMNS, frontier
+from nmtlab.experiments.results import efficiency as module
 from nmtlab.experiments.results.efficiency import FOLDER, new_file, published_efficiency, stored_efficiency
 from nmtlab.experiments.results.stored import RESULTS
 from nmtlab.workspace import Workspace
@@ -13,7 +14,7 @@ from nmtlab.workspace import Workspace
 
 @pytest.fixture
 def workspace(tmp_path, monkeypatch) -> Workspace:
-    monkeypatch.setattr("nmtlab.experiments.results.efficiency.RESULTS", tmp_path / "shipped")
+    monkeypatch.setattr(module, "RESULTS", tmp_path / "shipped")
     return Workspace(tmp_path / "data")
 
 
