@@ -66,7 +66,7 @@ def _add_systems(figure: go.Figure, measured: pd.DataFrame, cost: str) -> None:
             text=("beam " + rows["beam_size"].astype(str)).where(on_front, ""), textposition="top center",
             marker={
                 "symbol": on_front.map({True: "circle", False: "circle-open"}).tolist(), "size": 11,
-                "color": colours[name]["color"], "line": {"width": 2},
+                "color": colours[name]["color"], "line": {"width": 2, "color": colours[name]["color"]},
             },
             customdata=[[key, _described(row)] for key, row in zip(rows.index, rows.itertuples(), strict=True)],
             hovertemplate=f"%{{customdata[1]}}<extra>{name_in_lines(name)}</extra>",

@@ -103,4 +103,4 @@ def test_without_measurements_the_page_says_how_to_make_some(workspace, tmp_path
     assert page.hint.value == "Nothing measured yet: run &#x27;nmtlab efficiency RUN&#x27; for one run or more."
     measure(workspace)
     page._looking()
-    assert len(points(page)) == 1
+    assert len(points(page)) == 2
