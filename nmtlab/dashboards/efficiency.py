@@ -21,6 +21,7 @@ _ELSEWHERE = (
     "The faint points, systems of the efficiency task of WNMT 2018 (Birch et al. 2018; newstest2015), were measured on "
     "another text and other hardware: do not compare them with these."
 )
+_WIDE = {"width": "26em"}
 _IDLE = 0.5  # load average up to which a machine counts as idle
 _COLUMNS = {
     "front": "front", "run": "run", "engine": "engine", "precision": "precision", "beam_size": "beam",
@@ -36,7 +37,9 @@ class EfficiencyPage(Page):
     def __init__(self, workspace: Workspace) -> None:
         self._workspace, self._stored, self._found = workspace, pd.DataFrame(), pd.DataFrame()
         self.text = widgets.Dropdown(description="Text", options=[], layout={"width": "48em"})
-        self.cost = widgets.Dropdown(description="Cost", options=[(name, cost) for cost, name in COSTS.items()])
+        self.cost = widgets.Dropdown(
+            description="Cost", options=[(name, cost) for cost, name in COSTS.items()], layout=_WIDE
+        )
         self.hint, self.damaged, self.chart = Note(), Note(), Chart()
         self.lines = Table("Settings: select one to mark it in the figure", pick="one", height="30em")
         self.chart.on_click(self._clicked)

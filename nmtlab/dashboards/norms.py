@@ -20,7 +20,7 @@ from nmtlab.dashboards.projection import WordProjection
 from nmtlab.dashboards.runs import RunChooser
 from nmtlab.dashboards.sentences import SentenceChooser
 from nmtlab.dashboards.state_neighbours import StateNeighbours
-from nmtlab.dashboards.systems import can_decode, is_neural, of_one_pair, system_of
+from nmtlab.dashboards.systems import can_decode, is_neural, mentioned, of_one_pair, system_of
 from nmtlab.dashboards.table import Table
 from nmtlab.dashboards.work import Work
 from nmtlab.errors import NmtlabError
@@ -46,6 +46,8 @@ _TERMS = {
     "lexicon_bias": "bˡ",
 }
 
+_NO_COUNTS = "the counts of its types are unknown; import it again with 'nmtlab runs import ... --corpus CORPUS'."
+
 
 class NormsPage(Page):
     """Norms of word vectors, nearest neighbours of a word, and the logits of each position, also at another norm r."""
@@ -53,6 +55,7 @@ class NormsPage(Page):
     def __init__(self, workspace: Workspace) -> None:
         self.runs = RunChooser(workspace, accepts=is_neural, first=FIRST)
         self.norms, self.correlations = Chart(), Table("Rank correlation with frequency")
+        self.uncounted = Note()
         self.projection = WordProjection(self.guarded)
         self.word = widgets.Text(description="Word", continuous_update=False, placeholder="or click a point")
         self.neighbours = Table("Nearest words")
@@ -80,7 +83,7 @@ class NormsPage(Page):
             **self.sentences.state, "position": self.position, "fixed": self.fixed, "r": self.radius,
         }  # fmt: skip
         parts = {
-            **dict.fromkeys((self.norms, self.correlations), ("runs",)),
+            **dict.fromkeys((self.uncounted, self.norms, self.correlations), ("runs",)),
             self.projection: ("runs", "projection"),
             self.near: ("runs", "system", "text", "line", "sentence"),
             **dict.fromkeys((self.work, self.wrong, self.names, self.confused), ("runs", "system", "text")),
@@ -88,7 +91,7 @@ class NormsPage(Page):
             self.neighbours: ("runs", "word", "system"),
         }
         body = [
-            self.runs, self.norms,
+            self.runs, self.uncounted, self.norms,
             columns(self.correlations, widgets.VBox([self.word, self.neighbours])),
             self.projection,
             heading("Why this word? The logits at any position, decomposed"),
@@ -114,7 +117,7 @@ class NormsPage(Page):
         if "runs" in changed and runs:
             self._show_norms(runs)
         if changed & {"runs", "projection"}:
-            self.projection.draw(decodable)
+            self.projection.draw([run for run in decodable if run.pipeline.counts_known])
         if changed & {"runs", "system", "text", "line", "sentence"}:
             self._offer_positions(chosen)
             if chosen and self.sentences.source and self._target:
@@ -141,7 +144,15 @@ class NormsPage(Page):
         return run and self.sentences.directed(run)
 
     def _show_norms(self, runs: list[Run]) -> None:
-        view = norms_view(runs, points=True)
+        uncounted = [run for run in runs if not run.pipeline.counts_known]
+        if uncounted:
+            self.uncounted.say(
+                f"No norms by frequency and no frequent words in the plane of {mentioned(uncounted)}: {_NO_COUNTS}"
+            )
+        counted = [run for run in runs if run.pipeline.counts_known]
+        if not counted:
+            return
+        view = norms_view(counted, points=True)
         self.norms.show(view.figure)
         self.correlations.show(view.frame.round(3).reset_index(drop=True))
 

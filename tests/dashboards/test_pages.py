@@ -10,6 +10,7 @@ from pathlib import Path
 import ipywidgets as widgets
 import pytest
 from dashboards.conftest import workspace_of
+from foreign_models import marian
 
 from nmtlab.analysis.access.translations import translations
 from nmtlab.analysis.lexical.rare_words import name_translations
@@ -19,6 +20,7 @@ from nmtlab.dashboards.page import Note, Page
 from nmtlab.dashboards.table import Table
 from nmtlab.experiments.claims.verdicts import measured_claims
 from nmtlab.experiments.measures.quality import G_SLOPES
+from nmtlab.interchange.huggingface import import_model
 from nmtlab.jobs import Job
 from nmtlab.plots.scheme import DARK, as_hex
 from nmtlab.runs.run import Run
@@ -187,6 +189,35 @@ def test_a_page_of_a_run_of_ones_own_stands_without_its_corpus(name, alone):
     page = make(name, alone)
     assert told(page) == ""
     assert notes(page) or figures(page)
+
+
+@pytest.fixture(scope="module")
+def uncounted(tiny_corpus, tmp_path_factory) -> Workspace:
+    """A workspace with a random Marian model that was imported without a text, and nothing else."""
+    pytest.importorskip("transformers", reason="it makes the folder; pip install 'nmtlab[test]' brings it")
+    folder, workspace = tmp_path_factory.mktemp("folder"), Workspace(tmp_path_factory.mktemp("imported"))
+    marian(folder / "marian", [list(tiny_corpus.lines("train", code)) for code in ("de", "en")])
+    import_model(folder / "marian", "marian", workspace)
+    return workspace
+
+
+@each_page
+def test_a_page_of_an_imported_model_without_text_and_counts_stands(name, uncounted):
+    page = make(name, uncounted)
+    assert told(page) == ""
+    assert notes(page)
+
+
+def test_logits_and_neighbours_of_an_imported_model_need_no_counts(uncounted):
+    page = make("norms", uncounted)
+    assert not page.norms.figure.data
+    assert any("the counts of its types are unknown; import it again" in note for note in notes(page))
+    page.sentences.state["sentence"].value = "hund sieht katze"
+    assert told(page) == ""
+    assert page.logits.figure.data
+    page.word.value = page.terms.frame["word"].iloc[0]
+    assert told(page) == ""
+    assert len(page.neighbours.frame)
 
 
 @each_page
