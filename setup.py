@@ -8,7 +8,7 @@ from setuptools import setup
 from setuptools.command.build_py import build_py
 
 DATA = Path(__file__).parent / "data"
-FILES = ("published/*.csv", "results/*.csv", "results/*.parquet")
+FILES = ("published/*.csv", "results/*.csv", "results/*.parquet", "results/efficiency/*.csv")
 RUNS = ("deep-de-en.pre-scalenorm", "small-qaa-en.fixnorm.s1", "small-qaa-en.untied.s1")
 
 

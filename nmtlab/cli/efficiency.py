@@ -25,17 +25,24 @@ def efficiency(
     threads: Annotated[str, typer.Option(help="Numbers of CPU threads.")] = "1,2",
     rounds: Annotated[int, typer.Option(min=1, help="How often everything is measured, in turns.")] = 2,
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="CSV file with a row for each setting and round.")
-    ] = Path("efficiency.csv"),
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="CSV file with a row for each setting and round. (default: a new one in data/results/efficiency of "
+            "the workspace, where the page Efficiency looks)",
+        ),
+    ] = None,
 ) -> None:
     """Measure BLEU against time, memory and size, as the efficiency task of WNMT 2018 does.
 
     Each measurement is a process of its own, and the time that an empty input takes is subtracted. Let the machine do
     nothing else.
     """
-    from nmtlab.analysis.search.efficiency import SETTING, Options, frontier
+    from nmtlab.analysis.search.efficiency import SETTING, Options, frontier, medians
     from nmtlab.analysis.search.efficiency import efficiency as measure
     from nmtlab.cli.tables import print_table
+    from nmtlab.experiments.results.efficiency import new_file
     from nmtlab.files import writing
     from nmtlab.runs.listing import open_run
     from nmtlab.workspace import Workspace
@@ -49,14 +56,15 @@ def efficiency(
     )
     options = Options(ways, beam_sizes, batch_tokens, counts)
     measured = measure([first, *others], text, options, split, rounds, print)
+    output = output or new_file(workspace, text.name, split)
     with writing(output) as temporary:
         measured.to_csv(temporary, index=False)
-    shown = ["words_per_second", "memory_mib", "size_mib", "bleu"]
-    medians = measured.groupby(SETTING, sort=False)[["seconds", *shown]].median().reset_index()
-    medians["frontier"] = frontier(medians, "seconds").map({True: "*", False: ""})
-    rows = medians.map(lambda value: f"{value:,.2f}" if isinstance(value, float) else str(value)).to_numpy().tolist()
-    title = f"Medians of {rounds} rounds on {text.name} {split}; *: nothing is as good in less time"
-    print_table(title, list(medians.columns), rows, {"seconds", *shown})
+    shown = ["seconds", "processor_seconds", "words_per_second", "memory_mib", "size_mib", "bleu"]
+    found = medians(measured)[[*SETTING, *shown]]
+    found["frontier"] = frontier(found, "seconds").map({True: "*", False: ""})
+    rows = found.map(lambda value: f"{value:,.2f}" if isinstance(value, float) else str(value)).to_numpy().tolist()
+    title = f"Medians over rounds on {text.name} {split}; *: nothing is as good in less time"
+    print_table(title, list(found.columns), rows, {*shown})
     print(f"all measurements: {output}")
 
 

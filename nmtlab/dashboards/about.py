@@ -62,6 +62,11 @@ SEARCH = About(
     "Which hypotheses does a beam keep and drop, what does exact search find, and is the global best empty? "
     "(thesis 4.1, Figure 4.1)",
 )
+EFFICIENCY = About(
+    "efficiency",
+    "Efficiency",
+    "Which engine, precision and beam give the best translations for their time, memory or size?",
+)
 TRANSLATE = About(
     "translate", "Translate", "How do the systems translate your sentence, and how confident are they in each token?"
 )
@@ -73,4 +78,4 @@ COMPARE = About(
 )
 TRAIN = About("train", "Train", "How does a recipe train on a corpus? Start, watch and stop a training.")
 
-PAGES = (TABLES, COMPARE, NORMS, ATTENTION, DEPTH, DYNAMICS, LEXICON, LANGUAGES, SEARCH, TRANSLATE, TRAIN)
+PAGES = (TABLES, COMPARE, NORMS, ATTENTION, DEPTH, DYNAMICS, LEXICON, LANGUAGES, SEARCH, EFFICIENCY, TRANSLATE, TRAIN)

@@ -23,7 +23,7 @@ from nmtlab.dashboards.runs import RunChooser
 from nmtlab.dashboards.selection import Line, Selection
 from nmtlab.dashboards.sentences import SentenceChooser
 from nmtlab.dashboards.state_neighbours import StateNeighbours
-from nmtlab.dashboards.systems import can_decode, is_neural, of_one_pair, system_of
+from nmtlab.dashboards.systems import can_decode, is_neural, mentioned, of_one_pair, system_of
 from nmtlab.dashboards.table import Table
 from nmtlab.dashboards.work import Work
 from nmtlab.errors import NmtlabError
@@ -50,6 +50,8 @@ _TERMS = {
     "lexicon_bias": "bˡ",
 }
 
+_NO_COUNTS = "the counts of its types are unknown; import it again with 'nmtlab runs import ... --corpus CORPUS'."
+
 
 class NormsPage(Page):
     """Norms of word vectors, nearest neighbours of a word, and the logits of each position, also at another norm r."""
@@ -57,6 +59,7 @@ class NormsPage(Page):
     def __init__(self, workspace: Workspace) -> None:
         self.runs = RunChooser(workspace, accepts=is_neural, first=FIRST)
         self.norms, self.correlations = Chart(), Table("Rank correlation with frequency")
+        self.uncounted = Note()
         self.projection = WordProjection(self.guarded)
         self.word = widgets.Text(description="Word", continuous_update=False, placeholder="or click a point")
         self.neighbours = Table("Nearest words", pick="one")
@@ -94,7 +97,7 @@ class NormsPage(Page):
         }  # fmt: skip
         sentence = {"runs", "system", "text", "line", "sentence"}
         parts = {
-            **dict.fromkeys((self.norms, self.correlations), ("runs",)),
+            **dict.fromkeys((self.uncounted, self.norms, self.correlations), ("runs",)),
             self.projection: ("runs", "projection"),
             **dict.fromkeys((self.near, self.selection), sentence),
             **dict.fromkeys((self.work, self.wrong, self.names, self.confused), ("runs", "system", "text")),
@@ -102,7 +105,7 @@ class NormsPage(Page):
             self.neighbours: ("runs", "word", "system"),
         }
         body = [
-            self.runs, self.norms,
+            self.runs, self.uncounted, self.norms,
             columns(self.correlations, widgets.VBox([self.word, self.neighbours])),
             self.projection,
             heading("Why this word? The logits at any position, decomposed"),
@@ -128,7 +131,7 @@ class NormsPage(Page):
         if "runs" in changed and runs:
             self._show_norms(runs)
         if changed & {"runs", "projection"}:
-            self.projection.draw(decodable)
+            self.projection.draw([run for run in decodable if run.pipeline.counts_known])
         if changed & {"runs", "system", "text", "line", "sentence"}:
             self._offer_positions(chosen)
             if chosen and self.sentences.source and self._target:
@@ -156,7 +159,15 @@ class NormsPage(Page):
         return run and self.sentences.directed(run)
 
     def _show_norms(self, runs: list[Run]) -> None:
-        view = norms_view(runs, points=True, also=self.word.value.strip())
+        uncounted = [run for run in runs if not run.pipeline.counts_known]
+        if uncounted:
+            self.uncounted.say(
+                f"No norms by frequency and no frequent words in the plane of {mentioned(uncounted)}: {_NO_COUNTS}"
+            )
+        counted = [run for run in runs if run.pipeline.counts_known]
+        if not counted:
+            return
+        view = norms_view(counted, points=True, also=self.word.value.strip())
         self.norms.show(view.figure)
         self.correlations.show(view.frame.round(3).reset_index(drop=True))
 

@@ -6,6 +6,7 @@ from nmtlab.plots.cognates import cognate_figure
 from nmtlab.plots.comparison import gains_figure, word_accuracy_figure
 from nmtlab.plots.depth import depth_figure, slopes_figure
 from nmtlab.plots.dynamics import dev_figure, effect_figure, gradient_figure, loss_figure
+from nmtlab.plots.efficiency import efficiency_figure
 from nmtlab.plots.heads import heads_figure
 from nmtlab.plots.languages import child_size_figure, overlap_figure, vocabulary_figure, worth_figure
 from nmtlab.plots.lexicon import lexicon_figure
@@ -52,6 +53,7 @@ __all__ = [
     "dev_figure",
     "directions_figure",
     "effect_figure",
+    "efficiency_figure",
     "gain_figure",
     "gains_figure",
     "gradient_cosine_figure",

@@ -8,10 +8,11 @@ from learned import learned_run
 from typer.testing import CliRunner
 
 from nmtlab.analysis.access.translations import translations
-from nmtlab.analysis.search.efficiency import COLUMNS, Options, efficiency, frontier
+from nmtlab.analysis.search.efficiency import COLUMNS, Options, efficiency, frontier, medians
 from nmtlab.cli.main import app
 from nmtlab.errors import NmtlabError
 from nmtlab.evaluation.scores import bleu
+from nmtlab.experiments.results.efficiency import stored_efficiency
 from nmtlab.recipe import SearchSettings
 from nmtlab.systems import train
 from nmtlab.workspace import Workspace
@@ -40,7 +41,40 @@ def test_every_setting_is_measured_in_every_round_and_scored(run, tiny_corpus):
     assert measured["bleu"].tolist() == pytest.approx([expected.value] * 4)
     assert set(measured["signature"]) == {expected.signature}
     assert set(measured["words"]) == {sum(len(line.split()) for line in tiny_corpus.lines("test", "de"))}
-    assert (measured[["size_mib", "memory_mib"]] > 0).all(axis=None)
+    assert (measured[["size_mib", "memory_mib", "load_seconds"]] > 0).all(axis=None)
+    assert set(measured["corpus"] + " " + measured["split"]) == {f"{tiny_corpus.name} test"}
+    assert (measured["load_average"] >= 0).all()
+    assert measured["machine"].str.contains("cores").all()
+
+
+def test_medians_are_those_of_each_setting_on_each_text_and_machine():
+    row = {
+        "run": "a",
+        "engine": "nmtlab",
+        "precision": "fp32",
+        "beam_size": 1,
+        "batch_tokens": 500,
+        "threads": 1,
+        "round": 1,
+    }
+    row |= {
+        "corpus": "text",
+        "split": "test",
+        "sentences": 100,
+        "machine": "m",
+        "load_seconds": 1.0,
+        "processor_seconds": 1.5,
+        "bleu": 30.0,
+    }
+    row |= {"words_per_second": 10.0, "memory_mib": 300.0, "size_mib": 5.0, "signature": "s", "load_average": 0.5}
+    changes = [{"seconds": 2.0}, {"seconds": 9.0, "load_average": 2.0}, {"seconds": 3.0}]
+    changes += [{"seconds": 7.0, "machine": "other"}, {"seconds": 8.0, "split": "dev"}, {"seconds": 6.0, "threads": 2}]
+    found = medians(pd.DataFrame([row | change for change in changes]))
+    assert found["seconds"].tolist() == [3.0, 7.0, 8.0, 6.0]
+    assert found["milliseconds"].tolist() == [30.0, 70.0, 80.0, 60.0]
+    assert found["processor_milliseconds"].tolist() == [15.0] * 4
+    assert found["rounds"].tolist() == [3, 1, 1, 1]
+    assert found["load_average"].tolist() == [2.0, 0.5, 0.5, 0.5]
 
 
 def test_a_run_that_ctranslate2_lacks_is_named_before_anything_is_measured(tiny_corpus, tiny_recipe, tmp_path):
@@ -61,6 +95,16 @@ def test_the_command_writes_a_row_for_each_measurement(run, tiny_corpus, tmp_pat
     assert done.exit_code == 0, done.output
     assert pd.read_csv(out)["beam_size"].tolist() == [1, 2]
     assert f"all measurements: {out}" in done.output
+
+
+def test_without_a_file_the_command_writes_one_to_the_workspace(run, tiny_corpus, monkeypatch):
+    workspace = Workspace(run.folder.parents[1])
+    monkeypatch.setenv("NMTLAB_DATA", str(workspace.data))
+    words = ["efficiency", run.name, "--test", str(tiny_corpus.folder), "--engines", "nmtlab", "--beams", "1"]
+    done = CliRunner().invoke(app, [*words, "--threads", "1", "--rounds", "1"])
+    assert done.exit_code == 0, done.output
+    stored, _ = stored_efficiency(workspace)
+    assert stored.query("corpus == @tiny_corpus.name")["run"].tolist() == [run.name]
 
 
 def test_an_unknown_engine_is_refused(run, monkeypatch):

@@ -17,10 +17,12 @@ from nmtlab.analysis.lexical.logits import decompose, with_radius
 from nmtlab.analysis.lexical.neighbours import neighbours
 from nmtlab.analysis.lexical.norms import word_norms
 from nmtlab.analysis.lexical.tokens import token_probabilities
+from nmtlab.analysis.search.efficiency import SETTING, frontier, medians
 from nmtlab.analysis.search.search_tree import best_of_all, ended_hypotheses, ranked, search_tree
 from nmtlab.analysis.search.tree_paths import continue_from, path_to
 from nmtlab.dashboards.about import PAGES
 from nmtlab.experiments.claims.verdicts import measured_claims, overall
+from nmtlab.experiments.results.efficiency import stored_efficiency
 from nmtlab.experiments.results.judgement import NOT_KEPT
 from nmtlab.experiments.results.stored import RESULTS, read_cells, stored_tables
 from nmtlab.experiments.results.summary import rounded, stored_summary
@@ -30,6 +32,7 @@ from nmtlab.runs.listing import open_run
 from nmtlab.runs.run import Run
 from nmtlab.systems import open_system
 from nmtlab.translation import Translator
+from nmtlab.workspace import Workspace
 
 TIED, FIXNORM, LEX, ARTHUR = (f"small-tr-en.{name}.s1" for name in ("tied", "fixnorm", "fixnorm-lex", "arthur"))
 NORMS, LOGITS = "Norm of output embeddings", "What makes a word win"
@@ -38,7 +41,7 @@ SENTENCES, TRANSLATIONS, WORDS = "Sentences: select one", "Translations: select 
 CLAIMS, JOBS = "Claims of the thesis", "Trainings started here"
 TREE, ENDED, BOTH = "Beam search tree", "Finished hypotheses of the beam", "Beam search and exact search"
 PREFIX, CONTINUED = "Selected prefix:", "Continued from:"
-TABLE = "Test BLEU of all models"
+TABLE, EFFICIENCY = "Test BLEU of all models", "BLEU and "
 _EDGES = """(texts) => texts.map((text) => text.getBoundingClientRect())
   .map((box) => [box.left, box.top, box.right, box.bottom])"""
 DEPTH, DEV, GRADIENTS = "Learned g", "Dev ", "Global gradient norm"
@@ -406,3 +409,23 @@ def test_text_is_translated_as_it_is_asked_for(show, systems):
     names.remove(LEX)
     eventually(shown, expected(2, 1))
     assert parse_qs(page.query[1:])["text"] == ["\n".join([lines[0], "", lines[1]])]
+
+
+def test_speed_and_quality_are_drawn_and_a_picked_point_is_the_picked_line(show):
+    page = show("efficiency")
+    found = medians(stored_efficiency(Workspace(RESULTS.parent))[0])
+    on_front = found[frontier(found, "processor_milliseconds")].sort_values("processor_milliseconds")
+    eventually(
+        lambda: page.values(EFFICIENCY, "x", name="Pareto front"), near([on_front["processor_milliseconds"].tolist()])
+    )
+    fastest = on_front.iloc[0]
+    page.click_point(EFFICIENCY, fastest["processor_milliseconds"], fastest["bleu"])
+    key = " · ".join(str(fastest[name]) for name in SETTING)
+    eventually(lambda: page.picked("Settings"), [key])
+    best = next(one for one in page.keys("Settings") if one != key)
+    page.pick("Settings", best)
+    line = found[[" · ".join(str(row[name]) for name in SETTING) == best for _, row in found.iterrows()]]
+    eventually(lambda: page.values(EFFICIENCY, name="selected"), near([line["bleu"].tolist()]))
+    page.choose("Cost", "peak memory, MiB")
+    eventually(lambda: page.values(EFFICIENCY, "x", name="selected"), near([line["memory_mib"].tolist()]))
+    assert "other hardware" in page.notes

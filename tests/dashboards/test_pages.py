@@ -10,6 +10,7 @@ from pathlib import Path
 import ipywidgets as widgets
 import pytest
 from dashboards.conftest import workspace_of
+from foreign_models import marian
 
 from nmtlab.analysis.access.translations import translations
 from nmtlab.analysis.lexical.rare_words import name_translations
@@ -19,6 +20,7 @@ from nmtlab.dashboards.page import Note, Page
 from nmtlab.dashboards.table import Table
 from nmtlab.experiments.claims.verdicts import measured_claims
 from nmtlab.experiments.measures.quality import G_SLOPES
+from nmtlab.interchange.huggingface import import_model
 from nmtlab.jobs import Job
 from nmtlab.plots.scheme import DARK, as_hex
 from nmtlab.runs.run import Run
@@ -78,8 +80,8 @@ def packed(tmp_path_factory) -> Workspace:
 
 @each_page
 def test_a_page_of_a_workspace_with_nothing_says_so_in_a_sentence(name, workspace, monkeypatch, tmp_path):
-    for module in ("dashboards.tables", "experiments.running.trainability"):
-        monkeypatch.setattr(f"nmtlab.{module}.RESULTS", tmp_path / "none")
+    for module in ("dashboards.tables", "experiments.running.trainability", "experiments.results.efficiency"):
+        monkeypatch.setattr(importlib.import_module(f"nmtlab.{module}"), "RESULTS", tmp_path / "none")
     page = make(name, workspace)
     assert told(page) == ""
     assert any(note.endswith(".") for note in notes(page))
@@ -94,7 +96,7 @@ def test_a_page_of_packed_runs_without_weights_shows_what_it_can(name, packed):
     page = make(name, packed)
     assert told(page) == ""
     assert notes(page)
-    assert bool(figures(page)) == (name in ("tables", "compare", "norms", "dynamics"))
+    assert bool(figures(page)) == (name in ("tables", "compare", "norms", "dynamics", "efficiency"))
 
 
 @each_page
@@ -138,7 +140,7 @@ def answering(name: str, workspace: Workspace) -> Page:
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "train"])
 def test_where_nothing_is_chosen_no_figure_table_or_note_is_left_of_what_was(name, twice):
     page = answering(name, twice)
-    chosen = next(page.state[key] for key in ("claim", "runs", "table") if key in page.state)
+    chosen = next(page.state[key] for key in ("claim", "runs", "table", "text") if key in page.state)
     if isinstance(chosen, Table):
         chosen.unpick()
     else:
@@ -147,7 +149,7 @@ def test_where_nothing_is_chosen_no_figure_table_or_note_is_left_of_what_was(nam
     assert held(page) == {}
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in ("index", "tables", "train")])
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in ("index", "tables", "efficiency", "train")])
 def test_where_an_answer_fails_no_figure_table_or_note_is_left_of_what_was(name, twice):
     page = answering(name, twice)
     before, said = held(page), notes(page)
@@ -187,6 +189,35 @@ def test_a_page_of_a_run_of_ones_own_stands_without_its_corpus(name, alone):
     page = make(name, alone)
     assert told(page) == ""
     assert notes(page) or figures(page)
+
+
+@pytest.fixture(scope="module")
+def uncounted(tiny_corpus, tmp_path_factory) -> Workspace:
+    """A workspace with a random Marian model that was imported without a text, and nothing else."""
+    pytest.importorskip("transformers", reason="it makes the folder; pip install 'nmtlab[test]' brings it")
+    folder, workspace = tmp_path_factory.mktemp("folder"), Workspace(tmp_path_factory.mktemp("imported"))
+    marian(folder / "marian", [list(tiny_corpus.lines("train", code)) for code in ("de", "en")])
+    import_model(folder / "marian", "marian", workspace)
+    return workspace
+
+
+@each_page
+def test_a_page_of_an_imported_model_without_text_and_counts_stands(name, uncounted):
+    page = make(name, uncounted)
+    assert told(page) == ""
+    assert notes(page)
+
+
+def test_logits_and_neighbours_of_an_imported_model_need_no_counts(uncounted):
+    page = make("norms", uncounted)
+    assert not page.norms.figure.data
+    assert any("the counts of its types are unknown; import it again" in note for note in notes(page))
+    page.sentences.state["sentence"].value = "hund sieht katze"
+    assert told(page) == ""
+    assert page.logits.figure.data
+    page.word.value = page.terms.frame["word"].iloc[0]
+    assert told(page) == ""
+    assert len(page.neighbours.frame)
 
 
 @each_page
@@ -326,7 +357,7 @@ def colours(value: object, key: str = "") -> Iterator[str]:
 
 
 @pytest.mark.parametrize(
-    "name", ["tables", "compare", "norms", "attention", "depth", "dynamics", "languages", "search"]
+    "name", ["tables", "compare", "norms", "attention", "depth", "dynamics", "languages", "search", "efficiency"]
 )
 def test_every_colour_of_a_figure_has_a_partner_on_a_dark_page(name, hostile):
     for figure in figures(make(name, hostile)):

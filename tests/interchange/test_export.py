@@ -12,6 +12,7 @@ import torch
 from learned import LEARNED, learned_run
 from typer.testing import CliRunner
 
+from nmtlab.analysis.lexical.norms import word_norms
 from nmtlab.cli.main import app
 from nmtlab.errors import NmtlabError
 from nmtlab.interchange.export import export_model
@@ -25,7 +26,7 @@ from nmtlab.systems import open_model, open_served
 from nmtlab.text.batch import batch_of
 from nmtlab.text.batches import pad
 from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.vocabulary import BOS, EOS, PAD
+from nmtlab.text.vocabulary import BOS, EOS, PAD, SPECIALS
 from nmtlab.training.setup import train
 from nmtlab.workspace import Workspace
 
@@ -128,6 +129,15 @@ def test_an_exported_model_can_be_imported_again(both, lines, tmp_path):
     assert [one.texts for one in theirs] == [one.texts for one in ours]
     for one, other in zip(ours, theirs, strict=True):
         assert other.hypotheses[0].log_prob == pytest.approx(one.hypotheses[0].log_prob, abs=1e-4)
+
+
+def test_what_the_original_cannot_generate_is_no_word_of_the_imported_one(both, tiny_corpus, tmp_path):
+    run, *_ = both
+    again = import_model(exported(run, tmp_path), "again", Workspace(tmp_path), corpus=tiny_corpus)
+    ours, theirs = (word_norms(one).set_index("word") for one in (run, again))
+    assert len(ours) < run.pipeline.target_size - len(SPECIALS)
+    assert set(theirs.index) == set(ours.index)
+    assert theirs["bias"].to_dict() == pytest.approx(ours["bias"].to_dict(), abs=1e-4)
 
 
 def test_the_generation_settings_are_those_of_the_recipe(learned, tmp_path):

@@ -8,6 +8,7 @@ from nmtlab.analysis.access.checks import check_counts
 from nmtlab.analysis.access.measure import versioned
 from nmtlab.analysis.access.opened import RunOrSystem, forced_states, opened, output_vectors
 from nmtlab.errors import RunError
+from nmtlab.interchange.folding import FORBIDDEN
 from nmtlab.runs.run import Run
 from nmtlab.systems import check_has_model
 from nmtlab.text.pipeline import Pipeline
@@ -26,7 +27,8 @@ def word_norms(system: RunOrSystem) -> pd.DataFrame:
     `used_norm` follows from the recipe.
 
     Returns:
-        A row for each type that can be produced, except special ones: `id`; `word`; `count` in the training text
+        A row for each type that can be produced, except special ones and those that the bias of an exported model
+        forbids: `id`; `word`; `count` in the training text
         of the target language; `rank` from 1 by falling count, ties by id; `norm`, of the output row as stored;
         `used_norm`, its norm in the inner product (with fixnorm the same for all words); `bias` b_e, with a lexical
         module b_e + b^l_e, because training determines only their sum. Without weights, the bias is missing, and so is
@@ -125,6 +127,7 @@ def _logged(run: Run) -> dict[str, np.ndarray]:
 def _ranked(pipeline: Pipeline, values: dict[str, np.ndarray]) -> pd.DataFrame:
     kept = pipeline.target_allowed.copy()
     kept[: len(SPECIALS)] = False
+    kept &= ~(values.get("bias", np.zeros(len(kept))) <= FORBIDDEN / 2)  # a missing one forbids nothing
     frame = pd.DataFrame(
         {"id": np.arange(len(kept)), "word": pipeline.target.vocabulary.types, "count": pipeline.target_counts}
     )

@@ -5,6 +5,7 @@ input tells how many of them went into loading, and only the difference counts. 
 then all once more, so that a moment's disturbance is seen as a difference between rounds.
 """
 
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -16,6 +17,7 @@ from tempfile import TemporaryDirectory
 from typing import Literal, NamedTuple
 
 import pandas as pd
+import torch
 
 from nmtlab.analysis.access.checks import in_direction
 from nmtlab.evaluation.scores import bleu, default_tokenizer
@@ -23,6 +25,7 @@ from nmtlab.interchange.ctranslate import Precision, write_ctranslate2
 from nmtlab.interchange.folding import check_exportable
 from nmtlab.interchange.served import ServedSystem
 from nmtlab.recipe import MachineSettings, SearchSettings
+from nmtlab.runs.environment import environment, provenance
 from nmtlab.runs.run import TABLE, Run
 from nmtlab.systems import check_has_model, open_model
 from nmtlab.text.corpus import Direction, ParallelCorpus
@@ -31,10 +34,11 @@ Engine = Literal["nmtlab", "ctranslate2"]
 Way = tuple[Engine, Precision]
 
 SETTING = ["run", "engine", "precision", "beam_size", "batch_tokens", "threads"]
-COLUMNS = [
-    *SETTING, "round", "sentences", "words", "seconds", "load_seconds", "words_per_second", "memory_mib", "size_mib",
-    "bleu", "signature",
+PLACE = ["corpus", "split", "sentences", "machine"]
+MEASURED = [
+    "seconds", "processor_seconds", "load_seconds", "words_per_second", "memory_mib", "size_mib", "bleu",
 ]  # fmt: skip
+COLUMNS = [*SETTING, "round", *PLACE, "words", *MEASURED, "signature", "load_average", "commit"]
 
 
 class Options(NamedTuple):
@@ -82,6 +86,15 @@ class _System(NamedTuple):
         return sum(path.stat().st_size for path in files) / 2**20
 
 
+class _Process(NamedTuple):
+    """What a process needed, and its translations."""
+
+    seconds: float
+    processor_seconds: float
+    memory_mib: float
+    texts: list[str]
+
+
 def efficiency(
     runs: Sequence[Run],
     corpus: ParallelCorpus,
@@ -101,27 +114,55 @@ def efficiency(
         on_measured: called with a line on each measurement.
 
     Returns:
-        A row for each setting and round, with the settings and `sentences`, `words` (of the source, separated by white
-        space), `seconds` (without loading), `load_seconds`, `words_per_second`, `memory_mib` (the peak of the process,
-        with some 200 MiB of torch for either engine), `size_mib` (model and vocabulary), `bleu` and its `signature`.
+        A row for each setting and round, with the settings and `corpus`, `split`, `sentences`, kind of `machine`,
+        `words` (of the source, separated by white space), `seconds` and `processor_seconds` (of all threads), both
+        without loading, `load_seconds`, `words_per_second`, `memory_mib` (the peak of the process, with some 200 MiB of
+        torch for either engine), `size_mib` (model and vocabulary), `bleu` and its `signature`, `load_average`
+        (processes that wanted to run in the minute before the first measurement: 0 on an idle machine) and `commit` of
+        nmtlab.
 
     Raises:
         NmtlabError: CTranslate2 lacks a part of a run or of its search, the text is of another direction, or a run is
             phrase-based.
     """
-    lines = list(corpus.lines(split, corpus.source))
-    references, rows = corpus.references(split), []
+    lines, references, rows = list(corpus.lines(split, corpus.source)), corpus.references(split), []
+    words = sum(len(line.split()) for line in lines)
+    maker = provenance(environment([corpus.checksum()], torch.device("cpu"))) | {"load_average": os.getloadavg()[0]}
+    place = {"corpus": corpus.name, "split": split, "sentences": len(lines), "words": words}
     with ExitStack() as stack:
         systems = list(_systems([in_direction(run, corpus) for run in runs], options, stack))
         for number, system in product(range(1, rounds + 1), systems):
-            (empty, _, _), (seconds, memory, texts) = (_measured(system, text) for text in ([], lines))
-            score = bleu(texts, references, default_tokenizer(corpus.target))
-            words = sum(len(line.split()) for line in lines)
-            counted = len(lines), words, seconds - empty, empty, words / (seconds - empty)
-            rows.append((*system.setting, number, *counted, memory, system.size_mib(), score.value, score.signature))
+            empty, whole = (_measured(system, text) for text in ([], lines))
+            score = bleu(whole.texts, references, default_tokenizer(corpus.target))
+            seconds, processor = whole.seconds - empty.seconds, whole.processor_seconds - empty.processor_seconds
+            speed = words / seconds
+            numbers = seconds, processor, empty.seconds, speed, whole.memory_mib, system.size_mib(), score.value
+            setting = dict(zip(SETTING, system.setting, strict=True)) | {"round": number, "signature": score.signature}
+            rows.append(setting | place | dict(zip(MEASURED, numbers, strict=True)) | maker)
             named = ", ".join(map(str, system.setting))
-            on_measured(f"{named}: {seconds - empty:.1f} s after {empty:.1f} s of loading, BLEU {score.value:.2f}")
+            took = f"{seconds:.1f} s ({processor:.1f} s of processor time) after {empty.seconds:.1f} s of loading"
+            on_measured(f"{named}: {took}, BLEU {score.value:.2f}")
     return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def medians(measured: pd.DataFrame) -> pd.DataFrame:
+    """Return the medians of each setting over its rounds.
+
+    Args:
+        measured: rows of `efficiency`, also of several measurements.
+
+    Returns:
+        A row for each setting on each text and kind of machine, with the medians of what was measured,
+        `milliseconds` and `processor_milliseconds` (per sentence), the number of `rounds`, the `signature` of BLEU and
+        the highest `load_average`.
+    """
+    groups = measured.groupby([*PLACE, *SETTING], sort=False)
+    others = groups.agg(
+        rounds=("round", "size"), signature=("signature", "first"), load_average=("load_average", "max")
+    )
+    found = groups[MEASURED].median().join(others).reset_index()
+    each = 1000 / found["sentences"]
+    return found.assign(milliseconds=each * found["seconds"], processor_milliseconds=each * found["processor_seconds"])
 
 
 def frontier(frame: pd.DataFrame, cost: str, score: str = "bleu") -> pd.Series:
@@ -154,22 +195,23 @@ def _exported(run: Run, precision: Precision, stack: ExitStack) -> Path:
     return folder
 
 
-def _measured(system: _System, lines: list[str]) -> tuple[float, float, list[str]]:
-    """Return the seconds of a process that translates, its peak memory in MiB, and the translations."""
+def _measured(system: _System, lines: list[str]) -> _Process:
+    """Translate in a process of its own."""
     start = time.perf_counter()
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        texts, memory = pool.submit(_translated, system, lines).result()
-    return time.perf_counter() - start, memory, texts
+        texts, processor, memory = pool.submit(_translated, system, lines).result()
+    return _Process(time.perf_counter() - start, processor, memory, texts)
 
 
-def _translated(system: _System, lines: list[str]) -> tuple[list[str], float]:
+def _translated(system: _System, lines: list[str]) -> tuple[list[str], float, float]:
+    """Return translations, and the processor time and peak memory of this process."""
     run, search, threads = Run(system.folder).directed(*system.direction), system.search, system.threads
     if system.exported:
         opened = ServedSystem(system.exported, run.pipeline, search, system.precision, threads)
     else:
         opened = open_model(run, search, machine=MachineSettings(device="cpu", threads=threads))
     texts = [translation.text for translation in opened.translate(lines)]
-    return texts, _peak_memory_mib()
+    return texts, time.process_time(), _peak_memory_mib()
 
 
 def _peak_memory_mib() -> float:

@@ -1,0 +1,127 @@
+"""Speed against quality: what `nmtlab efficiency` measured, with the Pareto front."""
+
+from collections.abc import Collection
+from typing import Any
+
+import ipywidgets as widgets
+import pandas as pd
+
+from nmtlab.analysis.search.efficiency import PLACE, SETTING, frontier, medians
+from nmtlab.dashboards.about import EFFICIENCY
+from nmtlab.dashboards.chart import Chart
+from nmtlab.dashboards.columns import row
+from nmtlab.dashboards.page import Note, Page
+from nmtlab.dashboards.table import Table
+from nmtlab.experiments.results.efficiency import published_efficiency, stored_efficiency
+from nmtlab.plots.efficiency import COSTS, efficiency_figure
+from nmtlab.workspace import Workspace
+
+_NONE = "Nothing measured yet: run 'nmtlab efficiency RUN' for one run or more."
+_ELSEWHERE = (
+    "The faint points, systems of the efficiency task of WNMT 2018 (Birch et al. 2018; newstest2015), were measured on "
+    "another text and other hardware: do not compare them with these."
+)
+_WIDE = {"width": "26em"}
+_IDLE = 0.5  # load average up to which a machine counts as idle
+_COLUMNS = {
+    "front": "front", "run": "run", "engine": "engine", "precision": "precision", "beam_size": "beam",
+    "batch_tokens": "batch tokens", "threads": "threads", "bleu": "BLEU", "milliseconds": "ms per sentence",
+    "processor_milliseconds": "ms of processor",
+    "words_per_second": "words per second", "memory_mib": "memory, MiB", "size_mib": "size, MiB", "rounds": "rounds",
+}  # fmt: skip
+
+
+class EfficiencyPage(Page):
+    """Settings measured on one text and machine, in a figure and a table."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace, self._stored, self._found = workspace, pd.DataFrame(), pd.DataFrame()
+        self.text = widgets.Dropdown(description="Text", options=[], layout={"width": "48em"})
+        self.cost = widgets.Dropdown(
+            description="Cost", options=[(name, cost) for cost, name in COSTS.items()], layout=_WIDE
+        )
+        self.hint, self.damaged, self.chart = Note(), Note(), Chart()
+        self.lines = Table("Settings: select one to mark it in the figure", pick="one", height="30em")
+        self.chart.on_click(self._clicked)
+        self._look()
+        super().__init__(
+            EFFICIENCY,
+            {"text": self.text, "cost": self.cost, "line": self.lines},
+            self._answer,
+            [row(self.text, self.cost), self.hint, self.damaged, self.chart, self.lines],
+            self._look,
+            dict.fromkeys((self.hint, self.chart, self.lines), ("text", "cost")),
+        )
+
+    def _look(self) -> Collection[str]:
+        """Read what is stored, and return the changed names of the state."""
+        stored, damaged = stored_efficiency(self._workspace)
+        names = ", ".join(path.name for path in damaged)
+        self.damaged.say(f"Damaged, and left out: {names}." if names else "")
+        if stored.equals(self._stored):
+            return ()
+        self._stored, before = stored, self.text.value
+        self._found = medians(stored)
+        places = list(dict.fromkeys(_place(line) for line in self._found.itertuples()))
+        self.text.options = places
+        self.text.value = before if before in places else next(iter(places), None)
+        return ("text",)
+
+    def _answer(self, changed: set[str]) -> None:
+        if not self.text.value:
+            self.hint.say(_NONE if self._stored.empty else "Choose what to show.")
+            return
+        found = self._found[[_place(line) == self.text.value for line in self._found.itertuples()]]
+        keys = pd.Index([_key(line) for line in found.itertuples()])
+        found = found.assign(frontier=_front(found, self.cost.value)).set_index(keys)
+        if changed & {"text", "cost"}:
+            self.lines.show(_table(found))
+            self.hint.say(f"{_measured(found)} {_ELSEWHERE}")
+        title = f"BLEU and {COSTS[self.cost.value].partition(',')[0]} on {found['corpus'].iloc[0]}"
+        chosen = self.lines.value or ""
+        self.chart.show(efficiency_figure(found, self.cost.value, title, published_efficiency(), chosen))
+
+    def _clicked(self, point: dict[str, Any]) -> None:
+        if point["customdata"]:
+            self.lines.choose(point["customdata"][:1])
+
+
+def efficiency_page(workspace: Workspace | None = None) -> EfficiencyPage:
+    """Return the page."""
+    return EfficiencyPage(workspace or Workspace.find())
+
+
+def _place(line: tuple) -> str:
+    """Return the text and the kind of machine of a line, whose numbers can be compared."""
+    corpus, split, sentences, machine = (getattr(line, name) for name in PLACE)
+    return f"{corpus} {split}, {sentences:,} sentences; {machine}"
+
+
+def _key(line: tuple) -> str:
+    return " · ".join(str(getattr(line, name)) for name in SETTING)
+
+
+def _front(found: pd.DataFrame, cost: str) -> pd.Series:
+    """Return which lines are on the front; a time below 0, of loading that other work disturbed, is none."""
+    return frontier(found[found[cost] > 0], cost).reindex(found.index, fill_value=False)
+
+
+def _table(found: pd.DataFrame) -> pd.DataFrame:
+    """Return lines for display, the better ones first."""
+    marked = found.assign(front=found["frontier"].map({True: "●", False: ""})).sort_values("bleu", ascending=False)
+    return marked[list(_COLUMNS)].rename(columns=_COLUMNS)
+
+
+def _measured(found: pd.DataFrame) -> str:
+    """Say how some lines were measured."""
+    load = found["load_average"].max()
+    beside = (
+        f" Other work ran on the machine (load average {load:.1f}): take processor time, and ratios."
+        if load > _IDLE
+        else ""
+    )
+    signatures = "; ".join(found["signature"].unique())
+    return (
+        "Medians of the rounds; each measurement is a process of its own, less the time of an empty input. ● and a "
+        f"filled point: no other is as good at this cost.{beside} BLEU is {signatures}."
+    )

@@ -1,0 +1,106 @@
+"""The page Efficiency: figure and table have the same rows, and a point picked in one is picked in the other."""
+
+import pandas as pd
+import pytest
+
+from nmtlab.analysis.search.efficiency import frontier, medians
+from nmtlab.dashboards.efficiency import EfficiencyPage
+from nmtlab.experiments.results import efficiency as module
+from nmtlab.experiments.results.efficiency import new_file, stored_efficiency
+from nmtlab.experiments.results.stored import RESULTS
+from nmtlab.plots.efficiency import COSTS
+from nmtlab.workspace import Workspace
+
+RUN = "multi30k-de-en.small"
+GREEDY = f"{RUN} · nmtlab · fp32 · 1 · 8192 · 1"
+STORED, _ = stored_efficiency(Workspace(RESULTS.parent))
+
+
+@pytest.fixture
+def page(workspace) -> EfficiencyPage:
+    return EfficiencyPage(workspace)
+
+
+def measure(workspace: Workspace, name: str = "own", **changes) -> None:
+    """Store some rows as if they had been measured in a workspace."""
+    path = new_file(workspace, name, "test")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    STORED.head(2).assign(corpus=name, **changes).to_csv(path, index=False)
+
+
+def points(page: EfficiencyPage) -> pd.DataFrame:
+    """Return key, cost, BLEU and symbol of all points of runs in the figure."""
+    rows = [
+        (data[0], x, y, symbol)
+        for trace in page.chart.figure.data
+        if trace.customdata is not None
+        for data, x, y, symbol in zip(trace.customdata, trace.x, trace.y, trace.marker.symbol, strict=True)
+    ]
+    return pd.DataFrame(rows, columns=["key", "cost", "bleu", "symbol"]).set_index("key")
+
+
+@pytest.mark.parametrize("cost", COSTS)
+def test_figure_and_table_have_the_same_rows_and_the_same_front(page, cost):
+    page.cost.value = cost
+    drawn, lines, found = points(page), page.lines.frame, medians(STORED)
+    assert sorted(drawn.index) == sorted(lines.index)
+    assert sorted(drawn["cost"]) == pytest.approx(sorted(found[cost]))
+    assert lines["BLEU"].to_dict() == pytest.approx(drawn["bleu"].to_dict())
+    on_front = drawn.index[drawn["symbol"] == "circle"]
+    assert set(lines.index[lines["front"] == "●"]) == set(on_front)
+    assert len(on_front) == frontier(found, cost).sum() > 0
+
+
+def test_a_point_picked_in_the_figure_is_picked_in_the_table_and_the_other_way_round(page):
+    key = next(key for key in page.lines.frame.index if key != GREEDY)
+    page._clicked({"customdata": [key, "words"], "x": 0, "y": 0, "meta": None})
+    assert page.lines.value == key
+    page.lines.choose([GREEDY])
+    (ring,) = (trace for trace in page.chart.figure.data if trace.name == "selected")
+    assert list(ring.x) == [points(page).loc[GREEDY, "cost"]]
+    assert "line=" in page._browser.query
+    page._clicked({"customdata": None, "x": 0, "y": 0, "meta": None})
+    assert page.lines.value == GREEDY
+
+
+def test_the_page_says_how_it_was_measured_and_what_the_faint_points_are(page):
+    assert STORED["signature"].iloc[0] in page.hint.value
+    assert f"load average {STORED['load_average'].max():.1f}" in page.hint.value
+    assert "were measured on another text and other hardware" in page.hint.value
+
+
+def test_an_idle_machine_is_not_called_busy(workspace):
+    measure(workspace, load_average=0.1)
+    page = EfficiencyPage(workspace)
+    page.text.value = next(text for text in page.text.options if text.startswith("own"))
+    assert "load average" not in page.hint.value
+
+
+def test_texts_and_machines_are_kept_apart(workspace):
+    measure(workspace, "own")
+    measure(workspace, "other", machine="another machine")
+    page = EfficiencyPage(workspace)
+    assert len(page.text.options) == 3
+    page.text.value = next(text for text in page.text.options if text.endswith("another machine"))
+    assert len(page.lines.frame) == len(points(page)) == len(medians(STORED.head(2)))
+
+
+def test_a_new_measurement_is_listed_and_a_damaged_one_is_named(page, workspace):
+    before = page.text.value
+    measure(workspace)
+    page._looking()
+    assert len(page.text.options) == 2
+    assert page.text.value == before
+    damaged = new_file(workspace, "damaged", "test")
+    damaged.write_text("no")
+    page._looking()
+    assert page.damaged.value == f"Damaged, and left out: {damaged.name}."
+
+
+def test_without_measurements_the_page_says_how_to_make_some(workspace, tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "RESULTS", tmp_path / "none")
+    page = EfficiencyPage(workspace)
+    assert page.hint.value == "Nothing measured yet: run &#x27;nmtlab efficiency RUN&#x27; for one run or more."
+    measure(workspace)
+    page._looking()
+    assert len(points(page)) == 2

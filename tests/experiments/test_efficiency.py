@@ -1,0 +1,65 @@
+"""Stored measurements of speed and quality: those that come with nmtlab and a workspace's own; published systems."""
+
+import shutil
+
+import pandas as pd
+import pytest
+
+from nmtlab.analysis.search.efficiency import COLUMNS, frontier
+from nmtlab.experiments.results import efficiency as module
+from nmtlab.experiments.results.efficiency import FOLDER, new_file, published_efficiency, stored_efficiency
+from nmtlab.experiments.results.stored import RESULTS
+from nmtlab.workspace import Workspace
+
+
+@pytest.fixture
+def workspace(tmp_path, monkeypatch) -> Workspace:
+    monkeypatch.setattr(module, "RESULTS", tmp_path / "shipped")
+    return Workspace(tmp_path / "data")
+
+
+def test_without_measurements_there_are_no_rows(workspace):
+    stored, damaged = stored_efficiency(workspace)
+    assert (list(stored), len(stored), damaged) == (COLUMNS, 0, [])
+
+
+def test_measurements_of_the_workspace_stand_beside_those_that_come_with_nmtlab(workspace, tmp_path):
+    (shipped,) = (RESULTS / FOLDER).glob("*.csv")
+    shutil.copytree(shipped.parent, tmp_path / "shipped" / FOLDER)
+    own = new_file(workspace, "text", "dev")
+    own.parent.mkdir(parents=True)
+    rows = pd.read_csv(shipped).head(2).assign(corpus="text", split="dev")
+    rows.to_csv(own, index=False)
+    stored, damaged = stored_efficiency(workspace)
+    assert damaged == []
+    assert stored["corpus"].value_counts().to_dict() == {"text": 2, "multi30k-de-en": len(pd.read_csv(shipped))}
+
+
+@pytest.mark.parametrize("content", [b"", b"no", b"\xff\xfe", b"run,bleu\na,b\n"])
+def test_damaged_files_are_named_and_left_out(workspace, content):
+    path = new_file(workspace, "text", "dev")
+    path.parent.mkdir(parents=True)
+    path.write_bytes(content)
+    stored, damaged = stored_efficiency(workspace)
+    assert (len(stored), damaged) == (0, [path])
+
+
+def test_numbers_that_are_none_are_damage(workspace):
+    (shipped,) = (RESULTS / FOLDER).glob("*.csv")
+    path = new_file(workspace, "text", "dev")
+    path.parent.mkdir(parents=True)
+    pd.read_csv(shipped).assign(bleu="high").to_csv(path, index=False)
+    assert stored_efficiency(workspace)[1] == [path]
+
+
+def test_published_systems_have_the_time_of_a_sentence_and_the_frontier_of_the_figure():
+    systems = published_efficiency()
+    assert systems["processor"].value_counts().to_dict() == {"cpu": 7, "gpu": 8}
+    small = systems.query("processor == 'cpu' and system == 'Marian small-aan'").squeeze()
+    assert small["milliseconds"] == small["processor_milliseconds"] == pytest.approx(73.92 / 2.169)
+    assert systems["processor_milliseconds"].notna().equals(systems["processor"] == "cpu")
+    assert (small["memory_mib"], small["size_mib"], small["bleu"]) == (461.27, 367.92, 28.61)
+    on_cpu = systems[systems["processor"] == "cpu"]
+    assert set(on_cpu.loc[frontier(on_cpu, "milliseconds"), "system"]) == {
+        "OpenNMT cpu2 (distill-tiny-opt)", "Marian small-aan", "Marian base-aan", "Marian big-int8", "Marian big",
+    }  # fmt: skip
