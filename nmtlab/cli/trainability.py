@@ -55,7 +55,7 @@ def trainability(
     settings = changed(find_recipe(recipe), set_, threads)
     torch.set_num_threads(threads)
     training = ", ".join([recipe, *(set_ or []), f"{updates} updates on {text.name} {text.checksum()[:8]}"])
-    maker = provenance(environment(text.checksum(), choose_device(settings.machine)))
+    maker = provenance(environment([text.checksum()], choose_device(settings.machine)))
     kept = read_map(to)
     wanted = points(numbers(layers, int, "--layers", 1), numbers(rates, float, "--rates", 1e-9), range(1, seeds + 1))
     left = left_to_train(wanted, training, kept)

@@ -90,7 +90,8 @@ class DynamicsPage(Page):
             view = gradient_view(chosen)
             self.gradients.show(view.figure)
             self.spikes.show(view.frame.round(3).reset_index(drop=True))
-            self.verdicts.show(convergence(chosen).round(2).rename(columns=_VERDICTS))
+            trained = [run for run in chosen if run.imported is None]
+            self.verdicts.show(convergence(trained).round(2).rename(columns=_VERDICTS))
             self.quantiles.show(_quantiles(chosen))
             self.recipes.show(differing_settings(chosen))
         self.live.say(_progress(chosen))

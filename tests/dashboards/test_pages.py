@@ -208,6 +208,12 @@ def test_a_page_of_an_imported_model_without_text_and_counts_stands(name, uncoun
     assert notes(page)
 
 
+def test_an_imported_model_has_no_verdict_on_its_convergence(uncounted):
+    page = make("dynamics", uncounted)
+    assert page.runs.chosen
+    assert not len(page.verdicts.frame)
+
+
 def test_logits_and_neighbours_of_an_imported_model_need_no_counts(uncounted):
     page = make("norms", uncounted)
     assert not page.norms.figure.data
