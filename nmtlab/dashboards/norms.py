@@ -18,7 +18,7 @@ from nmtlab.dashboards.about import NORMS
 from nmtlab.dashboards.chart import Chart
 from nmtlab.dashboards.columns import columns, row
 from nmtlab.dashboards.page import Note, Page, heading
-from nmtlab.dashboards.projection import WordProjection
+from nmtlab.dashboards.projection import VectorProjection
 from nmtlab.dashboards.runs import RunChooser
 from nmtlab.dashboards.selection import Line, Selection
 from nmtlab.dashboards.sentences import SentenceChooser
@@ -60,7 +60,7 @@ class NormsPage(Page):
         self.runs = RunChooser(workspace, accepts=is_neural, first=FIRST)
         self.norms, self.correlations = Chart(), Table("Rank correlation with frequency")
         self.uncounted = Note()
-        self.projection = WordProjection(self.guarded)
+        self.projection = VectorProjection(self.guarded)
         self.word = widgets.Text(description="Word", continuous_update=False, placeholder="or click a point")
         self.neighbours = Table("Nearest words", pick="one")
         self.system = widgets.Dropdown(description="System", options=[], layout={"width": "26em"})
@@ -91,14 +91,15 @@ class NormsPage(Page):
         self.find_names.on_click(lambda _: self._find_names())
         self.wrong.observe(lambda _: self._go_to(), "value")
         state = {
-            "runs": self.runs.table, "projection": self.projection.method, "word": self.word, "system": self.system,
+            "runs": self.runs.table, "vectors": self.projection.vectors, "projection": self.projection.method,
+            "word": self.word, "system": self.system,
             **self.sentences.state, "position": self.position, "fixed": self.fixed, "r": self.radius,
             "selected": self.selection,
         }  # fmt: skip
         sentence = {"runs", "system", "text", "line", "sentence"}
         parts = {
             **dict.fromkeys((self.uncounted, self.norms, self.correlations), ("runs",)),
-            self.projection: ("runs", "projection"),
+            self.projection: ("runs", "vectors", "projection"),
             **dict.fromkeys((self.near, self.selection), sentence),
             **dict.fromkeys((self.work, self.wrong, self.names, self.confused), ("runs", "system", "text")),
             **dict.fromkeys((self.logits, self.terms, self.hint), state.keys() - {"selected"}),
@@ -130,8 +131,9 @@ class NormsPage(Page):
         chosen = self._chosen_in_direction()
         if "runs" in changed and runs:
             self._show_norms(runs)
-        if changed & {"runs", "projection"}:
-            self.projection.draw([run for run in decodable if run.pipeline.counts_known])
+        if changed & {"runs", "vectors", "projection"} or ("text" in changed and self.projection.of_states):
+            shown = fitting if self.projection.of_states else decodable
+            self.projection.draw([run for run in shown if run.pipeline.counts_known], self.sentences.chosen_text)
         if changed & {"runs", "system", "text", "line", "sentence"}:
             self._offer_positions(chosen)
             if chosen and self.sentences.source and self._target:

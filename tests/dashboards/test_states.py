@@ -5,7 +5,7 @@ import shutil
 import pandas as pd
 import pytest
 
-from nmtlab.analysis.states.projection import word_projection
+from nmtlab.analysis.states.projection import state_projection, word_projection
 from nmtlab.analysis.states.state_neighbours import state_neighbours
 from nmtlab.dashboards import projection
 from nmtlab.dashboards.norms import NormsPage
@@ -37,6 +37,21 @@ def test_words_of_the_chosen_systems_are_drawn_side_by_side(page, here):
     expected = word_projection(Run(here.runs / "one"))
     assert list(page.projection.chart.figure.data[0].x) == pytest.approx(expected["x"].tolist(), abs=1e-6)
     assert "projection=pca" in page._browser.query
+
+
+@pytest.mark.parametrize("where", ["encoder", "decoder"])
+def test_states_of_the_chosen_text_are_drawn_and_follow_it(page, here, tiny_corpus, where):
+    page.projection.vectors.value = where
+    for split in ("dev", "test"):
+        page.sentences.text.value = f"{tiny_corpus.name} {split}"
+        expected = state_projection(Run(here.runs / "one"), tiny_corpus, split, where)
+        figure = page.projection.chart.figure
+        assert list(figure.data[0].x) == pytest.approx(expected["x"].tolist(), abs=1e-5)
+        assert [word for word, _ in figure.data[0].customdata] == expected["word"].tolist()
+        assert figure.layout.title.text.startswith(
+            f"States of the {where} at tokens of {expected['line'].nunique()} sentences of tiny {split}"
+        )
+    assert f"vectors={where}" in page._browser.query
 
 
 def test_a_click_on_a_projected_word_shows_its_neighbours(page):
