@@ -24,6 +24,7 @@ from nmtlab.dashboards.systems import (
     can_decode,
     has_g,
     has_lexicon,
+    has_norms,
     has_relatives,
     has_searches,
     has_translations,
@@ -35,7 +36,7 @@ from nmtlab.runs.run import Run
 from nmtlab.text.corpus import Direction
 
 SHOWS: Mapping[About, Callable[[Run], bool]] = {
-    NORMS: is_neural, ATTENTION: can_decode, DEPTH: has_g, DYNAMICS: is_neural, LEXICON: has_lexicon,
+    NORMS: has_norms, ATTENTION: can_decode, DEPTH: has_g, DYNAMICS: is_neural, LEXICON: has_lexicon,
     LANGUAGES: has_relatives, SEARCH: has_searches, TRANSLATE: can_decode, COMPARE: has_translations,
 }  # fmt: skip
 """Pages that show runs, each with the test whether it can show a run."""

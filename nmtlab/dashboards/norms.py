@@ -23,7 +23,7 @@ from nmtlab.dashboards.runs import RunChooser
 from nmtlab.dashboards.selection import Line, Selection
 from nmtlab.dashboards.sentences import SentenceChooser
 from nmtlab.dashboards.state_neighbours import StateNeighbours
-from nmtlab.dashboards.systems import can_decode, is_neural, mentioned, of_one_pair, system_of
+from nmtlab.dashboards.systems import can_decode, has_norms, mentioned, of_one_pair, system_of
 from nmtlab.dashboards.table import Table
 from nmtlab.dashboards.work import Work
 from nmtlab.errors import NmtlabError
@@ -57,7 +57,7 @@ class NormsPage(Page):
     """Norms of word vectors, nearest neighbours of a word, and the logits of each position, also at another norm r."""
 
     def __init__(self, workspace: Workspace) -> None:
-        self.runs = RunChooser(workspace, accepts=is_neural, first=FIRST)
+        self.runs = RunChooser(workspace, accepts=has_norms, first=FIRST)
         self.norms, self.correlations = Chart(), Table("Rank correlation with frequency")
         self.uncounted = Note()
         self.projection = VectorProjection(self.guarded)

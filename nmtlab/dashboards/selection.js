@@ -27,7 +27,7 @@ function render({ model, el }) {
 
   const line = ({ name, side, tokens, marked, wrong }) => {
     const row = make("div", "nmtlab-tokens");
-    row.setAttribute("role", "group");
+    row.setAttribute("role", "toolbar"); // one stop of the tab key, then arrow keys
     row.setAttribute("aria-label", name);
     row.append(make("span", "nmtlab-tokens-name", name));
     tokens.forEach((word, place) => {

@@ -32,6 +32,11 @@ def is_neural(run: Run) -> bool:
     return run.recipe.model.neural
 
 
+def has_norms(run: Run) -> bool:
+    """Return whether a run is neural and its weights, or the norms logged in training, are available."""
+    return is_neural(run) and (run.has_weights() or bool(run.embedding_norm_files))
+
+
 def has_lexicon(run: Run) -> bool:
     """Return whether a run has a lexical module and its weights are available."""
     model = run.recipe.model
@@ -94,6 +99,7 @@ def lack(run: Run, accepts: Callable[[Run], bool]) -> str:
 
 _LACKS: Mapping[Callable[[Run], bool], str] = {
     can_decode: "no weights",
+    has_norms: "neither weights nor logged norms",
     has_lexicon: "no lexical module with weights",
     has_g: "no values of g",
     has_searches: "neither weights nor stored searches",

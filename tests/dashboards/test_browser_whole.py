@@ -35,7 +35,8 @@ def everything_drawn(page: Shown) -> list[list[dict]]:
 _CONTROLS = """() => {
   const all = 'input, select, textarea, button, a, [tabindex="0"]';
   const seen = [...document.querySelectorAll('.nmtlab-page')].flatMap((page) => [...page.querySelectorAll(all)]);
-  return seen.filter((one) => one.offsetParent && !one.disabled).map((one, place) => (one.dataset.place = place));
+  const stops = seen.filter((one) => one.tabIndex >= 0 || !one.closest('[role="toolbar"]'));  // it has arrow keys
+  return stops.filter((one) => one.offsetParent && !one.disabled).map((one, place) => (one.dataset.place = place));
 }"""
 _FOCUSED = """() => {
   const one = document.activeElement, slider = one.closest('.widget-slider');
