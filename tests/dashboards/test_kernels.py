@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -22,6 +23,14 @@ from nmtlab.dashboards.server import Kernels
 def address() -> Iterator[Path]:
     with TemporaryDirectory(prefix="nmtlab-") as folder:
         yield Path(folder) / "socket"
+
+
+@contextmanager
+def listening(address: Path) -> Iterator[None]:
+    """Run the process that kernels are forked from; a kernel that is started before it listens is an ordinary one."""
+    with forks(address):
+        eventually(address.exists, True)
+        yield
 
 
 class Kernel:
@@ -53,7 +62,7 @@ class Kernel:
 
 
 def test_forked_kernels_share_what_is_imported_and_not_their_environment(address):
-    with forks(address):
+    with listening(address):
         kernels = [Kernel(address, NMTLAB_SOME=str(number)) for number in range(2)]
         processes = [kernel.process() for kernel in kernels]
         assert processes[0].ppid() == processes[1].ppid() != os.getpid()
@@ -66,7 +75,7 @@ def test_forked_kernels_share_what_is_imported_and_not_their_environment(address
 
 
 def test_kernels_end_with_the_process_that_they_are_forked_from(address):
-    with forks(address):
+    with listening(address):
         kernel = Kernel(address)
         process = kernel.process()
     eventually(lambda: process.is_running() and process.status() != psutil.STATUS_ZOMBIE, False)
