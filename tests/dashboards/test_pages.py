@@ -278,7 +278,10 @@ def test_an_address_restores_what_depends_on_what_it_has_restored(hostile):
 
 def test_an_address_of_norms_restores_sentence_position_and_length(hostile):
     page = make("norms", hostile)
-    query = "runs=hostile&projection=pca&word=dog&system=hostile&text=hostile+test&line=2&position=1&fixed=True&r=3.5"
+    query = (
+        "runs=hostile&vectors=words&projection=pca&word=dog&system=hostile&text=hostile+test&line=2&position=1"
+        "&fixed=True&r=3.5&selected=target%3A%3Adog"
+    )
     page._opened(f"?{query}")
     assert told(page) == ""
     assert page._browser.query == query
