@@ -8,6 +8,7 @@ from nmtlab.plots.marks import some_words, with_words
 from nmtlab.plots.theme import dressed, log_axis, name_in_lines, plain, see_through, styles
 
 _MAX_WORDS = 1000  # per run
+_ROUNDING = 1e-2  # as a share of a tenth of the values
 _SHOWN = {
     "used_norm": "‖W<sub>e</sub>‖ as used",
     "norm": "‖W<sub>e</sub>‖ as stored",
@@ -38,10 +39,17 @@ def norm_figure(bins: pd.DataFrame, words: pd.DataFrame | None = None, also: str
             _add_bins(figure, run_bins, str(run), style[run], column, first)
         ranks = log_axis([*bins["first_rank"], *bins["last_rank"]])
         figure.update_xaxes(title_text="frequency rank of the word", **ranks, col=column)
-        figure.update_yaxes(title_text=_SHOWN[quantity], col=column)
+        figure.update_yaxes(title_text=_SHOWN[quantity], **_whole_axis(bins[bins["quantity"] == quantity]), col=column)
     figure.update_layout(legend={"orientation": "h", "y": -0.2, "yanchor": "top", "x": 0})
     with_words(figure, "target")
     return dressed(figure, "Norm of output embeddings, and biases, by frequency: median and range per bin", 460)
+
+
+def _whole_axis(bins: pd.DataFrame) -> dict[str, list[float]]:
+    """Return a range around values that differ by rounding alone, as fixed norms do; none for others."""
+    low, high = float(bins["lowest"].min()), float(bins["highest"].max())
+    middle, margin = (low + high) / 2, abs(low + high) / 20
+    return {"range": [middle - margin, middle + margin]} if high - low < _ROUNDING * margin else {}
 
 
 def _add_bins(figure: go.Figure, bins: pd.DataFrame, run: str, style: dict[str, str], column: int, named: bool) -> None:

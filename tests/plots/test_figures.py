@@ -60,6 +60,15 @@ def test_norms_are_drawn_by_bin_and_by_word(norms):
     assert {trace.meta for trace in points} == {HOSTILE}
 
 
+def test_norms_that_are_equal_up_to_rounding_are_drawn_as_equal(norms):
+    bins, _ = norms
+    for median, low, high in ((3.5, 3.4999996, 3.5000004), (-2.0, -2.0, -2.0)):
+        equal = norm_figure(bins.assign(median=median, lowest=low, highest=high)).layout.yaxis.range
+        assert equal == pytest.approx((median - abs(median) / 10, median + abs(median) / 10), abs=1e-6)
+    for low, high in ((3.4, 3.5), (0.0, 0.0)):
+        assert norm_figure(bins.assign(lowest=low, highest=high)).layout.yaxis.range is None
+
+
 def test_names_and_words_are_shown_as_text_and_not_as_tags(norms):
     bins, words = norms
     figure = norm_figure(bins, words.assign(word=HOSTILE))
