@@ -61,7 +61,7 @@ def norms_view(runs: Sequence[Run], bin_size: int = 256, points: bool = True, al
     Args:
         runs: neural, one or more.
         bin_size: words per bin.
-        points: draw words too, many of them in part.
+        points: draw the words, too; of many, every n-th.
         also: a word that is drawn in any case.
 
     Raises:

@@ -45,7 +45,7 @@ _MAX_RUNS, _SINGLE_RUN = 4, (LEXICON, LANGUAGES)
 
 
 class Sentence(NamedTuple):
-    """Where a sentence is: a line of a text, or typed; without a source, there is none.
+    """A sentence and where it is: on a line of a text, or typed; no sentence if `source` is empty.
 
     Args:
         source: the sentence.

@@ -164,7 +164,7 @@ class NormsPage(Page):
         uncounted = [run for run in runs if not run.pipeline.counts_known]
         if uncounted:
             self.uncounted.say(
-                f"No norms by frequency and no frequent words in the plane of {mentioned(uncounted)}: {_NO_COUNTS}"
+                f"{mentioned(uncounted)}: neither norms by frequency nor word vectors in the plane, since {_NO_COUNTS}"
             )
         counted = [run for run in runs if run.pipeline.counts_known]
         if not counted:

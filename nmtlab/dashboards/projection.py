@@ -58,16 +58,17 @@ class VectorProjection(widgets.VBox):
             runs: of one pair of languages if states are drawn.
             text: from which a sample of sentences is drawn; without one there are no states.
         """
-        if not runs or (self.of_states and text is None):
-            self.chart.clear()
-            self.note.say("Choose a text: states are those of its sentences." if runs else "")
+        if not runs:
+            return
+        self.clear()
+        self.layout.display, self.fresh = "", True
+        if self.of_states and text is None:
+            self.note.say("States are those of the sentences of a text: choose one below.")
             return
         drawn = list(runs)[:_MAX_SYSTEMS]
         notes = [] if has_umap() else ["For UMAP, install it: pip install 'nmtlab[projection]'."]
         notes += [f"The first {_MAX_SYSTEMS} of {len(runs)} systems."] if len(runs) > _MAX_SYSTEMS else []
         self.note.say(" ".join(notes))
-        self.clear()
-        self.layout.display, self.fresh = "", True
         self.work.start(f"{self.method.label} of {self.vectors.label}", len(drawn), self._drawn(drawn, text))
 
     def draw_also(self, word: str) -> None:

@@ -101,9 +101,8 @@ class SearchPage(Page):
             "selected": self.selection,
         }  # fmt: skip
         parts = {
-            **dict.fromkeys((self.hint, self.selection, self.work), _SEARCH_KEYS),
-            **dict.fromkeys((self.tree, self.planned_tree), _SEARCH_KEYS),
-            **dict.fromkeys((self.found, self.both, self.each, self.lengths), _SEARCH_KEYS),
+            **dict.fromkeys((self.hint, self.selection, self.tree, self.planned_tree), _SEARCH_KEYS),
+            **dict.fromkeys((self.work, self.found, self.both, self.each, self.lengths), _SEARCH_KEYS),
             **dict.fromkeys((self.about_curves, self.curves), ("runs", "text", "curves")),
             **dict.fromkeys((self.rates, self.planned, self.calibration), ("runs", "text")),
             self.ended: _SEARCH_KEYS | _RANKING,

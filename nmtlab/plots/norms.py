@@ -8,7 +8,7 @@ from nmtlab.plots.marks import some_words, with_words
 from nmtlab.plots.theme import dressed, log_axis, name_in_lines, plain, see_through, styles
 
 _MAX_WORDS = 1000  # per run
-_ROUNDING = 1e-2  # as a share of a tenth of the values
+_ROUNDING = 1e-3  # difference of equal values, as a share of them
 _SHOWN = {
     "used_norm": "‖W<sub>e</sub>‖ as used",
     "norm": "‖W<sub>e</sub>‖ as stored",
@@ -49,7 +49,7 @@ def _whole_axis(bins: pd.DataFrame) -> dict[str, list[float]]:
     """Return a range around values that differ by rounding alone, as fixed norms do; none for others."""
     low, high = float(bins["lowest"].min()), float(bins["highest"].max())
     middle, margin = (low + high) / 2, abs(low + high) / 20
-    return {"range": [middle - margin, middle + margin]} if high - low < _ROUNDING * margin else {}
+    return {"range": [middle - margin, middle + margin]} if high - low < _ROUNDING * abs(middle) else {}
 
 
 def _add_bins(figure: go.Figure, bins: pd.DataFrame, run: str, style: dict[str, str], column: int, named: bool) -> None:

@@ -65,24 +65,26 @@ def agreement_figure(found: pd.DataFrame) -> go.Figure:
     """Draw where each method has its peaks: a dot for each run and method, on the linked word and on the first.
 
     Args:
-        found: rows of `agreement`, by `run` and `method`. A line shows the share of links to the first word.
+        found: rows of `agreement`, by `run` and `method`. A line shows the share of links that lead to the first word.
     """
     figure = make_subplots(cols=2, shared_yaxes=True, horizontal_spacing=0.04)
     style = styles(found["run"])
     for column, share in enumerate(_SHARES, start=1):
         for run, of_run in found.groupby("run", sort=False):
             figure.add_scatter(
-                x=100 * of_run[share], y=of_run["method"], customdata=of_run["words"], mode="markers",
-                name=name_in_lines(run), legendgroup=str(run), showlegend=column == 1, col=column, row=1,
-                marker={"size": 11, "color": style[str(run)]["color"]},
+                x=100 * of_run[share], y=of_run["method"], customdata=of_run["words"], mode="markers", orientation="h",
+                name=name_in_lines(run), offsetgroup=str(run), legendgroup=str(run), showlegend=column == 1,
+                col=column, row=1, marker={"size": 11, "color": style[str(run)]["color"]},
                 hovertemplate="%{y}: %{x:.1f} % of %{customdata:,} words<extra>" + name_in_lines(run) + "</extra>",
             )  # fmt: skip
         figure.update_xaxes(title_text=f"{_SHARES[share]} (% of words)", rangemode="tozero", col=column)
+    line = {"color": FAINT, "dash": "dot"}
+    linked = 100 * found["first_linked"].iloc[0]
     figure.add_vline(
-        100 * found["first_linked"].iloc[0], col=2, line={"color": FAINT, "dash": "dot"}, annotation_text="links"
+        linked, col=2, line=line, annotation={"text": "links to it", "yanchor": "bottom", "xanchor": "center"}
     )
     figure.update_yaxes(autorange="reversed")
-    figure.update_layout(legend=BELOW, margin_b=110)
+    figure.update_layout(scattermode="group", scattergap=0.5, legend=BELOW, margin_b=110)
     return dressed(figure, "Where does each method have its peaks?", 380)
 
 
