@@ -26,6 +26,7 @@ from nmtlab.models.interface import (
 from nmtlab.nn.embeddings import WordEmbedding
 from nmtlab.nn.global_attention import GlobalAttention
 from nmtlab.nn.lexical import TABLE_EPSILON, LexicalModule, TranslationTable, at_length
+from nmtlab.nn.linear import Linear, affine
 from nmtlab.nn.output import OutputTypes
 from nmtlab.nn.recurrent import Cell, CellState, SequenceDropout, Stack
 from nmtlab.text.batch import Batch
@@ -223,11 +224,9 @@ class RecurrentModel(TranslationModel):
         self.encoder = encoder
         self.target_embedding = target_embedding
         self.cells = nn.ModuleList(cells)
-        self.feed = nn.Linear(
-            width, cells[0].input.out_features, bias=False
-        )  # h~ into the first cell's pre-activations
+        self.feed = Linear(width, cells[0].input.out_features, bias=False)  # h~ into the first cell's pre-activations
         self.attention = attention
-        self.combine = nn.Linear(2 * width, width, bias=False)  # W_c
+        self.combine = Linear(2 * width, width, bias=False)  # W_c
         self.dropout = dropout
         self.residual = residual
         self.output_weight = output_weight
@@ -283,7 +282,7 @@ class RecurrentModel(TranslationModel):
 
     def output(self, states: Tensor, table: OutputTable | None = None) -> Tensor:
         table = table or self.output_table()
-        logits = F.linear(torch.cat(list(self._vectors(states).values()), dim=-1), table.rows, table.bias)
+        logits = affine(torch.cat(list(self._vectors(states).values()), dim=-1), table.rows, table.bias)
         return logits + self._table_term(states) if isinstance(self.lexical, TranslationTable) else logits
 
     def explain(self, states: Tensor) -> dict[str, Tensor]:

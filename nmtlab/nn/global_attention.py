@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from nmtlab.nn.attention import impose
+from nmtlab.nn.linear import Linear
 
 ScoreKind = Literal["general", "dot", "additive"]
 
@@ -24,8 +25,8 @@ class GlobalAttention(nn.Module):
 
     def __init__(self, d_model: int, score: ScoreKind) -> None:
         super().__init__()
-        self.key = nn.Identity() if score == "dot" else nn.Linear(d_model, d_model, bias=False)
-        self.query = nn.Linear(d_model, d_model, bias=False) if score == "additive" else nn.Identity()
+        self.key = nn.Identity() if score == "dot" else Linear(d_model, d_model, bias=False)
+        self.query = Linear(d_model, d_model, bias=False) if score == "additive" else nn.Identity()
         self.v = nn.Parameter(torch.zeros(d_model)) if score == "additive" else None
 
     def keys(self, memory: Tensor) -> Tensor:

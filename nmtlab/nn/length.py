@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from nmtlab.nn.private import Linear
+from nmtlab.nn.private import SharedLinear
 
 LengthInput = Literal["counted-mean", "counted-attention", "mean"]
 LengthOutput = Literal["mixture", "classifier"]
@@ -42,8 +42,8 @@ class LengthModel(nn.Module):
     ) -> None:
         super().__init__()
         self.longest, self.counts, self.form = longest, reads != "mean", form
-        self.attention = Linear(d_model, 1) if reads == "counted-attention" else None
-        self.output = Linear(d_model + 2 * self.counts, 3 * COMPONENTS if form == "mixture" else longest + 1)
+        self.attention = SharedLinear(d_model, 1) if reads == "counted-attention" else None
+        self.output = SharedLinear(d_model + 2 * self.counts, 3 * COMPONENTS if form == "mixture" else longest + 1)
 
     def forward(self, states: Tensor, mask: Tensor | None, source_length: Tensor) -> Tensor:
         """Return log-probabilities of the lengths, (B, N + 1).

@@ -8,6 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from nmtlab.nn.dropout import Dropout
+from nmtlab.nn.linear import Linear
 
 TABLE_EPSILON = 0.001
 """Added to the table's probabilities before their logarithm (Arthur et al. 2016, eq 9)."""
@@ -33,7 +34,7 @@ class LexicalModule(nn.Module):
 
     def __init__(self, types: int, d_model: int, dropout: float, radius: float) -> None:
         super().__init__()
-        self.inner = nn.Linear(d_model, d_model, bias=False)
+        self.inner = Linear(d_model, d_model, bias=False)
         self.weight = nn.Parameter(torch.zeros(types, d_model))
         self.bias = nn.Parameter(torch.zeros(types))
         self.dropout = Dropout(dropout)

@@ -6,6 +6,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from nmtlab.nn.linear import affine
+
 WHOLE: Mapping[str, slice] = {"word": slice(None)}
 """All units of a word's vector, under one name."""
 
@@ -67,7 +69,7 @@ class OutputLayer(OutputTypes):
 
     def forward(self, h: Tensor, rows: Tensor, bias: Tensor) -> Tensor:
         """Return logits, (..., columns), for h, (..., d_model), rows, (columns, d_model), and biases, (columns,)."""
-        return F.linear(self.scaled(h), rows, bias)
+        return affine(self.scaled(h), rows, bias)
 
     def parts(self, h: Tensor, rows: Tensor, bias: Tensor, units: Mapping[str, slice] = WHOLE) -> dict[str, Tensor]:
         """Return the terms, each (..., columns), that add up to the logits.

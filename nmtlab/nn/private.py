@@ -8,14 +8,15 @@ from collections.abc import Mapping, Sequence
 from zlib import crc32
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
+
+from nmtlab.nn.linear import Linear, affine
 
 Generators = Mapping[str, torch.Generator]
 """A random generator for each language."""
 
 
-class Linear(nn.Linear):
+class SharedLinear(Linear):
     """A linear map that all languages share."""
 
     def forward(self, x: Tensor, language: str = "") -> Tensor:
@@ -38,7 +39,7 @@ class Rows(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return W x + b for x, (..., in_features)."""
-        return F.linear(x, self.weight, self.bias)
+        return affine(x, self.weight, self.bias)
 
 
 class SharedPrivateLinear(nn.Module):
@@ -55,7 +56,7 @@ class SharedPrivateLinear(nn.Module):
         super().__init__()
         self.in_features, self.out_features = in_features, out_features
         shared = round(share * out_features)
-        self.shared = nn.Linear(in_features, shared) if shared else None
+        self.shared = Linear(in_features, shared) if shared else None
         self.private = by_language({code: Rows(in_features, out_features - shared) for code in languages})
 
     def forward(self, x: Tensor, language: str) -> Tensor:
@@ -76,7 +77,7 @@ class SharedPrivateLinear(nn.Module):
 def linear(in_features: int, out_features: int, share: float = 1.0, languages: Sequence[str] = ()) -> nn.Module:
     """Return a linear map with a share σ of its units common to all languages."""
     if share == 1:
-        return Linear(in_features, out_features)
+        return SharedLinear(in_features, out_features)
     return SharedPrivateLinear(in_features, out_features, share, languages)
 
 

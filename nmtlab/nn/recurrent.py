@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from nmtlab.nn.dropout import Dropout
+from nmtlab.nn.linear import Linear
 
 CellState = tuple[Tensor, ...]
 CellKind = Literal["lstm", "gru"]
@@ -28,8 +29,8 @@ class LstmCell(nn.Module):
 
     def __init__(self, input_size: int, d_model: int, layer_norm: bool = False) -> None:
         super().__init__()
-        self.input = nn.Linear(input_size, 4 * d_model)
-        self.recurrent = nn.Linear(d_model, 4 * d_model)
+        self.input = Linear(input_size, 4 * d_model)
+        self.recurrent = Linear(d_model, 4 * d_model)
         self.input_norm = nn.LayerNorm(4 * d_model) if layer_norm else nn.Identity()
         self.recurrent_norm = nn.LayerNorm(4 * d_model) if layer_norm else nn.Identity()
         self.memory_norm = nn.LayerNorm(d_model) if layer_norm else nn.Identity()
@@ -67,8 +68,8 @@ class GruCell(nn.Module):
 
     def __init__(self, input_size: int, d_model: int, layer_norm: bool = False) -> None:
         super().__init__()
-        self.input = nn.Linear(input_size, 3 * d_model)
-        self.recurrent = nn.Linear(d_model, 3 * d_model)
+        self.input = Linear(input_size, 3 * d_model)
+        self.recurrent = Linear(d_model, 3 * d_model)
         self.input_norm = nn.LayerNorm(3 * d_model) if layer_norm else nn.Identity()
         self.recurrent_norm = nn.LayerNorm(3 * d_model) if layer_norm else nn.Identity()
 

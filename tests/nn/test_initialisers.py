@@ -4,15 +4,15 @@ import pytest
 import torch
 
 from nmtlab.nn.initialisers import small_normal, xavier_normal
-from nmtlab.nn.private import Linear
+from nmtlab.nn.private import SharedLinear
 
 # The standard deviation of n normal draws is off by a share of 1/sqrt(2n), here 0.14 %; five of these are allowed.
 TOLERANCE = 0.007
 
 
-def drawn(initialise, d_in: int, d_out: int) -> Linear:
+def drawn(initialise, d_in: int, d_out: int) -> SharedLinear:
     torch.manual_seed(0)
-    linear = Linear(d_in, d_out)
+    linear = SharedLinear(d_in, d_out)
     initialise(linear, {})
     return linear
 
