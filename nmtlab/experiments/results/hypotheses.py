@@ -59,7 +59,7 @@ def save_hypotheses(path: Path, found: pd.DataFrame) -> None:
     whole = pd.concat([found, kept], ignore_index=True).drop_duplicates([*KEYS, "line"])
     whole = whole.sort_values([*KEYS, "line"], kind="stable", ignore_index=True)
     with replacing(path) as temporary:
-        whole.to_parquet(temporary, compression="zstd", index=False)
+        whole.to_parquet(temporary, compression="zstd", compression_level=19, index=False)
 
 
 def read_hypotheses(path: Path) -> pd.DataFrame:
