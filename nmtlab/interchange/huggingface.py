@@ -20,7 +20,7 @@ from nmtlab.interchange.architectures import M2M100, architecture_of, our_weight
 from nmtlab.interchange.folder import ModelFolder, check_memory
 from nmtlab.interchange.vocabularies import m2m_text, marian_text
 from nmtlab.models.build import use_weights
-from nmtlab.recipe import CorpusSettings, MachineSettings, Recipe, SearchSettings
+from nmtlab.recipe import CorpusSettings, MachineSettings, Recipe, SearchSettings, load_recipe
 from nmtlab.runs.environment import environment
 from nmtlab.runs.run import IMPORTED, Run
 from nmtlab.text.corpus import ParallelCorpus
@@ -71,7 +71,7 @@ def import_model(
         about=f"{model.name}, an imported {architecture.name}",
         text=pipeline.settings,
         model=settings,
-        search=SearchSettings(beam_size=_beam_size(model), score="average"),
+        search=_search(model),
         machine=MachineSettings(precision="bf16" if half else "fp32"),
         **_corpora(pipeline, corpus),
     )
@@ -104,9 +104,16 @@ def _corpora(pipeline: Pipeline, corpus: ParallelCorpus | None) -> dict[str, obj
     }
 
 
-def _beam_size(model: ModelFolder) -> int:
-    beam = {**model.config, **model.optional_json("generation_config.json")}.get("num_beams")
-    return beam if isinstance(beam, int) and beam > 0 else SearchSettings().beam_size
+def _search(model: ModelFolder) -> SearchSettings:
+    """Return the search of the recipe that nmtlab exports with a model; else the one that the library would use."""
+    if model.has("recipe.toml"):
+        return load_recipe(model.path / "recipe.toml").search
+    settings = {**model.config, **model.optional_json("generation_config.json")}
+    beam, power = settings.get("num_beams"), settings.get("length_penalty")  # log p / |y|^power; 1 is the default
+    return SearchSettings(
+        beam_size=beam if isinstance(beam, int) and beam > 0 else SearchSettings().beam_size,
+        score="log-prob" if power == 0 else "average",
+    )
 
 
 def _check_fits(recipe: Recipe, pipeline: Pipeline, weights: dict[str, Tensor]) -> None:

@@ -123,6 +123,7 @@ def test_transformers_finds_the_same_translations(both, lines, beam):
 def test_an_exported_model_can_be_imported_again(both, lines, tmp_path):
     run, *_ = both
     again = import_model(exported(run, tmp_path), "again", Workspace(tmp_path))
+    assert again.recipe.search == run.recipe.search
     assert again.pipeline.encode_source(lines) == run.pipeline.encode_source(lines)
     search = SearchSettings(beam_size=3, score="average")
     ours, theirs = (open_model(one, search).translate(lines) for one in (run, again))

@@ -125,6 +125,11 @@ def test_it_is_a_run_that_says_what_it_lacks(run):
     assert run.last_step is None
 
 
+def test_a_model_that_ranks_by_log_probability_does_so_here(folder, workspace):
+    run = import_model(changed(folder, length_penalty=0.0), "opus", workspace)
+    assert run.recipe.search == SearchSettings(beam_size=6, score="log-prob")
+
+
 def test_padding_start_end_and_unknown_come_first_and_the_start_is_their_padding(run, marian_folder):
     from safetensors.torch import load_file
 
