@@ -10,6 +10,7 @@ from nmtlab.experiments import Scale
 from nmtlab.experiments.results.curves import child_size_curves, vocabulary_curves
 from nmtlab.experiments.results.stored import RESULTS, measured_cells
 from nmtlab.experiments.results.worth import replaced_pairs
+from nmtlab.experiments.tables.related_text import COUSIN
 from nmtlab.experiments.tables.transfer import CHILD_SIZE, FIGURE_3_1
 from nmtlab.plots import (
     View,
@@ -23,7 +24,7 @@ from nmtlab.plots import (
 from nmtlab.runs.run import Run
 
 _SMALLEST: Final = "qab-en (500)"
-COGNATE_SCRIPT = "python data/results/cognate_recall.py"
+COGNATE_SCRIPT = "python data/results/cognates.py"
 
 
 def movement_view(child: Run) -> View:
@@ -107,28 +108,34 @@ def vocabulary_view(scale: Scale = "small") -> View:
     return View(_means(curves, "types"), vocabulary_figure(curves))
 
 
-def cognate_view(row: str = _SMALLEST) -> View:
-    """Show how many words of the artificial child are translated, with and without a cognate in the distant relative.
+def cognate_view(row: str = _SMALLEST, table: str = CHILD_SIZE.name, relative: str = COUSIN) -> View:
+    """Show how many words of the artificial child are translated, with and without a cognate in a relative's language.
 
     Its table has means over the seeds.
 
     Args:
-        row: a row of `child-size`, such as `qab-en (2,000)`.
+        row: such as `qab-en (2,000)`.
+        table: the table that it is a row of.
+        relative: whose language it is: the child's `related` or its `cousin` parent.
 
     Raises:
         NmtlabError: it was not measured.
     """
     path = RESULTS / "cognate-recall.csv"
-    whole = pd.read_csv(path) if path.is_file() else pd.DataFrame({"row": []})
-    recall = whole[whole["row"] == row]
+    whole = pd.read_csv(path) if path.is_file() else pd.DataFrame(columns=["table", "row", "relative"])
+    recall = whole[(whole["table"] == table) & (whole["row"] == row) & (whole["relative"] == relative)]
     if recall.empty:
-        raise NmtlabError(f"{row}: the recall of words with a cognate was not measured", f"run {COGNATE_SCRIPT}")
+        raise NmtlabError(
+            f"{table}, {row}: the recall of words with a cognate was not measured", f"run {COGNATE_SCRIPT}"
+        )
     places = recall.groupby(["kind", "seen", "system"], sort=False)
     means = places.agg({"recall": "mean", "right": "sum", "words": "sum"})
     drawn = means.reset_index().rename(columns={"system": "run"})
     wide = means["recall"].unstack("system").reindex(drawn.set_index(["kind", "seen"]).index.unique())
     systems = list(dict.fromkeys(recall["system"]))
-    return View(wide[systems].reset_index().rename_axis(columns=None), cognate_figure(drawn, row))
+    return View(
+        wide[systems].reset_index().rename_axis(columns=None), cognate_figure(drawn, f"{row}, {relative} parent")
+    )
 
 
 def _means(curves: pd.DataFrame, size: str) -> pd.DataFrame:

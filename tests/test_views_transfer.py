@@ -51,12 +51,13 @@ def test_words_with_and_without_a_cognate_as_means_over_seeds(tmp_path, monkeypa
     with pytest.raises(NmtlabError, match="was not measured"):
         cognate_view("qab-en (10,000)")
     lines = [
-        ("qab-en (10,000)", system, seed, kind, "5-19", 10, right, right / 10)
+        ("child-size", "qab-en (10,000)", relative, system, seed, kind, "5-19", 10, right, right / 10)
+        for relative in ("cousin", "related")
         for kind, shift in (("cognate", 1), ("no cognate", 0))
         for system, first in (("BPE", 1), ("BPE + transfer", 5))
         for seed, right in ((1, first + shift), (2, first + shift + 2))
     ]
-    columns = ["row", "system", "seed", "kind", "seen", "words", "right", "recall"]
+    columns = ["table", "row", "relative", "system", "seed", "kind", "seen", "words", "right", "recall"]
     pd.DataFrame(lines, columns=columns).to_csv(tmp_path / "cognate-recall.csv", index=False)
     view = cognate_view("qab-en (10,000)")
     assert view.frame.to_numpy().tolist() == [
@@ -64,7 +65,7 @@ def test_words_with_and_without_a_cognate_as_means_over_seeds(tmp_path, monkeypa
         ["no cognate", "5-19", pytest.approx(0.2), pytest.approx(0.6)],
     ]
     assert list(view.frame.columns) == ["kind", "seen", "BPE", "BPE + transfer"]
-    assert view.figure.layout.title.text.endswith("qab-en (10,000)")
+    assert view.figure.layout.title.text.endswith("qab-en (10,000), cousin parent")
     first = view.figure.data[0]
     assert list(first.y) == pytest.approx([30])
     assert list(first.customdata[0]) == [6, 20]

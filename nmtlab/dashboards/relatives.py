@@ -9,6 +9,7 @@ from nmtlab.dashboards.columns import row
 from nmtlab.dashboards.page import Note
 from nmtlab.dashboards.table import Table
 from nmtlab.errors import NmtlabError
+from nmtlab.experiments.tables.related_text import RELATED
 from nmtlab.plots.view import View
 from nmtlab.views_languages import ablation_view, gain_view
 from nmtlab.views_transfer import child_size_view, cognate_view, overlap_view, vocabulary_view, worth_view
@@ -19,6 +20,9 @@ _VIEWS: Mapping[str, Callable[[], View]] = {
     "BLEU over the vocabulary (Figure 3.1)": vocabulary_view,
     "words with and without a cognate (artificial, 500 pairs)": cognate_view,
     "words with and without a cognate (artificial, 10,000 pairs)": lambda: cognate_view("qab-en (10,000)"),
+    "words with and without a cognate (Transformer, 500 pairs)": lambda: cognate_view(
+        "qab-en (500)", "transfer-transformer", RELATED
+    ),
     "many languages: gains over separate models (Iberian)": gain_view,
     "many languages: gains over separate models (artificial)": lambda: gain_view("artificial"),
     "many languages: shared and private (Iberian)": lambda: ablation_view("iberian"),

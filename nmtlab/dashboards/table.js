@@ -9,6 +9,20 @@ const make = (tag, name, text = "") => {
   return element;
 };
 const shown = (value) => (value === null ? "" : typeof value === "number" ? String(+value.toPrecision(4)) : String(value));
+const decimals = (value) => (shown(value).split("e")[0].split(".")[1] ?? "").length;
+
+// How many decimals the numbers of a column have: as many as they need, if that is not more than three digits of the
+// largest, and two.
+const decimalsOf = (values) => {
+  const numbers = values.filter((value) => typeof value === "number" && value !== 0);
+  const largest = Math.max(...numbers.map(Math.abs));
+  return Math.min(Math.max(0, ...numbers.map(decimals)), Math.max(2, 2 - Math.floor(Math.log10(largest))));
+};
+const aligned = (value, places) => {
+  if (typeof value !== "number") return shown(value);
+  const text = value.toFixed(places);
+  return value !== 0 && Number(text) === 0 ? shown(value) : text;
+};
 const compare = (a, b) => (typeof a === "number" && typeof b === "number" ? a - b : shown(a).localeCompare(shown(b)));
 
 function render({ model, el }) {
@@ -92,12 +106,12 @@ function render({ model, el }) {
     if (parts.length > 1) cell.replaceChildren(...parts.map((part, place) => (place % 2 ? make("mark", "", part) : part)));
   };
 
-  const line = (row) => {
+  const line = (row, places) => {
     const line = make("tr");
     line.dataset.key = row.key;
     if (model.get("multiple")) line.append(make("td"));
-    row.cells.forEach((value) => {
-      const cell = make("td", typeof value === "number" ? "nmtlab-number" : "", shown(value));
+    row.cells.forEach((value, column) => {
+      const cell = make("td", typeof value === "number" ? "nmtlab-number" : "", aligned(value, places[column]));
       cell.dir = "auto";
       cell.title = shown(value).slice(0, 1000);
       mark(cell, value);
@@ -129,15 +143,16 @@ function render({ model, el }) {
     return row;
   };
 
-  const first = (rows) => {
+  const first = (rows, places) => {
     const chosen = new Set(model.get("chosen"));
-    return rows.filter((row, place) => place < MAX_ROWS || chosen.has(row.key)).map(line);
+    return rows.filter((row, place) => place < MAX_ROWS || chosen.has(row.key)).map((row) => line(row, places));
   };
 
   const body = (columns, found, all) => {
     const part = make("tbody");
+    const places = columns.map((name, column) => decimalsOf(found.map((row) => row.cells[column])));
     if (sorted || found[0]?.group === undefined) {
-      part.append(...first(found));
+      part.append(...first(found, places));
       return part;
     }
     const groups = new Map();
@@ -145,7 +160,7 @@ function render({ model, el }) {
     for (const [group, rows] of groups) {
       const hidden = isFolded(group, rows, all);
       part.append(heading(group, rows, hidden, columns.length + Number(model.get("multiple"))));
-      if (!hidden) part.append(...first(rows));
+      if (!hidden) part.append(...first(rows, places));
     }
     return part;
   };
