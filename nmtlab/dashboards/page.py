@@ -172,14 +172,15 @@ def html(text: str = "", style: str = "") -> widgets.HTML:
 class Note(widgets.HTML):
     """A short text beside a figure."""
 
-    def __init__(self, text: str = "") -> None:
+    def __init__(self, text: str = "", more: str = "") -> None:
         super().__init__()
         self.add_class("nmtlab-note")
-        self.say(text)
+        self.say(text, more)
 
-    def say(self, text: str) -> None:
-        """Show a text, with any markup in it escaped."""
-        self.value = escape(text)
+    def say(self, text: str, more: str = "") -> None:
+        """Show a text, and what can be unfolded below it; markup in them is escaped."""
+        unfolded = f"<details><summary>How to read this</summary><div>{escape(more)}</div></details>" if more else ""
+        self.value = escape(text) + unfolded
         self.fresh = True
 
     def clear(self) -> None:

@@ -111,7 +111,8 @@ class TablesPage(Page):
         if not self.lines.chosen:
             self.lines.choose(list(self.lines.frame.index[:1]))
         not_begun = labelled(self._summary[~begun & (self._summary["missing"] > 0)], stored.table, stored.scale)["row"]
-        self.hint.say(_provenance(stored, measure, not_begun.unique()) + _earlier(self._cells, stored.table))
+        left_out = _missing(not_begun.unique()) + _earlier(self._cells, stored.table)
+        self.hint.say(_provenance(stored, measure) + left_out, _reading(stored, measure))
 
     def _offer(self, stored: Stored) -> None:
         cells = self._cells[self._cells["metric"] == self.measure.value]
@@ -162,20 +163,30 @@ def _bounds(lines: pd.DataFrame, low: str, high: str) -> list[str]:
     return [in_words(*ends) for ends in zip(lines[low], lines[high], strict=True)]
 
 
-def _provenance(stored: Stored, measure: Measure, not_begun: Sequence[str]) -> str:
-    """Describe where a table comes from, and what is missing."""
+def _provenance(stored: Stored, measure: Measure) -> str:
+    """Say where a table comes from, and what its differences are."""
     table = stored.table
     parts = [f"Produced by 'nmtlab reproduce {table.name} --scale {stored.scale}'; cells in {stored.path.name}."]
     if sources := list(published(table.name)["source"].unique()):
         other = "" if stored.scale == "thesis" else " Its text is another one: compare differences, not scores."
         parts.append(f"Published: {'; '.join(sources)}.{other}")
-        if published(table.name)["mark"].any():
-            parts.append(f"Marks on published values: {table.marks}.")
     if table.baseline:
         better = "below" if measure.lower_is_better else "above"
-        parts.append(f"Differences are {_difference(table, measure)}; better is {better} 0. {RULE}")
-    if len(not_begun):
-        parts.append(f"Not run yet: {' · '.join(not_begun)}.")
+        parts.append(f"Differences are {_difference(table, measure)}; better is {better} 0.")
+    return " ".join(parts)
+
+
+def _missing(not_begun: Sequence[str]) -> str:
+    """Say which texts of a table have no numbers yet, after a space; empty if all have."""
+    return f" Not run yet: {' · '.join(not_begun)}." if len(not_begun) else ""
+
+
+def _reading(stored: Stored, measure: Measure) -> str:
+    """Say what counts as a difference, what the systems lack, and how the score was computed."""
+    table = stored.table
+    parts = [RULE] if table.baseline else []
+    if published(table.name)["mark"].any():
+        parts.append(f"Marks on published values: {table.marks}.")
     parts += [f"{caveat}." for caveat in caveats(table)]
     parts += [f"Signature of {line}." for line in printed_signatures(_signatures(stored, measure))]
     return " ".join(parts)

@@ -216,8 +216,9 @@ def test_measures_are_kept_apart_and_perplexity_is_better_when_lower(tmp_path, t
     assert fixnorm["verdict"] == "better"
 
 
-def test_an_interval_in_words_keeps_its_digits():
-    assert (in_words(-0.354, 2.1), in_words(0.00123, 0.0456)) == ("−0.354 to 2.1", "0.00123 to 0.0456")
+def test_both_ends_of_an_interval_in_words_have_the_same_decimals():
+    assert (in_words(-0.354, 2.1), in_words(0.00123, 0.0456)) == ("−0.35 to 2.10", "0.0012 to 0.0456")
+    assert (in_words(0, 0), in_words(12, math.inf)) == ("0 to 0", "12.00 to inf")
     assert in_words(math.nan, math.nan) == ""
 
 

@@ -147,14 +147,23 @@ def rounded(table: pd.DataFrame, decimals: int = 2, digits: int = 3) -> pd.DataF
 
 
 def in_words(low: float, high: float) -> str:
-    """Return an interval for display, rounded as by `rounded`: "0.35 to 2.1"; empty if it is unknown."""
-    return "" if low != low else " to ".join(f"{_rounded(end, 2, 3):g}".replace("-", "−") for end in (low, high))
+    """Return an interval for display, such as "0.35 to 2.10": two decimals, or three digits; empty if it is unknown."""
+    if math.isnan(low):
+        return ""
+    largest = max((abs(end) for end in (low, high) if math.isfinite(end)), default=0)
+    decimals = max(2, _decimals(largest, 3)) if largest else 0
+    return " to ".join(f"{end:.{decimals}f}".replace("-", "−") for end in (low, high))
 
 
 def _rounded(value: float, decimals: int, digits: int) -> float:
     if value == 0 or not math.isfinite(value):
         return value
-    return round(value, max(decimals, digits - 1 - math.floor(math.log10(abs(value)))))
+    return round(value, max(decimals, _decimals(value, digits)))
+
+
+def _decimals(value: float, digits: int) -> int:
+    """Return how many decimals a number other than 0 needs for some significant digits."""
+    return digits - 1 - math.floor(math.log10(abs(value)))
 
 
 def _published_compared(lines: pd.DataFrame, baseline: str) -> pd.DataFrame:
