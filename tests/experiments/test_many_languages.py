@@ -23,7 +23,7 @@ def cells(name: str, row: str, column: str, scale: str = "small") -> list[Cell]:
 
 def test_rows_of_one_set_of_texts_share_a_training_that_translates_all_their_texts():
     into, back = (cells("many-languages", row, "shared, many-to-many")[0] for row in ("gl-en", "en-gl"))
-    assert into.run == back.run == "iberian.many-to-many.many-shared.s1"
+    assert into.run == back.run == "iberian.many-to-many.many-shared.lr_scale-0.35.s1"
     assert into.recipe == back.recipe
     directions = [(one.source, one.target) for one in into.recipe.corpora]
     assert directions == [("pt", "en"), ("es", "en"), ("gl", "en"), ("en", "pt"), ("en", "es"), ("en", "gl")]
@@ -34,15 +34,15 @@ def test_rows_of_one_set_of_texts_share_a_training_that_translates_all_their_tex
 
 def test_separate_models_of_both_directions_are_different_trainings():
     into, back = (cells("many-languages", row, "separate")[0] for row in ("gl-en", "en-gl"))
-    assert into.run == "many-gl-en.many-shared.patience-4.s1"
-    assert back.run == "many-gl-en.en-gl.many-shared.patience-4.s1"
+    assert into.run == "many-gl-en.many-shared.lr_scale-0.35.patience-4.s1"
+    assert back.run == "many-gl-en.en-gl.many-shared.lr_scale-0.35.patience-4.s1"
     assert not into.recipe.more_corpora
     assert (back.recipe.corpus.source, back.recipe.corpus.target) == ("en", "gl")
 
 
 def test_a_system_on_a_base_starts_from_half_of_its_training():
     (cell, *_) = cells("many-languages", "gl-en", "adapters on it, many-to-many")
-    assert cell.recipe.transfer.parent == cell.parent.run == "iberian.many-to-many.many-shared.max_evaluations-5.s1"
+    assert cell.recipe.transfer.parent == cell.parent.run == "iberian.many-to-many.many-shared.lr_scale-0.35.max_evaluations-5.s1"
     whole = cells("many-languages", "gl-en", "shared, many-to-many")[0].recipe
     halves = (cell.recipe.training.max_evaluations, cell.parent.recipe.training.max_evaluations)
     assert sum(halves) == whole.training.max_evaluations
