@@ -13,13 +13,16 @@ from nmtlab.analysis.languages.source_neighbours import source_neighbours
 from nmtlab.dashboards.about import LANGUAGES
 from nmtlab.dashboards.chart import Chart
 from nmtlab.dashboards.columns import columns, row
+from nmtlab.dashboards.links import Sentence
 from nmtlab.dashboards.many_languages import ManyLanguages
 from nmtlab.dashboards.page import Note, Page, heading
 from nmtlab.dashboards.relatives import Measured
 from nmtlab.dashboards.runs import RunChooser
+from nmtlab.dashboards.selection import Selection
 from nmtlab.dashboards.systems import can_decode, has_parent, has_relatives, is_multilingual, system_of
 from nmtlab.dashboards.table import Table
 from nmtlab.dashboards.work import Work
+from nmtlab.plots.marks import Token
 from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.training.inheritance import Inheritance
@@ -46,7 +49,7 @@ class LanguagesPage(Page):
         self.hint, self.taken = Note(), Table("What the child took over", height="12em")
         self.moved, self.medians = Chart(), Table("Median movement, by how often the type occurs")
         self.word = widgets.Text(description="Subword", continuous_update=False, placeholder="or click a point")
-        self.neighbours = Table("Nearest source types", height="22em")
+        self.neighbours = Table("Nearest source types", pick="one", height="22em")
         self.cognates = Table("Is the nearest word of the parent's language the translation?")
         self.kind = widgets.Dropdown(description="Show", options=_WORDS)
         self.find = widgets.Button(description="Compare the words of both texts", layout={"width": "18em"})
@@ -54,14 +57,16 @@ class LanguagesPage(Page):
         self.measured, self.many = Measured(), ManyLanguages(workspace, self.guarded)
         self._workspace = workspace
         self.find.on_click(lambda _: self._compare_words())
-        self.moved.on_click(lambda point: setattr(self.word, "value", point["customdata"][0]))
+        self.selection = Selection(LANGUAGES, (self.moved,), (self.words, self.neighbours))
+        self.selection.follow_rows(self.neighbours, side="source")
         state = {
             "runs": self.runs.table, "word": self.word, "kind": self.kind, "figure": self.measured.figure,
-            **self.many.state,
+            **self.many.state, "selected": self.selection,
         }  # fmt: skip
         parts = {
             **dict.fromkeys((self.taken, self.moved, self.medians, self.cognates), ("runs",)),
             **dict.fromkeys((self.hint, self.neighbours), ("runs", "word")),
+            self.selection: ("runs",),
             self.words: ("runs", "kind"),
             self.work: ("runs",),
             **self.many.parts,
@@ -69,7 +74,8 @@ class LanguagesPage(Page):
         self.child = widgets.VBox(
             [
                 self.taken, heading("How far do the vectors move while the child learns?"),
-                self.moved, columns(self.medians, widgets.VBox([self.word, self.neighbours])), self.cognates,
+                self.moved, self.selection,
+                columns(self.medians, widgets.VBox([self.word, self.neighbours])), self.cognates,
                 heading("Which words does the parent's text have, and do they mean the same?"),
                 row(self.kind, self.find, self.work), self.words,
             ]
@@ -104,12 +110,22 @@ class LanguagesPage(Page):
             view = movement_view(run)
             self.taken.show(_taken(inheritance))
             self.moved.show(view.figure)
+            self.selection.offer([run], Sentence(), ())
             self.medians.show(view.frame.round(2))
             self._show_cognates(run)
         if changed & {"runs", "kind"}:
             self._show_words(run)
-        if changed & {"runs", "word"}:
+        self._follow(changed)
+        if changed & {"runs", "word", "selected"}:
             self._show_neighbours(run)  # last, since it fails for unknown words
+
+    def _follow(self, changed: set[str]) -> None:
+        """Select the subword that was typed, or show the selected one."""
+        token, word = self.selection.token, self.word.value.strip()
+        if changed == {"word"}:
+            self.selection.select(Token("source", None, word) if word else None)
+        elif "selected" in changed and token and token.side == "source":
+            self.word.value = token.word
 
     def _show_cognates(self, run: Run) -> None:
         """Show a stored answer about an artificial language: of others, nobody knows the cognates."""

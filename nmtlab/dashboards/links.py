@@ -25,6 +25,7 @@ from nmtlab.dashboards.systems import (
     has_g,
     has_lexicon,
     has_norms,
+    has_parent,
     has_relatives,
     has_searches,
     has_translations,
@@ -40,6 +41,8 @@ SHOWS: Mapping[About, Callable[[Run], bool]] = {
     LANGUAGES: has_relatives, SEARCH: has_searches, TRANSLATE: can_decode, COMPARE: has_translations,
 }  # fmt: skip
 """Pages that show runs, each with the test whether it can show a run."""
+
+_SHOWS_TOKEN = {**SHOWS, LANGUAGES: has_parent}
 
 _MAX_RUNS, _SINGLE_RUN = 4, (LEXICON, LANGUAGES)
 
@@ -73,7 +76,7 @@ def links_of_token(here: About, runs: Sequence[Run], sentence: Sentence, token: 
     """
     found = []
     for page, questions in _QUESTIONS.items():
-        able = [run for run in runs if SHOWS[page](run)]
+        able = [run for run in runs if _SHOWS_TOKEN[page](run)]
         question = questions.get((token.side, token.position is not None and bool(sentence.source)))
         if page == here or not question or not able:
             continue
@@ -97,6 +100,7 @@ _QUESTIONS: Mapping[About, Mapping[tuple[Side, bool], str]] = {
         ("source", True): "Which translations has the lexical module learned?",
         ("source", False): "Which translations has the lexical module learned?",
     },
+    LANGUAGES: dict.fromkeys((("source", True), ("source", False)), "How far did its vector move from the parent's?"),
     SEARCH: {("target", True): "Where does the beam keep or drop it?"},
     TRANSLATE: {
         ("target", True): "How sure is each system of it?", ("source", True): "How do the systems translate it?",

@@ -81,20 +81,21 @@ class Selection(anywidget.AnyWidget):
         """Select a token, or none if it is the selected one."""
         self.select(None if token == self.token else token)
 
-    def follow_rows(self, table: Table, word: str = "word", position: str = "") -> None:
-        """Select the target token of each row that is picked in a table.
+    def follow_rows(self, table: Table, word: str = "word", position: str = "", side: Side = "target") -> None:
+        """Select the token of each row that is picked in a table.
 
         Args:
             table: of which one row can be picked.
             word: its column with the token.
             position: its column with the position, if it is of a sentence.
+            side: of the token.
         """
 
         def picked(key: object) -> None:
             if key is not None:
                 row = table.frame.loc[key]
                 table.unpick()
-                self.select(Token("target", int(row[position]) if position else None, row[word]))
+                self.select(Token(side, int(row[position]) if position else None, row[word]))
 
         table.observe(lambda change: picked(change["new"]), "value")
 

@@ -4,6 +4,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from nmtlab.plots.marks import with_words
 from nmtlab.plots.theme import BELOW, COLOURS, dressed, log_axis, plain, see_through
 
 _KINDS = {
@@ -31,7 +32,7 @@ def movement_figure(moved: pd.DataFrame, medians: pd.DataFrame) -> go.Figure:
         figure.update_xaxes(title_text="times in the child's training text", **log_axis(moved["count"]), col=column)
         figure.update_yaxes(title_text=title, col=column)
     figure.update_layout(legend=BELOW, margin_b=110)
-    return dressed(figure, "How far a child's source vectors move; lines are medians", 460)
+    return with_words(dressed(figure, "How far a child's source vectors move; lines are medians", 460), "source")
 
 
 def _add_types(figure: go.Figure, moved: pd.DataFrame, quantity: str, colour: str, column: int) -> None:
@@ -53,7 +54,6 @@ def _add_medians(
     figure.add_scatter(
         x=[(low * max(low, high)) ** 0.5 for low, high in zip(lowest, bounds, strict=False)], y=medians[quantity],
         mode="lines+markers", name=name, legendgroup=name, showlegend=column == 1, line={"color": colour, "width": 3},
-        customdata=medians[["frequency", "words"]],
-        hovertemplate="%{customdata[0]} times: median %{y:.2f} of %{customdata[1]} types<extra>" + name + "</extra>",
-        row=1, col=column,
+        text=[f"{frequency} times: {words} types" for frequency, words in medians[["frequency", "words"]].to_numpy()],
+        hovertemplate="%{text}, median %{y:.2f}<extra>" + name + "</extra>", row=1, col=column,
     )  # fmt: skip

@@ -1,5 +1,7 @@
 """The page Related languages on a child and its parent."""
 
+from urllib.parse import quote
+
 from dashboards.conftest import workspace_of
 from dashboards.test_pages import leaves, make, told
 
@@ -16,3 +18,29 @@ def test_cognates_are_shown_for_the_artificial_child_whose_cognates_are_known(tm
     assert page.cognates in set(leaves(page))
     precision = page.cognates.frame.set_index(["kind", "vectors"])["precision"]
     assert precision["cognate", "child"] > precision["cognate", "spelling alone"] > precision["no cognate", "parent"]
+
+
+def test_a_subword_is_chosen_in_the_figure_by_typing_or_among_its_neighbours_and_marked_in_all(tmp_path):
+    page = make("languages", workspace_of(tmp_path / "data", (GALICIAN,)))
+    points = next(trace for trace in page.moved.figure.data if trace.customdata is not None)
+    word = str(points.customdata[0][0])
+    page.moved._handle_custom_msg({"x": 1, "y": 1, "customdata": list(points.customdata[0]), "meta": None}, [])
+    assert (page.selection.value, page.word.value) == (f"source::{word}", word)
+    assert page.neighbours.frame["word"].iloc[0] != word
+    assert page.moved.label.endswith(f"Marked: {page.selection.token.bare}.")
+    assert f"selected=source%3A%3A{quote(word)}" in page._browser.query
+    near = page.neighbours.frame["word"].iloc[0]
+    page.neighbours.choose(list(page.neighbours.frame.index[:1]))
+    assert page.selection.value == f"source::{near}"
+    assert page.word.value == near
+    page.word.value = word
+    assert page.selection.value == f"source::{word}"
+    page.word.value = ""
+    assert page.selection.value == ""
+
+
+def test_an_address_selects_a_subword(tmp_path):
+    page = make("languages", workspace_of(tmp_path / "data", (GALICIAN,)))
+    page._opened(f"?runs={GALICIAN}&selected=source:2:%E2%96%81casa")
+    assert page.word.value == "▁casa"
+    assert "▁casa" in page.neighbours.title
