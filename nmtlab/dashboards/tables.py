@@ -56,12 +56,14 @@ class TablesPage(Page):
             self.table.value = _FIRST
         state = {
             "table": self.table, "measure": self.measure, "draw": self.draw, "line": self.lines,
-            "training": self.trainings.table,
+            "training": self.trainings.table, "sentence": self.trainings.lines, "selected": self.trainings.selection,
         }  # fmt: skip
         parts = {
             **dict.fromkeys((self.hint, self.lines), ("table", "measure")),
             self.chart: ("table", "measure", "draw"), self.claims: ("table",),
             self.trainings.table: ("table", "measure", "line"),
+            self.trainings.lines: ("table", "measure", "line", "training"),
+            self.trainings.selection: ("table", "measure", "line", "training", "sentence"),
         }  # fmt: skip
         body = [
             row(self.table, self.measure, self.draw), self.hint, self.chart, self.lines, self.claims,
@@ -82,7 +84,10 @@ class TablesPage(Page):
             self.chart.show(self._drawn(stored))
         if changed & {"table", "measure", "line"}:
             self._offer(stored)
-        self.trainings.look()
+        if changed & {"table", "measure", "line", "training"}:
+            self.trainings.look()
+        elif "sentence" in changed:
+            self.trainings.look_closer()
 
     def _drawn(self, stored: Stored) -> go.Figure:
         table, named = stored.table, drawn_labels(self._summary, stored.table, stored.scale)

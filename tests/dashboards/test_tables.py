@@ -12,6 +12,7 @@ from nmtlab.experiments.results.judgement import NOT_KEPT, RULE
 from nmtlab.experiments.results.kept import Kept
 from nmtlab.experiments.results.sentences import read_sentences
 from nmtlab.experiments.results.stored import RESULTS, read_cells
+from nmtlab.plots.marks import Token
 from nmtlab.workspace import Workspace
 
 GALLERY = Path(__file__).parents[2] / "data/gallery"
@@ -77,19 +78,37 @@ def test_a_picked_line_has_its_trainings_and_the_one_that_is_here_its_sentences(
     assert page.trainings.table.frame["here"].to_dict() == {
         "small-qaa-en.fixnorm.s1": True, "small-qaa-en.fixnorm.s2": False, "small-qaa-en.fixnorm.s3": False,
     }  # fmt: skip
-    assert page.trainings._lines.title == "Examples from dev (test sentences are not stored)"
-    sentences = page.trainings._lines.frame
+    assert page.trainings.lines.title == "Examples from dev (test sentences are not stored): select one"
+    sentences = page.trainings.lines.frame
     assert list(sentences.columns[:4]) == ["line", "source", "reference", "tied"]  # the baseline of the same seed
     assert "fixnorm" in sentences.columns
     assert f"dynamics.ipynb?runs={'%2C'.join(BOTH)}" in page.trainings._look.value
     assert "attention.ipynb" not in page.trainings._look.value  # without weights it has nothing to show
 
 
+def test_a_sentence_of_a_training_shows_its_tokens_and_one_of_them_leads_to_other_pages(page):
+    page.lines.choose(["qaa-en · fixnorm"])
+    assert page.trainings.selection.lines == []
+    page.trainings.lines.choose([3])
+    row = page.trainings.lines.frame.loc[3]
+    shown = {line["name"]: line["tokens"] for line in page.trainings.selection.lines}
+    assert list(shown) == ["source", "reference", "tied", "fixnorm"]
+    assert " ".join(shown["source"]) == row["source"]
+    word = shown["reference"][0]
+    page.trainings.selection.select(Token("target", 1, word))
+    assert page.trainings.lines.marked == word
+    links = {link["page"]: link["href"] for link in page.trainings.selection.links}
+    assert f"line=3&selected=target%3A1%3A{word}" in links["Compare"]
+    assert "sentence=3" in page._browser.query
+    page.lines.choose(["qaa-en · untied"])
+    assert page.trainings.selection.lines == []
+
+
 def test_a_training_that_is_not_here_says_so_and_has_no_sentences(page):
     page.lines.choose(["qaa-en · fixnorm"])
     page.trainings.table.choose(["small-qaa-en.fixnorm.s2"])
     assert "Run small-qaa-en.fixnorm.s2 is not in this workspace" in page.trainings._hint.value
-    assert page.trainings._lines.layout.display == "none"
+    assert page.trainings.lines.layout.display == "none"
 
 
 def test_another_table_brings_its_own_measures_claims_and_lines(page):
@@ -135,7 +154,8 @@ def test_rounding_hides_no_difference(page):
             assert line[name] == pytest.approx(whole, rel=0.005, nan_ok=True)
         for name, low, high in (("95 % of seeds", "mean_low", "mean_high"), ("95 % interval", "low", "high")):
             ends = [float(end.replace("−", "-")) for end in line[name].split(" to ") if end]
-            assert ends == pytest.approx([own[low], own[high]] if ends else [], rel=0.005, abs=0.005 * own[high])
+            largest = max(abs(own[low]), abs(own[high]))
+            assert ends == pytest.approx([own[low], own[high]] if ends else [], abs=0.005 * largest)
             assert bool(ends) == (own[low] == own[low])
     page.measure.value = "left shift"
     assert "Differences are |system| − |tied|; better is below 0" in page.hint.value
