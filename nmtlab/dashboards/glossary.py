@@ -1,7 +1,8 @@
 """The glossary: what names and words on the pages mean. The book includes the same file, `glossary.md`."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cache
 from html import escape
 from pathlib import Path
 from typing import NamedTuple
@@ -24,6 +25,19 @@ class Entry(NamedTuple):
 def glossary() -> list[Entry]:
     """Return the entries in the order of the file: texts, runs, systems, symbols, measures, search, verdicts."""
     return [_entry(block) for block in _FILE.read_text(encoding="utf-8").strip("`\n").split("\n\n")]
+
+
+@cache
+def meanings() -> Mapping[str, str]:
+    """Return what each name means."""
+    return {name: entry.meaning for entry in glossary() for name in entry.names}
+
+
+def meaning_of(text: str) -> str:
+    """Return the meaning of a heading or cell of a table, `test BLEU` or `qaa-en, artificial`; empty if unknown."""
+    *before, last = text.split(" ")
+    names = (text, text.partition(",")[0], last if len(before) == 1 else "")
+    return next((meanings()[name] for name in names if name in meanings()), "")
 
 
 def glossary_document(entries: Sequence[Entry]) -> str:

@@ -39,7 +39,12 @@ function render({ model, el }) {
     button.onclick = () => model.send({ form, rows: matching().found.map((row) => row.place) });
     files.append(button);
   }
-  head.append(title, search, count, files);
+  const glossary = make("a", "nmtlab-table-glossary", "?");
+  glossary.href = document.querySelector("a[href$='glossary.html']")?.href ?? "";
+  glossary.target = "_blank";
+  glossary.title = "What the names mean: the glossary, in another tab";
+  glossary.setAttribute("aria-label", "Glossary");
+  head.append(title, search, count, files, glossary);
   const chosen = make("div", "nmtlab-table-chosen");
   const scroll = make("div", "nmtlab-table-scroll");
   const table = make("table");
@@ -64,6 +69,11 @@ function render({ model, el }) {
     return { columns, found, all: rows.length };
   };
 
+  const explained = (text, name) => {
+    const meaning = model.get("meanings")[name];
+    return meaning ? `${text}: ${meaning}` : text;
+  };
+
   const choose = (keys) => {
     model.set("chosen", keys);
     model.save_changes();
@@ -85,7 +95,7 @@ function render({ model, el }) {
       cell.scope = "col";
       if (sorted?.column === column) cell.setAttribute("aria-sort", sorted.down ? "descending" : "ascending");
       const button = make("button", "", name + (sorted?.column === column ? (sorted.down ? " ▾" : " ▴") : ""));
-      button.title = `sort by ${name}`;
+      button.title = explained(`sort by ${name}`, name);
       button.onclick = () => {
         sorted = { column, down: sorted?.column === column && !sorted.down };
         draw();
@@ -113,7 +123,7 @@ function render({ model, el }) {
     row.cells.forEach((value, column) => {
       const cell = make("td", typeof value === "number" ? "nmtlab-number" : "", aligned(value, places[column]));
       cell.dir = "auto";
-      cell.title = shown(value).slice(0, 1000);
+      cell.title = explained(shown(value).slice(0, 1000), value);
       mark(cell, value);
       line.append(cell);
     });
@@ -211,6 +221,7 @@ function render({ model, el }) {
     search.setAttribute("aria-label", `filter ${model.get("title")}`);
     search.hidden = all < 6;
     files.hidden = !all;
+    glossary.hidden = !glossary.href || !Object.keys(model.get("meanings")).length;
     scroll.style.maxHeight = model.get("height");
     const cut = found.length > MAX_ROWS && (sorted || found[0].group === undefined);
     const shortened = cut ? `first ${MAX_ROWS} of ` : "";

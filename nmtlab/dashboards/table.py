@@ -11,6 +11,7 @@ import pandas as pd
 import traitlets
 
 from nmtlab.dashboards.export import as_csv, as_latex, file_name
+from nmtlab.dashboards.glossary import meaning_of
 from nmtlab.plots.marks import Token
 
 _HERE = Path(__file__).parent
@@ -21,6 +22,7 @@ class Table(anywidget.AnyWidget):
     """A table whose rows can be selected; `value` is the key of the selected row, or a tuple of keys.
 
     If several rows can be selected, those that are stand above the table, too, by their `labels` or else their keys.
+    What the glossary explains has its meaning as a tooltip, and the table a link to the glossary.
 
     Args:
         title: title above the table.
@@ -37,6 +39,7 @@ class Table(anywidget.AnyWidget):
     height = traitlets.Unicode().tag(sync=True)
     labels = traitlets.Dict().tag(sync=True)
     marked = traitlets.Unicode().tag(sync=True)
+    meanings = traitlets.Dict().tag(sync=True)
     value = traitlets.Any()
 
     def __init__(self, title: str, pick: str = "none", height: str = "16em") -> None:
@@ -62,6 +65,8 @@ class Table(anywidget.AnyWidget):
         ]
         for row, group in zip(rows, groups, strict=False):
             row["group"] = group
+        texts = {*frame.columns, *(cell for row in rows for cell in row["cells"] if isinstance(cell, str))}
+        self.meanings = {str(text): meaning for text in texts if (meaning := meaning_of(str(text)))}
         self.content = json.dumps({"columns": [str(name) for name in frame.columns], "rows": rows}, ensure_ascii=False)
         self.chosen = [key for key in self.chosen if key in self._keys]
         self._chosen_in_browser()

@@ -1,6 +1,7 @@
 """Every page in a browser, each of its controls by mouse or keyboard: it shows what the analyses say when asked."""
 
 import itertools
+import math
 import shutil
 from urllib.parse import parse_qs, urlencode
 
@@ -77,8 +78,12 @@ def attended(
 
 
 def cells(column: pd.Series) -> list[str]:
-    """Return numbers as tables show them, in four digits."""
-    return [f"{float(f'{value:.4g}'):.10f}".rstrip("0").rstrip(".") for value in column]
+    """Return numbers as tables show them: all with the decimals that they need, up to two, or three of their digits."""
+    alone = [f"{float(f'{value:.4g}'):.10f}".rstrip("0").rstrip(".") for value in column]
+    needed = max(len(text.partition(".")[2]) for text in alone)
+    decimals = min(needed, max(2, 2 - math.floor(math.log10(column.abs().max()))))
+    shown = [f"{value:.{decimals}f}" for value in column]
+    return [text if float(text) or not value else own for text, own, value in zip(shown, alone, column, strict=True)]
 
 
 # One page after the other

@@ -5,7 +5,7 @@ from typing import get_args
 
 import pytest
 
-from nmtlab.dashboards.glossary import Entry, glossary, glossary_document
+from nmtlab.dashboards.glossary import Entry, glossary, glossary_document, meaning_of, meanings
 from nmtlab.experiments.results.statistics import Verdict
 from nmtlab.experiments.results.stored import read_cells, stored_tables
 from nmtlab.text.artificial.settings import CODES
@@ -27,6 +27,17 @@ def test_every_text_of_a_measured_table_is_explained(stored):
     cells = read_cells(stored.path)
     texts = {re.match(r"\w+-\w+", row)[0] for row in cells.loc[cells["value"].notna(), "row"]}
     assert texts <= {*NAMES}
+
+
+@pytest.mark.parametrize(
+    ("text", "name"), [("q", "q"), ("test BLEU", "BLEU"), ("qaa-en, artificial", "qaa-en"), ("dev", "dev")]
+)
+def test_a_heading_or_a_cell_of_a_table_is_explained(text, name):
+    assert meaning_of(text) == meanings()[name]
+
+
+def test_what_is_no_name_has_no_meaning():
+    assert meaning_of("Are you afraid of him?") == meaning_of("") == ""
 
 
 def test_the_document_shows_text_as_it_is():

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from nmtlab.dashboards.glossary import meanings
 from nmtlab.dashboards.table import Table
 
 FRAME = pd.DataFrame({"word": ["a", "b", "c"], "count": [3, 2, 1]}, index=["x", "y", "z"])
@@ -30,6 +31,14 @@ def test_a_table_is_its_columns_and_its_rows_with_their_keys():
         "columns": ["word", "count"],
         "rows": [{"key": "x", "cells": ["a", 3]}, {"key": "y", "cells": ["b", 2]}, {"key": "z", "cells": ["c", 1]}],
     }  # fmt: skip
+
+
+def test_what_the_glossary_explains_has_its_meaning():
+    table = Table("some")
+    table.show(pd.DataFrame({"system": ["tied"], "BLEU": [1.0]}))
+    assert table.meanings == {name: meanings()[name] for name in ("tied", "BLEU")}
+    table.show(FRAME)
+    assert table.meanings == {}
 
 
 def test_an_empty_table_has_no_rows():
