@@ -43,5 +43,5 @@ def _over_seeds() -> str:
     """Return the verdicts on the claims that g grows with depth, if measured."""
     found, slopes = measured_claims(), [measure.name for measure in G_SLOPES]
     verdicts = found.loc[found["metric"].isin(slopes), "verdict"].value_counts()
-    counts = ", ".join(f"{verdict} {count}" for verdict, count in verdicts.items())
-    return f" Verdicts over seeds on the claims that g grows: {counts}." if counts else ""
+    counts = ", ".join(f"{verdict}: {count}" for verdict, count in verdicts.items())
+    return f" Claims that g grows, over seeds: {counts}." if counts else ""

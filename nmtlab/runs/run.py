@@ -250,13 +250,14 @@ class Run:
                 "may differ by 0.01 from the answers packed with it, which are from the original weights, "
                 f"{self._original}"
             )
-        answers = sorted({measure.question.analysis for measure in self.measures()})
+        names = (measure.question.analysis.rpartition(".")[2].replace("_", " ") for measure in self.measures())
+        answers = ", ".join(sorted(set(names)))
         bundled = self.packed.get("bundled", False)
         without = "its model, gradient norms and norms of words" if bundled else "its model"
         has = "training curves, its translations" if bundled else "logs"
         return (
             f"packed without {without}, it can neither translate nor answer new questions; it has its {has}, its "
-            f"vocabulary and {'answers to ' + ', '.join(answers) if answers else 'no stored answers'}"
+            f"vocabulary and {f'stored answers ({answers})' if answers else 'no stored answers'}"
             f"{f' from the original weights, {self._original}' if answers else ''}"
         )
 

@@ -373,9 +373,7 @@ def test_a_packed_run_says_what_is_missing_and_what_it_can_answer(run, packed, t
     measure(run, word_norms)
     measure(run, first_weight)
     some = Run(pack(run, tmp_path / "some"))
-    with pytest.raises(
-        RunError, match=r"and answers to norms\.word_norms, test_measure\.first_weight from the original"
-    ):
+    with pytest.raises(RunError, match=r"and stored answers \(first weight, word norms\) from the original"):
         measure(some, second_weight)
 
 

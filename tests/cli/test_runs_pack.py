@@ -41,7 +41,7 @@ def test_a_run_is_packed_into_the_gallery_and_shown_from_there(nmtlab, data):
     ((_, *before),) = rows(whole)
     assert (name, others[1]) == ("whole", "finished, packed")
     assert [others[0], *others[2:]] == [before[0], *before[2:]]
-    answers = f"answers to norms.word_norms from the original weights, digest {digest[:12]}"
+    answers = f"stored answers (word norms) from the original weights, digest {digest[:12]}"
     sentence = f"P{WITHOUT_MODEL[1:]}its vocabulary and {answers}.\n\n"
     assert nmtlab("runs", "show", "whole").out == shown.replace("finished\n\n", f"finished\n\n{sentence}", 1)
 

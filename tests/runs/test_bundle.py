@@ -75,7 +75,7 @@ def test_a_bundled_run_has_its_curves_and_translations_and_says_what_it_lacks(ru
     assert len(packed.gradient_norms()) == len(packed.embedding_norms()) == 0
     assert packed.limitations == (
         "packed without its model, gradient norms and norms of words, it can neither translate nor answer new "
-        "questions; it has its training curves, its translations, its vocabulary and answers to norms.some from the "
+        "questions; it has its training curves, its translations, its vocabulary and stored answers (some) from the "
         f"original weights, digest {run.weights_digest[:12]}"
     )
 

@@ -249,7 +249,7 @@ def test_without_weights_a_packed_run_says_what_it_has_instead(run, tmp_path):
     packed = Run(pack(run, tmp_path / "packed"))
     expected = (
         "run 'packed': packed without its model, it can neither translate nor answer new questions; it has its logs, "
-        f"its vocabulary and answers to norms.some from the original weights, digest {run.weights_digest[:12]}; use "
+        f"its vocabulary and stored answers (some) from the original weights, digest {run.weights_digest[:12]}; use "
         "these, or train its recipe again"
     )
     for do in (packed.weights, packed.check_model, lambda: open_system(packed)):
