@@ -36,8 +36,8 @@ if [ "${1:-}" = test ]; then
     cd "$here"
     "$venv/bin/ruff" check .
     "$venv/bin/ruff" format --check .
-    # Two contended threads are slower than one.
-    OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE exec "$venv/bin/python" -m pytest
+    # Two processes of one thread each: two contended threads are slower than one.
+    OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE exec "$venv/bin/python" -m pytest -n 2 --dist loadfile
 fi
 if [ "${1:-}" = docs ]; then
     cd "$here"
