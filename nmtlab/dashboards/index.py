@@ -44,7 +44,7 @@ def index_page(workspace: Workspace | None = None) -> Page:
     body = [
         _links(),
         heading("Findings so far"),
-        Note(more, f"Effects are in points of the measure. {RULE}"),
+        Note(more.strip(), f"Effects are in points of the measure. {RULE}"),
         claims, numbers, look, heading("Available runs"), runs, look_at_runs,
     ]  # fmt: skip
     return Page(INDEX, {"claim": claims, "runs": runs.table}, update, body, runs.refresh, {numbers: ("claim",)})

@@ -41,7 +41,7 @@ _FILES = re.compile(
     r"|measures/[^/]+\.parquet|translations/[^/]+\.(txt|json)"
     r"|sentences/(LICENCE|LINES|dev\.[^/]+|(gold|aligned)/dev\.[^/]+\.align)"
 )
-_MAX_NORMS = 256 << 10  # bytes; more embedding norms than these are thinned out
+_MAX_NORMS = 100 << 10  # bytes; more embedding norms than these are thinned out
 _LICENCE, _LINES = "LICENCE", "LINES"
 
 

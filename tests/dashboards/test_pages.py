@@ -84,7 +84,7 @@ def test_a_page_of_a_workspace_with_nothing_says_so_in_a_sentence(name, workspac
         monkeypatch.setattr(importlib.import_module(f"nmtlab.{module}"), "RESULTS", tmp_path / "none")
     page = make(name, workspace)
     assert told(page) == ""
-    assert any(note.endswith(".") for note in notes(page))
+    assert any(note.partition("<details>")[0].endswith(".") for note in notes(page))
     assert figures(page) == []
     page._opened("")
     page._looking()
@@ -250,7 +250,7 @@ def test_what_is_said_of_g_is_what_the_slopes_and_the_seeds_say(hostile):
     (note,) = (note for note in notes(page) if "slope" in note)
     assert f"{(slopes > 0).sum()} of {len(slopes)} slopes are above 0." in note
     for verdict in verdicts.unique():
-        assert f"{verdict} {(verdicts == verdict).sum()}" in note
+        assert f"{verdict}: {(verdicts == verdict).sum()}" in note
     assert "as the thesis found" not in note
 
 

@@ -47,7 +47,7 @@ def test_a_sample_has_the_models_own_log_probability_whatever_it_was_drawn_from(
         ({"top_p": 0.75}, lambda ranked: head(ranked, 0.75)),
         ({"temperature": 1e-3}, lambda ranked: ranked[:1]),
     ],
-    ids=str,
+    ids=lambda one: str(one) if isinstance(one, dict) else "",
 )
 def test_the_first_token_is_drawn_from_the_head_that_is_asked_for(how, inside):
     log_probs = MODEL.log_probs((4, EOS), ())
