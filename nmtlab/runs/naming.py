@@ -122,7 +122,7 @@ def _head(run: Run, system: str, of_depths: bool) -> dict[str, str]:
     deep = of_depths and _changed(run, recipe.fields()).keys() & set(_LAYERS)
     return {
         "corpus": recipe.corpus.name if pair in recipe.corpus.name else f"{recipe.corpus.name} {pair}",
-        "more": f"with {', '.join(more) if len(more) < 3 else f'{len(more)} more corpora'}" if more else "",
+        "more": f"and {', '.join(more) if len(more) < 3 else f'{len(more)} more'}" if more else "",
         "system": system,
         "layers": f"{layers(recipe)} layer{'s' * (layers(recipe) != '1')}" if deep else "",
         "parent": _parent(run),

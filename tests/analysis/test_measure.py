@@ -22,6 +22,8 @@ from nmtlab.analysis.dynamics.signals import signals
 from nmtlab.analysis.languages.cognate_neighbours import cognate_neighbours
 from nmtlab.analysis.languages.cognates import cognate_recall
 from nmtlab.analysis.languages.movement import movement
+from nmtlab.analysis.languages.parameters import parameter_counts
+from nmtlab.analysis.languages.probes import language_by_layer
 from nmtlab.analysis.languages.shared_types import shared_types
 from nmtlab.analysis.languages.shared_words import words_of_parent
 from nmtlab.analysis.lexical.lexical_choice import lexical_choice
@@ -306,6 +308,7 @@ def test_every_answer_of_the_gallery_is_found(packed, tmp_path):
     known |= {"planned_lengths": planned_lengths, "lexical_choice": lexical_choice, "movement": movement}
     known |= {"shared_types": shared_types, "words_of_parent": words_of_parent, "baseline_lengths": baseline_lengths}
     known |= {"cognate_recall": cognate_recall, "cognate_neighbours": cognate_neighbours}
+    known |= {"parameter_counts": parameter_counts, "language_by_layer": language_by_layer}
     folders = [packed] if packed.is_dir() else opened_bundle(packed, tmp_path).values()
     assert folders
     for folder in folders:

@@ -133,12 +133,15 @@ def measured_curves(name: str, scale: Scale) -> pd.DataFrame:
 
 
 def scores_on_test(workspace: Workspace) -> dict[str, float]:
-    """Return the test BLEU of the runs behind the measured tables, by run; damaged tables are left out."""
+    """Return the test BLEU of the runs behind the measured tables, by run; damaged tables are left out.
+
+    Of a run in several directions it is the mean of those that were measured.
+    """
     scores: dict[str, float] = {}
     for stored in stored_tables((workspace.data / "results", RESULTS)):
         with suppress(NmtlabError):
             cells = read_cells(stored.path)
-            scores |= cells[cells["metric"] == TEST_BLEU.name].dropna(subset="value").set_index("run")["value"]
+            scores |= cells[cells["metric"] == TEST_BLEU.name].dropna(subset="value").groupby("run")["value"].mean()
     return scores
 
 
