@@ -21,14 +21,20 @@ _REMEDY = "do not trust it: no packed run is like this"
 
 def write_archive(folders: Iterable[Path], path: Path) -> None:
     """Write the files of folders, with the folders' names, to an archive; the same files give the same bytes."""
+    files = [
+        (file.relative_to(folder).as_posix(), folder.name, file)
+        for folder in folders
+        for file in folder.rglob("*")
+        if file.is_file()
+    ]
     with replacing(path) as temporary, tarfile.open(temporary, "w:xz") as archive:
-        for folder in folders:
-            for file in sorted(file for file in folder.rglob("*") if file.is_file()):
-                # Without owner and time, which identify the machine and change the bytes.
-                member = tarfile.TarInfo(f"{folder.name}/{file.relative_to(folder).as_posix()}")
-                member.size = file.stat().st_size
-                with file.open("rb") as content:
-                    archive.addfile(member, content)
+        # Files of the same name side by side: vocabularies that runs share then take no room.
+        for relative, name, file in sorted(files):
+            # Without owner and time, which identify the machine and change the bytes.
+            member = tarfile.TarInfo(f"{name}/{relative}")
+            member.size = file.stat().st_size
+            with file.open("rb") as content:
+                archive.addfile(member, content)
 
 
 def read_archive(path: Path) -> dict[str, dict[str, bytes]]:

