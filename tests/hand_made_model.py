@@ -15,7 +15,8 @@ from nmtlab.models.build import build_model
 from nmtlab.models.interface import InnerProduct, Memory, OutputTable, State, Step, Sublayer, TranslationModel
 from nmtlab.recipe import RnnSettings, SearchSettings, TextSettings, TransformerSettings
 from nmtlab.text.batch import Batch
-from nmtlab.text.pipeline import Pipeline, Side
+from nmtlab.text.pipeline import Pipeline
+from nmtlab.text.side import Side
 from nmtlab.text.tokenizers import Words
 from nmtlab.text.vocabulary import EOS, PAD, Vocabulary
 from nmtlab.translation import Translator

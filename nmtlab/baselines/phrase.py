@@ -18,6 +18,7 @@ from nmtlab.files import temporary_folder
 from nmtlab.recipe import PhraseSettings, Recipe
 from nmtlab.runs.environment import environment
 from nmtlab.runs.run import Run
+from nmtlab.runs.writer import RunWriter
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.inspection import check_texts
 from nmtlab.text.pipeline import Pipeline
@@ -88,8 +89,9 @@ def train_phrase(
         )
         score = _learn(run, corpus, report)
         seconds = round(time.perf_counter() - started, 3)
-        run.log("validation", 1, bleu=score, seconds=seconds)
-        run.log("end", 1, status="finished", seconds=seconds)
+        writer = RunWriter(run)
+        writer.log("validation", 1, bleu=score, seconds=seconds)
+        writer.log("end", 1, status="finished", seconds=seconds)
         try:
             os.rename(run.folder, folder)
         except OSError:

@@ -23,6 +23,7 @@ from nmtlab.models.build import use_weights
 from nmtlab.recipe import CorpusSettings, MachineSettings, Recipe, SearchSettings, load_recipe
 from nmtlab.runs.environment import environment
 from nmtlab.runs.run import IMPORTED, Run
+from nmtlab.runs.writer import RunWriter
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.counting import counted
 from nmtlab.text.pipeline import Pipeline
@@ -81,7 +82,7 @@ def import_model(
     def fill(unfinished: Path) -> None:
         write_text(unfinished / IMPORTED, json.dumps(facts, indent=1) + "\n")
         dtype = torch.bfloat16 if half else torch.float32
-        Run(unfinished).save_best({name: tensor.to(dtype) for name, tensor in ours.items()}, {"step": 0})
+        RunWriter(Run(unfinished)).save_best({name: tensor.to(dtype) for name, tensor in ours.items()}, {"step": 0})
 
     checksum = corpus.checksum() if corpus else ""
     return Run.create(target, recipe, environment([checksum], torch.device("cpu")), pipeline, fill)

@@ -24,7 +24,8 @@ from nmtlab.errors import RunError
 from nmtlab.interchange.folder import ModelFolder
 from nmtlab.languages import CODE
 from nmtlab.recipe import TextSettings
-from nmtlab.text.pipeline import Pipeline, Side
+from nmtlab.text.pipeline import Pipeline
+from nmtlab.text.side import Side
 from nmtlab.text.tags import language_tag
 from nmtlab.text.tokenizers import ImportedSubwords
 from nmtlab.text.vocabulary import SPECIALS, UNKNOWN_COUNT, Vocabulary

@@ -6,7 +6,8 @@ from pathlib import Path
 from nmtlab.errors import NmtlabError
 from nmtlab.files import remove_folder
 from nmtlab.runs.bundle import bundled_runs, bundles, opened_bundle
-from nmtlab.runs.run import LOCK, Run, held
+from nmtlab.runs.run import LOCK, Run
+from nmtlab.runs.writer import held
 from nmtlab.workspace import Workspace
 
 

@@ -2,8 +2,7 @@
 
 import copy
 import json
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from hashlib import sha256
 from operator import itemgetter
@@ -17,11 +16,11 @@ from torch import Tensor
 
 from nmtlab.alignment.table import LexicalTable
 from nmtlab.errors import RunError
-from nmtlab.files import replacing, write_text
-from nmtlab.locks import is_locked, lock
+from nmtlab.files import write_text
+from nmtlab.locks import is_locked
 from nmtlab.reading import check_plain, read_json, reading
 from nmtlab.recipe import Recipe, load_recipe
-from nmtlab.runs.checkpoint import load_digest, load_facts, load_tensors, save_tensors
+from nmtlab.runs.checkpoint import load_digest, load_facts, load_tensors
 from nmtlab.runs.facts import (
     BestFacts,
     Environment,
@@ -34,7 +33,8 @@ from nmtlab.runs.facts import (
     Packed,
     TranslationFacts,
 )
-from nmtlab.runs.log import append_lines, keep_lines, last_line, read_log
+from nmtlab.runs.limitations import imported_limitations, packed_limitations
+from nmtlab.runs.log import last_line, read_log
 from nmtlab.runs.measures import Measure, stored_measures
 from nmtlab.text.corpus import Direction, ParallelCorpus
 from nmtlab.text.lines import new_folder
@@ -230,36 +230,12 @@ class Run:
     @property
     def limitations(self) -> str:
         """What a packed or imported run cannot do, as a sentence without its full stop; empty for any other."""
-        facts = [self._imported_limitations] if self.imported else []
-        return "; ".join([*facts, *([self._packed_limitations] if self.packed else [])])
-
-    @property
-    def _imported_limitations(self) -> str:
-        model, counted = self.imported["model"], self.imported["counted"]
-        counts = f"those of {counted}, not of the text it was trained on" if counted else "unknown"
-        return (
-            f"imported from {model}, it cannot be trained further and has no log of its training; the counts of its "
-            f"types are {counts}"
-        )
-
-    @property
-    def _packed_limitations(self) -> str:
-        if self.has_weights():
-            return (
-                "packed with weights in half precision, it cannot be trained further; new log-probabilities "
-                "may differ by 0.01 from the answers packed with it, which are from the original weights, "
-                f"{self._original}"
-            )
-        names = (measure.question.analysis.rpartition(".")[2].replace("_", " ") for measure in self.measures())
-        answers = ", ".join(sorted(set(names)))
-        bundled = self.packed.get("bundled", False)
-        without = "its model, gradient norms and norms of words" if bundled else "its model"
-        has = "training curves, its translations" if bundled else "logs"
-        return (
-            f"packed without {without}, it can neither translate nor answer new questions; it has its {has}, its "
-            f"vocabulary and {f'stored answers ({answers})' if answers else 'no stored answers'}"
-            f"{f' from the original weights, {self._original}' if answers else ''}"
-        )
+        facts = [imported_limitations(self.imported)] if self.imported else []
+        if self.packed:
+            weights = self.has_weights()
+            analyses = [] if weights else [measure.question.analysis for measure in self.measures()]
+            facts.append(packed_limitations(self.packed, weights, analyses, self.original_digest))
+        return "; ".join(facts)
 
     @property
     def overlap(self) -> str:
@@ -278,7 +254,7 @@ class Run:
     @property
     def weights_digest(self) -> str | None:
         """Digest of the best checkpoint in the run's folder; None if there is none."""
-        return load_digest(self._checkpoint("best")) if self.has_weights() else None
+        return load_digest(self.checkpoint("best")) if self.has_weights() else None
 
     @property
     def original_digest(self) -> str | None:
@@ -330,7 +306,7 @@ class Run:
             RunError: there is no such checkpoint, it is damaged, or the run was packed without it.
         """
         self.check_model()
-        return load_tensors(self._checkpoint(which), _FACTS[which])
+        return load_tensors(self.checkpoint(which), _FACTS[which])
 
     def check_model(self) -> None:
         """Raise `RunError`, naming what it has instead, if the run was packed without its model."""
@@ -344,11 +320,11 @@ class Run:
                 raise RunError(f"run {self.name!r}: {kind} run cannot be trained further", "train a new run")
 
     def has_weights(self, which: Which = "best") -> bool:
-        return self._checkpoint(which).exists()
+        return self.checkpoint(which).exists()
 
     def optimiser(self, step: int) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """Return what training needs, besides the weights, to resume from the last checkpoint."""
-        return load_tensors(self._optimiser(step), LastFacts)
+        return load_tensors(self.optimiser_state(step), LastFacts)
 
     @cached_property
     def notes_folder(self) -> Path:
@@ -358,7 +334,7 @@ class Run:
         """
         if self._notes is None:
             return self.folder
-        weights = self._checkpoint("best")
+        weights = self.checkpoint("best")
         content = weights.read_bytes() if weights.exists() else b""
         return self._notes / f"{self.name}-{sha256(content).hexdigest()[:12]}"
 
@@ -401,76 +377,11 @@ class Run:
         ]
         return [(facts, path) for order, facts, path in sorted(ranked, key=itemgetter(0)) if order < _OTHER]
 
-    # The rest is for the one process that trains.
-
-    @contextmanager
-    def writing(self) -> Iterator[None]:
-        """Hold the run for writing.
-
-        Raises:
-            RunError: another process holds it, or it is packed.
-        """
-        self.check_trainable()
-        with held(self.folder):
-            yield
-
-    def save_best(self, weights: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
-        save_tensors(self._checkpoint("best"), weights, facts)
-
-    def save_last(
-        self, weights: Mapping[str, Tensor], optimiser: Mapping[str, Tensor], facts: Mapping[str, Any]
-    ) -> None:
-        """Save weights and optimiser state together: the weights are written last and identify their state."""
-        step = facts["step"]
-        save_tensors(self._optimiser(step), optimiser, facts)
-        save_tensors(self._checkpoint("last"), weights, facts)
-        for file in (self.folder / "checkpoints").glob("last.optimiser-*.safetensors"):
-            if file != self._optimiser(step):
-                file.unlink()
-
-    def log(self, kind: Literal["train", "validation", "end"], step: int, **values: Any) -> None:
-        append_lines(self.folder / METRICS, [{"kind": kind, "step": step, **values}])
-
-    def log_gradient_norms(self, norms: Mapping[int, float]) -> None:
-        lines = ({"step": step, "norm": norm} for step, norm in norms.items())
-        append_lines(self.folder / GRADIENT_NORMS, lines)
-
-    def log_g(self, step: int, values: list[dict[str, Any]]) -> None:
-        append_lines(self.folder / G_VALUES, ({"step": step, **value} for value in values))
-
-    def save_embedding_norms(self, step: int, norms: Mapping[str, np.ndarray]) -> None:
-        path = self.folder / f"probes/embedding_norms/{step:07d}.npz"
-        with replacing(path) as temporary, temporary.open("wb") as file:
-            np.savez(file, **norms)
-
-    def save_translation_table(self, table: LexicalTable) -> None:
-        table.save(self.folder / TABLE)
-
-    def save_inheritance(self, inheritance: Mapping[str, Any]) -> None:
-        write_text(self.folder / INHERITANCE, json.dumps(inheritance, indent=1) + "\n")
-
     def save_translation(self, name: str, lines: list[str]) -> Path:
         """Write translations, one sentence per line, and return the path."""
         path = self.notes_folder / "translations" / name
         write_text(path, "".join(line.replace("\n", " ") + "\n" for line in lines))
         return path
-
-    def truncate_after(self, step: int, reported: int | None = None) -> None:
-        """Remove what was logged after `step`, so that a resumed training does not log it twice.
-
-        Args:
-            step: of the checkpoint that training resumes from.
-            reported: last update of the last full line of the log; a line of fewer updates, which a stop leaves, is
-                removed with its gradient norms. `step` if not given.
-        """
-        line = step if reported is None else reported
-        limits = {"train": line, "validation": step, "end": -1}
-        keep_lines(self.folder / METRICS, MetricsLine, lambda logged: logged["step"] <= limits[logged["kind"]])
-        keep_lines(self.folder / GRADIENT_NORMS, GradientNormLine, lambda logged: logged["step"] <= line)
-        keep_lines(self.folder / G_VALUES, GLine, lambda logged: logged["step"] <= step)
-        for file in self.embedding_norm_files:
-            if int(file.stem) > step:
-                file.unlink()
 
     @property
     def embedding_norm_files(self) -> list[Path]:
@@ -496,30 +407,16 @@ class Run:
 
         return rank
 
-    @property
-    def _original(self) -> str:
-        digest = self.original_digest
-        return f"digest {digest[:12]}" if digest else "whose digest was not recorded"
-
     def _facts(self, which: Which) -> dict[str, Any]:
-        return load_facts(self._checkpoint(which), _FACTS[which])
+        return load_facts(self.checkpoint(which), _FACTS[which])
 
-    def _checkpoint(self, which: Which) -> Path:
+    def checkpoint(self, which: Which) -> Path:
+        """Return the path of a checkpoint, existing or not."""
         return self.folder / "checkpoints" / f"{which}.safetensors"
 
-    def _optimiser(self, step: int) -> Path:
+    def optimiser_state(self, step: int) -> Path:
+        """Return the path of the optimiser's state that belongs to the last checkpoint, existing or not."""
         return self.folder / "checkpoints" / f"last.optimiser-{step:07d}.safetensors"
-
-
-@contextmanager
-def held(folder: Path) -> Iterator[None]:
-    """Lock a run's folder, so that no other process trains or removes it."""
-    with reading(folder / LOCK, "remove it, and try again"):
-        held = lock(folder / LOCK)
-    if held is None:
-        raise RunError(f"run {folder.name!r}: another process is training it", "wait for it to end, or stop it")
-    with held:
-        yield
 
 
 def _read_arrays(path: Path) -> dict[str, np.ndarray]:

@@ -8,8 +8,9 @@ from itertools import chain
 import numpy as np
 
 from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.pipeline import Pipeline, Side
+from nmtlab.text.pipeline import Pipeline
 from nmtlab.text.segmentation import blocks, usable_pairs
+from nmtlab.text.side import Side
 
 
 def counted(pipeline: Pipeline, corpus: ParallelCorpus) -> Pipeline:

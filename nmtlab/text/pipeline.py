@@ -1,99 +1,26 @@
 """The text pipeline, from text to ids and back: tokenizers, truecasers, vocabularies, counts and masks."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from hashlib import sha256
-from itertools import chain, repeat
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from nmtlab.errors import RecipeError, RunError
 from nmtlab.files import replacing
-from nmtlab.reading import read_bytes, reading
-from nmtlab.recipe.migrate import TEXT_SCHEMA, migrate_section
 from nmtlab.recipe.text import TextSettings
-from nmtlab.text import language_counts
 from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.language_counts import LanguageCounts
+from nmtlab.text.pipeline_files import MANIFEST, Saved, files_of, read_files
 from nmtlab.text.segmentation import (
     count_usable,
     extended_tokenizers,
     learn_tokenizers,
     learn_vocabularies,
-    source_tokenizer,
 )
+from nmtlab.text.side import Side
 from nmtlab.text.tags import language_tag, tags_before, tags_for
-from nmtlab.text.tokenizers import UNKNOWN, ImportedSubwords, Subwords, Tokenizer, Words
-from nmtlab.text.truecase import Truecaser
-from nmtlab.text.vocabulary import BOS, EOS, PAD, SPECIALS, UNK, Vocabulary, known_counts
-
-_MANIFEST = "pipeline.json"
-_INHERITED = "inherited_targets"
-_ADDED = ("target_tag", "tag_form", "max_target_tokens")
-"""Text settings that were added since version 2."""
-_REMEDY = "restore it from a copy of the run, or train the run again"
-
-
-@dataclass(frozen=True, eq=False)
-class Side:
-    """One side of a pipeline: from text to ids and back, in one language or several.
-
-    Args:
-        language: code of the language in use.
-        tokenizer: splits sentences into pieces.
-        vocabulary: types of the pieces, with counts from the training text.
-        languages: codes of all its languages, in the order of the corpora; only the one in use if not given.
-        language_counts: language -> `(size,)` int64, counts in its training text, without tags; empty if there is only
-            one language, or for a side saved before these were counted.
-    """
-
-    language: str
-    tokenizer: Tokenizer
-    vocabulary: Vocabulary
-    languages: tuple[str, ...] = ()
-    language_counts: Mapping[str, np.ndarray] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "languages", self.languages or (self.language,))
-
-    def counts_in(self, language: str) -> np.ndarray:
-        """Return `(size,)` int64: counts of the types in the training text of one language, of tags in that of all.
-
-        Without counts by language they are those of the side's whole training text.
-        """
-        counts = self.language_counts.get(language, self.vocabulary.counts).copy()
-        tags = slice(len(SPECIALS), self.vocabulary.reserved)
-        counts[tags] = self.vocabulary.counts[tags]
-        return counts
-
-    def encode(self, lines: Sequence[str], tags: Sequence[str] = ()) -> list[list[int]]:
-        """Return the ids of each line, preceded by those of `tags` and ended by EOS; a blank line is EOS alone."""
-        encoded = self.tokenizer.encode(lines, self.vocabulary)
-        if not tags:
-            return encoded
-        before = self.vocabulary.tag_ids(tags)
-        return [[*before, *ids] if len(ids) > 1 else ids for ids in encoded]
-
-    def text(self, ids: Iterable[int], replacements: Iterable[str] = ()) -> str:
-        """Return `ids` as plain text, without padding, BOS, EOS and tags.
-
-        Args:
-            ids: of this side's vocabulary.
-            replacements: words that replace the UNKs in turn; further UNKs become `<unk>`.
-        """
-        words = chain(replacements, repeat(UNKNOWN))
-        types, reserved = self.vocabulary.types, self.vocabulary.reserved
-        kept = [number for number in ids if number == UNK or number >= reserved]
-        return self.tokenizer.join(
-            [self.tokenizer.whole(next(words)) if number == UNK else types[number] for number in kept]
-        )
-
-    def pieces(self, ids: Iterable[int]) -> list[str]:
-        """Return the type of each of `ids`, without padding, BOS and EOS."""
-        return self.vocabulary.tokens(_inner(ids))
+from nmtlab.text.vocabulary import BOS, EOS, PAD, UNK, Vocabulary, known_counts
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,8 +110,7 @@ class Pipeline:
 
     def save(self, folder: Path) -> None:
         """Write the pipeline to `folder` as JSON, TSV and SentencePiece models, each file atomically."""
-        files = self._files()
-        for name, content in {**files, _MANIFEST: self._manifest(files)}.items():
+        for name, content in files_of(self._saved).items():
             with replacing(folder / name) as temporary:
                 temporary.write_bytes(content)
 
@@ -195,15 +121,11 @@ class Pipeline:
         Raises:
             RunError: a file is missing, or has changed since it was saved.
         """
-        with reading(folder / _MANIFEST, _REMEDY):
-            manifest = _Manifest.model_validate_json(read_bytes(folder / _MANIFEST))
-        source = _read_side(folder, manifest, "source")
-        target = _read_side(folder, manifest, "target")
-        return cls(manifest.settings, source, target, manifest.inherited_targets)
+        return cls(*read_files(folder))
 
     def checksum(self) -> str:
         """Return the SHA-256 of the settings and everything learned."""
-        return sha256(self._manifest(self._files())).hexdigest()
+        return sha256(files_of(self._saved)[MANIFEST]).hexdigest()
 
     @property
     def languages(self) -> tuple[str, str]:
@@ -368,6 +290,10 @@ class Pipeline:
         words, indices = self.source.tokenizer.words(text)
         return words, [*([-1] * len(self._tags(language))), *indices] if indices else []
 
+    @property
+    def _saved(self) -> Saved:
+        return Saved(self.settings, self.source, self.target, self.inherited_targets)
+
     def _tags(self, language: str, origin: str = "") -> list[str]:
         """Return the tags of a source sentence to be translated into `language`."""
         if language and language not in self.target.languages:
@@ -378,59 +304,6 @@ class Pipeline:
         own = self.settings.target_tag == "own"
         named = self.source.language if own else _named_language(self.settings, language or self.target.language)
         return tags_before(named, origin, self.source.vocabulary.tags, self.settings.tag_form)
-
-    def _files(self) -> dict[str, bytes]:
-        files = {}
-        for name, side in (("source", self.source), ("target", self.target)):
-            files[f"{name}.tsv"] = side.vocabulary.to_tsv().encode()
-            if file := _tokenizer_file(self.settings, name):
-                files[file] = side.tokenizer.to_bytes()
-            if side.language_counts:
-                files[_counts_file(name)] = language_counts.to_tsv(side.language_counts).encode()
-        return files
-
-    def _manifest(self, files: dict[str, bytes]) -> bytes:
-        digests = {name: sha256(content).hexdigest() for name, content in files.items()}
-        manifest = _Manifest(
-            schema_=TEXT_SCHEMA,
-            settings=self.settings,
-            source=self.source.languages[0],
-            target=self.target.languages[0],
-            more_sources=self.source.languages[1:],
-            more_targets=self.target.languages[1:],
-            tags=self.source.vocabulary.tags,
-            inherited_targets=self.inherited_targets,
-            files=digests,
-        )
-        # What has its default is left out, so that file and checksum are as they were before there was such a field.
-        fields = TextSettings.model_fields
-        left_out: dict[str, Any] = {} if self.inherited_targets else {_INHERITED: True}
-        left_out["settings"] = {name for name in _ADDED if getattr(self.settings, name) == fields[name].default}
-        return manifest.model_dump_json(indent=2, exclude=left_out).encode()
-
-
-class _Manifest(BaseModel):
-    """The content of `pipeline.json`: settings and schema, languages, tags, and the SHA-256 of every other file."""
-
-    model_config = ConfigDict(extra="forbid", validate_by_name=True, serialize_by_alias=True)
-
-    schema_: int = Field(1, alias="schema", ge=1, le=TEXT_SCHEMA)
-    settings: TextSettings
-    source: str
-    target: str
-    more_sources: tuple[str, ...] = ()
-    more_targets: tuple[str, ...] = ()
-    tags: tuple[str, ...] = ()
-    inherited_targets: tuple[int, ...] = ()
-    files: dict[str, str]
-
-    @model_validator(mode="before")
-    @classmethod
-    def _migrate(cls, written: dict[str, Any]) -> dict[str, Any]:
-        settings, schema = written.get("settings"), written.get("schema", 1)
-        if not isinstance(settings, dict) or not isinstance(schema, int):
-            return written  # fails validation
-        return {**written, "settings": migrate_section("text", settings, schema)}
 
 
 def _named_language(settings: TextSettings, target: str) -> str:
@@ -456,60 +329,3 @@ def _inherited_targets(vocabulary: Vocabulary, languages: Sequence[str], parent:
     known = {parent.target.vocabulary.types[number] for number in np.flatnonzero(allowed)}
     absent = np.flatnonzero(vocabulary.counts == 0)
     return tuple(int(number) for number in absent[absent >= vocabulary.reserved] if vocabulary.types[number] in known)
-
-
-def _inner(ids: Iterable[int]) -> list[int]:
-    return [number for number in ids if number not in (PAD, BOS, EOS)]
-
-
-def _tokenizer_file(settings: TextSettings, side: str) -> str:
-    """Return the name of a side's tokenizer file, empty if nothing was learned."""
-    if settings.segmentation == "word":
-        return f"{side}.truecase" if settings.truecase else ""
-    if settings.segmentation == "imported":
-        return f"{side}.model"
-    return "joint.model" if settings.joint else f"{side}.model"
-
-
-def _counts_file(side: str) -> str:
-    """Return the name of the file of a side's counts by language."""
-    return f"{side}.languages.tsv"
-
-
-def _read_side(folder: Path, manifest: _Manifest, side: str) -> Side:
-    language = getattr(manifest, side)
-    languages = (language, *getattr(manifest, f"more_{side}s"))
-    tags = manifest.tags if side == "source" or manifest.settings.joint else ()
-    name = _tokenizer_file(manifest.settings, side)
-    path = folder / f"{side}.tsv"
-    with reading(path, _REMEDY):
-        vocabulary = Vocabulary.from_tsv(_read_checked(path, manifest).decode(), str(path), tags)
-    counts = _read_counts(folder / _counts_file(side), manifest, languages, vocabulary.size)
-    if not name:
-        return Side(language, Words(language), vocabulary, languages)
-    with reading(folder / name, _REMEDY):
-        learned = _read_checked(folder / name, manifest)
-        if manifest.settings.segmentation == "word":
-            return Side(language, Words(language, Truecaser(learned.decode())), vocabulary, languages)
-        if manifest.settings.segmentation == "imported":
-            return Side(language, ImportedSubwords(learned), vocabulary, languages, counts)
-        subwords = Subwords(learned)
-        if subwords.types != vocabulary.types:
-            raise ValueError(f"types differ from {path.name}")
-        tokenizer = source_tokenizer(manifest.settings, subwords) if side == "source" else subwords
-        return Side(language, tokenizer, vocabulary, languages, counts)
-
-
-def _read_counts(path: Path, manifest: _Manifest, languages: Sequence[str], size: int) -> LanguageCounts:
-    """Return a side's counts by language; empty if none were saved."""
-    if path.name not in manifest.files:
-        return {}
-    with reading(path, _REMEDY):
-        return language_counts.from_tsv(_read_checked(path, manifest).decode(), languages, size)
-
-
-def _read_checked(path: Path, manifest: _Manifest) -> bytes:
-    content = read_bytes(path)
-    if sha256(content).hexdigest() != manifest.files.get(path.name):
-        raise RunError(f"{path}: checksum mismatch: the file has changed since it was saved", _REMEDY)
-    return content

@@ -13,6 +13,7 @@ from nmtlab.models.build import load_weights
 from nmtlab.models.interface import TranslationModel
 from nmtlab.recipe import Recipe
 from nmtlab.runs.run import Run
+from nmtlab.runs.writer import RunWriter
 from nmtlab.text.batch import Batch
 from nmtlab.text.batches import Batches
 from nmtlab.text.corpus import Direction
@@ -51,6 +52,7 @@ class Trainer:
         group: Group,
     ) -> None:
         self.run, self.recipe, self.dev, self.device, self.group = run, recipe, dev, device, group
+        self.writer = RunWriter(run)
         self.settings = recipe.training
         self.mixture = mixture
         batches = Batches(
@@ -99,7 +101,7 @@ class Trainer:
             if self._report(on_event):
                 self._save(pending)
         if self.group.is_main:
-            self.run.log("end", self.step, status=status, seconds=round(self.seconds, 3))
+            self.writer.log("end", self.step, status=status, seconds=round(self.seconds, 3))
         on_event(Ended(status, self.step, self.stopping.best, self.seconds))
 
     def restore(self) -> None:
@@ -111,7 +113,7 @@ class Trainer:
         last = checkpoints.last_checkpoint(self.run)
         if last is None:
             if self.group.is_main:
-                self.run.truncate_after(0)
+                self.writer.truncate_after(0)
             return  # interrupted before its first checkpoint: start from scratch
         (weights, kept, facts), own = last, self.stepper
         load_weights(self.model, weights)
@@ -121,7 +123,7 @@ class Trainer:
         checkpoints.restore_evaluations(facts, self.schedule, self.stopping)
         self.meter.restore(facts.get("pending", []), self.device)
         if self.group.is_main:
-            self.run.truncate_after(self.step, facts.get("reported"))
+            self.writer.truncate_after(self.step, facts.get("reported"))
 
     def inherit(self, parent: Run) -> Inheritance:
         """Start from a parent's weights instead of those that were drawn, and save them: the parent may go."""
@@ -129,7 +131,7 @@ class Trainer:
         rows = inherit(self.model, self.run.pipeline, weights, parent.pipeline, settings, self.settings.seed)
         inheritance = Inheritance(parent.name, parent.weights_digest, tuple(rows))
         if self.group.is_main:
-            self.run.save_inheritance(asdict(inheritance))
+            self.writer.save_inheritance(asdict(inheritance))
         self._save()
         return inheritance
 
@@ -182,7 +184,7 @@ class Trainer:
             terms=summary.terms,
         )
         if self.group.is_main:
-            log_progress(self.run, progress, summary.norms)
+            log_progress(self.writer, progress, summary.norms)
         on_event(progress)
         return summary.finite
 
@@ -196,11 +198,11 @@ class Trainer:
         if self.group.is_main:
             each = {"directions": directions} if directions else {}
             seconds = round(self.seconds, 3)
-            self.run.log("validation", self.step, bleu=bleu, **each, perplexity=perplexity, seconds=seconds)
-            self.run.log_g(self.step, g_values(self.model))
-            self.run.save_embedding_norms(self.step, embedding_norms(self.model))
+            self.writer.log("validation", self.step, bleu=bleu, **each, perplexity=perplexity, seconds=seconds)
+            self.writer.log_g(self.step, g_values(self.model))
+            self.writer.save_embedding_norms(self.step, embedding_norms(self.model))
             if improved:
-                self.run.save_best(self._weights(), {"step": self.step, "bleu": bleu})
+                self.writer.save_best(self._weights(), {"step": self.step, "bleu": bleu})
         left = self._seconds_left()
         on_event(Validated(self.step, bleu, perplexity, self.stopping.best, self.seconds, left, directions))
         self.meter.restart()
@@ -214,7 +216,7 @@ class Trainer:
         own = self.stepper
         kept = moments(own.optimiser, own.parameters, own.moments, self.step)
         facts = checkpoints.facts(self.step, self.stream, self.seconds, self.schedule, self.stopping, noted)
-        self.run.save_last(self._weights(), kept, facts)
+        self.writer.save_last(self._weights(), kept, facts)
 
     def _weights(self) -> dict[str, Tensor]:
         return dict(self.model.named_parameters())

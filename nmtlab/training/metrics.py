@@ -8,7 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from nmtlab.runs.run import Run
+from nmtlab.runs.writer import RunWriter
 from nmtlab.training.events import Progress
 from nmtlab.training.parallel import Group
 
@@ -117,10 +117,10 @@ class Meter:
         return operations / (seconds * self.peak * self.group.size)
 
 
-def log_progress(run: Run, progress: Progress, norms: Sequence[float]) -> None:
+def log_progress(writer: RunWriter, progress: Progress, norms: Sequence[float]) -> None:
     """Log some updates, and the gradient norm of each."""
     known = {} if progress.utilisation is None else {"utilisation": round(progress.utilisation, 4)}
-    run.log(
+    writer.log(
         "train",
         progress.step,
         loss=progress.loss,
@@ -132,7 +132,7 @@ def log_progress(run: Run, progress: Progress, norms: Sequence[float]) -> None:
         seconds=round(progress.seconds, 3),
         **known,
     )
-    run.log_gradient_norms(dict(enumerate(norms, start=progress.step - len(norms) + 1)))
+    writer.log_gradient_norms(dict(enumerate(norms, start=progress.step - len(norms) + 1)))
 
 
 def _sums(updates: Sequence[Update]) -> Tensor:

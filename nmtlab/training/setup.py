@@ -11,6 +11,7 @@ from nmtlab.recipe import MachineSettings, Recipe
 from nmtlab.runs.environment import environment
 from nmtlab.runs.listing import open_run
 from nmtlab.runs.run import Run
+from nmtlab.runs.writer import RunWriter, writing
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.encoded import EncodedCorpus
 from nmtlab.text.inspection import check_texts, scored_dev
@@ -84,7 +85,7 @@ def train(
     checksums = group.broadcast(checksums)  # the other processes wait until the run exists
     run = Run(folder)
     dev = {direction: scored_dev(text, run.pipeline.directed(*direction)) for direction, text in dev.items()}
-    with run.writing() if group.is_main else nullcontext():
+    with writing(run) if group.is_main else nullcontext():
         on_event(Preparing("encoding the corpus"))
         if group.is_main:
             _encoded(workspace, run, corpora, checksums)
@@ -92,7 +93,7 @@ def train(
         mixture = _encoded(workspace, run, corpora, checksums)
         if group.is_main and needs_table(run):
             on_event(Preparing("aligning words"))
-            run.save_translation_table(learned_table(run, mixture))
+            RunWriter(run).save_translation_table(learned_table(run, mixture))
         group.broadcast(None)
         trainer = Trainer(run, resumed_recipe(run, recipe.machine), mixture, dev, device, group)
         if resume:

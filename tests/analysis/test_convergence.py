@@ -7,6 +7,7 @@ import pytest
 
 from nmtlab.analysis.dynamics.convergence import convergence
 from nmtlab.runs.run import Run
+from nmtlab.runs.writer import RunWriter
 
 
 @pytest.fixture
@@ -17,11 +18,11 @@ def logged(trained, tmp_path):
         folder = tmp_path / str(len(list(tmp_path.iterdir())))
         shutil.copytree(trained[0].folder, folder)
         run = Run(folder)
-        run.truncate_after(0)
+        RunWriter(run).truncate_after(0)
         for place, (bleu, perplexity) in enumerate(evaluations, start=1):
-            run.log("validation", 100 * place, bleu=bleu, perplexity=perplexity, seconds=float(place))
+            RunWriter(run).log("validation", 100 * place, bleu=bleu, perplexity=perplexity, seconds=float(place))
         if ends:
-            run.log("end", 100 * len(evaluations) + 50, status=ends, seconds=100.0)
+            RunWriter(run).log("end", 100 * len(evaluations) + 50, status=ends, seconds=100.0)
         return run
 
     return make

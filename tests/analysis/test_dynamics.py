@@ -8,14 +8,15 @@ import pytest
 
 from nmtlab.analysis.dynamics.curves import dev_curve, gradient_curve, gradient_quantiles, spike_counts
 from nmtlab.runs.run import Run
+from nmtlab.runs.writer import RunWriter
 
 
 def with_norms(run: Run, folder, norms: list[float]) -> Run:
     """Return a copy of a run with other gradient norms."""
     shutil.copytree(run.folder, folder / "copy")
     copy = Run(folder / "copy")
-    copy.truncate_after(0)
-    copy.log_gradient_norms(dict(enumerate(norms, start=1)))
+    RunWriter(copy).truncate_after(0)
+    RunWriter(copy).log_gradient_norms(dict(enumerate(norms, start=1)))
     return copy
 
 

@@ -39,6 +39,7 @@ from nmtlab.runs.log import read_log
 from nmtlab.runs.measures import Measure, MeasureKey, store_measure
 from nmtlab.runs.pack import pack
 from nmtlab.runs.run import Run
+from nmtlab.runs.writer import RunWriter
 from nmtlab.text.corpus import ParallelCorpus
 
 CALLS: list[str] = []
@@ -191,9 +192,11 @@ def test_without_a_split_all_of_the_corpus_counts(run, tiny_corpus, tmp_path):
 def test_a_better_checkpoint_is_asked_anew_and_the_old_answer_is_not_given(run):
     weights, facts = run.weights()
     before = measure(run, first_weight)["value"][0]
-    run.save_best({name: tensor + 1 for name, tensor in weights.items()}, {**facts, "step": facts["step"] + 1})
+    RunWriter(run).save_best(
+        {name: tensor + 1 for name, tensor in weights.items()}, {**facts, "step": facts["step"] + 1}
+    )
     assert measure(run, first_weight)["value"][0] == pytest.approx(before + 1)
-    run.save_best(weights, facts)
+    RunWriter(run).save_best(weights, facts)
     assert measure(run, first_weight)["value"][0] == before
     assert len(CALLS) == 2
     assert len(answers(run, first_weight)) == 1

@@ -6,7 +6,7 @@ from hand_made_model import hand_made_pipeline, immunologists
 from nmtlab.analysis.access.opened import forced_states, opened, type_of
 from nmtlab.errors import NmtlabError, RunError
 from nmtlab.runs.run import Run
-from nmtlab.text.pipeline import Side
+from nmtlab.text.side import Side
 from nmtlab.text.tokenizers import Subwords
 from nmtlab.text.vocabulary import EOS, UNK, Vocabulary
 

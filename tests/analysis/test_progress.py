@@ -6,13 +6,14 @@ import pytest
 
 from nmtlab.analysis.dynamics.progress import training_progress
 from nmtlab.runs.run import Run
+from nmtlab.runs.writer import RunWriter
 
 
 @pytest.fixture
 def half(trained, tmp_path):
     """A run after its second evaluation."""
     run = Run(shutil.copytree(trained[0].folder, tmp_path / "half"))
-    run.truncate_after(int(run.metrics("validation")["step"].iloc[1]))
+    RunWriter(run).truncate_after(int(run.metrics("validation")["step"].iloc[1]))
     return run
 
 
@@ -27,9 +28,9 @@ def test_progress_is_that_of_the_log(half):
 
 
 def test_before_the_first_update_there_is_none_and_before_the_first_evaluation_no_score(half):
-    half.truncate_after(int(half.metrics("train")["step"].iloc[0]))
+    RunWriter(half).truncate_after(int(half.metrics("train")["step"].iloc[0]))
     progress = training_progress(half)
     assert progress.step > 0
     assert progress.bleu is progress.best is None
-    half.truncate_after(0)
+    RunWriter(half).truncate_after(0)
     assert training_progress(half) is None

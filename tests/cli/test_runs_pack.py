@@ -12,6 +12,7 @@ from nmtlab.analysis.access.measure import measure
 from nmtlab.analysis.access.translations import translations
 from nmtlab.analysis.lexical.norms import word_norms
 from nmtlab.runs.run import Run
+from nmtlab.runs.writer import RunWriter
 from nmtlab.text.pipeline import Pipeline
 from nmtlab.text.sample import draw_sample
 
@@ -138,7 +139,7 @@ def test_a_run_of_the_gallery_is_not_removed_with_a_word(nmtlab, data):
 def test_weights_that_are_too_large_are_refused(nmtlab, data):
     run = Run(data / "runs" / "whole")
     tensors, facts = run.weights()
-    run.save_best({**tensors, "large": torch.zeros(10 << 20)}, facts)
+    RunWriter(run).save_best({**tensors, "large": torch.zeros(10 << 20)}, facts)
     said = nmtlab("runs", "pack", "whole", "--weights")
     assert said.err.startswith(
         "nmtlab: run 'whole': its weights take 20.0 MiB in half precision, more than 4 MiB; pack"

@@ -24,6 +24,7 @@ from nmtlab.interchange.huggingface import import_model
 from nmtlab.jobs import Job
 from nmtlab.plots.scheme import DARK, as_hex
 from nmtlab.runs.run import Run
+from nmtlab.runs.writer import RunWriter
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.pipeline import Pipeline
 from nmtlab.workspace import Workspace
@@ -387,9 +388,9 @@ def test_tables_have_a_row_a_key(hostile):
 def test_a_training_that_has_ended_can_go_on_unless_it_is_finished(trained, workspace, status, can):
     run = Run(shutil.copytree(trained[0].folder, workspace.runs / "whole"))
     if status != "finished":
-        run.truncate_after(45)
+        RunWriter(run).truncate_after(45)
     if status == "stopped":
-        run.log("end", 45, status=status, seconds=1.0)
+        RunWriter(run).log("end", 45, status=status, seconds=1.0)
     job = Job.start(workspace.data / "jobs/whole", ["true"])
     job._process.wait()
     page = make("train", workspace)

@@ -22,6 +22,7 @@ from nmtlab.runs.listing import list_runs, open_run, remove_run
 from nmtlab.runs.measures import MeasureKey, store_measure
 from nmtlab.runs.pack import pack, unpack
 from nmtlab.runs.run import Run
+from nmtlab.runs.writer import RunWriter, writing
 from nmtlab.systems import open_system, train
 
 DEEP = "[" * 100_000
@@ -37,7 +38,7 @@ def copied(trained, workspace) -> Run:
 @pytest.fixture
 def interrupted(copied) -> Run:
     """A run whose training can be resumed."""
-    copied.truncate_after(60)
+    RunWriter(copied).truncate_after(60)
     return copied
 
 
@@ -145,7 +146,7 @@ def test_of_a_link_to_a_run_the_link_is_removed_alone(copied, workspace):
 
 
 def test_a_run_that_is_being_trained_is_not_removed(copied):
-    with copied.writing():
+    with writing(copied):
         assert refused(remove_run, copied.folder) == (
             "run 'copied': another process is training it; wait for it to end, or stop it"
         )

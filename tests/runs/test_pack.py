@@ -23,6 +23,7 @@ from nmtlab.runs.log import read_log
 from nmtlab.runs.measures import MeasureKey, store_measure, stored_measures
 from nmtlab.runs.pack import dev_sentences, pack, packed_lines, unpack
 from nmtlab.runs.run import Run
+from nmtlab.runs.writer import RunWriter
 from nmtlab.systems import open_system
 from nmtlab.text.links import gold_links, has_gold_links
 from nmtlab.text.pipeline import Pipeline
@@ -129,9 +130,9 @@ def test_no_host_name_and_no_absolute_path_is_in_a_pack(run, tiny_corpus, tmp_pa
 
 
 def test_of_many_embedding_norms_the_first_the_best_and_the_last_are_kept(run, tmp_path):
-    run.save_best(run.weights()[0], {"step": 150, "bleu": 1.0})
+    RunWriter(run).save_best(run.weights()[0], {"step": 150, "bleu": 1.0})
     for step in range(100, 200):
-        run.save_embedding_norms(step, {"source": np.full(2000, step, dtype=np.float32)})
+        RunWriter(run).save_embedding_norms(step, {"source": np.full(2000, step, dtype=np.float32)})
     packed = Run(pack(run, tmp_path / "packed"))
     assert set(packed.embedding_norms()) == {20, 150, 199}
     assert packed.embedding_norms()[199]["source"].tolist() == [199.0] * 2000
@@ -141,9 +142,9 @@ def test_of_many_embedding_norms_the_first_the_best_and_the_last_are_kept(run, t
 @pytest.mark.parametrize("status", ["finished", "stopped", "diverged", "interrupted"])
 def test_a_packed_run_keeps_its_status(run, tmp_path, workspace, status):
     if status != "finished":
-        run.truncate_after(45)
+        RunWriter(run).truncate_after(45)
     if status not in ("finished", "interrupted"):
-        run.log("end", 45, status=status, seconds=1.0)
+        RunWriter(run).log("end", 45, status=status, seconds=1.0)
     packed = Run(pack(run, tmp_path / "packed"))
     assert packed.status == status
     assert unpack(pack(packed, tmp_path / "again.tar.xz"), workspace, "again").status == status
@@ -237,7 +238,7 @@ def test_weights_that_are_too_large_are_not_packed(run, tmp_path, value, problem
     weights, facts = run.weights()
     large = torch.zeros(2_500_000 if value == 0 else 3)
     large[0] = value
-    run.save_best({**weights, "large": large}, facts)
+    RunWriter(run).save_best({**weights, "large": large}, facts)
     message = refused(pack, run, tmp_path / "packed", weights=True)
     assert problem in message
     assert message.startswith("run 'whole': ")
@@ -258,7 +259,7 @@ def test_without_weights_a_packed_run_says_what_it_has_instead(run, tmp_path):
 
 
 def test_a_packed_run_is_not_trained_any_further(tiny_corpus, tiny_recipe, run, tmp_path, workspace):
-    run.truncate_after(45)
+    RunWriter(run).truncate_after(45)
     packed = unpack(pack(run, tmp_path / "packed.tar.xz"), workspace, "packed")
     before = files(packed.folder)
     message = refused(train, "packed", tiny_recipe, tiny_corpus, workspace, resume=True)

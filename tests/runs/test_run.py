@@ -22,6 +22,7 @@ from nmtlab.runs.environment import environment
 from nmtlab.runs.listing import list_runs, open_run
 from nmtlab.runs.log import append_lines, read_log
 from nmtlab.runs.run import Run
+from nmtlab.runs.writer import RunWriter, writing
 from nmtlab.systems import open_system
 from nmtlab.text.pipeline import Pipeline
 from nmtlab.training.setup import train
@@ -261,7 +262,7 @@ def test_lines_come_back_as_they_were_appended(tmp_path):
 
 
 def test_cutting_back_forgets_what_came_after_a_step_and_how_the_run_ended(copied):
-    copied.truncate_after(35)
+    RunWriter(copied).truncate_after(35)
     assert copied.status == "interrupted"
     assert copied.metrics("train")["step"].tolist() == [10, 20, 30]
     assert copied.metrics("validation")["step"].tolist() == [20]
@@ -275,10 +276,11 @@ def test_cutting_back_forgets_what_came_after_a_step_and_how_the_run_ended(copie
 
 
 def test_a_run_is_training_while_another_process_holds_it_and_interrupted_when_that_has_gone(copied):
-    copied.truncate_after(35)
+    RunWriter(copied).truncate_after(35)
     program = (
-        "import sys; from pathlib import Path; from nmtlab.runs.run import Run\n"
-        "with Run(Path(sys.argv[1])).writing(): print('held', flush=True); input()"
+        "import sys; from pathlib import Path\n"
+        "from nmtlab.runs.run import Run; from nmtlab.runs.writer import writing\n"
+        "with writing(Run(Path(sys.argv[1]))): print('held', flush=True); input()"
     )
     with subprocess.Popen(
         [sys.executable, "-c", program, str(copied.folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -287,12 +289,12 @@ def test_a_run_is_training_while_another_process_holds_it_and_interrupted_when_t
         assert copied.status == "training"
         with (
             pytest.raises(RunError, match="'copied': another process is training it; wait for it to end"),
-            copied.writing(),
+            writing(copied),
         ):
             pass
         other.kill()
     assert copied.status == "interrupted"
-    with copied.writing():
+    with writing(copied):
         assert copied.status == "training"
 
 
@@ -304,15 +306,15 @@ FACTS = {"epoch": 0, "batch": 1, "seconds": 1.0, "factor": 1.0, "best": None, "s
 @pytest.mark.parametrize("too_large", ["weights", "optimiser"])
 def test_the_last_checkpoint_and_its_optimiser_are_replaced_together(too_large, workspace, tiny_corpus, tiny_recipe):
     run = Run.create(workspace.runs / "run", tiny_recipe, {}, Pipeline.learn(tiny_recipe.text, tiny_corpus))
-    run.save_last({"w": torch.ones(4)}, {"exp_avg.w": torch.ones(4)}, FACTS | {"step": 10})
+    RunWriter(run).save_last({"w": torch.ones(4)}, {"exp_avg.w": torch.ones(4)}, FACTS | {"step": 10})
     weights = {"w": torch.zeros(5000 if too_large == "weights" else 4)}
     optimiser = {"exp_avg.w": torch.zeros(5000 if too_large == "optimiser" else 4)}
     with files_of_at_most(4096), pytest.raises(RunError, match=r"safetensors: could not be written"):
-        run.save_last(weights, optimiser, FACTS | {"step": 20})
+        RunWriter(run).save_last(weights, optimiser, FACTS | {"step": 20})
     kept, facts = run.weights("last")
     moments, _ = run.optimiser(facts["step"])
     assert (facts["step"], kept["w"].tolist(), moments["exp_avg.w"].tolist()) == (10, [1] * 4, [1] * 4)
-    run.save_last(weights, optimiser, FACTS | {"step": 20})
+    RunWriter(run).save_last(weights, optimiser, FACTS | {"step": 20})
     assert files(run.folder / "checkpoints") == ["last.optimiser-0000020.safetensors", "last.safetensors"]
 
 
@@ -356,7 +358,7 @@ def test_a_look_at_the_status_does_not_keep_a_training_from_resuming(copied):
     looking = (copied.folder / ".lock").open()
     fcntl.flock(looking, fcntl.LOCK_SH)
     threading.Timer(0.2, looking.close).start()
-    with copied.writing():
+    with writing(copied):
         assert copied.status == "finished"
 
 

@@ -10,7 +10,8 @@ from nmtlab.recipe.text import TextSettings
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.encoded import EncodedCorpus
 from nmtlab.text.lines import write_lines
-from nmtlab.text.pipeline import Pipeline, Side
+from nmtlab.text.pipeline import Pipeline
+from nmtlab.text.side import Side
 from nmtlab.text.tokenizers import Words
 from nmtlab.text.vocabulary import EOS, PAD, UNK, Vocabulary
 

@@ -12,6 +12,7 @@ import torch
 from nmtlab.errors import RunError
 from nmtlab.runs.log import read_log
 from nmtlab.runs.run import Run
+from nmtlab.runs.writer import writing
 from nmtlab.training.setup import train
 
 EXACT = ["loss", "perplexity", "gradient_norm", "rate"]
@@ -129,7 +130,7 @@ def test_a_run_is_not_resumed_on_other_text(tiny_corpus, make_corpus, tiny_recip
 
 def test_a_run_can_be_written_by_one_process_only(trained):
     run, _ = trained
-    with run.writing(), pytest.raises(RunError, match="another process"), Run(run.folder).writing():
+    with writing(run), pytest.raises(RunError, match="another process"), writing(Run(run.folder)):
         pass
 
 

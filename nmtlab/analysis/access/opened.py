@@ -15,7 +15,7 @@ from nmtlab.runs.run import Run
 from nmtlab.systems import open_model
 from nmtlab.text.batch import batch_of
 from nmtlab.text.batches import pad
-from nmtlab.text.pipeline import Side
+from nmtlab.text.side import Side
 from nmtlab.text.vocabulary import EOS, SPECIALS, UNK
 from nmtlab.translation import Translator
 

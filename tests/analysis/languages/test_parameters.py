@@ -9,7 +9,8 @@ from nmtlab.analysis.languages.parameters import counted_parameters, parameter_c
 from nmtlab.models.build import build_model
 from nmtlab.recipe import TransformerSettings
 from nmtlab.recipe.text import TextSettings
-from nmtlab.text.pipeline import Pipeline, Side
+from nmtlab.text.pipeline import Pipeline
+from nmtlab.text.side import Side
 from nmtlab.text.tokenizers import Words
 from nmtlab.text.vocabulary import SPECIALS, Vocabulary
 from nmtlab.training.prepare import model_for

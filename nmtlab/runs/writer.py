@@ -1,0 +1,113 @@
+"""What a training writes into the folder of its run: checkpoints, logs and probes."""
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from torch import Tensor
+
+from nmtlab.alignment.table import LexicalTable
+from nmtlab.errors import RunError
+from nmtlab.files import replacing, write_text
+from nmtlab.locks import lock
+from nmtlab.reading import reading
+from nmtlab.runs.checkpoint import save_tensors
+from nmtlab.runs.facts import GLine, GradientNormLine, MetricsLine
+from nmtlab.runs.log import append_lines, keep_lines
+from nmtlab.runs.run import G_VALUES, GRADIENT_NORMS, INHERITANCE, LOCK, METRICS, TABLE, Run
+
+
+class RunWriter:
+    """Writes a run's checkpoints, logs and probes, for the one process that trains it.
+
+    Args:
+        run: held by `writing`.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+
+    def save_best(self, weights: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
+        """Save the best checkpoint so far: named weights, and facts about them (step, BLEU)."""
+        save_tensors(self.run.checkpoint("best"), weights, facts)
+
+    def save_last(
+        self, weights: Mapping[str, Tensor], optimiser: Mapping[str, Tensor], facts: Mapping[str, Any]
+    ) -> None:
+        """Save weights and optimiser state together: the weights are written last and identify their state."""
+        step = facts["step"]
+        save_tensors(self.run.optimiser_state(step), optimiser, facts)
+        save_tensors(self.run.checkpoint("last"), weights, facts)
+        for file in (self.run.folder / "checkpoints").glob("last.optimiser-*.safetensors"):
+            if file != self.run.optimiser_state(step):
+                file.unlink()
+
+    def log(self, kind: Literal["train", "validation", "end"], step: int, **values: Any) -> None:
+        """Add a line to the training log; see `Run.metrics`."""
+        append_lines(self.run.folder / METRICS, [{"kind": kind, "step": step, **values}])
+
+    def log_gradient_norms(self, norms: Mapping[int, float]) -> None:
+        """Add the gradient's norm at updates; see `Run.gradient_norms`."""
+        lines = ({"step": step, "norm": norm} for step, norm in norms.items())
+        append_lines(self.run.folder / GRADIENT_NORMS, lines)
+
+    def log_g(self, step: int, values: list[dict[str, Any]]) -> None:
+        """Add the values of g at an update; see `Run.g_values`."""
+        append_lines(self.run.folder / G_VALUES, ({"step": step, **value} for value in values))
+
+    def save_embedding_norms(self, step: int, norms: Mapping[str, np.ndarray]) -> None:
+        """Save the norms of word vectors, (types,), by use; see `Run.embedding_norms`."""
+        path = self.run.folder / f"probes/embedding_norms/{step:07d}.npz"
+        with replacing(path) as temporary, temporary.open("wb") as file:
+            np.savez(file, **norms)
+
+    def save_translation_table(self, table: LexicalTable) -> None:
+        """Save p(target | source) from word alignment."""
+        table.save(self.run.folder / TABLE)
+
+    def save_inheritance(self, inheritance: Mapping[str, Any]) -> None:
+        """Save what a child has from its parent; see `Run.inheritance`."""
+        write_text(self.run.folder / INHERITANCE, json.dumps(inheritance, indent=1) + "\n")
+
+    def truncate_after(self, step: int, reported: int | None = None) -> None:
+        """Remove what was logged after `step`, so that a resumed training does not log it twice.
+
+        Args:
+            step: of the checkpoint that training resumes from.
+            reported: last update of the last full line of the log; a line of fewer updates, which a stop leaves, is
+                removed with its gradient norms. `step` if not given.
+        """
+        line = step if reported is None else reported
+        limits = {"train": line, "validation": step, "end": -1}
+        keep_lines(self.run.folder / METRICS, MetricsLine, lambda logged: logged["step"] <= limits[logged["kind"]])
+        keep_lines(self.run.folder / GRADIENT_NORMS, GradientNormLine, lambda logged: logged["step"] <= line)
+        keep_lines(self.run.folder / G_VALUES, GLine, lambda logged: logged["step"] <= step)
+        for file in self.run.embedding_norm_files:
+            if int(file.stem) > step:
+                file.unlink()
+
+
+@contextmanager
+def writing(run: Run) -> Iterator[None]:
+    """Hold a run for writing.
+
+    Raises:
+        RunError: another process holds it, or it is packed or imported.
+    """
+    run.check_trainable()
+    with held(run.folder):
+        yield
+
+
+@contextmanager
+def held(folder: Path) -> Iterator[None]:
+    """Lock a run's folder, so that no other process trains or removes it."""
+    with reading(folder / LOCK, "remove it, and try again"):
+        held = lock(folder / LOCK)
+    if held is None:
+        raise RunError(f"run {folder.name!r}: another process is training it", "wait for it to end, or stop it")
+    with held:
+        yield
