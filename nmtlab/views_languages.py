@@ -5,13 +5,13 @@ from typing import Literal
 
 import pandas as pd
 
-from nmtlab.analysis.access.measure import measure
+from nmtlab.analysis.access.measure import Analysis, answers, measure
 from nmtlab.analysis.languages.directions import direction_scores
 from nmtlab.analysis.languages.gradients import gradient_cosines
 from nmtlab.analysis.languages.layers import similarity_by_layer
 from nmtlab.analysis.languages.parameters import parameter_counts
 from nmtlab.analysis.languages.probes import language_by_layer
-from nmtlab.errors import NmtlabError
+from nmtlab.errors import NmtlabError, RunError
 from nmtlab.experiments import Scale
 from nmtlab.experiments.measures.languages import SACRE_BLEU
 from nmtlab.experiments.results.many import component_means, gains
@@ -38,23 +38,24 @@ _MEASURE = f"run 'nmtlab reproduce {MANY_LANGUAGES.name} --save'"
 _ROWS = {"iberian": IBERIAN_ROWS, "artificial": ARTIFICIAL_ROWS}
 
 
-def similarity_view(run: Run, corpora: Sequence[ParallelCorpus], split: str = "test") -> View:
+def similarity_view(run: Run, corpora: Sequence[ParallelCorpus] = (), split: str = "test") -> View:
     """Show how alike a run's source languages are after each encoder layer; its table has CKA and precision.
 
     Args:
         run: of a Transformer.
-        corpora: of two or more source languages; line n of all means the same.
+        corpora: of two or more source languages; line n of all means the same. Without any, the answer that is stored
+            with the run, for whatever text.
         split: train, dev or test.
 
     Raises:
-        NmtlabError: as of `layers.similarity_by_layer`.
+        NmtlabError: as of `layers.similarity_by_layer`; or no answer is stored.
     """
-    found = measure(run, similarity_by_layer, corpora=list(corpora), split=split)
+    found = _found(run, similarity_by_layer, corpora, split)
     shown = ["layer", "language", "other_language", "cka", "null_95", "precision", "precision_back"]
     return View(found[shown], similarity_figure(found))
 
 
-def probe_view(run: Run, corpora: Sequence[ParallelCorpus], split: str = "test") -> View:
+def probe_view(run: Run, corpora: Sequence[ParallelCorpus] = (), split: str = "test") -> View:
     """Show how well a run's source languages can be read off encoder states; its table has the accuracy.
 
     Args:
@@ -63,7 +64,7 @@ def probe_view(run: Run, corpora: Sequence[ParallelCorpus], split: str = "test")
     Raises:
         NmtlabError: as of `probes.language_by_layer`.
     """
-    found = measure(run, language_by_layer, corpora=list(corpora), split=split)
+    found = _found(run, language_by_layer, corpora, split)
     return View(found[["layer", "units", "width", "accuracy", "chance"]], probe_figure(found))
 
 
@@ -78,33 +79,33 @@ def parameters_view(runs: Sequence[Run]) -> View:
     return View(shown, parameters_figure(shown))
 
 
-def directions_view(run: Run, corpora: Sequence[ParallelCorpus], split: str = "test") -> View:
+def directions_view(run: Run, corpora: Sequence[ParallelCorpus] = (), split: str = "test") -> View:
     """Show BLEU in all directions, trained and zero-shot; its table has the scores.
 
     Args:
         run: a trained run.
-        corpora: a text in each direction.
+        corpora: a text in each direction, or none, as of `similarity_view`.
         split: train, dev or test.
 
     Raises:
         CorpusError: as of `directions.direction_scores`.
     """
-    scores = measure(run, direction_scores, corpora=list(corpora), split=split)
+    scores = _found(run, direction_scores, corpora, split)
     return View(scores, directions_figure(scores, title=run.label))
 
 
-def gradient_cosine_view(run: Run, corpora: Sequence[ParallelCorpus], split: str = "dev") -> View:
+def gradient_cosine_view(run: Run, corpora: Sequence[ParallelCorpus] = (), split: str = "dev") -> View:
     """Show the cosine of gradients of each two directions, by part; its table has a column for each two.
 
     Args:
         run: of a Transformer.
-        corpora: of two or more directions.
+        corpora: of two or more directions, or none, as of `similarity_view`.
         split: train, dev or test.
 
     Raises:
         NmtlabError: as of `gradients.gradient_cosines`.
     """
-    found = measure(run, gradient_cosines, corpora=list(corpora), split=split)
+    found = _found(run, gradient_cosines, corpora, split)
     pairs = found["direction"] + " " + found["other_direction"]
     place = ["side", "kind", "depth"]
     wide = found.assign(pair=pairs).pivot(index=place, columns="pair", values="cosine")
@@ -149,3 +150,13 @@ def gain_view(group: Group = "iberian", scale: Scale = "small") -> View:
     if found.empty:
         raise NmtlabError(f"{MANY_LANGUAGES.name}: no {group} direction has a separate and a common model", _MEASURE)
     return View(found, gain_figure(found, f"{group} languages"))
+
+
+def _found(run: Run, analysis: Analysis, corpora: Sequence[ParallelCorpus], split: str) -> pd.DataFrame:
+    """Measure a run on texts; without any, return its stored answer."""
+    if corpora:
+        return measure(run, analysis, corpora=list(corpora), split=split)
+    stored = answers(run, analysis)
+    if not stored:
+        raise RunError(f"run {run.name!r}: has no stored answer of {analysis.__name__}", "name texts to measure it on")
+    return stored[0].frame()

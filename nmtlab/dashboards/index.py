@@ -30,7 +30,7 @@ def index_page(workspace: Workspace | None = None) -> Page:
     summary = overall(found)
     claims.show(summary.set_index("claim", drop=False).drop(columns="direction"))
     claims.choose(summary["claim"][:1])
-    more = "".join(_waiting(not_measured(found)))
+    more = " ".join(_waiting(not_measured(found)))
     look, look_at_runs = html(), html()
 
     def update(changed: set[str]) -> None:
@@ -44,7 +44,7 @@ def index_page(workspace: Workspace | None = None) -> Page:
     body = [
         _links(),
         heading("Findings so far"),
-        Note(more.strip(), f"Effects are in points of the measure. {RULE}"),
+        Note(more, f"Effects are in points of the measure. {RULE}"),
         claims, numbers, look, heading("Available runs"), runs, look_at_runs,
     ]  # fmt: skip
     return Page(INDEX, {"claim": claims, "runs": runs.table}, update, body, runs.refresh, {numbers: ("claim",)})
@@ -53,9 +53,9 @@ def index_page(workspace: Workspace | None = None) -> Page:
 def _waiting(claims: Sequence[Claim]) -> Iterator[str]:
     """Yield how many claims have no numbers, and which of them need text that nobody may have here."""
     if here := [claim for claim in claims if claim.scale != "thesis"]:
-        yield f"Claims not measured yet: {len(here)}. "
+        yield f"Claims not measured yet: {len(here)}."
     if tables := sorted({claim.table.name for claim in claims if claim.scale == "thesis"}):
-        yield f"Not measurable here, since they need the text of the thesis: those of {', '.join(tables)}. "
+        yield f"Not measurable here, since they need the text of the thesis: those of {', '.join(tables)}."
 
 
 def _links() -> object:

@@ -65,7 +65,8 @@ class LanguagesPage(Page):
         }  # fmt: skip
         parts = {
             **dict.fromkeys((self.taken, self.moved, self.medians, self.cognates), ("runs",)),
-            **dict.fromkeys((self.hint, self.neighbours), ("runs", "word")),
+            self.hint: ("runs", "word"),
+            self.neighbours: ("runs", "word", "selected"),
             self.selection: ("runs",),
             self.words: ("runs", "kind"),
             self.work: ("runs",),

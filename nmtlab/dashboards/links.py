@@ -43,6 +43,7 @@ SHOWS: Mapping[About, Callable[[Run], bool]] = {
 """Pages that show runs, each with the test whether it can show a run."""
 
 _SHOWS_TOKEN = {**SHOWS, LANGUAGES: has_parent}
+"""The same for a selected token: *Related languages* has the words of a parent's children only."""
 
 _MAX_RUNS, _SINGLE_RUN = 4, (LEXICON, LANGUAGES)
 

@@ -1,5 +1,6 @@
 """The scores of a run in all its directions."""
 
+import pandas as pd
 import pytest
 
 from nmtlab.analysis.access.measure import measure, stored_answer
@@ -7,6 +8,7 @@ from nmtlab.analysis.access.scores import score_texts
 from nmtlab.analysis.access.translations import translations
 from nmtlab.analysis.languages.directions import direction_scores, parallel_texts, stored_direction_scores
 from nmtlab.analysis.languages.gradients import gradient_cosines
+from nmtlab.errors import RunError
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.lines import write_lines
 from nmtlab.training.setup import train
@@ -81,3 +83,10 @@ def test_views_show_what_was_measured(copies, both_ways):
     assert view.frame["kind"].tolist()[:3] == ["embeddings", "attention", "feed-forward"]
     found = measure(copies.shared, gradient_cosines, corpora=list(corpora), split="dev")
     assert view.frame["de-en nl-en"].tolist() == found["cosine"][: len(view.frame)].tolist()
+
+
+def test_without_texts_views_show_what_is_stored_with_a_run(copies):
+    with pytest.raises(RunError, match=r"'halves': has no stored answer of gradient_cosines"):
+        gradient_cosine_view(copies.halves)
+    measured = similarity_view(copies.shared, copies.corpora)
+    pd.testing.assert_frame_equal(similarity_view(copies.shared).frame, measured.frame)
