@@ -14,7 +14,7 @@ from nmtlab.analysis.languages.probes import language_by_layer
 from nmtlab.errors import NmtlabError, RunError
 from nmtlab.experiments import Scale
 from nmtlab.experiments.measures.languages import SACRE_BLEU
-from nmtlab.experiments.results.many import component_means, gains
+from nmtlab.experiments.results.many import direction_means, gains
 from nmtlab.experiments.results.sentences import read_sentences
 from nmtlab.experiments.results.stored import measured_cells, measured_table
 from nmtlab.experiments.tables.many_languages import ABLATIONS, ARTIFICIAL_ROWS, IBERIAN_ROWS, MANY_LANGUAGES, TO_MANY
@@ -116,6 +116,8 @@ def gradient_cosine_view(run: Run, corpora: Sequence[ParallelCorpus] = (), split
 def ablation_view(group: Group = "artificial", texts: str = TO_MANY, scale: Scale = "small") -> View:
     """Show the mean score over directions of each system, by what it shares; its table has the means and margins.
 
+    Separate models are beside them.
+
     Args:
         group: of languages.
         texts: the set of texts on which the systems were trained.
@@ -125,7 +127,7 @@ def ablation_view(group: Group = "artificial", texts: str = TO_MANY, scale: Scal
         NmtlabError: it was not measured at this scale.
     """
     cells = measured_cells(MANY_LANGUAGES.name, scale, SACRE_BLEU.name)
-    means = component_means(cells, MANY_LANGUAGES, _ROWS[group], texts)
+    means = direction_means(cells, MANY_LANGUAGES, _ROWS[group], texts, scale)
     if means.empty:
         raise NmtlabError(f"{MANY_LANGUAGES.name}: no system was measured in all {group} directions, {texts}", _MEASURE)
     return View(means, ablation_figure(means, f"{SACRE_BLEU.name} of {group} languages", "shared"))

@@ -1,10 +1,12 @@
 """Many languages in one model: means over directions, and gains over separate models."""
 
+import math
+
 import pytest
 from child_sizes import results_of
 
 from nmtlab.errors import NmtlabError
-from nmtlab.experiments.results.many import component_means, gains, pairs_of
+from nmtlab.experiments.results.many import direction_means, gains, pairs_of
 from nmtlab.experiments.tables.many_languages import IBERIAN_ROWS, MANY_LANGUAGES, TO_MANY, TO_ONE
 from nmtlab.experiments.tables.many_text import ARTIFICIAL, IBERIAN
 from nmtlab.views_languages import ablation_view, gain_view
@@ -30,17 +32,25 @@ def results(**left_out):
 
 
 def test_the_mean_is_over_directions_and_its_margin_over_seeds():
-    means = component_means(results(), MANY_LANGUAGES, IBERIAN_ROWS, TO_MANY)
-    assert means["system"].tolist() == ["shared", "half private"]
-    assert means["mean"].tolist() == pytest.approx([9.5, 10.5])
-    assert means["margin"].tolist() == pytest.approx([4.302653 / 3**0.5] * 2)
+    means = direction_means(results(), MANY_LANGUAGES, IBERIAN_ROWS, TO_MANY, "small")
+    assert means["system"].tolist() == ["separate", "shared", "half private"]
+    assert means["mean"].tolist() == pytest.approx([7.5, 9.5, 10.5])
+    assert means["margin"].tolist() == pytest.approx([math.nan, *[4.302653 / 3**0.5] * 2], nan_ok=True)
 
 
 def test_a_system_that_was_not_measured_in_every_direction_has_no_mean():
     some = results(en_gl=SHARED)
-    assert component_means(some, MANY_LANGUAGES, IBERIAN_ROWS, TO_MANY)["system"].tolist() == ["half private"]
+    means = direction_means(some, MANY_LANGUAGES, IBERIAN_ROWS, TO_MANY, "small")
+    assert means["system"].tolist() == ["separate", "half private"]
     none = some[some["row"] != "pt-en"]
-    assert component_means(none, MANY_LANGUAGES, IBERIAN_ROWS, TO_MANY).empty
+    assert direction_means(none, MANY_LANGUAGES, IBERIAN_ROWS, TO_MANY, "small").empty
+
+
+def test_the_mean_of_a_set_of_texts_is_over_its_directions_only():
+    scores = {row: {"separate": [1.0, 2.0], f"shared, {TO_ONE}": [3.0, 4.0]} for row in DIRECTIONS[:3]}
+    scores["en-gl"] = {"separate": [100.0, 100.0]}
+    means = direction_means(results_of("many-languages", scores), MANY_LANGUAGES, IBERIAN_ROWS, TO_ONE, "small")
+    assert means[["system", "mean"]].to_numpy().tolist() == [["separate", 1.5], ["shared", 3.5]]
 
 
 def test_gains_are_over_the_separate_model_of_the_direction_and_smaller_texts_come_first():
@@ -64,7 +74,7 @@ def test_views_of_what_was_saved(tmp_path, monkeypatch):
     monkeypatch.setenv("NMTLAB_DATA", str(tmp_path))
     (tmp_path / "results").mkdir()
     results().to_csv(tmp_path / "results/many-languages.small.csv", index=False)
-    assert ablation_view("iberian").frame["mean"].tolist() == pytest.approx([9.5, 10.5])
+    assert ablation_view("iberian").frame["mean"].tolist() == pytest.approx([7.5, 9.5, 10.5])
     assert len(gain_view().frame) == 13
     assert [title.text for title in gain_view().figure.layout.annotations if "English" in title.text] == [
         "many-to-one: into English", "many-to-many: into English", "many-to-many: from English",

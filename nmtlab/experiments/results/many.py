@@ -7,24 +7,33 @@ from nmtlab.experiments.tables.corpora import Corpus, Directed
 from nmtlab.experiments.tables.declaration import Row, Scale, Setup, Table
 
 
-def component_means(results: pd.DataFrame, table: Table, rows: tuple[Row, ...], texts: str) -> pd.DataFrame:
-    """Return the mean score over directions of the systems trained on one set of texts.
+def direction_means(
+    results: pd.DataFrame, table: Table, rows: tuple[Row, ...], texts: str, scale: Scale
+) -> pd.DataFrame:
+    """Return the mean score of systems over the directions of one set of texts.
 
     Args:
         results: lines of `nmtlab.experiments.results.collected.results`, of one measure.
         table: its declaration.
         rows: the directions, of one group of languages.
         texts: name of the set of texts, such as `many-to-many`.
+        scale: the scale at which it was run.
 
     Returns:
-        One line per system, in the table's order: `system`, its name without that of the texts; `seeds`, how many have
-        a value in every direction; their `mean` over directions and its `margin` (95 %, Student's t).
+        One line per system that is trained on these texts or, like the table's baseline, on the text of a direction, in
+        the table's order: `system`, its name without that of the texts; `seeds`, how many have a value in every
+        direction; their `mean` over directions and its `margin` (95 %, Student's t).
     """
-    names = {system.name: system.name.removesuffix(f", {texts}") for system in table.systems if system.texts == texts}
-    wide = results[results["row"].isin([row.name for row in rows])].pivot_table(
+    names = {
+        system.name: system.name.removesuffix(f", {texts}")
+        for system in table.systems
+        if system.texts == texts or system.name == table.baseline
+    }
+    trained = [row.name for row in rows if isinstance(setup := row.at[scale], Setup) and texts in setup.texts]
+    wide = results[results["row"].isin(trained)].pivot_table(
         index=["column", "seed"], columns="row", values="value", dropna=False
     )
-    whole = wide.dropna().mean(axis=1) if wide.shape[1] == len(rows) else pd.Series(dtype=float)
+    whole = wide.dropna().mean(axis=1) if wide.shape[1] == len(trained) else pd.Series(dtype=float)
     lines = []
     for column, name in names.items():
         if seeds := whole[whole.index.get_level_values(0) == column].tolist():
@@ -38,8 +47,7 @@ def gains(
     """Return what each direction gains over a separate model, by the size of its text.
 
     Args:
-        results, table, rows: as of `component_means`.
-        scale: the scale at which it was run.
+        results, table, rows, scale: as of `direction_means`.
         sentences: lines of `nmtlab.experiments.results.sentences`, if there are any.
 
     Returns:
