@@ -40,8 +40,7 @@ def bundle(runs: Iterable[Run], target: Path) -> None:
             folder = Path(temporary) / run.name
             folder.mkdir()
             _fill(folder, run)
-        # Seeds of a system stand side by side, so that what they share is compressed once.
-        write_archive(sorted(Path(temporary).iterdir()), target)
+        write_archive(Path(temporary).iterdir(), target)
 
 
 def bundles(gallery: Path) -> list[Path]:
