@@ -62,6 +62,8 @@ def test_gains_are_over_the_separate_model_of_the_direction_and_smaller_texts_co
     assert half["direction"].tolist() == ["gl-en", "en-gl", "es-en", "en-es", "pt-en", "en-pt"]
     assert half["pairs"].tolist() == [4000, 4000, 10_000, 10_000, 20_000, 20_000]
     assert half["to_english"].tolist() == [True, False] * 3
+    assert half["share"].sum() == pytest.approx(1)
+    assert half["share"].iloc[4] / half["share"].iloc[0] == pytest.approx(5**0.7)  # five times the pairs
     assert half["difference"].tolist() == pytest.approx([3.0] * 6)
 
 

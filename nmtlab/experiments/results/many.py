@@ -1,10 +1,13 @@
 """Many languages in one model (thesis 4.2): scores of systems as means over directions, and gains by size of text."""
 
+import math
+
 import pandas as pd
 
 from nmtlab.experiments.results.summary import interval, summary
 from nmtlab.experiments.tables.corpora import Corpus, Directed
 from nmtlab.experiments.tables.declaration import Row, Scale, Setup, Table
+from nmtlab.recipe.training import TrainingSettings
 
 
 def direction_means(
@@ -52,11 +55,12 @@ def gains(
 
     Returns:
         One line per system and direction with a difference, smaller texts first: `texts`, on which the system is
-        trained; `system`, without them; `direction`; `to_english`; `pairs` of its training text; `difference` and
-        `margin`, NaN with a single seed.
+        trained; `system`, without them; `direction`; `to_english`; `pairs` of its training text; `share` of the training
+        sentences that are in the direction; `difference` and `margin`, NaN with a single seed.
     """
-    sizes = {row.name: pairs_of(setup.corpus) for row in rows if isinstance(setup := row.at[scale], Setup)}
-    into = {row.name: setup.corpus.target == "en" for row in rows if isinstance(setup := row.at[scale], Setup)}
+    setups = {row.name: setup for row in rows if isinstance(setup := row.at[scale], Setup)}
+    sizes = {name: pairs_of(setup.corpus) for name, setup in setups.items()}
+    into = {name: setup.corpus.target == "en" for name, setup in setups.items()}
     of = {system.name: system.texts for system in table.systems if system.texts}
     lines = summary(results[results["row"].isin(list(sizes))], table, sentences)
     lines = lines[lines["difference"].notna() & lines["column"].isin(list(of))]
@@ -66,11 +70,19 @@ def gains(
         system=[name.removesuffix(f", {one}") for name, one in zip(lines["column"], texts, strict=True)],
         to_english=lines["row"].map(into).astype(bool),
         pairs=lines["row"].map(sizes).astype(int),
+        share=[_share(setups[row], one) for row, one in zip(lines["row"], texts, strict=True)],
         order=lines["column"].map(list(of).index).astype(int),
         margin=(lines["high"] - lines["low"]) / 2,
     ).rename(columns={"row": "direction"})
     ordered = found.sort_values(["order", "pairs"], kind="stable", ignore_index=True)
-    return ordered[["texts", "system", "direction", "to_english", "pairs", "difference", "margin"]]
+    return ordered[["texts", "system", "direction", "to_english", "pairs", "share", "difference", "margin"]]
+
+
+def _share(setup: Setup, texts: str) -> float:
+    """Return the share of a direction in the training sentences of a set of texts: pairs^τ; NaN if not declared."""
+    exponent = TrainingSettings().sampling_exponent
+    whole = sum(pairs_of(one) ** exponent for one in setup.texts[texts].corpora)
+    return pairs_of(setup.corpus) ** exponent / whole if whole else math.nan
 
 
 def pairs_of(corpus: Corpus) -> int:
