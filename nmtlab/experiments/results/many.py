@@ -55,8 +55,8 @@ def gains(
 
     Returns:
         One line per system and direction with a difference, smaller texts first: `texts`, on which the system is
-        trained; `system`, without them; `direction`; `to_english`; `pairs` of its training text; `share` of the training
-        sentences that are in the direction; `difference` and `margin`, NaN with a single seed.
+        trained; `system`, without them; `direction`; `to_english`; `pairs` of its training text; its `share` of the
+        training sentences; `difference` and `margin`, NaN with a single seed.
     """
     setups = {row.name: setup for row in rows if isinstance(setup := row.at[scale], Setup)}
     sizes = {name: pairs_of(setup.corpus) for name, setup in setups.items()}
