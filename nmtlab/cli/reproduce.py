@@ -140,7 +140,7 @@ def reproduce(
     if save:
         _save(declared, wanted, scale, measured, bar.left_out, workspace)
     if pack:
-        _pack(wanted, scale, workspace)
+        _pack(declared, wanted, scale, workspace)
     for problem in problems:
         print(f"failed: {problem.problem}")
     if should_stop():
@@ -253,15 +253,21 @@ def _unpack(table: "Table", scale: "Scale", workspace: "Workspace") -> None:
     print(f"copied {len(copied)} packed runs into {workspace.runs}")
 
 
-def _pack(table: "Table", scale: "Scale", workspace: "Workspace") -> None:
-    from nmtlab.experiments.results.packs import pack_table
+def _pack(declared: "Table", made: "Table", scale: "Scale", workspace: "Workspace") -> None:
+    """Pack the runs of a table; translations that are packed with them need not stand beside its cells as well."""
+    from nmtlab.experiments.results.hypotheses import drop_hypotheses
+    from nmtlab.experiments.results.packs import pack_table, packed_hypotheses
+    from nmtlab.experiments.results.stored import saved_table
 
-    target, packed, elsewhere = pack_table(table, scale, workspace)
+    target, packed, elsewhere = pack_table(made, scale, workspace)
     if packed:
         size = target.stat().st_size / 1000
         print(f"packed {len(packed)} runs into {target} ({size:,.0f} kB, {size / len(packed):,.0f} kB each)")
     for name, same in elsewhere.items():
         print(f"not packed: {name}: in the gallery already" + ("" if same else ", but another training; remove that"))
+    translated = saved_table(declared, scale, workspace).path.with_suffix(".translations.parquet")
+    if translated.exists():
+        drop_hypotheses(translated, packed_hypotheses(declared, scale, workspace))
 
 
 def _write_judged(
@@ -272,9 +278,10 @@ def _write_judged(
     from contextlib import redirect_stdout
 
     from nmtlab.cli.results_table import print_results
-    from nmtlab.experiments.results.hypotheses import read_hypotheses
+    from nmtlab.experiments.results.hypotheses import with_packed
     from nmtlab.experiments.results.kept import Kept
     from nmtlab.experiments.results.looks import read_looks
+    from nmtlab.experiments.results.packs import packed_hypotheses
     from nmtlab.experiments.results.sentences import read_sentences, sentence_spreads, with_kept_sentences
     from nmtlab.experiments.results.signatures import signatures
     from nmtlab.files import write_text
@@ -284,9 +291,8 @@ def _write_judged(
         stored.path.with_suffix(suffix) for suffix in (".txt", ".translations.parquet", ".signatures.csv")
     )
     written, spreads, names = [text], read_sentences(stored.sentences), set(cells["row"])
-    if translated.exists():
-        found = sentence_spreads(table, scale, workspace, read_hypotheses(translated))
-        spreads = with_kept_sentences(found, spreads)
+    found = with_packed(translated, packed_hypotheses(table, scale, workspace))
+    spreads = with_kept_sentences(sentence_spreads(table, scale, workspace, found), spreads)
     if len(spreads):
         write_text(stored.sentences, spreads.to_csv(index=False))
         written.append(stored.sentences)

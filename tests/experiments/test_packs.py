@@ -4,12 +4,20 @@ import json
 import shutil
 from dataclasses import replace
 
+import pandas as pd
 import pytest
 
 from nmtlab.experiments import cells_of, run_grid
 from nmtlab.experiments.measures.quality import TRAIN_PERPLEXITY
 from nmtlab.experiments.results.collected import results
-from nmtlab.experiments.results.packs import pack_table, unpack_table
+from nmtlab.experiments.results.hypotheses import (
+    drop_hypotheses,
+    hypotheses,
+    read_hypotheses,
+    save_hypotheses,
+    with_packed,
+)
+from nmtlab.experiments.results.packs import pack_table, packed_hypotheses, unpack_table
 from nmtlab.experiments.running.events import CellEnded
 from nmtlab.runs.listing import open_run
 from nmtlab.runs.pack import pack
@@ -81,3 +89,23 @@ def test_another_training_of_the_same_name_is_not_taken(grid, copied):
     shutil.rmtree(copied.runs)
     other = replace(grid.table, changes={"tiny": {"training.clip_norm": 7.0}})
     assert unpack_table(other, "tiny", copied) == []
+
+
+def test_translations_that_are_packed_with_runs_need_no_file_beside_the_table(grid, copied, tmp_path):
+    path = tmp_path / "table.translations.parquet"
+    made = hypotheses(grid.table, "tiny", copied)
+    save_hypotheses(path, made)
+    first = min(run.name for run in copied.runs.iterdir())
+    shutil.rmtree(copied.runs / first)
+    pack_table(grid.table, "tiny", copied)
+    packed = packed_hypotheses(grid.table, "tiny", copied)
+    drop_hypotheses(path, packed)
+    left = read_hypotheses(path)
+    lost = {(cell.row, cell.column, cell.seed) for cell in cells_of(grid.table, "tiny") if cell.run == first}
+    assert set(left[["row", "column", "seed"]].itertuples(index=False, name=None)) == lost
+    keys = ["row", "column", "seed", "split", "line"]
+    again = with_packed(path, packed).sort_values(keys, ignore_index=True)
+    pd.testing.assert_frame_equal(again, made.sort_values(keys, ignore_index=True), check_dtype=False)
+    drop_hypotheses(path, made)
+    assert not path.exists()
+    assert with_packed(path, packed).equals(packed)

@@ -1,5 +1,6 @@
 """The translations behind a table's scores, of every seed: a verdict takes in sentences as well as seeds."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import pandas as pd
@@ -29,14 +30,19 @@ def hypotheses(table: Table, scale: Scale, workspace: Workspace) -> pd.DataFrame
         `measure`, the score whose search made it, empty for the recipe's search, which several scores share; `text`,
         the digest of the sources; `line`, its place among them, from 0; `translation`.
     """
-    scores = {(one.split, one.made_by): one for one in table.measures if isinstance(one, OfSentences)}
-    frames = [
-        _of_cell(score, cell, runs[cell.run], corpus)
+    made = (
+        (cell, runs[cell.run], corpus)
         for cells, corpus, runs in made_rows(table, scale, workspace)
         for cell in cells
         if cell.run in runs
-        for score in scores.values()
-    ]
+    )
+    return hypotheses_of(made, table)
+
+
+def hypotheses_of(made: Iterable[tuple[Cell, Run, ParallelCorpus]], table: Table) -> pd.DataFrame:
+    """Return the stored translations of cells, as `hypotheses`, from their runs, of the texts they are scored on."""
+    scores = {(one.split, one.made_by): one for one in table.measures if isinstance(one, OfSentences)}
+    frames = [_of_cell(score, cell, run, corpus) for cell, run, corpus in made for score in scores.values()]
     return pd.concat(frames or [pd.DataFrame(columns=COLUMNS)], ignore_index=True)
 
 
@@ -57,8 +63,38 @@ def save_hypotheses(path: Path, found: pd.DataFrame) -> None:
     Raises:
         NmtlabError: the file is damaged.
     """
-    kept = read_hypotheses(path) if path.exists() else found[:0]
-    whole = pd.concat([found, kept], ignore_index=True).drop_duplicates([*KEYS, "line"])
+    _write(path, _joined(found, read_hypotheses(path) if path.exists() else found[:0]))
+
+
+def with_packed(path: Path, packed: pd.DataFrame) -> pd.DataFrame:
+    """Return the translations in a file, which need not exist, and those of packed runs that it lacks.
+
+    Raises:
+        NmtlabError: the file is damaged.
+    """
+    return _joined(read_hypotheses(path), packed) if path.exists() else packed
+
+
+def drop_hypotheses(path: Path, kept_elsewhere: pd.DataFrame) -> None:
+    """Remove the translations from a file that are kept elsewhere, and the file if none are left.
+
+    Raises:
+        NmtlabError: the file is damaged.
+    """
+    stored = read_hypotheses(path)
+    elsewhere = pd.MultiIndex.from_frame(kept_elsewhere[COLUMNS].astype(str))
+    left = stored[~pd.MultiIndex.from_frame(stored.astype(str)).isin(elsewhere)]
+    if left.empty:
+        path.unlink()
+    elif len(left) < len(stored):
+        _write(path, left)
+
+
+def _joined(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
+    return pd.concat([first, second], ignore_index=True).drop_duplicates([*KEYS, "line"], ignore_index=True)
+
+
+def _write(path: Path, whole: pd.DataFrame) -> None:
     whole = whole.sort_values(_ORDER, kind="stable", ignore_index=True)
     with replacing(path) as temporary:
         whole.to_parquet(temporary, compression="zstd", compression_level=19, use_dictionary=False, index=False)

@@ -1,18 +1,23 @@
 """The runs behind a table, packed into one file of the gallery, and taken from there again."""
 
 from collections.abc import Iterable, Iterator
+from itertools import groupby
 from pathlib import Path
 from shutil import copytree
 from typing import NamedTuple
 
+import pandas as pd
+
 from nmtlab.errors import CorpusError
 from nmtlab.experiments.measures.quality import OfSentences
 from nmtlab.experiments.results.collected import made_rows
+from nmtlab.experiments.results.hypotheses import hypotheses_of
 from nmtlab.experiments.running.cells import ENDED, Cell, cells_of, is_the_training, trainings
 from nmtlab.experiments.tables.declaration import Scale, Table
 from nmtlab.runs.archive import ENDING
 from nmtlab.runs.bundle import bundle, bundled_runs, bundles, opened_bundle
 from nmtlab.runs.run import Run
+from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.workspace import Workspace
 
 
@@ -83,6 +88,30 @@ def unpack_table(table: Table, scale: Scale, workspace: Workspace) -> list[str]:
             copytree(packed.folder, workspace.run_folder(cell.run))
             copied.append(cell.run)
     return copied
+
+
+def packed_hypotheses(table: Table, scale: Scale, workspace: Workspace) -> pd.DataFrame:
+    """Return the translations that are stored with the packed runs of a table, as `hypotheses` does.
+
+    Raises:
+        RunError: a file of the gallery is damaged.
+    """
+    return hypotheses_of(_packed_with_text(table, scale, workspace), table)
+
+
+def _packed_with_text(table: Table, scale: Scale, workspace: Workspace) -> Iterator[tuple[Cell, Run, ParallelCorpus]]:
+    """Yield the cells whose run is packed and whose text is available, with that run and the text it is scored on."""
+    packed = _runs_in(workspace, bundles(workspace.gallery))
+    for _, group in groupby(cells_of(table, scale), key=lambda cell: cell.row):
+        cells = [cell for cell in group if cell.run in packed]
+        try:
+            opened = {corpus: corpus.open(workspace) for cell in cells for corpus in (cell.corpus, cell.texts[0])}
+        except CorpusError:
+            continue
+        for cell in cells:
+            run = Run(packed[cell.run])
+            if is_the_training(cell, run, opened[cell.corpus]):
+                yield cell, run, opened[cell.texts[0]]
 
 
 def _packed_cells(table: Table, scale: Scale, workspace: Workspace) -> Iterator[tuple[Cell, Run]]:
