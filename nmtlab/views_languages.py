@@ -36,6 +36,7 @@ Group = Literal["iberian", "artificial"]
 
 _MEASURE = f"run 'nmtlab reproduce {MANY_LANGUAGES.name} --save'"
 _ROWS = {"iberian": IBERIAN_ROWS, "artificial": ARTIFICIAL_ROWS}
+_CALLED = {"iberian": "Iberian languages", "artificial": "artificial languages"}
 
 
 def similarity_view(run: Run, corpora: Sequence[ParallelCorpus] = (), split: str = "test") -> View:
@@ -130,7 +131,7 @@ def ablation_view(group: Group = "artificial", texts: str = TO_MANY, scale: Scal
     means = direction_means(cells, MANY_LANGUAGES, _ROWS[group], texts, scale)
     if means.empty:
         raise NmtlabError(f"{MANY_LANGUAGES.name}: no system was measured in all {group} directions, {texts}", _MEASURE)
-    return View(means, ablation_figure(means, f"{SACRE_BLEU.name} of {group} languages", "shared"))
+    return View(means, ablation_figure(means, f"{SACRE_BLEU.name} of {_CALLED[group]}", "shared"))
 
 
 def gain_view(group: Group = "iberian", scale: Scale = "small") -> View:
@@ -151,7 +152,7 @@ def gain_view(group: Group = "iberian", scale: Scale = "small") -> View:
     found = gains(cells, MANY_LANGUAGES, _ROWS[group], scale, sentences)
     if found.empty:
         raise NmtlabError(f"{MANY_LANGUAGES.name}: no {group} direction has a separate and a common model", _MEASURE)
-    return View(found, gain_figure(found, f"{group} languages"))
+    return View(found, gain_figure(found, _CALLED[group]))
 
 
 def _found(run: Run, analysis: Analysis, corpora: Sequence[ParallelCorpus], split: str) -> pd.DataFrame:
