@@ -19,14 +19,14 @@ from nmtlab.runs.pack import check_files, copy_into, describe, write_files
 from nmtlab.runs.run import G_VALUES, METRICS, Run
 from nmtlab.text.lines import new_folder
 
-_MAX_ANSWER = 8 << 10  # bytes
+_MAX_ANSWER = 10 << 10  # bytes
 
 
 def bundle(runs: Iterable[Run], target: Path) -> None:
     """Pack runs into one file, replacing an earlier one.
 
     Each has its recipe, environment and vocabulary; the log of its training, with numbers of four digits except at
-    evaluations; g; its translations of dev and test with its recipe's search settings; and answers of at most 8 KiB.
+    evaluations; g; its translations of dev and test with its recipe's search settings; and answers of at most 10 KiB.
 
     Args:
         runs: any runs, packed ones included.
