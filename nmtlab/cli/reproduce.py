@@ -278,7 +278,7 @@ def _write_judged(
     from contextlib import redirect_stdout
 
     from nmtlab.cli.results_table import print_results
-    from nmtlab.experiments.results.hypotheses import with_packed
+    from nmtlab.experiments.results.hypotheses import of_cells, with_packed
     from nmtlab.experiments.results.kept import Kept
     from nmtlab.experiments.results.looks import read_looks
     from nmtlab.experiments.results.packs import packed_hypotheses
@@ -291,7 +291,7 @@ def _write_judged(
         stored.path.with_suffix(suffix) for suffix in (".txt", ".translations.parquet", ".signatures.csv")
     )
     written, spreads, names = [text], read_sentences(stored.sentences), set(cells["row"])
-    found = with_packed(translated, packed_hypotheses(table, scale, workspace))
+    found = of_cells(with_packed(translated, packed_hypotheses(table, scale, workspace)), cells)
     spreads = with_kept_sentences(sentence_spreads(table, scale, workspace, found), spreads)
     if len(spreads):
         write_text(stored.sentences, spreads.to_csv(index=False))

@@ -1,15 +1,12 @@
 """A question is asked once; another question, another model or another text is asked anew."""
 
 import hashlib
-import importlib
 import inspect
+import itertools
 import json
 import os
 import shutil
-import signal
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
@@ -17,11 +14,15 @@ import pyarrow.parquet as pq
 import pytest
 
 import nmtlab
-from nmtlab.analysis.access.measure import answers, measure, measure_by_sentence, versioned
+from nmtlab.analysis.access.measure import answers, measure, versioned
 from nmtlab.analysis.dynamics.signals import signals
 from nmtlab.analysis.languages.cognate_neighbours import cognate_neighbours
 from nmtlab.analysis.languages.cognates import cognate_recall
+from nmtlab.analysis.languages.directions import direction_scores
+from nmtlab.analysis.languages.gradients import gradient_cosines
+from nmtlab.analysis.languages.layers import similarity_by_layer
 from nmtlab.analysis.languages.movement import movement
+from nmtlab.analysis.languages.off_target import off_target_of
 from nmtlab.analysis.languages.parameters import parameter_counts
 from nmtlab.analysis.languages.probes import language_by_layer
 from nmtlab.analysis.languages.shared_types import shared_types
@@ -35,7 +36,6 @@ from nmtlab.analysis.search.search_errors import search_errors
 from nmtlab.errors import RunError
 from nmtlab.recipe import MachineSettings, SearchSettings
 from nmtlab.runs.bundle import opened_bundle
-from nmtlab.runs.log import read_log
 from nmtlab.runs.measures import Measure, MeasureKey, store_measure
 from nmtlab.runs.pack import pack
 from nmtlab.runs.run import Run
@@ -95,16 +95,6 @@ def second_weight(run: Run) -> pd.DataFrame:
 def failing(run: Run) -> pd.DataFrame:
     CALLS.append("failed")
     raise ZeroDivisionError
-
-
-@versioned(1)
-def word_rows(run: Run, start: int, corpus: ParallelCorpus, split: str, stop: int = 1000) -> Iterator[list[dict]]:
-    """Yield a row a word of each sentence, and none of every third; end as by an accident at sentence `stop`."""
-    for number, line in list(enumerate(corpus.lines(split, corpus.source)))[start:]:
-        if len(CALLS) == stop:
-            raise KeyboardInterrupt
-        CALLS.append(str(number))
-        yield [{"sentence": number, "word": word} for word in line.split() if number % 3]
 
 
 def changed_corpus(
@@ -312,11 +302,15 @@ def test_every_answer_of_the_gallery_is_found(packed, tmp_path):
     known |= {"shared_types": shared_types, "words_of_parent": words_of_parent, "baseline_lengths": baseline_lengths}
     known |= {"cognate_recall": cognate_recall, "cognate_neighbours": cognate_neighbours}
     known |= {"parameter_counts": parameter_counts, "language_by_layer": language_by_layer}
+    known |= {"similarity_by_layer": similarity_by_layer, "gradient_cosines": gradient_cosines}
+    known |= {"direction_scores": direction_scores, "off_target_of": off_target_of}
     folders = [packed] if packed.is_dir() else opened_bundle(packed, tmp_path).values()
     assert folders
     for folder in folders:
         run = Run(folder)
-        found = [answer for analysis in known.values() for answer in answers(run, analysis)]
+        ways = itertools.product(run.pipeline.source.languages, run.pipeline.target.languages)
+        views = {view.direction: view for view in (run.directed(*way) for way in ways if way[0] != way[1])}
+        found = [answer for view in views.values() for analysis in known.values() for answer in answers(view, analysis)]
         assert sorted(answer.path for answer in found) == sorted((folder / "measures").glob("*.parquet"))
         for answer in found:
             asked = inspect.signature(known[_function(answer)]).parameters
@@ -389,76 +383,6 @@ def test_what_needs_no_model_can_be_asked_of_a_packed_run(packed, tiny_corpus):
     assert CALLS == ["dev"]
 
 
-# Sentence by sentence
-
-
-def test_a_long_answer_is_that_of_all_sentences_and_is_computed_once(run, tiny_corpus):
-    told: list[int] = []
-    number = tiny_corpus.count("dev")
-    for _ in range(2):
-        frame = measure_by_sentence(run, word_rows, told.append, corpus=tiny_corpus, split="dev")
-        words = [(n, w) for n, line in enumerate(tiny_corpus.lines("dev", "de")) for w in line.split() if n % 3]
-        assert list(frame.itertuples(index=False, name=None)) == words
-    assert [str(place) for place in range(number)] == CALLS
-    assert told == [0] + [1] * number
-    assert [path.suffix for path in (run.folder / "measures").iterdir()] == [".parquet"]
-
-
-def test_a_long_answer_that_was_interrupted_goes_on_with_the_next_sentence(run, tiny_corpus):
-    told: list[int] = []
-    expected = pd.DataFrame([row for rows in word_rows(run, 0, tiny_corpus, "dev") for row in rows])
-    CALLS.clear()
-    with pytest.raises(KeyboardInterrupt):
-        measure_by_sentence(run, word_rows, corpus=tiny_corpus, split="dev", stop=7)
-    assert answers(run, word_rows) == []
-    CALLS.append("interrupted")
-    found = measure_by_sentence(run, word_rows, told.append, corpus=tiny_corpus, split="dev", stop=7)
-    pd.testing.assert_frame_equal(found, expected)
-    assert CALLS.index("interrupted") == 7
-    assert [call for call in CALLS if call != "interrupted"] == [str(n) for n in range(tiny_corpus.count("dev"))]
-    assert told[0] == 7
-
-
-SQUARES = """
-import os, signal
-
-from nmtlab.analysis.access.measure import versioned
-
-@versioned(1)
-def squares(run, start):
-    for number in range(start, 12):
-        with (run.folder / "asked").open("a") as file:
-            file.write(f"{number}\\n")
-        if len((run.folder / "asked").read_text().split()) == 5:
-            os.kill(os.getpid(), signal.SIGKILL)
-        yield [{"number": number, "square": number**2}]
-"""
-PROGRAM = """
-import sys
-from pathlib import Path
-from squares_of_numbers import squares
-from nmtlab.analysis.access.measure import measure_by_sentence
-from nmtlab.runs.run import Run
-
-measure_by_sentence(Run(Path(sys.argv[1])), squares)
-"""
-
-
-def test_a_long_answer_survives_its_process_being_killed(run, tmp_path, monkeypatch):
-    (tmp_path / "squares_of_numbers.py").write_text(SQUARES, encoding="utf-8")
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
-    killed = subprocess.run([sys.executable, "-c", PROGRAM, str(run.folder)], env=environment, capture_output=True)
-    assert killed.returncode == -signal.SIGKILL
-    (log,) = (run.folder / "measures").iterdir()
-    assert len(read_log(log)) == 4
-    log.write_bytes(log.read_bytes()[:-5])  # and the machine went down while the last line was written
-    monkeypatch.syspath_prepend(tmp_path)
-    squares = importlib.import_module("squares_of_numbers").squares
-    assert measure_by_sentence(run, squares)["square"].tolist() == [number**2 for number in range(12)]
-    # Sentence 4 was under way, and that of number 3 was not whole on the disk.
-    assert (run.folder / "asked").read_text().split() == [str(n) for n in (0, 1, 2, 3, 4, *range(3, 12))]
-
-
 # Where nothing can be written
 
 
@@ -473,6 +397,4 @@ def test_an_answer_that_cannot_be_stored_is_given_all_the_same(read_only, run, t
     first, second = (measure(read_only, lengths, corpus=tiny_corpus) for _ in range(2))
     pd.testing.assert_frame_equal(first, second)
     assert len(CALLS) == 2
-    rows = measure_by_sentence(read_only, word_rows, corpus=tiny_corpus, split="dev")
-    assert len(rows) > 10
     assert os.listdir(run.folder).count("measures") == 1

@@ -6,7 +6,7 @@ import pytest
 from nmtlab.analysis.access.translations import source_digest, stored_translations
 from nmtlab.errors import NmtlabError
 from nmtlab.experiments.results.collected import made_rows
-from nmtlab.experiments.results.hypotheses import COLUMNS, hypotheses, read_hypotheses, save_hypotheses
+from nmtlab.experiments.results.hypotheses import COLUMNS, hypotheses, of_cells, read_hypotheses, save_hypotheses
 
 
 def frame(column: str, *translations: str, seed: int = 1) -> pd.DataFrame:
@@ -34,6 +34,14 @@ def test_a_file_of_before_other_searches_were_kept_still_opens_and_is_added_to(t
         "": "ab",
         "BLEU of a wide beam": "cd",
     }
+
+
+def test_translations_of_cells_without_a_value_are_left_out():
+    found = pd.concat([frame("tied", "a", "b"), frame("tied", "c", seed=2), frame("Moses", "d", seed=0)])
+    cells = pd.DataFrame(
+        {"row": "de-en", "column": ["tied", "tied", "Moses"], "seed": [1, 2, None], "value": [1, None, 2]}
+    )
+    assert of_cells(found, cells.astype({"seed": "Int64"}))["translation"].tolist() == ["a", "b", "d"]
 
 
 def test_a_damaged_file_is_named(tmp_path):

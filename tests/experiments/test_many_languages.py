@@ -41,7 +41,7 @@ def test_separate_models_of_both_directions_are_different_trainings():
 
 
 def test_a_system_on_a_base_starts_from_half_of_its_training():
-    (cell, *_) = cells("many-languages", "gl-en", "adapters on it, many-to-many")
+    (cell, *_) = cells("many-languages", "gl-en", "adapters on a frozen model, many-to-many")
     assert cell.parent.run == "iberian.many-to-many.many-shared.lr_scale-0.35.max_evaluations-5.s1"
     assert cell.parent.run in {one.run for one in cells_of(find_table("many-languages-tuning"), "small")}
     assert cell.recipe.transfer.parent == cell.parent.run

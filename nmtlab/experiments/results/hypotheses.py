@@ -75,6 +75,18 @@ def with_packed(path: Path, packed: pd.DataFrame) -> pd.DataFrame:
     return _joined(read_hypotheses(path), packed) if path.exists() else packed
 
 
+def of_cells(translations: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
+    """Return the translations of those cells that have a value: a packed run may have more than was measured.
+
+    Args:
+        translations: as of `hypotheses`.
+        cells: lines of `nmtlab.experiments.results.collected.results`.
+    """
+    measured = cells.dropna(subset="value")
+    keys = measured[["row", "column", "seed"]].assign(seed=measured["seed"].fillna(0).astype(int)).drop_duplicates()
+    return translations.merge(keys, on=["row", "column", "seed"])
+
+
 def drop_hypotheses(path: Path, kept_elsewhere: pd.DataFrame) -> None:
     """Remove the translations from a file that are kept elsewhere, and the file if none are left.
 

@@ -86,7 +86,9 @@ def _half_as_long(system: System) -> System:
 def _with(texts: str) -> tuple[System, ...]:
     """Return the systems that are compared on a set of texts."""
     shared = System(f"shared, {texts}", "many-shared", texts=texts)
-    frozen = System(f"adapters on it, {texts}", "many-adapters-frozen", texts=texts, base=_half_as_long(shared))
+    frozen = System(
+        f"adapters on a frozen model, {texts}", "many-adapters-frozen", texts=texts, base=_half_as_long(shared)
+    )
     return (
         shared,
         replace(shared, name=f"wider, {texts}"),
@@ -156,7 +158,7 @@ def _as_large(
     adapted = {
         (row.name, f"{system}, {name}"): {"model.adapter_width": width}
         for row in rows
-        for system in ("adapters", "adapters on it")
+        for system in ("adapters", "adapters on a frozen model")
         for (of, name), width in ADAPTER_WIDTHS.items()
         if of == texts.name and name in sets
     }
