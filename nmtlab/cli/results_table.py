@@ -100,15 +100,18 @@ def _print_verdicts(table: Table, lines: pd.DataFrame) -> None:
 def print_reasons(table: Table, scale: Scale, left_out: Mapping[str, str]) -> None:
     """Print why rows and cells of the table are not run; `left_out` is why the text of a row is not available."""
     reasons: dict[str, list[str]] = {}
+    cells: dict[tuple[str, str], list[str]] = {}
     for row in table.rows:
         setup = row.at[scale]
         if reason := setup if isinstance(setup, str) else left_out.get(row.name):
             reasons.setdefault(reason, []).append(row.name)
             continue
         for column in (column for name, column in table.left_out if name == row.name):
-            reasons.setdefault(table.left_out[row.name, column], []).append(f"{row.name} {column}")
+            cells.setdefault((column, table.left_out[row.name, column]), []).append(row.name)
     for reason, names in reasons.items():
         print(f"  not run: {', '.join(names)}: {reason}")
+    for (column, reason), names in cells.items():
+        print(f"  not run: {column} in {', '.join(names)}: {reason}")
 
 
 def _measured(line: object) -> str:

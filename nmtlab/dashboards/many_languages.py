@@ -117,7 +117,7 @@ class ManyLanguages(widgets.VBox):
         scores = found[direction_scores]
         shown = stored_direction_scores(run, text.corpora, text.split) if scores is None else scores
         if len(shown):
-            self.matrix.show(directions_figure(shown, title=f"{run.label}, {text.name}"))
+            self.matrix.show(directions_figure(shown, title=text.name))
         drawn = (
             (self.layers, similarity_by_layer, similarity_figure),
             (self.probes, language_by_layer, probe_figure),
@@ -128,6 +128,7 @@ class ManyLanguages(widgets.VBox):
                 chart.show(figure(frame))
         ways = [corpus.direction for corpus in text.corpora]
         _set_options(self.direction, {" to ".join(way): "-".join(way) for way in ways})
+        self.direction.layout.display = "" if ways else "none"
         missing = [name for one, name in _ANALYSES.items() if one in found and found[one] is None]
         self.measure.layout.display = "" if missing and text is not _STORED and can_decode(run) else "none"
         few = len(run.directions) > _MOST_DIRECTIONS

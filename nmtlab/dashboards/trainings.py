@@ -58,7 +58,7 @@ class Trainings(widgets.VBox):
         if name and name not in self._runs:
             self._hint.say(f"Run {name} is not in this workspace: train it with 'nmtlab reproduce'.")
         elif self._text is None:
-            self._hint.say(f"No stored translations for {name}." if name else "")
+            self._hint.say(_why_none(self._runs[name]) if name else "")
         else:
             _, text = self._text
             kept = "" if text.split == "test" else " (test sentences are not stored)"
@@ -90,6 +90,13 @@ def _translated(run: Run, workspace: Workspace) -> tuple[str, Text] | None:
     """Return the first text of which a run has stored translations, with its title."""
     found = by_title(texts(run, workspace)).items()
     return next((one for one in found if stored_translations(run, one[1].corpus, one[1].split) is not None), None)
+
+
+def _why_none(run: Run) -> str:
+    """Return why no translations of a run can be shown."""
+    if run.translations():
+        return f"{run.name} has stored translations, but the text that they are of is not in this workspace."
+    return f"No stored translations for {run.name}."
 
 
 def _same_seed(cells: pd.DataFrame, baseline: pd.DataFrame) -> dict[str, str]:

@@ -11,6 +11,7 @@ from little_table import little_table
 
 from nmtlab.cli.grid_bar import GridBar
 from nmtlab.cli.reproduce import reproduce
+from nmtlab.cli.results_table import print_reasons
 from nmtlab.experiments import TABLES, cells_of
 from nmtlab.experiments.claims.declared import declared_claims
 from nmtlab.experiments.measures.quality import (
@@ -21,6 +22,7 @@ from nmtlab.experiments.measures.quality import (
     TRAIN_PERPLEXITY,
 )
 from nmtlab.experiments.running.events import CellEnded, CellEvent, GridPlanned, NoText, Opening
+from nmtlab.experiments.tables.many_languages import ARTIFICIAL_ROWS, MANY_LANGUAGES
 from nmtlab.training.events import Prepared, Preparing, Progress, Validated
 
 # The tables of the command are tested with the declarations; this one takes seconds.
@@ -49,6 +51,12 @@ def test_a_plan_counts_cells_minutes_and_disk_and_makes_nothing(nmtlab, data, ta
     assert re.search(r"^4 cells, 0 made; about \d+ minutes more .* about \d+ MiB more on disk$", said.out, re.MULTILINE)
     assert "not run: hu-en: no such text" in said.out
     assert sorted(data.rglob("*")) == before
+
+
+def test_cells_that_are_left_out_are_named_by_system(capsys):
+    both = [row.name for row in ARTIFICIAL_ROWS[:2]]
+    print_reasons(MANY_LANGUAGES.only(both), "small", {})
+    assert "  not run: wider, many-to-one in qaa-en, qac-en: with all directions only\n" in capsys.readouterr().out
 
 
 def test_a_plan_without_its_text_says_what_is_missing(nmtlab, data, table, monkeypatch):

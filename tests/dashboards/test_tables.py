@@ -111,6 +111,17 @@ def test_a_training_that_is_not_here_says_so_and_has_no_sentences(page):
     assert page.trainings.lines.layout.display == "none"
 
 
+def test_translations_whose_text_is_not_here_are_not_said_to_be_missing(tmp_path):
+    workspace, name = Workspace(tmp_path), "small-qaa-en.tied.s1"
+    shutil.copytree(GALLERY / name, workspace.gallery / name, ignore=shutil.ignore_patterns("checkpoints", "sentences"))
+    page = TablesPage(workspace)
+    page.lines.choose(["qaa-en · tied"])
+    assert f"{name} has stored translations, but the text that they are of is not" in page.trainings._hint.value
+    shutil.rmtree(workspace.gallery / name / "translations")
+    page.trainings.look()
+    assert f"No stored translations for {name}." in page.trainings._hint.value
+
+
 def test_another_table_brings_its_own_measures_claims_and_lines(page):
     page.table.value = "table-3.8.small"
     assert page.measure.options == ("train perplexity", "dev BLEU")

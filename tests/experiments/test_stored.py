@@ -2,9 +2,11 @@
 
 import pandas as pd
 import pytest
+from child_sizes import results_of
 
 from nmtlab.experiments import results
-from nmtlab.experiments.results.stored import RESULTS, read_cells, stored_tables
+from nmtlab.experiments.results.stored import RESULTS, read_cells, scores_on_test, stored_tables
+from nmtlab.workspace import Workspace
 
 AWAITED = ("search-errors.small", "ambiguity.small", "length-planning.small", "unseen-lengths.small")
 """Tables that were measured before some of their measures were declared, or by other definitions."""
@@ -25,6 +27,16 @@ def test_tables_come_in_the_order_of_the_seeds_and_the_first_folder_counts(tmp_p
         ("table-3.6.tiny", "tiny", "other"), ("table-3.8.small", "small", "own"),
     ]  # fmt: skip
     assert [one.table.name for one in found] == ["table-3.6", "table-3.8"]
+
+
+def test_the_score_of_a_run_is_the_mean_over_its_trained_directions(tmp_path):
+    (tmp_path / "results").mkdir()
+    trained = results_of("many-languages", {"gl-en": {"shared": [20.0]}, "en-gl": {"shared": [10.0]}})
+    elsewhere = results_of("zero-shot", {"gl-pt": {"shared": [3.0]}})
+    news = results_of("table-3.6-ntrex", {"tu-en": {"tied": [1.0]}})
+    for name, cells in (("many-languages", trained), ("zero-shot", elsewhere), ("table-3.6-ntrex", news)):
+        cells.assign(run="many").to_csv(tmp_path / f"results/{name}.small.csv", index=False)
+    assert scores_on_test(Workspace(tmp_path))["many"] == 15
 
 
 @pytest.mark.parametrize("stored", stored_tables(), ids=lambda stored: stored.name)

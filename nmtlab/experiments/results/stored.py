@@ -11,7 +11,7 @@ from nmtlab.errors import NmtlabError
 from nmtlab.experiments.measures.quality import TEST_BLEU
 from nmtlab.experiments.results.collected import COLUMNS, NUMBERS
 from nmtlab.experiments.results.dev_curves import read_dev_curves
-from nmtlab.experiments.tables.declaration import SCALES, Scale, Table
+from nmtlab.experiments.tables.declaration import SCALES, Scale, Setup, Table
 from nmtlab.experiments.tables.listing import TABLES
 from nmtlab.workspace import SHIPPED, Workspace
 
@@ -135,13 +135,17 @@ def measured_curves(name: str, scale: Scale) -> pd.DataFrame:
 def scores_on_test(workspace: Workspace) -> dict[str, float]:
     """Return the test BLEU of the runs behind the measured tables, by run; damaged tables are left out.
 
-    Of a run in several directions it is the mean of those that were measured.
+    Of a run in several directions it is the mean of those that were measured. Scores on other texts than those of the
+    training, or in directions that were not trained, do not count.
     """
     scores: dict[str, float] = {}
     for stored in stored_tables((workspace.data / "results", RESULTS)):
         with suppress(NmtlabError):
+            setups = {row.name: row.at[stored.scale] for row in stored.table.rows}
+            rows = [name for name, one in setups.items() if isinstance(one, Setup) and one.scores_training_text]
             cells = read_cells(stored.path)
-            scores |= cells[cells["metric"] == TEST_BLEU.name].dropna(subset="value").groupby("run")["value"].mean()
+            found = cells[(cells["metric"] == TEST_BLEU.name) & cells["row"].isin(rows)]
+            scores |= found.dropna(subset="value").groupby("run")["value"].mean()
     return scores
 
 

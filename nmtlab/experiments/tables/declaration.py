@@ -95,6 +95,12 @@ class Setup:
     texts: Mapping[str, Texts] = field(default_factory=dict)
     tested: Corpus | None = None
 
+    @property
+    def scores_training_text(self) -> bool:
+        """Whether systems are scored on the test part of a corpus that they are trained on, in its direction."""
+        trained = [corpus for some in self.texts.values() for corpus in some.corpora] or [self.corpus]
+        return self.tested is None and self.corpus in trained
+
 
 @dataclass(frozen=True)
 class Row:
