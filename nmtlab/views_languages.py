@@ -8,6 +8,7 @@ import pandas as pd
 from nmtlab.analysis.access.measure import Analysis, answers, measure
 from nmtlab.analysis.languages.directions import direction_scores
 from nmtlab.analysis.languages.gradients import gradient_cosines
+from nmtlab.analysis.languages.insides import insides
 from nmtlab.analysis.languages.layers import similarity_by_layer
 from nmtlab.analysis.languages.parameters import parameter_counts
 from nmtlab.analysis.languages.probes import language_by_layer
@@ -19,6 +20,7 @@ from nmtlab.experiments.results.sentences import read_sentences
 from nmtlab.experiments.results.stored import measured_cells, measured_table
 from nmtlab.experiments.tables.many_languages import ABLATIONS, ARTIFICIAL_ROWS, IBERIAN_ROWS, MANY_LANGUAGES, TO_MANY
 from nmtlab.plots import (
+    Numbers,
     View,
     ablation_figure,
     directions_figure,
@@ -112,6 +114,20 @@ def gradient_cosine_view(run: Run, corpora: Sequence[ParallelCorpus] = (), split
     wide = found.assign(pair=pairs).pivot(index=place, columns="pair", values="cosine")
     order = pd.MultiIndex.from_frame(found[place].drop_duplicates())
     return View(wide.reindex(order)[list(dict.fromkeys(pairs))].reset_index(), gradient_cosine_figure(found))
+
+
+def insides_table(runs: Sequence[Run]) -> Numbers:
+    """Return what the languages of each run share inside: similarity, what a probe reads, and cosines of gradients.
+
+    Args:
+        runs: of Transformers, with stored answers of `similarity_by_layer`, `language_by_layer` and `gradient_cosines`.
+
+    Raises:
+        RunError: an answer is not stored.
+    """
+    analyses = (similarity_by_layer, language_by_layer, gradient_cosines)
+    rows = [{"system": run.label, **insides(*(_found(run, one, (), "") for one in analyses))} for run in runs]
+    return Numbers(pd.DataFrame(rows))
 
 
 def ablation_view(group: Group = "artificial", texts: str = TO_MANY, scale: Scale = "small") -> View:

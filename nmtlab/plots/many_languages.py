@@ -198,13 +198,13 @@ def gain_figure(gains: pd.DataFrame, about: str) -> go.Figure:
 def gradient_cosine_figure(cosines: pd.DataFrame) -> go.Figure:
     """Draw the cosine of two directions' gradients: parts of the model down, pairs of directions across.
 
-    The columns on the right are the noise floor: each direction with itself, on two halves of its text.
+    The columns on the right are each direction with itself, on two halves of its text: what full agreement gives.
 
     Args:
         cosines: rows of `gradients.gradient_cosines`, of one run.
     """
-    floor = cosines["direction"] == cosines["other_direction"]
-    ordered = cosines.assign(floor=floor).sort_values("floor", kind="stable")
+    alone = cosines["direction"] == cosines["other_direction"]
+    ordered = cosines.assign(alone=alone).sort_values("alone", kind="stable")
     columns = [_pair(*pair) for pair in ordered[["direction", "other_direction"]].itertuples(index=False)]
     rows = [_part(*part) for part in ordered[["side", "kind", "depth"]].itertuples(index=False)]
     wide = ordered.assign(column=columns, row=rows).pivot(index="row", columns="column", values="cosine")
@@ -221,7 +221,7 @@ def gradient_cosine_figure(cosines: pd.DataFrame) -> go.Figure:
     pairs = len(set(columns) - {_pair(name, name) for name in ordered["direction"]})
     figure.add_vline(pairs - 0.5, line={"color": "#222222", "width": 2})
     figure.update_xaxes(
-        title_text="two directions; right of the line the noise floor, two halves of one direction's text",
+        title_text="two directions; right of the line two halves of one direction's text: what full agreement gives",
         type="category", showgrid=False,
     )  # fmt: skip
     figure.update_yaxes(title_text="part of the model", type="category", autorange="reversed", showgrid=False)

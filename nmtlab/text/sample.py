@@ -3,7 +3,7 @@
 The first lines are no sample of a text that is sorted, by document, source or length.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -58,6 +58,41 @@ def draw_sample(corpus: ParallelCorpus, split: str, size: int | None = None) -> 
     return Sample([place + 1 for place in places], [pairs[place] for place in places])
 
 
+def draw_apart(corpora: Sequence[ParallelCorpus], split: str, size: int) -> list[list[Pair]]:
+    """Draw sentence pairs of several texts so that no sentence is in them twice, in one sample or in two.
+
+    The texts take turns, each with the next pair that `drawn` would take and neither sentence of which was taken, until
+    one has no such pair left: all samples are of the same size.
+
+    Args:
+        corpora: the texts.
+        split: train, dev or test.
+        size: number of pairs of each text, at most.
+
+    Raises:
+        CorpusError: no such split.
+    """
+    taken: set[str] = set()
+    waiting = [_new_pairs(corpus, split, taken) for corpus in corpora]
+    samples: list[list[Pair]] = [[] for _ in corpora]
+    for _ in range(size):
+        turn = [pair for pairs in waiting if (pair := next(pairs, None))]
+        if len(turn) < len(samples):
+            break
+        for sample, pair in zip(samples, turn, strict=True):
+            sample.append(pair)
+    return samples
+
+
+def _new_pairs(corpus: ParallelCorpus, split: str, taken: set[str]) -> Iterator[Pair]:
+    """Yield the pairs of a text in the order in which they are drawn, but none with a sentence that was taken."""
+    pairs = list(corpus.pairs(split))
+    for place in _order([source for source, _ in pairs]):
+        if taken.isdisjoint(pairs[place]):
+            taken.update(pairs[place])
+            yield pairs[place]
+
+
 def drawn(sentences: Sequence[str], size: int | None = None) -> list[int]:
     """Return the places, from 0 and ascending, of a sample of sentences.
 
@@ -71,6 +106,11 @@ def drawn(sentences: Sequence[str], size: int | None = None) -> list[int]:
     """
     if size is None or size >= len(sentences):
         return list(range(len(sentences)))
+    return sorted(_order(sentences)[:size])
+
+
+def _order(sentences: Sequence[str]) -> list[int]:
+    """Return the places of all sentences in the order in which they are drawn."""
     digests = _digests(sentences)
     by_length = sorted(range(len(sentences)), key=lambda place: (len(sentences[place]), digests[place]))
     strata = [by_length[len(by_length) * n // _STRATA : len(by_length) * (n + 1) // _STRATA] for n in range(_STRATA)]
@@ -79,7 +119,7 @@ def drawn(sentences: Sequence[str], size: int | None = None) -> list[int]:
         for stratum in strata
         for turn, place in enumerate(sorted(stratum, key=digests.__getitem__))
     ]
-    return sorted(place for _, _, place in sorted(turns)[:size])
+    return [place for _, _, place in sorted(turns)]
 
 
 def _digests(sentences: Sequence[str]) -> list[bytes]:

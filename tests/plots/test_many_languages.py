@@ -91,7 +91,7 @@ def test_gradients_of_two_directions_are_beside_the_noise_floor():
     assert matrix.text.tolist() == [["+0.50", "−0.25", "+0.75", ""]] * 2
     assert (matrix.zmin, matrix.zmid, matrix.zmax) == (-1, 0, 1)
     assert [shape.x0 for shape in figure.layout.shapes] == [1.5]  # between the second and the third
-    assert "noise floor" in figure.layout.xaxis.title.text
+    assert "full agreement" in figure.layout.xaxis.title.text
 
 
 def test_the_probe_has_a_line_for_each_kind_of_units_and_chance():

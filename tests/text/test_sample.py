@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.sample import draw_sample, drawn
+from nmtlab.text.lines import write_lines
+from nmtlab.text.sample import draw_apart, draw_sample, drawn
 
 # Sorted by length, as are many texts: the first of them say nothing about the others.
 SORTED = [" ".join(f"w{n}{i}" for i in range(1 + n // 20)) for n in range(500)]
@@ -89,3 +90,29 @@ def test_of_software_text_the_first_lines_are_too_short_and_a_sample_is_not():
     assert mean_length(lines[:200]) < 0.75 * whole
     for size in (100, 200):
         assert mean_length([lines[place] for place in drawn(lines, size)]) == pytest.approx(whole, rel=0.06)
+
+
+def test_samples_that_are_drawn_apart_have_no_sentence_twice(tmp_path):
+    corpora = [_with_common_english(tmp_path / language, language) for language in ("de", "nl")]
+    first, second = draw_apart(corpora, "test", 100)
+    assert len(first) == len(second) == 20
+    sentences = [sentence for pair in (*first, *second) for sentence in pair]
+    assert len(set(sentences)) == len(sentences)
+    assert [sample[:5] for sample in draw_apart(corpora, "test", 5)] == [first[:5], second[:5]]
+    backwards = [ParallelCorpus(corpora[0].folder, "en", "de"), corpora[0]]
+    there, back = draw_apart(backwards, "test", 100)
+    assert len(there) == len(back) == 15
+    assert not {source for source, _ in there} & {target for _, target in back}
+
+
+def test_nothing_is_drawn_of_no_text(make_corpus):
+    assert draw_apart([ParallelCorpus.open(make_corpus(), "de", "en")], "dev", 0) == [[]]
+    assert draw_apart([], "dev", 3) == []
+
+
+def _with_common_english(folder: Path, language: str) -> ParallelCorpus:
+    """Return 30 pairs, 20 of them with English sentences that are the same for every language."""
+    english = [*(f"both {n}" for n in range(20)), *(f"only {language} {n}" for n in range(10))]
+    write_lines(folder / "test.en", english)
+    write_lines(folder / f"test.{language}", [f"{language} {sentence}" for sentence in english])
+    return ParallelCorpus(folder, language, "en")

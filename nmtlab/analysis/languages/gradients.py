@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import combinations
+from itertools import combinations, product
 from typing import NamedTuple
 
 import pandas as pd
@@ -18,7 +18,7 @@ from nmtlab.text.batch import Batch, batch_of
 from nmtlab.text.batches import pad, sorted_batches
 from nmtlab.text.corpus import Pair, ParallelCorpus
 from nmtlab.text.pipeline import Pipeline
-from nmtlab.text.sample import draw_sample
+from nmtlab.text.sample import draw_apart
 from nmtlab.training.objective import training_objective
 
 _BATCH_TOKENS = 2000  # padded
@@ -39,32 +39,35 @@ class ModelPart(NamedTuple):
 EMBEDDINGS = ModelPart("", "embeddings", 0)
 
 
-@versioned(2)
+@versioned(3)
 def gradient_cosines(
     run: Run, corpora: Sequence[ParallelCorpus], split: str = "dev", sample: int = 200
 ) -> pd.DataFrame:
     """Return the cosine of the gradients of two directions' losses on the weights that all languages share.
 
-    The loss is that of training, summed over a direction's sentences, without dropout. Below 0, a step for one
-    direction is a step back for the other. Even one direction's gradients on two texts are not parallel: the cosine of
-    those on two halves of its text shows how far chance alone turns them (the noise floor). Each half is half as long,
-    so that the cosine of two whole texts of one direction would be higher.
+    The loss is that of training, summed over sentences, without dropout. Below 0, a step for one direction is a step
+    back for the other. No sentence is in two samples: it would pull both directions the same way.
+    Chance turns gradients of so few sentences away from each other, so each sample is cut into halves: the cosine of
+    two directions is the mean of those of a half of one and a half of the other, and that of a direction's two halves
+    is what two directions would have that agree fully.
 
     Args:
         run: of a Transformer, in any direction.
         corpora: of two or more directions.
         split: train, dev or test.
-        sample: number of sentences to draw for each direction (`nmtlab.text.sample`), 2 or more.
+        sample: number of sentences for each direction, 2 or more; fewer if there are not as many that no other
+            direction has (`nmtlab.text.sample.draw_apart`).
 
     Returns:
         A row for each part of the model with shared weights, and each pair of directions and each direction alone:
         `side`, encoder or decoder, empty for embeddings; `kind`, embeddings (all vocabulary tables and output biases),
         attention, cross-attention or feed-forward; `depth` of the layer, from 1, 0 for embeddings; `weights`, the
-        number of shared ones; `direction` and `other_direction`, such as `gl-en`, for the noise floor the same twice;
-        `cosine`, -1 to 1, NaN if a gradient is 0. Norms, adapters, language vectors and g are in no part.
+        number of shared ones; `direction` and `other_direction`, such as `gl-en`, the same twice for two halves; the
+        number of `sentences` in a half; `cosine`, -1 to 1, NaN if a gradient is 0. Norms, adapters, language vectors
+        and g are in no part.
 
     Raises:
-        CorpusError: no such split, or fewer than two directions.
+        CorpusError: no such split, fewer than two directions, or no two sentences that one alone has.
         RunError: the run is not a Transformer, has no weights, or does not translate in one of the directions.
     """
     if run.recipe.model.family != "transformer":
@@ -76,26 +79,31 @@ def gradient_cosines(
         )
     system, smoothing = opened(run), run.recipe.training.label_smoothing
     parts = _parts(system.model)
-    whole: dict[str, Gradients] = {}
-    floors = []
-    for direction, corpus in named.items():
+    samples = draw_apart(corpora, split, sample)
+    if len(samples[0]) < 2:
+        raise CorpusError(
+            f"directions {', '.join(named)}: fewer than two sentences of one are in no other", "choose other texts"
+        )
+    halves: dict[str, list[Gradients]] = {}
+    for (direction, corpus), pairs in zip(named.items(), samples, strict=True):
         directed = system.directed(*corpus.direction)
-        pairs = draw_sample(corpus, split, sample).pairs
-        first, second = (
+        halves[direction] = [
             _gradients(directed.model, _batches(directed.pipeline, half, directed.model.device), smoothing, set(parts))
             for half in (pairs[::2], pairs[1::2])
-        )
-        floors.append(_compared((direction, first), (direction, second), parts))
-        whole[direction] = _sum(first, second)
-    tables = [_compared(ours, theirs, parts) for ours, theirs in combinations(whole.items(), 2)]
-    return pd.concat([*tables, *floors], ignore_index=True)
+        ]
+    tables = [_compared(ours, theirs, halves, parts) for ours, theirs in combinations(halves, 2)]
+    tables += [_compared(one, one, halves, parts) for one in halves]
+    return pd.concat(tables, ignore_index=True).assign(sentences=len(samples[0]) // 2)
 
 
 def _compared(
-    ours: tuple[str, Gradients], theirs: tuple[str, Gradients], parts: Mapping[str, ModelPart]
+    ours: str, theirs: str, halves: Mapping[str, Sequence[Gradients]], parts: Mapping[str, ModelPart]
 ) -> pd.DataFrame:
-    """Return the rows of two directions with their gradients."""
-    table = cosine_by_part(ours[1], theirs[1], parts).assign(direction=ours[0], other_direction=theirs[0])
+    """Return the rows of two directions, or of one: the mean of their halves' cosines."""
+    pairs = [tuple(halves[ours])] if ours == theirs else product(halves[ours], halves[theirs])
+    tables = [cosine_by_part(*pair, parts) for pair in pairs]
+    mean = sum(table["cosine"] for table in tables) / len(tables)
+    table = tables[0].assign(direction=ours, other_direction=theirs, cosine=mean)
     return table[["side", "kind", "depth", "weights", "direction", "other_direction", "cosine"]]
 
 

@@ -15,6 +15,7 @@ from nmtlab.training.setup import train
 from nmtlab.views_languages import (
     directions_view,
     gradient_cosine_view,
+    insides_table,
     parameters_view,
     probe_view,
     similarity_view,
@@ -89,4 +90,7 @@ def test_without_texts_views_show_what_is_stored_with_a_run(copies):
     with pytest.raises(RunError, match=r"'halves': has no stored answer of gradient_cosines"):
         gradient_cosine_view(copies.halves)
     measured = similarity_view(copies.shared, copies.corpora)
+    probe_view(copies.shared, copies.corpora)
+    gradient_cosine_view(copies.shared, copies.corpora)
+    assert insides_table([copies.shared.labelled("one")]).frame["system"].tolist() == ["one"]
     pd.testing.assert_frame_equal(similarity_view(copies.shared).frame, measured.frame)

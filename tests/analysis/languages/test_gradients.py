@@ -1,6 +1,7 @@
 """Gradients of two directions, where the answer is known."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -11,7 +12,7 @@ from nmtlab.errors import CorpusError, RunError
 from nmtlab.models.interface import on_device
 from nmtlab.text.batch import batch_of
 from nmtlab.text.batches import pad
-from nmtlab.text.sample import draw_sample
+from nmtlab.text.sample import draw_apart
 from nmtlab.training.objective import training_objective
 
 PARTS = [
@@ -21,24 +22,24 @@ PARTS = [
 ]  # fmt: skip
 
 
-def test_two_directions_with_the_same_text_have_the_same_gradients(copies):
-    table = gradient_cosines(copies.shared, copies.corpora)
+def test_the_cosine_of_two_directions_is_the_mean_over_halves_that_share_no_sentence(copies):
+    table = gradient_cosines(copies.shared, copies.corpora, sample=6)
     pair = table[table["direction"] != table["other_direction"]]
     assert list(pair[["side", "kind", "depth"]].itertuples(index=False, name=None)) == PARTS
-    assert pair["cosine"].to_numpy() == pytest.approx(1, abs=1e-5)
     assert set(pair["direction"] + " " + pair["other_direction"]) == {"de-en nl-en"}
+    assert set(pair["sentences"]) == {3}
+    halves, parts = _gradients_of_halves(copies, 6), _parts_of(copies.shared)
+    tables = [cosine_by_part(ours, theirs, parts) for ours in halves["de"] for theirs in halves["nl"]]
+    _assert_equal(pair, sum(table["cosine"] for table in tables) / 4, tables[0])
 
 
-def test_the_noise_floor_is_between_two_halves_of_the_text(copies):
-    table = gradient_cosines(copies.shared, copies.corpora, sample=7)
-    floor = table[table["direction"] == table["other_direction"]]
-    assert set(floor["direction"]) == {"de-en", "nl-en"}
-    assert len(floor) == 2 * len(PARTS)
-    assert (floor["cosine"] < 0.999).all()
-    expected = cosine_by_part(*_gradients_of_halves(copies, 7), _parts_of(copies.shared))
-    for row in floor[floor["direction"] == "nl-en"].itertuples():
-        part = expected.query("side == @row.side and kind == @row.kind and depth == @row.depth")
-        assert row.cosine == pytest.approx(part["cosine"].item(), abs=1e-5)
+def test_a_direction_is_compared_with_itself_on_two_halves_of_its_text(copies):
+    table = gradient_cosines(copies.shared, copies.corpora, sample=6)
+    alone = table[table["direction"] == table["other_direction"]]
+    assert set(alone["direction"]) == {"de-en", "nl-en"}
+    assert len(alone) == 2 * len(PARTS)
+    expected = cosine_by_part(*_gradients_of_halves(copies, 6)["nl"], _parts_of(copies.shared))
+    _assert_equal(alone[alone["direction"] == "nl-en"], expected["cosine"], expected)
 
 
 def test_only_shared_weights_are_compared(copies):
@@ -81,8 +82,17 @@ def test_the_answer_is_stored(copies):
 def test_one_direction_alone_is_refused(copies, trained):
     with pytest.raises(CorpusError, match="directions de-en; give corpora of two"):
         gradient_cosines(copies.shared, copies.corpora[:1])
+    with pytest.raises(CorpusError, match="fewer than two sentences of one are in no other; choose other texts"):
+        gradient_cosines(copies.shared, copies.corpora, sample=1)
     with pytest.raises(RunError, match="'nl'"):
         gradient_cosines(trained[0], copies.corpora)
+
+
+def _assert_equal(table: pd.DataFrame, cosines: pd.Series, places: pd.DataFrame) -> None:
+    keys = ["side", "kind", "depth"]
+    found = table.set_index(keys)["cosine"]
+    expected = places.assign(cosine=cosines).set_index(keys)["cosine"]
+    pd.testing.assert_series_equal(found, expected.reindex(found.index), atol=1e-5)
 
 
 def _parts_of(run) -> dict[str, ModelPart]:
@@ -97,19 +107,23 @@ def _parts_of(run) -> dict[str, ModelPart]:
     return parts
 
 
-def _gradients_of_halves(copies, count: int) -> list[dict[str, torch.Tensor]]:
-    system = opened(copies.shared).directed("nl", "en")
-    pairs = draw_sample(copies.corpora[1], "dev", count).pairs
-    found = []
-    for half in (pairs[::2], pairs[1::2]):
-        system.model.zero_grad()
-        sides = (
-            pad([system.pipeline.source_ids(s) for s, _ in half]),
-            pad([system.pipeline.target_ids(t) for _, t in half]),
-        )
-        batch = on_device(batch_of(*sides, source_language="nl", target_language="en"))
-        smoothing = copies.shared.recipe.training.label_smoothing
-        training_objective(system.model, smoothing)(batch).total.backward()
-        named = system.model.named_parameters()
-        found.append({name: parameter.grad.clone() for name, parameter in named if parameter.grad is not None})
-    return found
+def _gradients_of_halves(copies, count: int) -> dict[str, list[dict[str, torch.Tensor]]]:
+    samples = draw_apart(copies.corpora, "dev", count)
+    assert not {t for _, t in samples[0]} & {t for _, t in samples[1]}
+    return {
+        language: [_gradients(copies.shared, language, half) for half in (pairs[::2], pairs[1::2])]
+        for language, pairs in zip(("de", "nl"), samples, strict=True)
+    }
+
+
+def _gradients(run, language: str, pairs) -> dict[str, torch.Tensor]:
+    system = opened(run).directed(language, "en")
+    system.model.zero_grad()
+    sides = (
+        pad([system.pipeline.source_ids(s) for s, _ in pairs]),
+        pad([system.pipeline.target_ids(t) for _, t in pairs]),
+    )
+    batch = on_device(batch_of(*sides, source_language=language, target_language="en"))
+    training_objective(system.model, run.recipe.training.label_smoothing)(batch).total.backward()
+    named = system.model.named_parameters()
+    return {name: parameter.grad.clone() for name, parameter in named if parameter.grad is not None}
