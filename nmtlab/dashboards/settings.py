@@ -67,6 +67,6 @@ def _line(field: ExplainedField, before: dict[str, str]) -> dict[str, str]:
         "setting": field.name,
         "value": field.value,
         "in the recipe": default if default != field.value else "",
-        "allowed": field.allowed,
         "explanation": field.explanation,
+        "allowed": field.allowed,
     }

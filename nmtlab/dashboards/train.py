@@ -61,11 +61,11 @@ class TrainPage(Page):
             "corpus": self.corpus, "recipe": self.recipe, "settings": self.settings, "field": self.editor.table,
             "job": self.jobs,
         }  # fmt: skip
-        controls = [self.corpus, self.recipe, self.recipe_note, self.settings, self.name, self.start, self.plan]
         parts = {self.curve: ("job",), self.hint: ("job", "corpus"), self.plan: ("corpus", "recipe", "settings")}
         watching = widgets.VBox([self.hint, self.progress, self.links])
         body = [
-            heading("New training"), columns(widgets.VBox(controls), self.editor),
+            heading("New training"), row(self.corpus, self.recipe), self.recipe_note,
+            row(self.settings, self.name, self.start), self.plan, self.editor,
             heading("Trainings"), columns(widgets.VBox([self.jobs, row(self.stop, self.resume)]), watching),
             columns(self.curve, self.printed),
         ]  # fmt: skip
