@@ -24,7 +24,8 @@ _OPEN = {
     "underpowered": ", undecided",
     "measured earlier, runs not kept": ", runs not kept",
 }
-"""Verdicts whose numbers are drawn as open circles, and the names of these in the legend."""
+"""Verdicts whose numbers are drawn as open markers, and the names of these in the legend."""
+_SYMBOLS = {"": "circle", ", undecided": "circle-open", ", runs not kept": "square-open"}
 
 
 def table_figure(
@@ -96,7 +97,7 @@ def _measured(lines: pd.DataFrame, show: Shown, kind: str) -> go.Scatter:
             "type": "data", "symmetric": False, "array": high - mean, "arrayminus": mean - low, "thickness": 1.5,
             "width": 3,
         },
-        marker={"size": 9, "color": COLOURS[0], "symbol": "circle-open" if kind else "circle"},
+        marker={"size": 9, "color": COLOURS[0], "symbol": _SYMBOLS[kind]},
         customdata=lines[["column", "seeds", "diverged"]].assign(ends=ends, covers=covers),
         hovertemplate="%{y}: %{x:.4~g}%{customdata[3]}%{customdata[4]}, %{customdata[1]} seeds, "
         "%{customdata[2]} diverged",

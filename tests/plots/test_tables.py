@@ -66,6 +66,15 @@ def test_each_kind_of_number_is_named_once():
     assert sorted(named) == ["measured, 95 %", "measured, 95 %, undecided", "published"]
 
 
+def test_what_is_decided_undecided_or_without_runs_has_a_marker_each():
+    kept = LINES["verdict"].where(LINES["column"] != "fixnorm", "measured earlier, runs not kept")
+    figure = table_figure(LINES.assign(verdict=kept), "All models")
+    symbols = {trace.name: trace.marker.symbol for trace in figure.data}
+    assert symbols.pop("published") == "diamond-open"
+    assert set(symbols) == {f"measured, 95 %{kind}" for kind in ("", ", undecided", ", runs not kept")}
+    assert len(set(symbols.values())) == 3
+
+
 def test_names_are_drawn_letter_by_letter_and_whole():
     long = "<b>ScaleNorm</b> (g = √d) + fixnorm (learned) + ValDecay + 2×LR"
     figure = table_figure(LINES.assign(column=LINES["column"].replace("fixnorm", long)), "<i>")
