@@ -14,11 +14,20 @@ from nmtlab.analysis.languages.parameters import parameter_counts
 from nmtlab.analysis.languages.probes import language_by_layer
 from nmtlab.errors import NmtlabError, RunError
 from nmtlab.experiments import Scale
-from nmtlab.experiments.measures.languages import SACRE_BLEU
+from nmtlab.experiments.measures.languages import OFF_TARGET, PIVOT_BLEU, SACRE_BLEU
 from nmtlab.experiments.results.many import direction_means, gains
 from nmtlab.experiments.results.sentences import read_sentences
 from nmtlab.experiments.results.stored import measured_cells, measured_table
-from nmtlab.experiments.tables.many_languages import ABLATIONS, ARTIFICIAL_ROWS, IBERIAN_ROWS, MANY_LANGUAGES, TO_MANY
+from nmtlab.experiments.tables.many_languages import (
+    ABLATIONS,
+    ARTIFICIAL_ROWS,
+    ARTIFICIAL_ZERO_SHOT,
+    IBERIAN_ROWS,
+    IBERIAN_ZERO_SHOT,
+    MANY_LANGUAGES,
+    TO_MANY,
+    ZERO_SHOT,
+)
 from nmtlab.plots import (
     Numbers,
     View,
@@ -37,7 +46,9 @@ Group = Literal["iberian", "artificial"]
 """A group of languages that models are trained on together."""
 
 _MEASURE = f"run 'nmtlab reproduce {MANY_LANGUAGES.name} --save'"
+_MEASURE_ZERO_SHOT = f"run 'nmtlab reproduce {ZERO_SHOT.name} --save'"
 _ROWS = {"iberian": IBERIAN_ROWS, "artificial": ARTIFICIAL_ROWS}
+_ZERO_SHOT_ROWS = {"iberian": IBERIAN_ZERO_SHOT, "artificial": ARTIFICIAL_ZERO_SHOT}
 _CALLED = {"iberian": "Iberian languages", "artificial": "artificial languages"}
 
 
@@ -169,6 +180,28 @@ def gain_view(group: Group = "iberian", scale: Scale = "small") -> View:
     if found.empty:
         raise NmtlabError(f"{MANY_LANGUAGES.name}: no {group} direction has a separate and a common model", _MEASURE)
     return View(found, gain_figure(found, _CALLED[group]))
+
+
+def zero_shot_table(group: Group = "iberian", scale: Scale = "small") -> Numbers:
+    """Return how each system translates in directions without training text, on average over those of a group.
+
+    Its columns are BLEU at once and through English, the share of translations in another language, and the seeds.
+
+    Args:
+        group: of languages.
+        scale: at which `zero-shot` was run.
+
+    Raises:
+        NmtlabError: it was not measured at this scale.
+    """
+    names = [measure.name for measure in (SACRE_BLEU, PIVOT_BLEU, OFF_TARGET)]
+    cells = pd.concat([measured_cells(ZERO_SHOT.name, scale, name) for name in names]).dropna(subset="value")
+    cells = cells[cells["row"].isin([row.name for row in _ZERO_SHOT_ROWS[group]])]
+    if cells.empty:
+        raise NmtlabError(f"{ZERO_SHOT.name}: no {group} direction was measured", _MEASURE_ZERO_SHOT)
+    cells = cells.assign(system=cells["column"].str.removesuffix(f", {TO_MANY}"))
+    means = cells.pivot_table(index="system", columns="metric", values="value", sort=False)[names]
+    return Numbers(means.assign(seeds=cells.groupby("system")["seed"].nunique()).reset_index())
 
 
 def _found(run: Run, analysis: Analysis, corpora: Sequence[ParallelCorpus], split: str) -> pd.DataFrame:

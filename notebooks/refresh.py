@@ -17,7 +17,7 @@ import plotly.io
 from nbclient import NotebookClient
 from PIL import Image
 
-_COLOURS = 64  # as many as a figure needs: less than a third of the size
+_COLOURS = 40  # as many as a figure needs: less than a third of the size
 FIGURE = "application/vnd.plotly.v1+json"
 WIDGET = "application/vnd.jupyter.widget-view+json"
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}

@@ -2,6 +2,7 @@
 
 import math
 
+import pandas as pd
 import pytest
 from child_sizes import results_of
 
@@ -9,7 +10,7 @@ from nmtlab.errors import NmtlabError
 from nmtlab.experiments.results.many import direction_means, gains, pairs_of
 from nmtlab.experiments.tables.many_languages import IBERIAN_ROWS, MANY_LANGUAGES, TO_MANY, TO_ONE
 from nmtlab.experiments.tables.many_text import ARTIFICIAL, IBERIAN
-from nmtlab.views_languages import ablation_view, gain_view
+from nmtlab.views_languages import ablation_view, gain_view, zero_shot_table
 
 SHARED, HALF = f"shared, {TO_MANY}", f"half private, {TO_MANY}"
 DIRECTIONS = ("pt-en", "es-en", "gl-en", "en-pt", "en-es", "en-gl")
@@ -84,3 +85,22 @@ def test_views_of_what_was_saved(tmp_path, monkeypatch):
     for view in (ablation_view, gain_view):
         with pytest.raises(NmtlabError, match=r"artificial direction.*reproduce many-languages"):
             view("artificial")
+
+
+def test_directions_never_trained_have_a_line_for_each_system(tmp_path, monkeypatch):
+    monkeypatch.setenv("NMTLAB_DATA", str(tmp_path))
+    (tmp_path / "results").mkdir()
+    scores = {"gl-pt": {SHARED: [1.0, 3.0], HALF: [4.0, None]}, "qaa-qac": {SHARED: [50.0]}}
+    at_once = results_of("zero-shot", scores)
+    metrics = ("test BLEU", "test BLEU through English", "off target (%)")
+    measured = pd.concat(
+        at_once.assign(metric=metric, value=at_once["value"] + 10 * place) for place, metric in enumerate(metrics)
+    )
+    measured.to_csv(tmp_path / "results/zero-shot.small.csv", index=False)
+    assert zero_shot_table().frame.to_numpy().tolist() == [
+        ["shared", 2.0, 12.0, 22.0, 2], ["half private", 4.0, 14.0, 24.0, 1]
+    ]  # fmt: skip
+    assert zero_shot_table("artificial").frame["test BLEU"].tolist() == [50.0]
+    measured[measured["row"] == "gl-pt"].to_csv(tmp_path / "results/zero-shot.small.csv", index=False)
+    with pytest.raises(NmtlabError, match=r"no artificial direction was measured; run 'nmtlab reproduce zero-shot"):
+        zero_shot_table("artificial")
