@@ -26,7 +26,7 @@ def labelled(runs: Sequence[Run]) -> list[Run]:
 def short_names(runs: Sequence[Run], seedless: Collection[str] = ()) -> dict[str, str]:
     """Return a short name for each run, made of what it does not share with all the others.
 
-    That is its corpus, its system (`system_name`), its number of layers, the corpus of its parent, what else was
+    That is its corpus, its system (`system_name`), its number of layers, its parent's corpus if another, what else was
     changed in the recipe of the system, and its seed. A change counts if the run's name states it or if it tells the
     run from another one of the same corpus, system, layers and parent.
 
@@ -125,13 +125,18 @@ def _head(run: Run, system: str, of_depths: bool) -> dict[str, str]:
         "more": f"and {', '.join(more) if len(more) < 3 else f'{len(more)} more'}" if more else "",
         "system": system,
         "layers": f"{layers(recipe)} layer{'s' * (layers(recipe) != '1')}" if deep else "",
-        "parent": _parent(run),
+        "parent": "" if _text(run.name) == _text(recipe.transfer.parent) else _parent(run),
     }
 
 
 def _parent(run: Run) -> str:
-    parent = run.recipe.transfer.parent.split(".")[0]
+    parent = _text(run.recipe.transfer.parent)
     return f"from {parent}" if parent else ""
+
+
+def _text(name: str) -> str:
+    """Return the part of a run's name that says what it was trained on."""
+    return name.split(".")[0]
 
 
 def _systems(runs: Sequence[Run]) -> dict[str, str]:

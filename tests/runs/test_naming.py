@@ -81,7 +81,7 @@ def test_any_two_runs_of_the_gallery_have_different_short_names_in_their_order(g
 def test_all_runs_of_the_gallery_together_have_different_short_names(gallery):
     found = short_names(list(gallery.values()))
     assert len(set(found.values())) == len(gallery)
-    assert max(map(len, found.values())) < 130
+    assert max(map(len, found.values())) < 120
 
 
 def test_runs_of_one_recipe_are_told_apart_by_their_seeds(made):
@@ -147,3 +147,11 @@ def test_layers_are_named_only_where_runs_differ_in_them(made):
     one = {"model__encoder_layers": 1, "model__decoder_layers": 1}
     assert names(made("a.prenorm", **one), made("mine", **one)) == ["prenorm", "mine"]
     assert names(made("b.prenorm", **one), made("c.prenorm")) == ["1 layer", "prenorm"]
+
+
+def test_a_parent_that_was_trained_on_the_same_text_is_not_named(gallery):
+    found = short_names(list(gallery.values()))
+    frozen = [label for name, label in found.items() if "many-adapters-frozen" in name]
+    assert frozen
+    assert not any("from" in label for label in frozen)
+    assert "from parent-pt-en" in found["child-gl-en.4000.transfer-bpe.related-parent.s1"]

@@ -46,10 +46,9 @@ def gradient_cosines(
     """Return the cosine of the gradients of two directions' losses on the weights that all languages share.
 
     The loss is that of training, summed over sentences, without dropout. Below 0, a step for one direction is a step
-    back for the other. No sentence is in two samples: it would pull both directions the same way.
-    Chance turns gradients of so few sentences away from each other, so each sample is cut into halves: the cosine of
-    two directions is the mean of those of a half of one and a half of the other, and that of a direction's two halves
-    is what two directions would have that agree fully.
+    back for the other. No sentence is in two samples, since it would pull both directions the same way. Chance turns
+    the gradients of few sentences apart, so each sample is halved: the cosine of two directions is the mean over each
+    half of one with each half of the other, and the cosine of one direction's halves is what full agreement would give.
 
     Args:
         run: of a Transformer, in any direction.
