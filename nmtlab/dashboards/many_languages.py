@@ -94,8 +94,10 @@ class ManyLanguages(widgets.VBox):
             return
         if "runs" in changed:
             self.parameters.show(parameter_counts(run))
+        self.text.layout.display = "" if text else "none"
         if text is None:
-            self.measure.layout.display, self.link.value = "none", ""
+            self.direction.layout.display = self.measure.layout.display = "none"
+            self.link.value = ""
             self.note.say(_NO_TEXT)
             return
         if changed & {"runs", "text"}:

@@ -127,6 +127,7 @@ def test_without_a_text_in_several_directions_the_page_says_how_to_make_one(copy
     page = make("languages", copy)
     assert told(page) == ""
     assert any("nmtlab corpus join" in note for note in notes(page))
+    assert page.many.text.layout.display == page.many.direction.layout.display == "none"
     assert page.many.measure.layout.display == "none"
 
 
