@@ -37,6 +37,40 @@ Residual = Callable[[], nn.Module]
 """Makes the residual connection of one sublayer, with a new norm."""
 
 
+@dataclass(frozen=True)
+class Past:
+    """A layer's keys and values of the words so far, in N slots.
+
+    The slots chosen by a search are copied when the next word is added, in one pass.
+
+    Args:
+        keys, values: (t, N, D).
+        chosen: (N',) the slots that go on, in their new order; all if not given.
+    """
+
+    keys: Tensor
+    values: Tensor
+    chosen: Tensor | None = None
+
+    def select(self, slots: Tensor) -> "Past":
+        """Return the past of some of the slots, (N',), in a new order."""
+        return replace(self, chosen=slots if self.chosen is None else self.chosen[slots])
+
+    def longer(self, key: Tensor, value: Tensor) -> "Past":
+        """Return the past with one more word, given its keys and values, each (N', D)."""
+        return Past(self._longer(self.keys, key), self._longer(self.values, value))
+
+    def _longer(self, past: Tensor, new: Tensor) -> Tensor:
+        if self.chosen is None:
+            return torch.cat((past, new.unsqueeze(0)))
+        if torch.is_grad_enabled():  # which writing into a given tensor excludes
+            return torch.cat((past[:, self.chosen], new.unsqueeze(0)))
+        longer = new.new_empty(len(past) + 1, *new.shape)
+        torch.index_select(past, 1, self.chosen, out=longer[:-1])
+        longer[-1] = new
+        return longer
+
+
 class EncoderLayer(nn.Module):
     """Self-attention, then feed-forward, then adapters if there are any."""
 
@@ -102,32 +136,33 @@ class DecoderLayer(nn.Module):
     def step(
         self,
         x: Tensor,
-        past: KeysValues | None,
+        past: Past,
         memory: KeysValues,
         memory_mask: Tensor | None,
         record: bool,
         imposed: Tensor | None,
         language: str = "",
-    ) -> tuple[Tensor, KeysValues, Tensor | None]:
-        """Return the output at one more position, (B, K, D), the keys and values so far, and attention weights."""
-        slots = x.shape[:2]
-        seen: list = [past, None]  # the keys and values so far, the weights on the source
+    ) -> tuple[Tensor, Past, Tensor | None]:
+        """Return the output at one more position, (B, K, D), the words so far, and attention weights."""
+        weights: Tensor | None = None
 
         def attend_to_past(y: Tensor) -> Tensor:
-            y = y.flatten(0, 1).unsqueeze(1)  # (B*K, 1, D)
-            new = self.attention.keys_values(y, language)
-            seen[0] = new if past is None else tuple(torch.cat(both, dim=2) for both in zip(past, new, strict=True))
-            return self.attention(y, *seen[0], language=language)[0].view(*slots, -1)
+            nonlocal past
+            y = y.flatten(0, 1)  # (B*K, D)
+            past = past.longer(self.attention.key(y, language), self.attention.value(y, language))
+            keys, values = (self.attention.split(seen.transpose(0, 1)) for seen in (past.keys, past.values))
+            return self.attention(y.unsqueeze(1), keys, values, language=language)[0].view_as(x)
 
         def attend_to_source(y: Tensor) -> Tensor:
-            mixed, seen[1] = self.cross_attention(
+            nonlocal weights
+            mixed, weights = self.cross_attention(
                 y, *memory, memory_mask, record=record, imposed=imposed, language=language
             )
             return mixed
 
         x = self.attention_residual(x, attend_to_past)
         x = self.cross_attention_residual(x, attend_to_source)
-        return self._fed_forward(x, language), seen[0], seen[1]
+        return self._fed_forward(x, language), past, weights
 
     def _fed_forward(self, x: Tensor, language: str) -> Tensor:
         x = self.feed_forward_residual(x, lambda y: self.feed_forward(y, language))
@@ -167,7 +202,7 @@ class TransformerState:
         language: code of the target language.
         memory: keys and values of the source, (B, H, S, d_k), one pair per layer.
         memory_bias: as of `Memory`.
-        past: keys and values of the words so far, (B*K, H, t, d_k), one pair per layer.
+        past: of each layer, in B*K slots.
         position: of the next word, (1,), or (B, 1) if it differs between sentences.
         slots: K.
     """
@@ -176,7 +211,7 @@ class TransformerState:
     language: str
     memory: list[KeysValues]
     memory_bias: Tensor | None
-    past: list[KeysValues | None]
+    past: list[Past]
     position: Tensor
     slots: int
 
@@ -193,7 +228,7 @@ class TransformerState:
             memory = [(keys[sentences], values[sentences]) for keys, values in self.memory]
             bias = None if self.memory_bias is None else self.memory_bias[sentences]
         flat = rows.flatten()
-        past = [layer and (layer[0].index_select(0, flat), layer[1].index_select(0, flat)) for layer in self.past]
+        past = [layer.select(flat) for layer in self.past]
         position = self.position if self.position.dim() == 1 else self.position[sentences]
         return TransformerState(self.output, self.language, memory, bias, past, position, rows.shape[1])
 
@@ -305,12 +340,13 @@ class Transformer(TranslationModel):
     def start(self, memory: Memory, language: str | None = None, length: Tensor | None = None) -> TransformerState:
         table = self.output_table(language)
         language = language or self.default_languages[1]
+        nothing = memory.states.new_empty(0, len(memory.states), memory.states.shape[-1])
         state = TransformerState(
             output=table,
             language=language,
             memory=[layer.cross_attention.keys_values(memory.states, language) for layer in self.decoder],
             memory_bias=memory.bias,
-            past=[None] * len(self.decoder),
+            past=[Past(nothing, nothing)] * len(self.decoder),
             position=torch.zeros(1, dtype=torch.long, device=memory.states.device),
             slots=1,
         )

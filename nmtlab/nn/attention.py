@@ -38,7 +38,11 @@ class MultiHeadAttention(nn.Module):
 
     def keys_values(self, memory: Tensor, language: str = "") -> tuple[Tensor, Tensor]:
         """Return the keys and values of memory, (B, K, D), in a language, each (B, H, K, d_k)."""
-        return self._split(self.key(memory, language)), self._split(self.value(memory, language))
+        return self.split(self.key(memory, language)), self.split(self.value(memory, language))
+
+    def split(self, x: Tensor) -> Tensor:
+        """Return vectors, (B, K, D), as (B, H, K, d_k): each head's units."""
+        return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)
 
     def forward(
         self,
@@ -65,7 +69,7 @@ class MultiHeadAttention(nn.Module):
         Returns:
             (B, Q, D), and the weights (B, H, Q, K) or None.
         """
-        queries = self._split(self.query(x, language))  # (B, H, Q, d_k)
+        queries = self.split(self.query(x, language))  # (B, H, Q, d_k)
         drops = self.training and self.dropout.p > 0
         # On a CPU torch's fused attention does the same, but its dropout is slower.
         if record or imposed is not None or (drops and x.device.type == "cpu"):
@@ -77,9 +81,6 @@ class MultiHeadAttention(nn.Module):
             p = self.dropout.p if drops else 0.0
             mixed = F.scaled_dot_product_attention(queries, keys, values, mask, dropout_p=p, is_causal=causal)
         return self.output(mixed.transpose(1, 2).flatten(2), language), weights if record else None
-
-    def _split(self, x: Tensor) -> Tensor:
-        return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)
 
 
 def impose(imposed: Tensor, weights: Tensor) -> Tensor:

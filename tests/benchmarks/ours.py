@@ -71,12 +71,13 @@ def batches(corpus: ParallelCorpus) -> Iterator[Batch]:
         yield from Batches(Mixture([encoded]), settings.batch_tokens, settings.seed).epoch(epoch)
 
 
-def training(corpus: ParallelCorpus, updates: int, threads: int) -> Measurement:
+def training(system: str, precision: str, corpus: ParallelCorpus, updates: int, threads: int) -> Measurement:
     """Train for some updates (a multiple of 10) and measure target tokens per second, as `nmtlab train` shows them."""
     seen: list[Progress] = []
-    _train("speed", recipe(threads), corpus, seen, lambda: len(seen) * LOG_EVERY >= updates)
+    settings = recipe(threads).with_changes({"machine.precision": precision})
+    _train("speed", settings, corpus, seen, lambda: len(seen) * LOG_EVERY >= updates)
     return Measurement(
-        system="nmtlab",
+        system=system,
         train_tokens_per_second=after_warm_up([progress.tokens_per_second for progress in seen]),
         peak_memory_mib=peak_memory_mib(),
         note=f"{seen[-1].step} updates",

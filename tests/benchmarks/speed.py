@@ -34,8 +34,9 @@ from nmtlab.systems import open_model
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.vocabulary import BOS
 
-NMTLAB, BARE, JOEYNMT, CTRANSLATE2 = "nmtlab", "bare torch.nn.Transformer", "joeynmt 2.3", "CTranslate2"
-SYSTEMS = {"nmtlab": NMTLAB, "bare": BARE, "joeynmt": JOEYNMT, "ctranslate2": CTRANSLATE2}
+NMTLAB, BF16, BARE = "nmtlab", "nmtlab, bf16", "bare torch.nn.Transformer"
+JOEYNMT, CTRANSLATE2 = "joeynmt 2.3", "CTranslate2"
+SYSTEMS = {"nmtlab": NMTLAB, "bf16": BF16, "bare": BARE, "joeynmt": JOEYNMT, "ctranslate2": CTRANSLATE2}
 CONVERTED = ours.WORKSPACE.data / "ctranslate2"
 
 
@@ -92,7 +93,8 @@ def jobs(corpus: ParallelCorpus, run: Run | None, arguments: argparse.Namespace)
     """Yield the measurements in their order: most of them twice, in turn, so that noise can be seen."""
     updates, threads = arguments.updates, arguments.threads
     training = [
-        Job(NMTLAB, "training", ours.training, (corpus, updates, threads)),
+        Job(NMTLAB, "training", ours.training, (NMTLAB, "fp32", corpus, updates, threads)),
+        Job(BF16, "training", ours.training, (BF16, "bf16", corpus, updates, threads)),
         Job(BARE, "training", bare_training, (corpus, updates, threads)),
     ]
     yield from training

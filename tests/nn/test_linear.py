@@ -4,7 +4,13 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from nmtlab.nn import linear
 from nmtlab.nn.linear import ONEDNN_ROWS, Linear, affine
+
+
+@pytest.fixture(autouse=True, params=[True, False], ids=["as on AMD", "as on Intel"])
+def processor(request, monkeypatch):
+    monkeypatch.setattr(linear, "_mkl_is_slow", lambda: request.param)
 
 
 @pytest.mark.parametrize("shape", [(1, 12), (ONEDNN_ROWS - 1, 12), (ONEDNN_ROWS, 12), (40, 3, 12), (0, 12), (12,)])
