@@ -6,6 +6,7 @@ from nmtlab.dashboards.page import Note, Page
 from nmtlab.dashboards.runs import RunChooser
 from nmtlab.dashboards.systems import has_g
 from nmtlab.dashboards.table import Table
+from nmtlab.experiments.claims.declared import declared_claims
 from nmtlab.experiments.claims.verdicts import measured_claims
 from nmtlab.experiments.measures.quality import G_SLOPES
 from nmtlab.views import depth_view, slopes_view
@@ -41,7 +42,9 @@ def depth_page(workspace: Workspace | None = None) -> Page:
 
 def _over_seeds() -> str:
     """Return the verdicts on the claims that g grows with depth, if measured."""
-    found, slopes = measured_claims(), [measure.name for measure in G_SLOPES]
+    slopes, claims = {measure.name for measure in G_SLOPES}, declared_claims()
+    tables = {claim.evidence for claim in claims if claim.measure.name in slopes}
+    found = measured_claims(claims=[claim for claim in claims if claim.evidence in tables])
     verdicts = found.loc[found["metric"].isin(slopes), "verdict"].value_counts()
     counts = ", ".join(f"{verdict}: {count}" for verdict, count in verdicts.items())
     return f" Claims that g grows, over seeds: {counts}." if counts else ""

@@ -1,4 +1,4 @@
-"""Kernels that are forked from one process in which the pages' modules are already imported.
+"""Kernels forked from one process that has already imported the pages' modules and read the runs' recipes.
 
 Such a kernel starts at once and shares the memory of these modules with all others. Jupyter starts each kernel as a
 process, `launch`, that asks for a fork and lives as long as the fork does; if nobody answers, it becomes an ordinary
@@ -63,11 +63,12 @@ def launch(address: str, connection_file: str) -> None:
 
 
 def fork_kernels(address: str) -> None:
-    """Import the pages' modules, then fork a kernel for each request until the server ends."""
+    """Import the pages' modules and read the recipes, then fork a kernel for each request until the server ends."""
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(address)
         listener.listen(64)  # kernels may be asked for during the imports
         _import_pages()
+        _read_recipes()
         gc.collect()
         gc.freeze()  # otherwise a collection in a kernel would copy the shared memory
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # ended kernels leave no zombies
@@ -90,6 +91,13 @@ def _import_pages() -> None:
     for module in ("ipykernel.kernelapp", "ipykernel.zmqshell", *pages):
         import_module(module)
     go.Figure([go.Scatter(), go.Bar(), go.Heatmap()]).to_json()  # plotly imports its classes when they are first used
+
+
+def _read_recipes() -> None:
+    from nmtlab.runs.listing import list_runs
+    from nmtlab.workspace import Workspace
+
+    list_runs(Workspace.find())
 
 
 def _become_kernel(connection: socket.socket) -> None:

@@ -167,6 +167,7 @@ def _lines(run: Run, offered: Mapping[str, Text]) -> pd.DataFrame:
     if not tables:
         return pd.DataFrame(columns=["line", "source", "reference", "text"])
     lines = pd.concat(tables, ignore_index=True)
+    lines = lines.rename(columns={run.name: "translation", f"{run.name} chrF": "chrF"})
     return lines.set_index(pd.Index([_key(*place) for place in zip(lines["text"], lines["line"], strict=True)]))
 
 

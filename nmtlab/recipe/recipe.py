@@ -3,6 +3,7 @@
 import difflib
 import tomllib
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, get_args
@@ -163,6 +164,7 @@ def _named() -> Any:
     return resources.files("nmtlab.recipe") / "named"
 
 
+@lru_cache(maxsize=1024)  # a page lists hundreds of runs
 def _from_toml(text: str, where: str) -> Recipe:
     try:
         settings = tomllib.loads(text)
