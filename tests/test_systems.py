@@ -3,6 +3,8 @@
 import inspect
 import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,7 @@ from nmtlab.systems import open_ensemble, open_model, open_system, train
 from nmtlab.translation import System, Translator
 
 PACKAGE = Path(nmtlab.__file__).parent
+GALLERY = PACKAGE.parent / "data/gallery"
 
 
 @pytest.fixture
@@ -77,3 +80,13 @@ def test_what_a_system_is_asked_for_is_a_protocol_that_both_kinds_keep():
 def test_no_file_but_its_own_asks_for_the_name_of_a_family_without_a_model():
     asked = [path for path in PACKAGE.rglob("*.py") if re.search(r"""family\s*[!=]=\s*["']phrase""", path.read_text())]
     assert asked == []
+
+
+def test_a_transformer_opens_without_torchs_symbolic_algebra():
+    """It takes a second to import, and torch does so to draw random numbers on the device `meta`."""
+    program = (
+        "import sys; from pathlib import Path; from nmtlab.runs.run import Run; from nmtlab.systems import open_model; "
+        f"open_model(Run(Path({str(GALLERY / 'multi30k-de-en.small')!r}))); print('sympy' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split()[-1] == "False"

@@ -30,6 +30,9 @@ _COLUMNS = {
     "words_per_second": "words per second", "memory_mib": "memory, MiB", "size_mib": "size, MiB", "rounds": "rounds",
 }  # fmt: skip
 
+_SELDOM = ("run", "batch_tokens", "threads", "rounds")
+"""Settings that often do not differ, and then only widen the table."""
+
 
 class EfficiencyPage(Page):
     """Settings measured on one text and machine, in a figure and a table."""
@@ -109,7 +112,12 @@ def _front(found: pd.DataFrame, cost: str) -> pd.Series:
 def _table(found: pd.DataFrame) -> pd.DataFrame:
     """Return lines for display, the better ones first."""
     marked = found.assign(front=found["frontier"].map({True: "●", False: ""})).sort_values("bleu", ascending=False)
-    return marked[list(_COLUMNS)].rename(columns=_COLUMNS)
+    return marked[list(_COLUMNS)].drop(columns=_common(found)).rename(columns=_COLUMNS)
+
+
+def _common(found: pd.DataFrame) -> list[str]:
+    """Return the settings that all of several lines have in common."""
+    return [name for name in _SELDOM if len(found) > 1 and found[name].nunique() == 1]
 
 
 def _measured(found: pd.DataFrame) -> str:
@@ -121,7 +129,9 @@ def _measured(found: pd.DataFrame) -> str:
         else ""
     )
     signatures = "; ".join(found["signature"].unique())
+    common = ", ".join(f"{_COLUMNS[name]} {found[name].iloc[0]}" for name in _common(found))
+    common = f" The same everywhere: {common}." if common else ""
     return (
         "Medians of the rounds; each measurement is a process of its own, less the time of an empty input. ● and a "
-        f"filled point: no other is as good at this cost.{beside} BLEU is {signatures}."
+        f"filled point: no other is as good at this cost.{beside}{common} BLEU is {signatures}."
     )

@@ -68,6 +68,18 @@ def test_the_page_says_how_it_was_measured_and_what_the_faint_points_are(page):
     assert "were measured on another text and other hardware" in page.hint.value
 
 
+def test_settings_that_all_lines_share_are_named_once_and_others_are_columns(workspace):
+    measure(workspace, "one")
+    measure(workspace, "two", threads=[1, 2])
+    page = EfficiencyPage(workspace)
+    page.text.value = next(text for text in page.text.options if text.startswith("one"))
+    assert not {"run", "batch tokens", "threads"} & set(page.lines.frame)
+    assert f"The same everywhere: run {RUN}, batch tokens 8192, threads 1" in page.hint.value
+    page.text.value = next(text for text in page.text.options if text.startswith("two"))
+    assert set(page.lines.frame["threads"]) == {1, 2}
+    assert "threads" not in page.hint.value
+
+
 @pytest.mark.parametrize(("load_average", "busy"), [(0.1, False), (3.2, True)])
 def test_a_busy_machine_is_called_so_and_an_idle_one_is_not(workspace, load_average, busy):
     measure(workspace, load_average=load_average)
