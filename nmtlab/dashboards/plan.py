@@ -31,6 +31,12 @@ class Plan(widgets.VBox):
         self._note.say("Estimating the cost …")
         self._work.start("Estimating the cost", 1, self._steps(recipe, corpus), waits=True)
 
+    def say(self, text: str) -> None:
+        """Show a text instead of an estimate."""
+        self.clear()
+        self._note.say(text)
+        self.fresh = True
+
     def clear(self) -> None:
         """Show nothing."""
         self._work.stop()

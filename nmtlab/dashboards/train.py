@@ -26,6 +26,7 @@ from nmtlab.views import dev_view
 from nmtlab.workspace import Workspace
 
 _LINES = 12
+_MAKE_ONE = "import one with 'nmtlab corpus import', or generate one with 'nmtlab corpus make'"
 _NEXT = "; next: nmtlab "  # a command for a terminal; the page has links
 _TRAIN = (sys.executable, "-m", "nmtlab", "train")
 
@@ -85,7 +86,9 @@ class TrainPage(Page):
         settled = recipe.with_settings(self.settings.value.split())
         self.editor.show(recipe, settled)
         self.name.placeholder = self._default_name(settled)
-        if self.corpus.value is not None and changed & {"corpus", "recipe", "settings"}:
+        if self.corpus.value is None:
+            self.plan.say(f"No corpus here: {_MAKE_ONE}.")
+        elif changed & {"corpus", "recipe", "settings"}:
             self.plan.estimate(settled, self._opened_corpus())
 
     def _default_name(self, recipe: Recipe) -> str:
@@ -136,7 +139,7 @@ class TrainPage(Page):
         with self.guarded():
             self.tell("")
             if self.corpus.value is None:
-                raise NmtlabError("no corpus here", "import one with 'nmtlab corpus import'")
+                raise NmtlabError("no corpus here", _MAKE_ONE)
             words = self.settings.value.split()
             recipe = find_recipe(self.recipe.value).with_settings(words)
             name = self.name.value.strip() or self._default_name(recipe)

@@ -39,6 +39,14 @@ def test_the_plan_is_the_estimate_of_the_changed_recipe(page):
     assert page.plan.children[0].value == ""
 
 
+def test_without_a_corpus_the_page_says_how_to_get_one_until_there_is_one(workspace, tiny_corpus):
+    page = train_page(workspace)
+    assert "nmtlab corpus import" in page.plan.children[0].value
+    shutil.copytree(tiny_corpus.folder, workspace.data / "corpora/tiny")
+    page._looking()
+    assert "Plan: " in page.plan.children[0].value
+
+
 def test_the_default_name_is_that_of_the_command_line(page):
     assert page.name.placeholder == "tiny.transformer-tiny.1"
     page.settings.value = "training.seed=7"
