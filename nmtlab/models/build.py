@@ -10,9 +10,10 @@ from torch import Tensor, nn
 from nmtlab.alignment.table import LexicalTable
 from nmtlab.errors import RunError
 from nmtlab.models.interface import LanguageCodes, TranslationModel
+from nmtlab.models.layers import DecoderLayer, EncoderLayer
 from nmtlab.models.planned import PlannedTransformer
 from nmtlab.models.recurrent import Encoder, RecurrentModel
-from nmtlab.models.transformer import DecoderLayer, EncoderLayer, Transformer
+from nmtlab.models.transformer import Transformer
 from nmtlab.nn.adapters import Adapters
 from nmtlab.nn.attention import MultiHeadAttention
 from nmtlab.nn.embeddings import WordEmbedding

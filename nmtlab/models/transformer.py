@@ -4,7 +4,7 @@ Shapes as in `interface`; H heads, d_k = D / H.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -21,152 +21,14 @@ from nmtlab.models.interface import (
     TranslationModel,
     VocabularySide,
 )
-from nmtlab.nn.adapters import Adapters
-from nmtlab.nn.attention import MultiHeadAttention
+from nmtlab.models.layers import KeysValues, Past
 from nmtlab.nn.dropout import Dropout
 from nmtlab.nn.embeddings import WordEmbedding
-from nmtlab.nn.feed_forward import FeedForward
 from nmtlab.nn.output import OutputLayer
 from nmtlab.nn.positions import Layout, sinusoids
 from nmtlab.nn.precision import in_autocast_precision, widened
 from nmtlab.text.batch import Batch
 from nmtlab.text.vocabulary import BOS, PAD
-
-KeysValues = tuple[Tensor, Tensor]
-Residual = Callable[[], nn.Module]
-"""Makes the residual connection of one sublayer, with a new norm."""
-
-
-@dataclass(frozen=True)
-class Past:
-    """A layer's keys and values of the words so far, in N slots.
-
-    The slots chosen by a search are copied when the next word is added, in one pass.
-
-    Args:
-        keys, values: (t, N, D).
-        chosen: (N',) the slots that go on, in their new order; all if not given.
-    """
-
-    keys: Tensor
-    values: Tensor
-    chosen: Tensor | None = None
-
-    def select(self, slots: Tensor) -> "Past":
-        """Return the past of some of the slots, (N',), in a new order."""
-        return replace(self, chosen=slots if self.chosen is None else self.chosen[slots])
-
-    def longer(self, key: Tensor, value: Tensor) -> "Past":
-        """Return the past with one more word, given its keys and values, each (N', D)."""
-        return Past(self._longer(self.keys, key), self._longer(self.values, value))
-
-    def _longer(self, past: Tensor, new: Tensor) -> Tensor:
-        if self.chosen is None:
-            return torch.cat((past, new.unsqueeze(0)))
-        if torch.is_grad_enabled():  # which writing into a given tensor excludes
-            return torch.cat((past[:, self.chosen], new.unsqueeze(0)))
-        longer = new.new_empty(len(past) + 1, *new.shape)
-        torch.index_select(past, 1, self.chosen, out=longer[:-1])
-        longer[-1] = new
-        return longer
-
-
-class EncoderLayer(nn.Module):
-    """Self-attention, then feed-forward, then adapters if there are any."""
-
-    def __init__(
-        self,
-        attention: MultiHeadAttention,
-        feed_forward: FeedForward,
-        residual: Residual,
-        adapters: Adapters | None = None,
-    ) -> None:
-        super().__init__()
-        self.attention = attention
-        self.attention_residual = residual()
-        self.feed_forward = feed_forward
-        self.feed_forward_residual = residual()
-        self.adapters = adapters
-
-    def forward(self, x: Tensor, mask: Tensor | None, language: str = "") -> Tensor:
-        """Return the layer's output for a source language, (B, S, D)."""
-
-        def attend(y: Tensor) -> Tensor:
-            return self.attention(y, *self.attention.keys_values(y, language), mask, language=language)[0]
-
-        x = self.attention_residual(x, attend)
-        x = self.feed_forward_residual(x, lambda y: self.feed_forward(y, language))
-        return x if self.adapters is None else self.adapters(x, language)
-
-
-class DecoderLayer(nn.Module):
-    """Causal self-attention, attention to the source, then feed-forward, then adapters if there are any."""
-
-    def __init__(
-        self,
-        attention: MultiHeadAttention,
-        cross_attention: MultiHeadAttention,
-        feed_forward: FeedForward,
-        residual: Residual,
-        adapters: Adapters | None = None,
-    ) -> None:
-        super().__init__()
-        self.attention = attention
-        self.attention_residual = residual()
-        self.cross_attention = cross_attention
-        self.cross_attention_residual = residual()
-        self.feed_forward = feed_forward
-        self.feed_forward_residual = residual()
-        self.adapters = adapters
-
-    def forward(self, x: Tensor, memory: Tensor, memory_mask: Tensor | None, language: str = "") -> Tensor:
-        """Return the layer's output at every position for a target language, (B, T, D)."""
-        keys, values = self.cross_attention.keys_values(memory, language)
-
-        def attend_to_past(y: Tensor) -> Tensor:
-            return self.attention(y, *self.attention.keys_values(y, language), causal=True, language=language)[0]
-
-        def attend_to_source(y: Tensor) -> Tensor:
-            return self.cross_attention(y, keys, values, memory_mask, language=language)[0]
-
-        x = self.attention_residual(x, attend_to_past)
-        x = self.cross_attention_residual(x, attend_to_source)
-        return self._fed_forward(x, language)
-
-    def step(
-        self,
-        x: Tensor,
-        past: Past,
-        memory: KeysValues,
-        memory_mask: Tensor | None,
-        record: bool,
-        imposed: Tensor | None,
-        language: str = "",
-    ) -> tuple[Tensor, Past, Tensor | None]:
-        """Return the output at one more position, (B, K, D), the words so far, and attention weights."""
-        weights: Tensor | None = None
-
-        def attend_to_past(y: Tensor) -> Tensor:
-            nonlocal past
-            y = y.flatten(0, 1)  # (B*K, D)
-            past = past.longer(self.attention.key(y, language), self.attention.value(y, language))
-            keys, values = (self.attention.split(seen.transpose(0, 1)) for seen in (past.keys, past.values))
-            return self.attention(y.unsqueeze(1), keys, values, language=language)[0].view_as(x)
-
-        def attend_to_source(y: Tensor) -> Tensor:
-            nonlocal weights
-            mixed, weights = self.cross_attention(
-                y, *memory, memory_mask, record=record, imposed=imposed, language=language
-            )
-            return mixed
-
-        x = self.attention_residual(x, attend_to_past)
-        x = self.cross_attention_residual(x, attend_to_source)
-        return self._fed_forward(x, language), past, weights
-
-    def _fed_forward(self, x: Tensor, language: str) -> Tensor:
-        x = self.feed_forward_residual(x, lambda y: self.feed_forward(y, language))
-        return x if self.adapters is None else self.adapters(x, language)
 
 
 @dataclass(frozen=True)
