@@ -39,7 +39,7 @@ def _largest(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
     blocks = values.shape[-1] // _WIDTH
     if values.device.type != "cpu" or blocks < 5 * k:
         return values.topk(k)
-    rows = values.flatten(0, -2)  # (R, n)
+    rows = values.reshape(-1, values.shape[-1])  # (R, n)
     whole, rest = rows.split((blocks * _WIDTH, rows.shape[1] - blocks * _WIDTH), dim=1)
     whole = whole.unflatten(1, (blocks, _WIDTH))
     best = whole.amax(2).topk(k).indices  # (R, k)

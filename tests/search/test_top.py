@@ -17,9 +17,15 @@ def test_the_best_are_those_of_a_stable_sort_of_everything(rows, k):
     assert torch.equal(indices, expected.indices[:, :k])
 
 
-@given(st.integers(1, 1000), st.sampled_from((3, 1000, 10**6)), st.integers(1, 3), st.integers(0, 2**32))
-def test_long_rows_are_sorted_too_with_and_without_ties(n, levels, k, seed):
-    values = torch.randint(levels, (2, 3, n), generator=torch.Generator().manual_seed(seed)).float()
+@given(
+    st.sampled_from(((), (2,), (0,), (2, 3))),
+    st.integers(1, 1000),
+    st.sampled_from((3, 1000, 10**6)),
+    st.integers(1, 3),
+    st.integers(0, 2**32),
+)
+def test_long_rows_are_sorted_too_with_and_without_ties(shape, n, levels, k, seed):
+    values = torch.randint(levels, (*shape, n), generator=torch.Generator().manual_seed(seed)).float()
     k = min(k, n)
     expected = values.sort(dim=-1, descending=True, stable=True)
     found, indices = stable_topk(values, k)
