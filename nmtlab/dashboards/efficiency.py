@@ -30,8 +30,8 @@ _COLUMNS = {
     "words_per_second": "words per second", "memory_mib": "memory, MiB", "size_mib": "size, MiB", "rounds": "rounds",
 }  # fmt: skip
 
-_SELDOM = ("run", "batch_tokens", "threads", "rounds")
-"""Settings that often do not differ, and then only widen the table."""
+_OFTEN_COMMON = ("run", "batch_tokens", "threads", "rounds")
+"""Settings that are often the same in all lines, and then only widen the table."""
 
 
 class EfficiencyPage(Page):
@@ -117,7 +117,7 @@ def _table(found: pd.DataFrame) -> pd.DataFrame:
 
 def _common(found: pd.DataFrame) -> list[str]:
     """Return the settings that all of several lines have in common."""
-    return [name for name in _SELDOM if len(found) > 1 and found[name].nunique() == 1]
+    return [name for name in _OFTEN_COMMON if len(found) > 1 and found[name].nunique() == 1]
 
 
 def _measured(found: pd.DataFrame) -> str:

@@ -94,6 +94,7 @@ def _import_pages() -> None:
 
 
 def _read_recipes() -> None:
+    """Fill the cache of recipes, which forked kernels share: every page lists all runs."""
     from nmtlab.runs.listing import list_runs
     from nmtlab.workspace import Workspace
 

@@ -128,7 +128,7 @@ def _transformer(
     if s.g == "fixed":
         # The g before the softmax belongs to FixNorm and stays learned (Table 3.17).
         model.get_submodule(model.sublayers()[-1].name).g.requires_grad_(True)
-    if not model.output_layer.bias.is_meta:  # to draw nothing there takes torch a second of imports
+    if not model.output_layer.bias.is_meta:  # where torch would import sympy, for a second, to draw nothing
         _initialise_transformer(model, s.init, generators(tuple(dict.fromkeys((*sources, *targets)))))
     return model
 

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 _WIDTH = 64
-"""Elements of a block: the fastest of the powers of two for 3,000 to 256,000 types."""
+"""Elements of a block: of the powers of two, the fastest for 3,000 and for 8,000 types."""
 
 
 def stable_topk(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
