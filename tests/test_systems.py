@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from packed import GALLERY
 
 import nmtlab
 from nmtlab.analysis.lexical.norms import word_norms
@@ -20,7 +21,6 @@ from nmtlab.systems import open_ensemble, open_model, open_system, train
 from nmtlab.translation import System, Translator
 
 PACKAGE = Path(nmtlab.__file__).parent
-GALLERY = PACKAGE.parent / "data/gallery"
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from packed import packed_folder
 
 from nmtlab.analysis.access.measure import measure
 from nmtlab.analysis.attention.shift import attention_shift, sink_summary
@@ -90,7 +91,7 @@ def test_spikes_by_quarter(run):
 def test_slopes_of_g():
     gallery = Path(__file__).parents[1] / "data/gallery"
     with pytest.raises(RunError, match="no values of g"):
-        depth_view([Run(gallery / "deep-de-en.pre-layernorm")])
+        depth_view([Run(packed_folder("deep-de-en.pre-layernorm"))])
     run = Run(gallery / "deep-de-en.pre-scalenorm")
     pd.testing.assert_series_equal(depth_view([run]).frame["slope"], g_fits(g_by_depth(run))["slope"])
     slopes, table = g_slopes(run), slopes_view([run]).frame

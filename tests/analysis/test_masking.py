@@ -1,11 +1,10 @@
 """The loss without attention to one source word, against weights imposed step by step."""
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
 import torch
+from packed import GALLERY
 
 from nmtlab.analysis.attention.masking import masked_losses, masking_summary
 from nmtlab.analysis.attention.shift import attention_shift
@@ -16,7 +15,6 @@ from nmtlab.runs.run import Run
 from nmtlab.systems import open_model
 from nmtlab.text.vocabulary import BOS, UNK
 
-GALLERY = Path(__file__).parents[2] / "data/gallery"
 TIED = GALLERY / "small-tr-en.tied.s1"
 
 needs_gallery = pytest.mark.skipif(not TIED.is_dir(), reason="needs the packed runs of the checkout")

@@ -1,12 +1,12 @@
 """What is said of given translations, against forced decoding of each alone."""
 
 import shutil
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
+from packed import packed_folder
 
 from nmtlab.analysis.search.reference_losses import loss_of_rests, losses_by_rest, losses_by_seen, reference_losses
 from nmtlab.errors import CorpusError, RunError
@@ -16,8 +16,6 @@ from nmtlab.systems import open_system
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.training.setup import train
 from nmtlab.workspace import Workspace
-
-GALLERY = Path(__file__).parents[2] / "data/gallery"
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +71,7 @@ def test_references_have_their_loss_and_whether_training_had_as_long_a_target(sh
 
 
 def test_a_phrase_based_run_is_refused_and_so_is_a_text_in_other_languages(planned, tiny_corpus, tmp_path):
-    moses = Run(shutil.copytree(GALLERY / "small-qaa-en.moses", tmp_path / "moses"))
+    moses = Run(shutil.copytree(packed_folder("small-qaa-en.moses"), tmp_path / "moses"))
     own = ParallelCorpus(tiny_corpus.folder, "qaa", "en")
     backwards = ParallelCorpus(tiny_corpus.folder, tiny_corpus.target, tiny_corpus.source)
     for analysis in (reference_losses, losses_by_rest):

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 import torch
+from packed import packed_folder
 
 from nmtlab.analysis.access.measure import answers, measure, measure_by_sentence
 from nmtlab.analysis.search.beams import decoded, missed_by_beams, outcome, stored_sweeps, sweep, text_of, varied
@@ -231,8 +232,7 @@ def test_an_answer_about_the_first_sentences_is_no_answer_about_a_sample(run, ti
 
 
 def test_a_phrase_based_system_has_nothing_to_search_through(tmp_path, tiny_corpus):
-    from pathlib import Path
 
-    moses = Run(Path(__file__).parents[2] / "data/gallery/small-qaa-en.moses")
+    moses = Run(packed_folder("small-qaa-en.moses"))
     with pytest.raises(RunError, match="phrase-based"):
         next(search_errors(moses, moses.sentences, "dev"))

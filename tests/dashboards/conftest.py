@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from dashboards.hostile import BROKEN, TINY, write_hostile_corpus
+from packed import packed_folder
 
 from nmtlab.dashboards.chart import SERVED
 from nmtlab.recipe import named_recipe
@@ -41,7 +42,7 @@ def _unserved(monkeypatch):
 def workspace_of(data: Path, runs: Sequence[str]) -> Workspace:
     """Return a new workspace with nothing but some of the gallery's runs."""
     for name in runs:
-        shutil.copytree(ROOT / "data/gallery" / name, data / "gallery" / name)
+        shutil.copytree(packed_folder(name), data / "gallery" / name)
     return Workspace(data)
 
 

@@ -5,12 +5,12 @@ import json
 import re
 import shutil
 from collections.abc import Iterator
-from pathlib import Path
 
 import ipywidgets as widgets
 import pytest
 from dashboards.conftest import workspace_of
 from foreign_models import marian
+from packed import packed_folder
 
 from nmtlab.analysis.access.translations import translations
 from nmtlab.analysis.lexical.rare_words import name_translations
@@ -29,7 +29,6 @@ from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.pipeline import Pipeline
 from nmtlab.workspace import Workspace
 
-GALLERY = Path(__file__).parents[2] / "data/gallery"
 LEX, G = "small-tr-en.fixnorm-lex.s1", "small-gl-en.prenorm-fixnorm-scalenorm.s1"
 CHILD = "child-gl-en.4000.transfer-bpe.related-parent.s1"
 SHOWN = {"depth": G, "languages": CHILD}
@@ -74,7 +73,7 @@ def packed(tmp_path_factory) -> Workspace:
     """Packed runs without their weights, one of them phrase-based."""
     workspace = Workspace(tmp_path_factory.mktemp("packed"))
     for name in ("small-qaa-en.fixnorm.s1", "small-qaa-en.moses"):
-        shutil.copytree(GALLERY / name, workspace.gallery / name, ignore=shutil.ignore_patterns("checkpoints"))
+        shutil.copytree(packed_folder(name), workspace.gallery / name, ignore=shutil.ignore_patterns("checkpoints"))
     assert not any(Run(folder).has_weights() for folder in workspace.gallery.iterdir())
     return workspace
 

@@ -2,11 +2,11 @@
 
 import re
 import shutil
-from pathlib import Path
 
 import pandas as pd
 import pytest
 import torch
+from packed import GALLERY, packed_folder
 
 from nmtlab.analysis.access.measure import measure, measure_by_sentence
 from nmtlab.analysis.search.beams import stored_sweeps, sweep, varied
@@ -23,8 +23,6 @@ from nmtlab.search.exact import exact_search
 from nmtlab.systems import open_system
 from nmtlab.training.setup import train
 from nmtlab.workspace import Workspace
-
-GALLERY = Path(__file__).parents[2] / "data/gallery"
 
 
 @pytest.fixture(scope="module")
@@ -243,7 +241,7 @@ def test_planned_lengths_of_whole_texts_are_shown_where_they_were_measured(here,
 def test_a_run_without_weights_shows_what_was_measured_of_it(tmp_path):
     workspace = Workspace(tmp_path)
     for name in ("small-gl-en.prenorm.s1", "small-gl-en.prenorm-fixnorm-scalenorm.s1", "deep-de-en.post-layernorm"):
-        shutil.copytree(GALLERY / name, workspace.gallery / name)
+        shutil.copytree(packed_folder(name), workspace.gallery / name)
     page = SearchPage(workspace)
     assert set(page.runs.table.frame["run"]) == {"small-gl-en.prenorm.s1", "small-gl-en.prenorm-fixnorm-scalenorm.s1"}
     page.runs.table.choose(["small-gl-en.prenorm.s1"])

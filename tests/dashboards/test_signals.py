@@ -4,10 +4,10 @@ import asyncio
 import os
 import shutil
 from contextlib import nullcontext
-from pathlib import Path
 
 import pandas as pd
 import pytest
+from packed import GALLERY
 
 from nmtlab.analysis.access.measure import answers, measure
 from nmtlab.analysis.dynamics.signals import ENOUGH, signals
@@ -18,7 +18,6 @@ from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.workspace import Workspace
 
-GALLERY = Path(__file__).parents[2] / "data/gallery"
 DEEP = "deep-de-en.pre-scalenorm"
 
 

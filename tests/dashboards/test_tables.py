@@ -1,9 +1,9 @@
 """The tables of the thesis on their page: numbers, what they stand for, and what is not here."""
 
 import shutil
-from pathlib import Path
 
 import pytest
+from packed import GALLERY
 
 from nmtlab.dashboards.tables import TablesPage
 from nmtlab.experiments import find_table, summary
@@ -15,7 +15,6 @@ from nmtlab.experiments.results.stored import RESULTS, read_cells
 from nmtlab.plots.marks import Token
 from nmtlab.workspace import Workspace
 
-GALLERY = Path(__file__).parents[2] / "data/gallery"
 BOTH = ("small-qaa-en.tied.s1", "small-qaa-en.fixnorm.s1")
 
 

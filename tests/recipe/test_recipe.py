@@ -3,19 +3,17 @@
 import json
 import math
 import tomllib
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from packed import packed_folders
 from pydantic import BaseModel
 
-import nmtlab
 from nmtlab.errors import RecipeError
 from nmtlab.recipe import Recipe, RnnSettings, TransformerSettings, find_recipe, load_recipe, named_recipe, recipe_names
 from nmtlab.recipe.migrate import SCHEMA, new_name
 
-DATA = Path(nmtlab.__file__).parents[1] / "data"
 SECTIONS = {name: type(section) for name, section in Recipe() if isinstance(section, BaseModel)}
 THESIS = [name for name in recipe_names() if name.startswith("thesis")]
 TABLE_3_13 = {
@@ -280,9 +278,7 @@ def test_a_recipe_without_a_schema_is_of_the_first_and_gets_the_names_of_today(w
     assert load_recipe(written(text.replace("warmup", "warmup_updates"))) == recipe
 
 
-@pytest.mark.parametrize(
-    "folder", sorted(path for path in (DATA / "gallery").iterdir() if path.is_dir()), ids=lambda folder: folder.name
-)
+@pytest.mark.parametrize("folder", packed_folders(), ids=lambda folder: folder.name)
 def test_every_recipe_of_the_gallery_means_what_it_meant(folder):
     then = tomllib.loads((folder / "recipe.toml").read_text(encoding="utf-8"))
     schema = then.pop("schema", 1)

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
+from packed import packed_folders
 from safetensors import safe_open
 
 from nmtlab.errors import NmtlabError, RunError
@@ -276,13 +277,12 @@ def test_weights_that_are_none_are_refused(content, packed, tmp_path, workspace)
 
 
 def test_every_packed_run_of_the_gallery_has_what_a_packed_run_may_have(tmp_path, workspace):
-    gallery = Path(__file__).parents[2] / "data/gallery"
-    names = sorted(path.name for path in gallery.iterdir() if path.is_dir())
-    assert len(names) > 20
-    for name in names:
-        write_archive([gallery / name], tmp_path / "packed.tar.xz")
-        assert list(read_archive(tmp_path / "packed.tar.xz")) == [name]
-        assert unpack(tmp_path / "packed.tar.xz", workspace).name == name
+    folders = packed_folders()
+    assert len(folders) > 30
+    for folder in folders:
+        write_archive([folder], tmp_path / "packed.tar.xz")
+        assert list(read_archive(tmp_path / "packed.tar.xz")) == [folder.name]
+        assert unpack(tmp_path / "packed.tar.xz", workspace).name == folder.name
 
 
 # Vocabularies with valid checksums

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from packed import GALLERY
 
 from nmtlab.errors import CorpusError, RunError
 from nmtlab.recipe.text import TextSettings
@@ -14,8 +15,6 @@ from nmtlab.text.inspection import check_texts
 from nmtlab.text.lines import write_lines
 from nmtlab.text.pipeline import Pipeline
 from nmtlab.text.vocabulary import BOS, EOS, PAD, UNK
-
-GALLERY = Path(__file__).parents[2] / "data/gallery"
 
 GALICIAN = ["a casa vermella", "o can corre", "a casa vella", "o can vello"]
 PORTUGUESE = ["a casa vermelha", "o cão corre", "a casa velha", "o cão velho"]

@@ -1,11 +1,11 @@
 """A system that plans lengths, from training to translations."""
 
 import shutil
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from packed import GALLERY
 
 from nmtlab.analysis.attention.weights import attention
 from nmtlab.analysis.lexical.choices import rare_choices
@@ -21,7 +21,6 @@ from nmtlab.training.setup import train
 from nmtlab.training.validation import text_perplexity
 from nmtlab.workspace import Workspace
 
-GALLERY = Path(__file__).parents[2] / "data/gallery"
 PLANNED = {"model.plan_length": True, "model.max_predicted_length": 40, "search.length_candidates": 2}
 
 

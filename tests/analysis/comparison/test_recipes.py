@@ -1,18 +1,17 @@
 """Recipes of runs side by side."""
 
 import shutil
-from pathlib import Path
+
+from packed import GALLERY, packed_folder
 
 from nmtlab.analysis.comparison.recipes import differing_settings
 from nmtlab.runs.naming import labelled
 from nmtlab.runs.run import Run
 
-GALLERY = Path(__file__).parents[3] / "data/gallery"
-
 
 def differing(*names: str) -> dict[str, list[str]]:
     """Return the values of the settings in which runs of the gallery differ."""
-    runs = labelled([Run(GALLERY / name) for name in names])
+    runs = labelled([Run(packed_folder(name)) for name in names])
     frame = differing_settings(runs)
     assert list(frame.columns) == ["setting", *(run.label for run in runs), "meaning"]
     return dict(zip(frame["setting"], frame[[run.label for run in runs]].values.tolist(), strict=True))

@@ -1,12 +1,12 @@
 """States of tokens, and the nearest of them."""
 
 import shutil
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
+from packed import GALLERY
 
 from nmtlab.analysis.access.measure import measure, stored_answer
 from nmtlab.analysis.states.state_neighbours import nearest_states, state_neighbours
@@ -17,7 +17,6 @@ from nmtlab.search.forced import forced_decode
 from nmtlab.systems import open_system
 from nmtlab.text.sample import draw_sample
 
-GALLERY = Path(__file__).parents[3] / "data/gallery"
 TOKENS = pd.DataFrame(
     {"sentence": [0, 0, 1, 1, 1], "position": [0, 1, 0, 1, 2], "piece": list("abcde"), "count": [1, 2, 3, 4, 5]}
 )
