@@ -6,12 +6,17 @@ import multiprocessing
 import pytest
 from little_table import little_table
 
+from nmtlab.analysis.access.measure import stored_answer
+from nmtlab.analysis.search.beams import outcome
 from nmtlab.errors import CorpusError, RunError
 from nmtlab.experiments import Row, Setup, cells_of, in_processes, results, run_grid
+from nmtlab.experiments.measures.search import SearchedBleu, Way
+from nmtlab.experiments.results.collected import made_rows
 from nmtlab.experiments.running import cells as cells_module
 from nmtlab.experiments.running.engines import _start
 from nmtlab.experiments.running.events import CellEnded, CellEvent, GridPlanned, NoText
 from nmtlab.experiments.tables.corpora import ExternalCorpus
+from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
 from nmtlab.training.events import Progress
 from nmtlab.workspace import Workspace
@@ -52,6 +57,16 @@ def test_what_is_finished_is_not_touched_again(grid):
     assert all(seconds > 0 for _, seconds in counted.made)
     assert not [event for event in events if isinstance(event, CellEnded)]
     assert written(grid.workspace) == before
+
+
+def test_the_numbers_of_a_cell_are_measured_where_it_is_made(tiny_recipe, space, tmp_path):
+    way = Way(SearchSettings(score="log-prob", beam_size=2))
+    table = little_table(tmp_path, tiny_recipe, seeds=(1,), measures=(SearchedBleu("BLEU by log-prob, beam 2", way),))
+    assert run_grid(cells_of(table, "tiny"), space, in_processes(2)) == []
+    for rows, text, runs in made_rows(table, "tiny", space):
+        for run in runs.values():
+            assert stored_answer(run, outcome, corpus=text, search=way.search)["bleu"].item() >= 0
+        assert len(runs) == len(rows) == 2
 
 
 def test_a_stopped_grid_goes_on_where_it_stopped(tiny_recipe, space, tmp_path):

@@ -3,10 +3,11 @@
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from nmtlab.analysis.access.translations import stored_translations, translations
 from nmtlab.errors import RunError
+from nmtlab.experiments.measures.quality import Measure
 from nmtlab.experiments.tables.corpora import Corpus, Directed
 from nmtlab.experiments.tables.declaration import Changes, Parent, Row, Scale, Setup, System, Table, Texts
 from nmtlab.recipe import Recipe, TransferSettings, find_recipe
@@ -22,6 +23,8 @@ ENDED = ("finished", "diverged")
 NOT_RUN = "not run"
 """Status of a cell without a run."""
 
+T = TypeVar("T")
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -33,6 +36,7 @@ class Cell:
         label: name of the recipe and the table's changes to it, such as `fixnorm.radius-3`.
         corpus: corpus to train on.
         splits: splits to translate after training.
+        measures: numbers of the table, measured after that.
         row: name of the row in the table.
         column: name of the system.
         seed: seed of the training, None for a system without randomness.
@@ -47,6 +51,7 @@ class Cell:
     label: str
     corpus: Corpus
     splits: tuple[str, ...]
+    measures: tuple[Measure, ...]
     row: str
     column: str
     seed: int | None
@@ -78,8 +83,12 @@ def trainings(cells: Sequence[Cell], trained: Container[str] = ()) -> list[Cell]
     found: dict[str, Cell] = {}
     for cell in (*parents, *cells):
         first = found.setdefault(cell.run, cell)
-        texts, splits = (tuple(dict.fromkeys(both)) for both in (first.texts + cell.texts, first.splits + cell.splits))
-        found[cell.run] = replace(first, scored=texts, splits=splits)
+        found[cell.run] = replace(
+            first,
+            scored=_each_once(first.texts, cell.texts),
+            splits=_each_once(first.splits, cell.splits),
+            measures=_each_once(first.measures, cell.measures),
+        )
     return list(found.values())
 
 
@@ -100,7 +109,7 @@ def run_cell(
     on_event: OnEvent = ignore,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> Run:
-    """Make a cell's run: train it, or resume it if it was interrupted, and translate with it.
+    """Make a cell's run: train it, or resume it if it was interrupted, translate with it and measure it.
 
     A non-finite loss is a result too: the run then ends as `diverged`.
 
@@ -123,6 +132,9 @@ def run_cell(
             for split in cell.splits:
                 on_event(Preparing(f"translating {split}"))
                 translations(run, opened[text], split, machine=cell.recipe.machine)
+            for measure in cell.measures:
+                on_event(Preparing(f"measuring {measure.name}"))
+                measure.value(run, opened[text])
     return run
 
 
@@ -198,6 +210,7 @@ def _cells(table: Table, scale: Scale, row: Row, setup: Setup, system: System) -
             label=label,
             corpus=corpus,
             splits=splits,
+            measures=table.measures,
             row=row.name,
             column=system.name,
             seed=seed,
@@ -220,7 +233,9 @@ def _cells(table: Table, scale: Scale, row: Row, setup: Setup, system: System) -
 def _based_on(cell: Cell, base: Cell) -> Cell:
     """Return a cell that starts from the training of another system."""
     return replace(
-        cell, recipe=cell.recipe.with_changes({"transfer.parent": base.run}), parent=replace(base, splits=())
+        cell,
+        recipe=cell.recipe.with_changes({"transfer.parent": base.run}),
+        parent=replace(base, splits=(), measures=()),
     )
 
 
@@ -238,11 +253,16 @@ def _with_parent(child: Cell, declared: Parent, label: str) -> Cell:
         label=label,
         corpus=declared.corpus,
         splits=(),
+        measures=(),
         also=declared.also,
         scored=(),
     )
     recipe = child.recipe.model_copy(update=kept).with_changes({"transfer.parent": parent.run})
     return replace(child, recipe=recipe, parent=parent)
+
+
+def _each_once(some: tuple[T, ...], more: tuple[T, ...]) -> tuple[T, ...]:
+    return tuple(dict.fromkeys((*some, *more)))
 
 
 def _corpus(corpus: Corpus) -> dict[str, str]:
