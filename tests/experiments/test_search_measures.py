@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 
 from nmtlab.analysis.access.measure import measure_by_sentence
-from nmtlab.analysis.search.beams import outcome, sweep, varied
+from nmtlab.analysis.comparison.outputs import repetition
+from nmtlab.analysis.search.beams import decoded, outcome, sweep, varied
 from nmtlab.analysis.search.length_baselines import baseline_lengths
 from nmtlab.analysis.search.length_weights import length_sweep
 from nmtlab.analysis.search.lengths import length_errors, oracle_lengths, planned_lengths
@@ -22,6 +23,7 @@ from nmtlab.experiments.measures.search import (
     Missed,
     OracleLength,
     PlannedLength,
+    Repeated,
     RestLoss,
     Searched,
     SearchedBleu,
@@ -52,6 +54,8 @@ def test_the_number_is_that_of_the_way_of_searching(pair):
     few = outcome(run, corpus, "test", REWARD, 3).iloc[0]
     assert SearchedBleu("BLEU", Way(REWARD, sample=3)).value(run, corpus) == few["bleu"]
     assert Searched("% empty", Way(REWARD), "empty").value(run, corpus) == 100 * found["empty"]
+    words = [line.split() for line in decoded(run, corpus, "test", REWARD)["text"]]
+    assert Repeated("% repeated", Way(REWARD)).value(run, corpus) == pytest.approx(100 * repetition(words))
 
 
 def test_translations_are_known_once_they_and_what_tunes_them_are_measured(pair):

@@ -16,10 +16,9 @@ def output_statistics(compared: Compared) -> pd.DataFrame:
 
     Returns:
         A row for the references and for each system, means over seeds: `system`; `length`, words divided by those of
-        the references; `empty`, share of lines without a word; `repetition`, share of the bigrams of a line that it
-        has had already (seq-rep-2 of Welleck et al. 2020, summed over lines); `copied`, share of the words, punctuation
-        and numbers left out, that their source line has; `unseen`, share of the words that are not in the target side
-        of the training text, NaN if that is unknown.
+        the references; `empty`, share of lines without a word; `repetition`, as of that function; `copied`, share of
+        the words, punctuation and numbers left out, that their source line has; `unseen`, share of the words that are
+        not in the target side of the training text, NaN if that is unknown.
     """
     rows = {REFERENCE: [_of(compared.reference_words, compared)]}
     rows |= {name: [_of(lines, compared) for lines in seeds] for name, seeds in compared.words.items()}
@@ -30,15 +29,20 @@ def output_statistics(compared: Compared) -> pd.DataFrame:
     return pd.DataFrame(means)
 
 
-def _of(lines: Lines, compared: Compared) -> dict[str, float]:
-    words = sum(map(len, lines))
+def repetition(lines: Lines) -> float:
+    """Return the share of the bigrams of lines that their line has had already (seq-rep-2 of Welleck et al. 2020)."""
     bigrams = [list(pairwise(line)) for line in lines]
     distinct = sum(len(set(of_line)) for of_line in bigrams)
+    return 1 - _share(distinct, sum(map(len, bigrams))) if any(bigrams) else 0.0
+
+
+def _of(lines: Lines, compared: Compared) -> dict[str, float]:
+    words = sum(map(len, lines))
     sources = [set(line) for line in compared.source_words]
     return {
         "length": _share(words, sum(map(len, compared.reference_words))),
         "empty": _share(sum(not line for line in lines), len(lines)),
-        "repetition": 1 - _share(distinct, sum(map(len, bigrams))) if any(bigrams) else 0.0,
+        "repetition": repetition(lines),
         "copied": _share_of_words(lines, lambda word, number: word in sources[number], str.isalpha),
         "unseen": _share_of_words(lines, lambda word, _: not compared.counts.get(word)) if compared.counts else _NAN,
     }

@@ -10,6 +10,7 @@ import pandas as pd
 
 from nmtlab.analysis.access.checks import plans_length
 from nmtlab.analysis.access.measure import measure, measure_by_sentence, stored_answer
+from nmtlab.analysis.comparison.outputs import repetition
 from nmtlab.analysis.search.beams import decoded, outcome, varied
 from nmtlab.analysis.search.length_baselines import Baseline, baseline_lengths
 from nmtlab.analysis.search.length_weights import length_sweep
@@ -23,6 +24,7 @@ from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.sample import draw_sample
+from nmtlab.text.tokenizers import Words
 
 FEW = 200
 """Number of sentences in a sample for slow searches: the widest beam, and exact search."""
@@ -116,6 +118,27 @@ class Searched(OfSeedsAlone):
         """Return the number, cached in the run's folder."""
         found = measure(run, outcome, **self.way.asked(run, corpus, measure)).iloc[0]
         return float(100 * found["empty"] if self.outcome == "empty" else found["length_ratio"])
+
+
+@dataclass(frozen=True)
+class Repeated(OfSeedsAlone):
+    """Percentage of repeated bigrams in translations with other search settings (`comparison.outputs.repetition`).
+
+    Args:
+        name: name of the number in a table, with the search settings.
+        way: how to search.
+    """
+
+    name: str
+    way: Way
+    lower_is_better: ClassVar[bool] = True
+    split: ClassVar[Literal["test"]] = "test"
+
+    def value(self, run: Run, corpus: ParallelCorpus) -> float:
+        """Return the percentage, of Moses tokens; the translations are cached in the run's folder."""
+        found = measure(run, decoded, **self.way.asked(run, corpus, measure))
+        words = Words(corpus.target)
+        return 100 * repetition([words.split(line) for line in found["text"]])
 
 
 @dataclass(frozen=True)

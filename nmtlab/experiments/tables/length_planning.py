@@ -9,6 +9,7 @@ from nmtlab.experiments.measures.search import (
     LengthLoss,
     OracleLength,
     PlannedLength,
+    Repeated,
     RestLoss,
     Searched,
     SearchedBleu,
@@ -63,6 +64,7 @@ LIKELIEST_ALONE = (_by("log-prob", 4, lengths=1), _by("word-reward", 4, gammas=G
 LENGTH_OF_LIKELIEST = _length(4, lengths=1)
 WHOLE_TEXT = (*BY_LOG_PROB[:3], *BY_LENGTH, *BY_REWARD)
 LENGTHS = tuple(_length(beam) for beam in BEAMS)
+REPEATED = Repeated("% bigrams repeated by log-prob, beam 4", BY_LOG_PROB[1].way)
 EMPTY = tuple(_empty(beam) for beam in BEAMS)
 LENGTH_MODEL = (
     PlannedLength("length-model MAE (tokens)", "error"),
@@ -94,6 +96,7 @@ LENGTH_PLANNING = Table(
         *LENGTHS,
         LENGTH_OF_LIKELIEST,
         *EMPTY,
+        REPEATED,
         *LENGTH_MODEL,
         *NEAR_THE_END,
     ),
