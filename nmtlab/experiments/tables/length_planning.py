@@ -68,7 +68,7 @@ REPEATED = Repeated("% bigrams repeated by log-prob, beam 4", BY_LOG_PROB[1].way
 EMPTY = tuple(_empty(beam) for beam in BEAMS)
 LENGTH_MODEL = (
     PlannedLength("length-model MAE (tokens)", "error"),
-    PlannedLength("reference length in top 5 (%)", "among 5", lower_is_better=False),
+    PlannedLength("reference length in top 5 (share)", "among 5", lower_is_better=False),
     PlannedLength("length-model loss (nats)", "nll"),
     BaselineLength("linear-fit MAE (tokens)", "linear", "error"),
     BaselineLength("kernel MAE (tokens)", "kernel", "error"),
