@@ -329,6 +329,7 @@ def planning_view(scale: Scale = "small") -> View:
     lines = summary(cells[cells["metric"].isin(measures)], LENGTH_PLANNING)
     searches = lines["metric"].map(lambda name: measures[name].way.search)
     ordinary = lines["column"] == LENGTH_PLANNING.baseline
+    lines["planned"] = ~ordinary
     lines["beam"] = searches.map(lambda search: search.beam_size)
     lines["way"] = lines["column"].mask(ordinary, lines["column"] + ", " + searches.map(lambda search: search.score))
     # A system that plans lengths ranks by one score, whatever the settings.
