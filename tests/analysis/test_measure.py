@@ -29,9 +29,11 @@ from nmtlab.analysis.languages.shared_types import shared_types
 from nmtlab.analysis.languages.shared_words import words_of_parent
 from nmtlab.analysis.lexical.lexical_choice import lexical_choice
 from nmtlab.analysis.lexical.norms import word_norms
-from nmtlab.analysis.search.beams import missed_by_beams, outcome
+from nmtlab.analysis.search.beams import decoded, missed_by_beams, outcome
 from nmtlab.analysis.search.length_baselines import baseline_lengths
-from nmtlab.analysis.search.lengths import planned_lengths
+from nmtlab.analysis.search.length_weights import length_sweep
+from nmtlab.analysis.search.lengths import oracle_lengths, planned_lengths
+from nmtlab.analysis.search.reference_losses import losses_by_rest
 from nmtlab.analysis.search.search_errors import search_errors
 from nmtlab.errors import RunError
 from nmtlab.recipe import MachineSettings, SearchSettings
@@ -304,6 +306,8 @@ def test_every_answer_of_the_gallery_is_found(packed, tmp_path):
     known |= {"parameter_counts": parameter_counts, "language_by_layer": language_by_layer}
     known |= {"similarity_by_layer": similarity_by_layer, "gradient_cosines": gradient_cosines}
     known |= {"direction_scores": direction_scores, "off_target_of": off_target_of}
+    known |= {"decoded": decoded, "length_sweep": length_sweep, "oracle_lengths": oracle_lengths}
+    known |= {"losses_by_rest": losses_by_rest}
     folders = [packed] if packed.is_dir() else opened_bundle(packed, tmp_path).values()
     assert folders
     for folder in folders:
