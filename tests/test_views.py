@@ -1,7 +1,6 @@
 """A view of runs shows what the analyses find."""
 
 import shutil
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -89,10 +88,9 @@ def test_spikes_by_quarter(run):
 
 
 def test_slopes_of_g():
-    gallery = Path(__file__).parents[1] / "data/gallery"
     with pytest.raises(RunError, match="no values of g"):
         depth_view([Run(packed_folder("deep-de-en.pre-layernorm"))])
-    run = Run(gallery / "deep-de-en.pre-scalenorm")
+    run = Run(packed_folder("deep-de-en.pre-scalenorm"))
     pd.testing.assert_series_equal(depth_view([run]).frame["slope"], g_fits(g_by_depth(run))["slope"])
     slopes, table = g_slopes(run), slopes_view([run]).frame
     for step in (slopes["step"].min(), slopes["step"].max()):

@@ -52,7 +52,7 @@ def reproduce(
     ] = None,
     estimate: Annotated[bool, typer.Option("--estimate", help="Estimate the remaining work, and do nothing.")] = False,
     workers: Annotated[
-        int, typer.Option(min=1, help="Cells trained and measured at once, each in a separate process.")
+        int, typer.Option(min=1, help="Cells trained and measured at once, each in a separate process with one thread.")
     ] = 1,
     engine: Annotated[
         Literal["local", "ray"],

@@ -73,7 +73,8 @@ class Cell:
 
 
 def trainings(cells: Sequence[Cell], trained: Container[str] = ()) -> list[Cell]:
-    """Return the trainings of cells, each once, first those of parents; each translates the texts of all its cells.
+    """Return the trainings of cells, each once, first those of parents; each translates the texts of all its cells
+    and has all their measures.
 
     Args:
         cells: of any tables.
