@@ -15,7 +15,7 @@ def packed_folder(name: str) -> Path:
 
 def packed_folders() -> list[Path]:
     """Return the folders of the runs that were packed one by one, not with a table, by name."""
-    folders = _folders([GALLERY / "without-weights.tar.xz"])
+    folders = _folders([GALLERY / "with-weights.tar.xz", GALLERY / "without-weights.tar.xz"])
     return [folders[name] for name in sorted(folders)]
 
 

@@ -2,7 +2,7 @@
 
 import shutil
 
-from packed import GALLERY, packed_folder
+from packed import GALLERY, packed_folder, packed_folders
 
 from nmtlab.analysis.comparison.recipes import differing_settings
 from nmtlab.runs.naming import labelled
@@ -41,7 +41,7 @@ def test_settings_are_explained():
 
 
 def test_other_corpora_are_named(tmp_path):
-    parent = next(GALLERY.glob("parent-pt-en*"))
+    parent = next(folder for folder in packed_folders() if folder.name.startswith("parent-pt-en"))
     alone = shutil.copytree(parent, tmp_path / "alone")
     run = Run(parent)
     run.recipe.with_changes({"more_corpora": ()}).save(alone / "recipe.toml")
