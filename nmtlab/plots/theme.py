@@ -42,7 +42,15 @@ _AXIS = {
 _TEMPLATE = go.layout.Template(
     layout={
         "font": {"family": FONT, "size": 13, "color": "#222222"},
-        "title": {"font": {"size": 16}, "x": 0, "xref": "paper", "xanchor": "left", "y": 0.97, "yanchor": "top"},
+        "title": {
+            "font": {"size": 16},
+            "x": 0,
+            "xref": "paper",
+            "xanchor": "left",
+            "y": 1,
+            "yanchor": "top",
+            "pad": {"t": 13},
+        },
         "colorway": COLOURS,
         "paper_bgcolor": "#ffffff",
         "plot_bgcolor": "#ffffff",
