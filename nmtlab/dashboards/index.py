@@ -18,6 +18,8 @@ from nmtlab.runs.listing import open_run
 from nmtlab.workspace import Workspace
 
 _PAGES = {page.name: page for page in PAGES}
+_EXAMPLE = "multi30k-de-en.small"
+"""A packed run that most pages can show, chosen until there are others."""
 
 
 def index_page(workspace: Workspace | None = None) -> Page:
@@ -26,7 +28,8 @@ def index_page(workspace: Workspace | None = None) -> Page:
     found = measured_claims(workspace=workspace)
     claims = Table("Claims of the thesis, tested here: select one to see its numbers", pick="one", height="24em")
     numbers = Table("By text", height="18em")
-    runs = RunChooser(workspace, title="Runs")
+    trained = any(workspace.runs.glob("[!.]*"))
+    runs = RunChooser(workspace, first=() if trained else (_EXAMPLE,), title="Runs")
     summary = overall(found)
     claims.show(summary.set_index("claim", drop=False).drop(columns="direction"))
     claims.choose(summary["claim"][:1])

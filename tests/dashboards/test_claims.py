@@ -9,6 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import ipywidgets as widgets
 import pytest
+from dashboards.conftest import workspace_of
 
 from nmtlab.dashboards.about import PAGES
 from nmtlab.dashboards.index import index_page
@@ -95,6 +96,12 @@ def test_the_numbers_of_a_claim_say_what_was_decided_and_why_not():
         assert shown["why undecided"].tolist() == own["reason"].tolist()
         assert {"95 % interval", "detectable effect", "interval covers", "budget", "runs"} <= set(shown.columns)
         assert ("q" in shown.columns) == own["q"].notna().any()
+
+
+def test_the_start_page_begins_with_a_run_that_most_pages_can_show(tmp_path):
+    workspace = workspace_of(tmp_path / "data", ["deep-de-en.pre-scalenorm", "multi30k-de-en.small"])
+    (name,) = index_page(workspace).state["runs"].chosen
+    assert open_run(name, workspace).has_weights()
 
 
 def make(name: str, workspace: Workspace) -> Page:
