@@ -5,9 +5,12 @@ import math
 import pandas as pd
 import pytest
 from child_sizes import results_of
+from packed import GALLERY
 
 from nmtlab.errors import NmtlabError
 from nmtlab.experiments.results.many import direction_means, gains, pairs_of
+from nmtlab.experiments.results.stored import measured_table
+from nmtlab.experiments.results.summary import stored_summary
 from nmtlab.experiments.tables.many_languages import IBERIAN_ROWS, MANY_LANGUAGES, TO_MANY, TO_ONE
 from nmtlab.experiments.tables.many_text import ARTIFICIAL, IBERIAN
 from nmtlab.views_languages import ablation_view, gain_view, zero_shot_table
@@ -85,6 +88,17 @@ def test_views_of_what_was_saved(tmp_path, monkeypatch):
     for view in (ablation_view, gain_view):
         with pytest.raises(NmtlabError, match=r"artificial direction.*reproduce many-languages"):
             view("artificial")
+
+
+@pytest.mark.parametrize("group", ["iberian", "artificial"])
+def test_a_gain_has_the_interval_that_its_table_has(group, monkeypatch):
+    monkeypatch.setenv("NMTLAB_DATA", str(GALLERY.parent))
+    table = stored_summary(measured_table("many-languages", "small")).query("metric == 'test BLEU'")
+    intervals = table.set_index(["row", "column"])
+    for line in gain_view(group).frame.itertuples():
+        found = intervals.loc[(line.direction, f"{line.system}, {line.texts}")]
+        margin = (found["high"] - found["low"]) / 2
+        assert (line.difference, line.margin) == pytest.approx((found["difference"], margin))
 
 
 def test_directions_never_trained_have_a_line_for_each_system(tmp_path, monkeypatch):
