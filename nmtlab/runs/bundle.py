@@ -11,6 +11,7 @@ from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from nmtlab.errors import CorpusError
 from nmtlab.recipe import SearchSettings
 from nmtlab.recipe.migrate import migrate_section
 from nmtlab.runs.archive import ENDING, read_archive, write_archive
@@ -74,13 +75,21 @@ def opened_bundle(file: Path, cache: Path) -> dict[str, Path]:
     digest = _digest(file, stat.st_mtime_ns, stat.st_size)
     folder = cache / "bundles" / f"{file.name.removesuffix(ENDING)}-{digest[:12]}"
     if not folder.is_dir():
-        runs = read_archive(file)
-        for files in runs.values():
-            check_files(files, file)
+        _unpack(file, folder)
+    return {path.name: path for path in sorted(folder.iterdir())}
+
+
+def _unpack(file: Path, folder: Path) -> None:
+    runs = read_archive(file)
+    for files in runs.values():
+        check_files(files, file)
+    try:
         with new_folder(folder) as unfinished:
             for name, files in runs.items():
                 write_files(unfinished / name, files)
-    return {path.name: path for path in sorted(folder.iterdir())}
+    except CorpusError:
+        if not folder.is_dir():  # else another process unpacked the same bytes first
+            raise
 
 
 @lru_cache(maxsize=256)

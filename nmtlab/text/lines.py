@@ -88,14 +88,20 @@ def new_folder(folder: Path) -> Iterator[Path]:
     Raises:
         CorpusError: `folder` already exists.
     """
+    exists = CorpusError(f"{folder}: already exists", "choose another name, or remove it")
     if folder.exists():
-        raise CorpusError(f"{folder}: already exists", "choose another name, or remove it")
+        raise exists
     folder.parent.mkdir(parents=True, exist_ok=True)
     with temporary_folder(folder) as outer:
         temporary = outer / folder.name
         temporary.mkdir()
         yield temporary
-        os.rename(temporary, folder)
+        try:
+            os.rename(temporary, folder)
+        except OSError as error:
+            if folder.exists():  # made by another process in the meantime
+                raise exists from error
+            raise
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from nmtlab.runs.archive import write_archive
 from nmtlab.runs.bundle import bundle, bundled_runs, opened_bundle
 from nmtlab.runs.listing import list_runs, open_run
 from nmtlab.runs.measures import MeasureKey, store_measure
-from nmtlab.runs.pack import pack
+from nmtlab.runs.pack import pack, write_files
 from nmtlab.runs.run import Run
 
 
@@ -100,6 +100,17 @@ def test_a_bundle_is_opened_once_and_again_when_it_has_changed(runs, file, works
     assert (once["some.s1"] / "mark").exists()
     bundle(runs[:1], file)
     assert list(opened_bundle(file, workspace.cache)) == ["some.s1"]
+
+
+def test_a_bundle_can_be_opened_by_several_processes_at_once(file, workspace, monkeypatch):
+    def overtaken(folder, files):
+        monkeypatch.undo()
+        assert list(opened_bundle(file, workspace.cache)) == ["some.s1", "some.s2"]
+        write_files(folder, files)
+
+    monkeypatch.setattr("nmtlab.runs.bundle.write_files", overtaken)
+    assert list(opened_bundle(file, workspace.cache)) == ["some.s1", "some.s2"]
+    assert len(list((workspace.cache / "bundles").iterdir())) == 1
 
 
 def test_of_two_runs_with_one_name_the_first_bundle_counts(runs, file, workspace):

@@ -189,3 +189,18 @@ def test_a_new_folder_that_fails_leaves_nothing(tmp_path):
 def test_a_new_folder_does_not_replace_an_old_one(tmp_path):
     with pytest.raises(CorpusError, match="already exists; choose another name"), new_folder(tmp_path):
         pass
+
+
+def test_a_new_folder_does_not_replace_one_that_another_process_made_meanwhile(tmp_path):
+    folder = tmp_path / "new"
+
+    def overtaken():
+        with new_folder(folder) as temporary:
+            (temporary / "file").write_text("late")
+            folder.mkdir()
+            (folder / "file").write_text("first")
+
+    with pytest.raises(CorpusError, match="already exists; choose another name"):
+        overtaken()
+    assert (folder / "file").read_text() == "first"
+    assert list(tmp_path.iterdir()) == [folder]
