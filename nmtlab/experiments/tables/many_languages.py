@@ -111,17 +111,17 @@ _TO_ONE, _FROM_ONE, _TO_MANY = _with(TO_ONE), _with(FROM_ONE), _with(TO_MANY)
 _FROM = {system.name for system in _FROM_ONE}
 
 
-def _of_one_side(*kinds: str) -> list[str]:
-    """Return the names of the systems of these kinds, such as `wider`, that have English on the same side always."""
-    return [system.name for system in (*_TO_ONE, *_FROM_ONE) if system.name.startswith(kinds)]
+def _of_one_side(kind: str) -> list[str]:
+    """Return the names of the systems of a kind, such as `adapters`, that have English on the same side always."""
+    return [system.name for system in (*_TO_ONE, *_FROM_ONE) if system.name.startswith(kind)]
 
 
 _LEFT_OUT = {
     **{
         (row.name, name): "with all directions only"
-        for rows, kinds in ((ARTIFICIAL_ROWS, ("wider", "adapters")), (IBERIAN_ROWS, ("adapters",)))
+        for rows, kind in ((ARTIFICIAL_ROWS, "adapters"), (IBERIAN_ROWS, "adapters on a frozen model"))
         for row in rows
-        for name in _of_one_side(*kinds)
+        for name in _of_one_side(kind)
     },
     **{
         (row.name, name): "on the artificial family only"
@@ -133,6 +133,8 @@ _LEFT_OUT = {
 WIDTHS = {
     (IBERIAN.name, TO_ONE): 168,
     (IBERIAN.name, TO_MANY): 208,
+    (ARTIFICIAL.name, TO_ONE): 168,
+    (ARTIFICIAL.name, FROM_ONE): 176,
     (ARTIFICIAL.name, TO_MANY): 216,
 }
 """Width d, divisible by the heads, of the wider model on each set of texts.
@@ -141,7 +143,7 @@ It has within 2 % as many trained parameters as the model with half of its units
 multiple of 4. Trained are all parameters but the rows of types that do not occur in the text of the table's languages.
 """
 
-ADAPTER_WIDTHS = {(IBERIAN.name, TO_MANY): 438, (ARTIFICIAL.name, TO_MANY): 392}
+ADAPTER_WIDTHS = {(IBERIAN.name, TO_ONE): 396, (IBERIAN.name, TO_MANY): 438, (ARTIFICIAL.name, TO_MANY): 392}
 """Width of the adapters with which the shared model has as many trained parameters."""
 
 
