@@ -14,6 +14,8 @@ from nmtlab.analysis.languages.parameters import parameter_counts
 from nmtlab.analysis.languages.probes import language_by_layer
 from nmtlab.errors import NmtlabError, RunError
 from nmtlab.experiments import Scale
+from nmtlab.experiments.claims.declared import declared_claims
+from nmtlab.experiments.claims.verdicts import measured_claims
 from nmtlab.experiments.measures.languages import OFF_TARGET, PIVOT_BLEU, SACRE_BLEU
 from nmtlab.experiments.results.many import direction_means, gains
 from nmtlab.experiments.results.sentences import read_sentences
@@ -181,6 +183,41 @@ def gain_view(group: Group = "iberian", scale: Scale = "small") -> View:
     if found.empty:
         raise NmtlabError(f"{MANY_LANGUAGES.name}: no {group} direction has a separate and a common model", _MEASURE)
     return View(found, gain_figure(found, _CALLED[group]))
+
+
+def rivals_table(group: Group = "artificial", scale: Scale = "small") -> Numbers:
+    """Return by how much half private units translate better than each rival, in every direction that was measured.
+
+    Its columns are the set of texts that the models were trained on, the direction and, for each rival, the difference
+    in BLEU with half its 95 % interval, and the verdict on the claim that it is above 0.
+
+    Args:
+        group: of languages.
+        scale: at which `many-languages` was run.
+
+    Raises:
+        NmtlabError: it was not measured at this scale.
+    """
+    stored = measured_table(MANY_LANGUAGES.name, scale)
+    claims = [one for one in declared_claims() if (one.table.name, one.scale) == (MANY_LANGUAGES.name, scale)]
+    compared = {one.text: one for one in claims if one.system.startswith("half private")}
+    found = measured_claims(stored.path.parent, claims).dropna(subset="effect")
+    found = found[found["claim"].isin(compared) & found["pair"].isin([row.name for row in _ROWS[group]])]
+    if found.empty:
+        raise NmtlabError(f"{MANY_LANGUAGES.name}: no {group} direction has half private units and a rival", _MEASURE)
+    lines = pd.DataFrame(
+        {
+            "texts": [compared[claim].system.split(", ")[1] for claim in found["claim"]],
+            "direction": found["pair"],
+            "than": [str(compared[claim].than).split(", ")[0] for claim in found["claim"]],
+            "difference": [
+                f"{line.effect:+.2f} ± {(line.high - line.low) / 2:.2f}, {line.verdict.removesuffix(' here')}"
+                for line in found.itertuples()
+            ],
+        }
+    )
+    wide = lines.set_index(["texts", "direction", "than"])["difference"].unstack(fill_value="", sort=False)
+    return Numbers(wide.reset_index().rename_axis(columns=None))
 
 
 def zero_shot_table(group: Group = "iberian", scale: Scale = "small") -> Numbers:

@@ -5,15 +5,20 @@ import math
 import pandas as pd
 import pytest
 from child_sizes import results_of
-from packed import GALLERY
+from packed import GALLERY, packed_folder
 
+from nmtlab.analysis.languages.parameters import counted_parameters
 from nmtlab.errors import NmtlabError
+from nmtlab.experiments import cells_of
+from nmtlab.experiments.claims.verdicts import measured_claims
 from nmtlab.experiments.results.many import direction_means, gains, pairs_of
 from nmtlab.experiments.results.stored import measured_table
 from nmtlab.experiments.results.summary import stored_summary
-from nmtlab.experiments.tables.many_languages import IBERIAN_ROWS, MANY_LANGUAGES, TO_MANY, TO_ONE
+from nmtlab.experiments.tables.many_languages import IBERIAN_ROWS, MANY_LANGUAGES, TO_MANY, TO_ONE, WIDTHS
 from nmtlab.experiments.tables.many_text import ARTIFICIAL, IBERIAN
-from nmtlab.views_languages import ablation_view, gain_view, zero_shot_table
+from nmtlab.runs.run import Run
+from nmtlab.training.prepare import model_for
+from nmtlab.views_languages import ablation_view, gain_view, rivals_table, zero_shot_table
 
 SHARED, HALF = f"shared, {TO_MANY}", f"half private, {TO_MANY}"
 DIRECTIONS = ("pt-en", "es-en", "gl-en", "en-pt", "en-es", "en-gl")
@@ -85,7 +90,7 @@ def test_views_of_what_was_saved(tmp_path, monkeypatch):
     assert [title.text for title in gain_view().figure.layout.annotations if "English" in title.text] == [
         "many-to-one: into English", "many-to-many: into English", "many-to-many: from English",
     ]  # fmt: skip
-    for view in (ablation_view, gain_view):
+    for view in (ablation_view, gain_view, rivals_table):
         with pytest.raises(NmtlabError, match=r"artificial direction.*reproduce many-languages"):
             view("artificial")
 
@@ -99,6 +104,35 @@ def test_a_gain_has_the_interval_that_its_table_has(group, monkeypatch):
         found = intervals.loc[(line.direction, f"{line.system}, {line.texts}")]
         margin = (found["high"] - found["low"]) / 2
         assert (line.difference, line.margin) == pytest.approx((found["difference"], margin))
+
+
+@pytest.mark.parametrize("texts", [".".join(some) for some in WIDTHS])
+def test_wider_models_and_adapters_have_as_many_trained_parameters_as_half_private_units(texts):
+    cells = {
+        cell.column.split(",")[0]: cell
+        for cell in cells_of(MANY_LANGUAGES, "small")
+        if cell.seed == 1 and cell.run.startswith(f"{texts}.")
+    }
+    pipeline = Run(packed_folder(cells["half private"].run)).pipeline
+    names = [name for name in ("half private", "wider", "adapters", "adapters on a frozen model") if name in cells]
+    models = [model_for(cells[name].recipe, pipeline) for name in names]
+    trained = [counted_parameters(model, pipeline).set_index("count").loc["trained", "total"] for model in models]
+    assert len(trained) > 1
+    assert trained == pytest.approx([trained[0]] * len(trained), rel=0.02)
+
+
+def test_half_private_units_are_set_beside_each_rival_as_their_claims_are(monkeypatch):
+    monkeypatch.setenv("NMTLAB_DATA", str(GALLERY.parent))
+    shown = rivals_table("artificial").frame.set_index(["texts", "direction"])
+    assert list(shown) == ["shared", "wider", "adapters"]
+    found = measured_claims().query("evidence == 'many-languages.small.csv' and pair == 'qad-en'")
+    (line,) = found[found["direction"].str.startswith("half private, many-to-one − wider")].itertuples()
+    verdict = line.verdict.removesuffix(" here")
+    assert (
+        shown.loc[("many-to-one", "qad-en"), "wider"]
+        == f"{line.effect:+.2f} ± {line.high - line.effect:.2f}, {verdict}"
+    )
+    assert shown.loc[("many-to-one", "qad-en"), "adapters"] == ""
 
 
 def test_directions_never_trained_have_a_line_for_each_system(tmp_path, monkeypatch):
