@@ -56,7 +56,7 @@ def test_a_plan_counts_cells_minutes_and_disk_and_makes_nothing(nmtlab, data, ta
 def test_cells_that_are_left_out_are_named_by_system(capsys):
     both = [row.name for row in ARTIFICIAL_ROWS[:2]]
     print_reasons(MANY_LANGUAGES.only(both), "small", {})
-    assert "  not run: wider, many-to-one in qaa-en, qac-en: with all directions only\n" in capsys.readouterr().out
+    assert "  not run: adapters, many-to-one in qaa-en, qac-en: with all directions only\n" in capsys.readouterr().out
 
 
 def test_a_plan_without_its_text_says_what_is_missing(nmtlab, data, table, monkeypatch):
