@@ -127,12 +127,10 @@ def test_half_private_units_are_set_beside_each_rival_as_their_claims_are(monkey
     assert list(shown) == ["shared", "wider", "adapters"]
     found = measured_claims().query("evidence == 'many-languages.small.csv' and pair == 'qad-en'")
     (line,) = found[found["direction"].str.startswith("half private, many-to-one − wider")].itertuples()
-    verdict = line.verdict.removesuffix(" here")
-    assert (
-        shown.loc[("many-to-one", "qad-en"), "wider"]
-        == f"{line.effect:+.2f} ± {line.high - line.effect:.2f}, {verdict}"
-    )
-    assert shown.loc[("many-to-one", "qad-en"), "adapters"] == ""
+    margin, verdict = line.high - line.effect, line.verdict.removesuffix(" here")
+    stranger = shown.loc[("many-to-one", "qad-en")]
+    assert stranger["wider"] == f"{line.effect:+.2f} ± {margin:.2f}, {verdict}"
+    assert stranger["adapters"] == ""
 
 
 def test_directions_never_trained_have_a_line_for_each_system(tmp_path, monkeypatch):
