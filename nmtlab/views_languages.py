@@ -20,6 +20,7 @@ from nmtlab.experiments.measures.languages import OFF_TARGET, PIVOT_BLEU, SACRE_
 from nmtlab.experiments.results.many import direction_means, gains
 from nmtlab.experiments.results.sentences import read_sentences
 from nmtlab.experiments.results.stored import measured_cells, measured_table
+from nmtlab.experiments.results.summary import interval
 from nmtlab.experiments.tables.many_languages import (
     ABLATIONS,
     ARTIFICIAL_ROWS,
@@ -28,8 +29,11 @@ from nmtlab.experiments.tables.many_languages import (
     IBERIAN_ZERO_SHOT,
     MANY_LANGUAGES,
     TO_MANY,
+    TURKIC_ZERO_SHOT,
     ZERO_SHOT,
 )
+from nmtlab.experiments.tables.related_text import GL_EN
+from nmtlab.experiments.tables.transfer import TRANSFER_TRANSFORMER
 from nmtlab.plots import (
     Numbers,
     View,
@@ -47,10 +51,13 @@ from nmtlab.text.corpus import ParallelCorpus
 Group = Literal["iberian", "artificial"]
 """A group of languages that models are trained on together."""
 
+ZeroShotGroup = Literal[Group, "turkic"]
+"""A group with directions that no model is trained in."""
+
 _MEASURE = f"run 'nmtlab reproduce {MANY_LANGUAGES.name} --save'"
 _MEASURE_ZERO_SHOT = f"run 'nmtlab reproduce {ZERO_SHOT.name} --save'"
 _ROWS = {"iberian": IBERIAN_ROWS, "artificial": ARTIFICIAL_ROWS}
-_ZERO_SHOT_ROWS = {"iberian": IBERIAN_ZERO_SHOT, "artificial": ARTIFICIAL_ZERO_SHOT}
+_ZERO_SHOT_ROWS = {"iberian": IBERIAN_ZERO_SHOT, "artificial": ARTIFICIAL_ZERO_SHOT, "turkic": TURKIC_ZERO_SHOT}
 _CALLED = {"iberian": "Iberian languages", "artificial": "artificial languages"}
 
 
@@ -220,7 +227,31 @@ def rivals_table(group: Group = "artificial", scale: Scale = "small") -> Numbers
     return Numbers(wide.reset_index().rename_axis(columns=None))
 
 
-def zero_shot_table(group: Group = "iberian", scale: Scale = "small") -> Numbers:
+def parent_table(scale: Scale = "small") -> Numbers:
+    """Return how Galician is translated into English with other languages in one model, and with a Portuguese parent.
+
+    All are trained on the same Galician text and tested on the same sentences; the best is first. Its columns are the
+    system, the table that it is from, mean test BLEU with its margin (95 %, Student's t over seeds), the seeds and the
+    updates, those of a parent or of a frozen model not counted.
+
+    Args:
+        scale: at which `many-languages` and `transfer-transformer` were run.
+
+    Raises:
+        NmtlabError: one of them was not measured at this scale.
+    """
+    rows = {MANY_LANGUAGES.name: "gl-en", TRANSFER_TRANSFORMER.name: GL_EN.name}
+    lines = []
+    for table, row in rows.items():
+        cells = measured_cells(table, scale, SACRE_BLEU.name).dropna(subset="value")
+        for system, made in cells[cells["row"] == row].groupby("column", sort=False):
+            mean, margin = interval(made["value"].tolist())
+            lines.append((system, table, mean, margin, len(made), int(made["updates"].max())))
+    names = ["system", "table", SACRE_BLEU.name, "±", "seeds", "updates"]
+    return Numbers(pd.DataFrame(lines, columns=names).sort_values(SACRE_BLEU.name, ascending=False, ignore_index=True))
+
+
+def zero_shot_table(group: ZeroShotGroup = "iberian", scale: Scale = "small") -> Numbers:
     """Return how each system translates in directions without training text, on average over those of a group.
 
     Its columns are BLEU at once and through English, the share of translations in another language, and the seeds.

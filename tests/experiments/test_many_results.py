@@ -6,19 +6,21 @@ import pandas as pd
 import pytest
 from child_sizes import results_of
 from packed import GALLERY, packed_folder
+from scipy import stats
 
 from nmtlab.analysis.languages.parameters import counted_parameters
 from nmtlab.errors import NmtlabError
 from nmtlab.experiments import cells_of
 from nmtlab.experiments.claims.verdicts import measured_claims
 from nmtlab.experiments.results.many import direction_means, gains, pairs_of
-from nmtlab.experiments.results.stored import measured_table
+from nmtlab.experiments.results.stored import RESULTS, measured_table
 from nmtlab.experiments.results.summary import stored_summary
 from nmtlab.experiments.tables.many_languages import IBERIAN_ROWS, MANY_LANGUAGES, TO_MANY, TO_ONE, WIDTHS
 from nmtlab.experiments.tables.many_text import ARTIFICIAL, IBERIAN
+from nmtlab.experiments.tables.related_text import GL_EN
 from nmtlab.runs.run import Run
 from nmtlab.training.prepare import model_for
-from nmtlab.views_languages import ablation_view, gain_view, rivals_table, zero_shot_table
+from nmtlab.views_languages import ablation_view, gain_view, parent_table, rivals_table, zero_shot_table
 
 SHARED, HALF = f"shared, {TO_MANY}", f"half private, {TO_MANY}"
 DIRECTIONS = ("pt-en", "es-en", "gl-en", "en-pt", "en-es", "en-gl")
@@ -133,10 +135,28 @@ def test_half_private_units_are_set_beside_each_rival_as_their_claims_are(monkey
     assert stranger["adapters"] == ""
 
 
+def test_a_parent_and_its_child_are_set_beside_models_of_the_same_text():
+    with_others = next(row for row in MANY_LANGUAGES.rows if row.name == "gl-en").at["small"].corpus
+    alone = GL_EN.at["small"].corpus
+    assert (with_others.parts, with_others.train, with_others.test) == (alone.parts, alone.train, alone.test)
+
+    shown = parent_table().frame.set_index("system")
+    assert shown["test BLEU"].is_monotonic_decreasing
+    for table, row, system in (
+        ("many-languages", "gl-en", f"half private, {TO_ONE}"),
+        ("transfer-transformer", "gl-en (4,000)", "PreNorm + fixnorm + transfer"),
+    ):
+        cells = pd.read_csv(RESULTS / f"{table}.small.csv")
+        made = cells[(cells["row"] == row) & (cells["column"] == system) & (cells["metric"] == "test BLEU")]["value"]
+        low, high = stats.t.interval(0.95, len(made) - 1, made.mean(), stats.sem(made))
+        assert shown.loc[system, ["test BLEU", "±"]].tolist() == pytest.approx([made.mean(), (high - low) / 2])
+        assert shown.loc[system, "table"] == table
+
+
 def test_directions_never_trained_have_a_line_for_each_system(tmp_path, monkeypatch):
     monkeypatch.setenv("NMTLAB_DATA", str(tmp_path))
     (tmp_path / "results").mkdir()
-    scores = {"gl-pt": {SHARED: [1.0, 3.0], HALF: [4.0, None]}, "qaa-qac": {SHARED: [50.0]}}
+    scores = {"gl-pt": {SHARED: [1.0, 3.0], HALF: [4.0, None]}, "qaa-qac": {SHARED: [50.0]}, "tr-uz": {SHARED: [5.0]}}
     at_once = results_of("zero-shot", scores)
     metrics = ("test BLEU", "test BLEU through English", "off target (%)")
     measured = pd.concat(
@@ -147,6 +167,7 @@ def test_directions_never_trained_have_a_line_for_each_system(tmp_path, monkeypa
         ["shared", 2.0, 12.0, 22.0, 2], ["half private", 4.0, 14.0, 24.0, 1]
     ]  # fmt: skip
     assert zero_shot_table("artificial").frame["test BLEU"].tolist() == [50.0]
+    assert zero_shot_table("turkic").frame["test BLEU"].tolist() == [5.0]
     measured[measured["row"] == "gl-pt"].to_csv(tmp_path / "results/zero-shot.small.csv", index=False)
     with pytest.raises(NmtlabError, match=r"no artificial direction was measured; run 'nmtlab reproduce zero-shot"):
         zero_shot_table("artificial")
