@@ -41,7 +41,6 @@ from nmtlab.plots import (
     directions_figure,
     gain_figure,
     gradient_cosine_figure,
-    parameters_figure,
     probe_figure,
     similarity_figure,
 )
@@ -91,15 +90,27 @@ def probe_view(run: Run, corpora: Sequence[ParallelCorpus] = (), split: str = "t
     return View(found[["layer", "units", "width", "accuracy", "chance"]], probe_figure(found))
 
 
-def parameters_view(runs: Sequence[Run]) -> View:
-    """Show the parameters of runs, counted three ways; its table has the counts.
+def costs_table(runs: Sequence[Run]) -> Numbers:
+    """Return what each run costs: its parameters, counted three ways, and what its log says of the training.
+
+    Its columns are the system, parameters stored, used by one direction, and trained (see `counted_parameters`), in
+    millions; the target tokens it was trained on, in millions; and the median of its tokens per second, which depends
+    on the machine and what else ran there.
+
+    Args:
+        runs: trained ones, with or without weights.
 
     Raises:
         RunError: a phrase-based run.
     """
-    counts = pd.concat([measure(run, parameter_counts).assign(system=run.label) for run in runs], ignore_index=True)
-    shown = counts[["system", "count", "embeddings", "body", "total"]]
-    return View(shown, parameters_figure(shown))
+    rows = []
+    for run in runs:
+        counts = measure(run, parameter_counts).set_index("count")["total"] / 1e6
+        log = run.metrics("train")
+        tokens = (log["tokens_per_second"] * log["seconds"].diff().fillna(log["seconds"])).sum() / 1e6
+        speed = round(log["tokens_per_second"].median())
+        rows.append({"system": run.label, **counts, "target tokens": tokens, "tokens/s": speed})
+    return Numbers(pd.DataFrame(rows))
 
 
 def directions_view(run: Run, corpora: Sequence[ParallelCorpus] = (), split: str = "test") -> View:

@@ -16,7 +16,6 @@ from nmtlab.plots.many_languages import (
     directions_figure,
     gain_figure,
     gradient_cosine_figure,
-    parameters_figure,
     probe_figure,
     similarity_figure,
 )
@@ -68,7 +67,6 @@ __all__ = [
     "movement_figure",
     "norm_figure",
     "overlap_figure",
-    "parameters_figure",
     "probe_figure",
     "projection_figure",
     "shift_figure",

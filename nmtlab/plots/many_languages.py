@@ -82,25 +82,6 @@ def probe_figure(probes: pd.DataFrame) -> go.Figure:
     return dressed(figure, "Can the source language be read off the encoder's states?", 460)
 
 
-def parameters_figure(counts: pd.DataFrame) -> go.Figure:
-    """Draw the parameters of systems, counted three ways: embeddings and body in one bar.
-
-    Args:
-        counts: rows of `parameters.counted_parameters` with a column `system`.
-    """
-    figure = go.Figure()
-    places = [[plain(system) for system in counts["system"]], list(counts["count"])]
-    for part, colour in (("body", COLOURS[0]), ("embeddings", COLOURS[5])):
-        figure.add_bar(
-            x=counts[part], y=places, orientation="h", name=part, marker_color=colour,
-            hovertemplate="%{y}: %{x:,}<extra>" + part + "</extra>",
-        )  # fmt: skip
-    figure.update_xaxes(title_text="parameters")
-    figure.update_yaxes(title_text="system, and what is counted", autorange="reversed", showgrid=False)
-    figure.update_layout(barmode="stack", legend=BELOW, margin_b=110)
-    return dressed(figure, "Parameters: stored, used by one direction, trained", 200 + 24 * len(counts))
-
-
 def directions_figure(scores: pd.DataFrame, metric: str = "bleu", title: str = "") -> go.Figure:
     """Draw the scores of all directions, sources down and targets across; zero-shot ones are marked.
 

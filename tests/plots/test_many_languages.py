@@ -9,7 +9,6 @@ from nmtlab.plots import (
     ablation_figure,
     directions_figure,
     gradient_cosine_figure,
-    parameters_figure,
     probe_figure,
     similarity_figure,
 )
@@ -104,16 +103,3 @@ def test_the_probe_has_a_line_for_each_kind_of_units_and_chance():
     assert list(figure.data[0].y) == pytest.approx([50, 60])
     assert list(figure.data[2].y) == [25, 25]
     assert figure.layout.yaxis.title.text == "accuracy on new sentences (%)"
-
-
-def test_parameters_are_bars_of_embeddings_and_body():
-    counts = pd.DataFrame(
-        {"system": ["half"] * 2 + [HOSTILE], "count": ["stored", "used", "stored"], "embeddings": [3, 2, 4],
-         "body": [5, 4, 6]}
-    )  # fmt: skip
-    figure = parameters_figure(counts)
-    assert {trace.name: list(trace.x) for trace in figure.data} == {"body": [5, 4, 6], "embeddings": [3, 2, 4]}
-    assert [list(level) for level in figure.data[0].y] == [
-        ["half", "half", "&lt;script&gt;alert(1)&lt;/script&gt;"], ["stored", "used", "stored"],
-    ]  # fmt: skip
-    assert figure.layout.barmode == "stack"

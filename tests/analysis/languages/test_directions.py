@@ -1,5 +1,6 @@
 """The scores of a run in all its directions."""
 
+import json
 import shutil
 
 import pandas as pd
@@ -10,16 +11,17 @@ from nmtlab.analysis.access.scores import score_texts
 from nmtlab.analysis.access.translations import translations
 from nmtlab.analysis.languages.directions import direction_scores, parallel_texts, stored_direction_scores
 from nmtlab.analysis.languages.gradients import gradient_cosines
+from nmtlab.analysis.languages.parameters import parameter_counts
 from nmtlab.errors import RunError
 from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.lines import write_lines
 from nmtlab.training.setup import train
 from nmtlab.views_languages import (
+    costs_table,
     directions_view,
     gradient_cosine_view,
     insides_table,
-    parameters_view,
     probe_view,
     similarity_view,
 )
@@ -77,9 +79,6 @@ def test_views_show_what_was_measured(copies, both_ways):
     corpora = copies.corpora
     assert list(similarity_view(copies.shared, corpora).frame["layer"]) == [0, 1, 2]
     assert list(probe_view(copies.halves, corpora).frame["units"]) == ["all", "shared", "private"] * 3
-    counts = parameters_view([copies.shared, copies.halves]).frame
-    assert counts["system"].tolist() == ["shared"] * 3 + ["halves"] * 3
-    assert counts["count"].tolist() == ["stored", "used", "trained"] * 2
     scores = directions_view(both_ways, [ParallelCorpus(corpora[0].folder, "en", "nl"), corpora[0]]).frame
     assert scores[["source", "target"]].to_numpy().tolist() == [["en", "nl"], ["de", "en"]]
     view = gradient_cosine_view(copies.shared, corpora)
@@ -87,6 +86,19 @@ def test_views_show_what_was_measured(copies, both_ways):
     assert view.frame["kind"].tolist()[:3] == ["embeddings", "attention", "feed-forward"]
     found = measure(copies.shared, gradient_cosines, corpora=list(corpora), split="dev")
     assert view.frame["de-en nl-en"].tolist() == found["cosine"][: len(view.frame)].tolist()
+
+
+def test_the_costs_of_a_run_are_its_parameters_and_what_its_log_has_of_tokens(copies, tmp_path):
+    run = Run(shutil.copytree(copies.halves.folder, tmp_path / "halves"))
+    lines = [
+        {"kind": "train", "step": step, "loss": 1.0, "terms": {}, "perplexity": 2.0, "gradient_norm": 1.0, "rate": 0.1,
+         "tokens_per_second": speed, "seconds": seconds}
+        for step, speed, seconds in ((10, 1e5, 10.0), (20, 2e5, 15.0))
+    ]  # fmt: skip
+    write_lines(run.folder / "metrics.jsonl", map(json.dumps, lines))
+    (row,) = costs_table([run]).frame.to_dict("records")
+    counts = measure(run, parameter_counts).set_index("count")["total"] / 1e6
+    assert row == {"system": "halves", **counts, "target tokens": pytest.approx(1 + 1), "tokens/s": 150_000}
 
 
 def test_without_texts_views_show_what_is_stored_with_a_run(copies, tmp_path):
