@@ -51,7 +51,7 @@ def table_figure(
         difference = drawn["published_number"] - drawn["row"].map(to)
         drawn = drawn.assign(published_number=difference)[drawn["column"] != baseline]
     drawn = drawn[drawn[_MEASURED[show][0]].notna() | drawn["published_number"].notna()]
-    pairs, systems = (list(dict.fromkeys(drawn[name])) for name in ("row", "column"))
+    pairs, systems = list(dict.fromkeys(drawn["row"])), _in_order(drawn)
     across = max(1, min(len(pairs), _MAX_ACROSS))
     down = max(1, math.ceil(len(pairs) / across))
     inside = down * (_LINE * len(systems) + _BETWEEN) - _BETWEEN
@@ -117,3 +117,15 @@ def _published(lines: pd.DataFrame, name: str) -> go.Scatter:
 def _number(printed: str) -> float:
     """Return a published entry as a number: 0 for a failure, NaN if there is none."""
     return 0.0 if printed.startswith("fail") else float(printed or math.nan)
+
+
+def _in_order(lines: pd.DataFrame) -> list[str]:
+    """Return the systems of all pairs: one that the first pairs lack comes after the one it follows in its pair."""
+    order: list[str] = []
+    for _, systems in lines.groupby("row", sort=False)["column"]:
+        place = 0
+        for system in systems:
+            if system not in order:
+                order.insert(place, system)
+            place = order.index(system) + 1
+    return order

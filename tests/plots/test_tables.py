@@ -45,6 +45,13 @@ def test_values_are_drawn_beside_what_was_published_and_a_pair_without_numbers_i
     assert figure.layout.yaxis.categoryarray == ("Arthur", "fixnorm", "tied")  # from the bottom
 
 
+def test_a_system_that_the_first_text_lacks_stands_where_the_others_have_it():
+    between = LINES.iloc[[0]].assign(row="hu-en", column="words"), LINES.iloc[[1]].assign(row="hu-en")
+    lines = pd.concat([LINES, LINES.iloc[[0]].assign(row="hu-en"), *between])
+    figure = table_figure(lines, "All models")
+    assert figure.layout.yaxis.categoryarray == ("Arthur", "fixnorm", "words", "tied")
+
+
 def test_differences_are_to_the_baseline_which_is_left_out():
     figure = table_figure(LINES, "All models", "difference", "tied")
     assert traces(figure, "measured, 95 %") == {"tu-en": [("fixnorm", 4.0)]}
