@@ -202,9 +202,12 @@ def gradient_cosine_figure(cosines: pd.DataFrame) -> go.Figure:
     pairs = len(set(columns) - {_pair(name, name) for name in ordered["direction"]})
     figure.add_vline(pairs - 0.5, line={"color": "#222222", "width": 2})
     figure.update_xaxes(
-        title_text="two directions; right of the line two halves of one direction's text: what full agreement gives",
+        title_text="two directions; right of the line, two halves of one direction's text",
         type="category", showgrid=False,
     )  # fmt: skip
+    if len(across) > _MOST_NUMBERED:  # two lines of a name would overlap the next
+        one_line = [pair.replace("<br>", ", ") for pair in across]
+        figure.update_xaxes(tickmode="array", tickvals=across, ticktext=one_line, tickangle=90, tickfont_size=10)
     figure.update_yaxes(title_text="part of the model", type="category", autorange="reversed", showgrid=False)
     return dressed(figure, "Do directions fight? Cosine of their gradients on shared weights", 200 + 26 * len(down))
 

@@ -90,7 +90,10 @@ def test_gradients_of_two_directions_are_beside_the_noise_floor():
     assert matrix.text.tolist() == [["+0.50", "−0.25", "+0.75", ""]] * 2
     assert (matrix.zmin, matrix.zmid, matrix.zmax) == (-1, 0, 1)
     assert [shape.x0 for shape in figure.layout.shapes] == [1.5]  # between the second and the third
-    assert "full agreement" in figure.layout.xaxis.title.text
+    assert "two halves of one direction's text" in figure.layout.xaxis.title.text
+    many = [("", "embeddings", 0, "gl-en", f"en-{number}", 0.1) for number in range(11)]
+    crowded = gradient_cosine_figure(pd.DataFrame(many, columns=COSINES.columns))
+    assert crowded.layout.xaxis.ticktext[0] == "gl-en, en-0"
 
 
 def test_the_probe_has_a_line_for_each_kind_of_units_and_chance():
