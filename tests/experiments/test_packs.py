@@ -7,8 +7,10 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
+from nmtlab.errors import RunError
 from nmtlab.experiments import cells_of, run_grid
 from nmtlab.experiments.measures.quality import TRAIN_PERPLEXITY
+from nmtlab.experiments.measures.search import SearchedBleu, Way
 from nmtlab.experiments.results.collected import results
 from nmtlab.experiments.results.hypotheses import (
     drop_hypotheses,
@@ -19,6 +21,7 @@ from nmtlab.experiments.results.hypotheses import (
 )
 from nmtlab.experiments.results.packs import pack_table, packed_hypotheses, unpack_table
 from nmtlab.experiments.running.events import CellEnded
+from nmtlab.recipe import SearchSettings
 from nmtlab.runs.listing import open_run
 from nmtlab.runs.pack import pack
 from nmtlab.workspace import Workspace
@@ -82,6 +85,19 @@ def test_a_run_without_its_model_is_not_taken_where_a_table_needs_more_than_tran
     shutil.rmtree(copied.runs)
     more = replace(grid.table, measures=(*grid.table.measures, TRAIN_PERPLEXITY))
     assert unpack_table(more, "tiny", copied) == []
+
+
+def test_a_run_without_its_model_that_cannot_give_a_number_stops_a_grid_before_anything_is_trained(grid, copied):
+    pack_table(grid.table, "tiny", copied)
+    shutil.rmtree(copied.runs)
+    name, *_ = unpack_table(grid.table, "tiny", copied)
+    shutil.rmtree(max(copied.runs.iterdir()))
+    assert run_grid(cells_of(grid.table, "tiny")[:1], copied) == []
+    searched = SearchedBleu("BLEU by log-prob, beam 2", Way(SearchSettings(score="log-prob", beam_size=2)))
+    cells = [replace(cell, measures=(*cell.measures, searched)) for cell in cells_of(grid.table, "tiny")]
+    with pytest.raises(RunError, match=rf"{name}.*packed without its model.*'nmtlab runs remove'"):
+        run_grid(cells, copied)
+    assert len([*copied.runs.iterdir()]) == 3
 
 
 def test_another_training_of_the_same_name_is_not_taken(grid, copied):

@@ -1,12 +1,21 @@
 """All cells of a table: complete ones are left alone, the rest are made."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from nmtlab.errors import CorpusError
-from nmtlab.experiments.running.cells import Cell, is_made, made_run, run_seconds, trained_runs, trainings
+from nmtlab.errors import CorpusError, RunError
+from nmtlab.experiments.running.cells import (
+    Cell,
+    can_translate,
+    is_made,
+    made_run,
+    run_seconds,
+    trained_runs,
+    trainings,
+)
 from nmtlab.experiments.running.engines import Engine, one_by_one
 from nmtlab.experiments.running.events import CellEnded, GridEvent, GridPlanned, NoText, OnGridEvent, Opening, ignore
 from nmtlab.experiments.tables.corpora import Corpus
+from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.workspace import Workspace
 
@@ -31,13 +40,17 @@ def run_grid(
         The cells with a problem.
 
     Raises:
-        NmtlabError: before any training: no corpus can be opened, or a run with a cell's name is a different training.
+        NmtlabError: before any training: no corpus can be opened, a run with a cell's name is a different training, or
+            it was packed without its model and cannot give the cell's numbers.
     """
     cells = trainings(cells, trained_runs(cells, workspace))
     corpora = _opened(cells, workspace, on_event)
     cells = [cell for cell in cells if corpora.keys() >= set(cell.corpora)]
     runs = {cell.run: made_run(cell, corpora[cell.corpus], workspace) for cell in cells}
     complete = {cell.run for cell in cells if is_made(cell, runs[cell.run], [corpora[text] for text in cell.texts])}
+    for cell in cells:
+        if cell.run in complete:
+            _check_numbers(cell, runs[cell.run], corpora)
     pending = tuple(cell for cell in cells if cell.run not in complete)
     on_event(GridPlanned(pending, tuple((cell, run_seconds(runs[cell.run])) for cell in cells if cell.run in complete)))
     problems = []
@@ -49,6 +62,18 @@ def run_grid(
 
     engine(pending, workspace, watch, should_stop)
     return problems
+
+
+def _check_numbers(cell: Cell, run: Run, corpora: Mapping[Corpus, ParallelCorpus]) -> None:
+    """Check that a run gives the numbers of its cell if it was packed without its model."""
+    if run.has_weights("best") or not can_translate(run):
+        return
+    try:
+        for text in cell.texts:
+            for measure in cell.measures:
+                measure.value(run, corpora[text])
+    except RunError as error:
+        raise RunError(error.problem, "remove it with 'nmtlab runs remove', and it is trained again") from error
 
 
 def _opened(cells: Sequence[Cell], workspace: Workspace, on_event: OnGridEvent) -> dict[Corpus, ParallelCorpus]:
