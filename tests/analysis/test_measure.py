@@ -15,6 +15,7 @@ import pytest
 
 import nmtlab
 from nmtlab.analysis.access.measure import answers, measure, versioned
+from nmtlab.analysis.attention.shift import peak_shares
 from nmtlab.analysis.dynamics.signals import signals
 from nmtlab.analysis.languages.cognate_neighbours import cognate_neighbours
 from nmtlab.analysis.languages.cognates import cognate_recall
@@ -24,6 +25,7 @@ from nmtlab.analysis.languages.layers import similarity_by_layer
 from nmtlab.analysis.languages.movement import movement
 from nmtlab.analysis.languages.off_target import off_target_of
 from nmtlab.analysis.languages.parameters import parameter_counts
+from nmtlab.analysis.languages.pivot import pivoted
 from nmtlab.analysis.languages.probes import language_by_layer
 from nmtlab.analysis.languages.shared_types import shared_types
 from nmtlab.analysis.languages.shared_words import words_of_parent
@@ -307,7 +309,7 @@ def test_every_answer_of_the_gallery_is_found(packed, tmp_path):
     known |= {"similarity_by_layer": similarity_by_layer, "gradient_cosines": gradient_cosines}
     known |= {"direction_scores": direction_scores, "off_target_of": off_target_of}
     known |= {"decoded": decoded, "length_sweep": length_sweep, "oracle_lengths": oracle_lengths}
-    known |= {"losses_by_rest": losses_by_rest}
+    known |= {"losses_by_rest": losses_by_rest, "peak_shares": peak_shares, "pivoted": pivoted}
     folders = [packed] if packed.is_dir() else opened_bundle(packed, tmp_path).values()
     assert folders
     for folder in folders:

@@ -144,7 +144,8 @@ def test_chosen_runs_stand_above_the_list_and_are_removed_and_cleared_there(show
     page.press("clear")
     eventually(lambda: page.picked("Runs"), [])
     eventually(lambda: "No run is chosen: choose one above." in page.notes, True)
-    assert page.page.locator(".nmtlab-chart:visible").count() <= 3  # of the published table, and of convergence
+    of_table_and_convergence = 3
+    eventually(lambda: page.page.locator(".nmtlab-chart:visible").count() <= of_table_and_convergence, True)
     page.pick("Runs", TIED)
     eventually(lambda: [trace["name"] for trace in page.traces(DEV)], [TIED])
 

@@ -40,6 +40,14 @@ def test_the_score_of_a_run_is_the_mean_over_its_trained_directions(tmp_path):
     assert scores_on_test(Workspace(tmp_path))["many"] == 15
 
 
+def test_the_score_of_a_run_that_was_trained_again_is_that_of_the_earlier_table(tmp_path):
+    (tmp_path / "results").mkdir()
+    for name, score in (("attention-sink", 11.0), ("table-3.6", 10.0)):
+        cells = results_of(name, {"tu-en": {"tied": [score]}}).assign(run="twice")
+        cells.to_csv(tmp_path / f"results/{name}.small.csv", index=False)
+    assert scores_on_test(Workspace(tmp_path))["twice"] == 10
+
+
 @pytest.mark.parametrize("stored", stored_tables(), ids=lambda stored: stored.name)
 def test_what_stands_in_the_checkout_is_of_the_tables_as_they_are_declared(stored):
     cells = read_cells(stored.path)

@@ -136,7 +136,8 @@ def scores_on_test(workspace: Workspace) -> dict[str, float]:
     """Return the test BLEU of the runs behind the measured tables, by run; damaged tables are left out.
 
     Of a run in several directions it is the mean of those that were measured. Scores on other texts than those of the
-    training, or in directions that were not trained, do not count.
+    training, or in directions that were not trained, do not count. If a training was made again for a later table, that
+    of the earlier one counts: the gallery has its run.
     """
     scores: dict[str, float] = {}
     for stored in stored_tables((workspace.data / "results", RESULTS)):
@@ -145,7 +146,7 @@ def scores_on_test(workspace: Workspace) -> dict[str, float]:
             rows = [name for name, one in setups.items() if isinstance(one, Setup) and one.scores_training_text]
             cells = read_cells(stored.path)
             found = cells[(cells["metric"] == TEST_BLEU.name) & cells["row"].isin(rows)]
-            scores |= found.dropna(subset="value").groupby("run")["value"].mean()
+            scores = {**found.dropna(subset="value").groupby("run")["value"].mean(), **scores}
     return scores
 
 
