@@ -309,9 +309,8 @@ def budgets_view(name: str, row: str) -> View:
     both = both[both["evidence"].str.startswith(f"{name}.") & (both["text"] == row)]
     if both.empty:
         raise NmtlabError(f"{name}, {row}: not measured at two budgets", "see at_two_budgets for what is")
-    shown = both[["direction", "effect_short", "verdict_short", "effect_long", "verdict_long"]]
-    title = f"{find_table(name).title}: short and trained out, {row}"
-    return View(shown.reset_index(drop=True), budgets_figure(both, title))
+    shown = both[["direction", "metric", "effect_short", "verdict_short", "effect_long", "verdict_long"]]
+    return View(shown.reset_index(drop=True), budgets_figure(both, f"{name}, {row}: short and trained out"))
 
 
 def planning_view(scale: Scale = "small") -> View:

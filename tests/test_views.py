@@ -25,6 +25,7 @@ from nmtlab.runs.run import Run
 from nmtlab.training.setup import train
 from nmtlab.views import (
     attention_view,
+    budgets_view,
     calibration_view,
     depth_view,
     dev_view,
@@ -197,6 +198,17 @@ def test_planned_lengths_stand_beside_every_way_of_searching(tmp_path, monkeypat
         assert shown.loc[way, "beam 12"] == 10.0 * metrics.index(f"BLEU by {name}, beam 12") + 2
     with pytest.raises(NmtlabError, match="not measured at the scale tiny"):
         planning_view("tiny")
+
+
+def test_claims_at_two_budgets_have_the_effects_of_both_tables():
+    shown = budgets_view("length-planning", "de-en, Multi30k").frame.set_index("metric")
+    for budget, name in (("short", "length-planning"), ("long", "length-planning-trained-out")):
+        cells = read_cells(RESULTS / f"{name}.small.csv").query("row == 'de-en'")
+        means = cells.groupby(["metric", "column"])["value"].mean().unstack()
+        effects = (means["planned"] - means["ordinary"])[shown.index]
+        assert shown[f"effect_{budget}"].tolist() == pytest.approx(effects.tolist())
+    with pytest.raises(NmtlabError, match="not measured at two budgets"):
+        budgets_view("length-planning", "gl-en, LibreOffice")
 
 
 def test_the_length_model_stands_beside_its_baselines(tiny_corpus, tiny_recipe, tmp_path):

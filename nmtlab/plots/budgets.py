@@ -18,7 +18,7 @@ def budgets_figure(both: pd.DataFrame, title: str) -> go.Figure:
     """Draw the effect that each claim is about at both budgets, with 95 % intervals.
 
     Args:
-        both: as of `nmtlab.experiments.claims.budgets.at_two_budgets`, of one metric.
+        both: as of `nmtlab.experiments.claims.budgets.at_two_budgets`, of one text or of one metric.
         title: what it shows.
     """
     figure = go.Figure()
@@ -33,9 +33,15 @@ def budgets_figure(both: pd.DataFrame, title: str) -> go.Figure:
             hovertemplate=f"{name}: %{{x:+.2f}}, %{{customdata[0]}}, %{{customdata[1]}} seeds<br>%{{customdata[2]}}"
             "<extra></extra>",
         )  # fmt: skip
-    names = [f"{escape(line.direction.split(', expected')[0])}<br>{escape(line.text)}" for line in both.itertuples()]
+    metrics = both["metric"].unique()
+    compared = both["direction"].str.split(", expected").str[0].map(escape)
+    if both["text"].nunique() == len(metrics) == 1:
+        names = compared.str.replace(" − ", "<br>− ")
+    else:
+        names = compared + "<br>" + both["text" if len(metrics) == 1 else "metric"].map(escape)
     figure.update_yaxes(tickvals=places, ticktext=names, range=[-0.6, len(both) - 0.4], showgrid=False, zeroline=False)
-    metric = escape(both["metric"].iloc[0]) if len(both) else ""
-    figure.update_xaxes(title_text=f"difference in {metric}", zeroline=True, zerolinecolor=FAINT)
+    of_bleu = " in BLEU" if all("BLEU" in metric for metric in metrics) else ""
+    difference = f" in {escape(metrics[0])}" if len(metrics) == 1 else of_bleu
+    figure.update_xaxes(title_text=f"difference{difference}", zeroline=True, zerolinecolor=FAINT)
     figure.update_layout(legend=BELOW, margin_b=90)
     return dressed(figure, escape(title), _LINE * max(1, len(both)) + _AROUND)

@@ -28,5 +28,17 @@ def test_each_claim_has_its_effect_and_interval_at_both_budgets():
         assert list(trace.x - trace.error_x.arrayminus) == pytest.approx(BOTH[f"low_{budget}"].tolist())
         assert [data[0] for data in trace.customdata] == BOTH[f"verdict_{budget}"].tolist()
     names = dict(zip(figure.layout.yaxis.tickvals, figure.layout.yaxis.ticktext, strict=True))
-    assert [names[round(place)] for place in short.y] == ["b − a<br>de-en, captions", "c − a<br>de-en, captions"]
+    assert [names[round(place)] for place in short.y] == ["b<br>− a", "c<br>− a"]
     assert figure.layout.xaxis.title.text == "difference in test BLEU"
+
+
+def test_claims_about_several_measures_or_texts_are_called_by_them():
+    several = BOTH.assign(direction="b − a, expected above 0", metric=["BLEU, beam 1", "BLEU, beam 4"])
+    figure = budgets_figure(several, "Length planning")
+    names = dict(zip(figure.layout.yaxis.tickvals, figure.layout.yaxis.ticktext, strict=True))
+    assert [names[round(place)] for place in figure.data[0].y] == ["b − a<br>BLEU, beam 1", "b − a<br>BLEU, beam 4"]
+    assert figure.layout.xaxis.title.text == "difference in BLEU"
+    texts = budgets_figure(BOTH.assign(text=["de-en", "gl-en"]), "Normalisation")
+    assert list(texts.layout.yaxis.ticktext) == ["b − a<br>de-en", "c − a<br>gl-en"]
+    shares = budgets_figure(several.assign(metric=["BLEU", "% empty"]), "Length planning")
+    assert shares.layout.xaxis.title.text == "difference"
