@@ -149,13 +149,19 @@ class Shown:
             handle.press(key)
 
     def click_point(self, title: str, x: float, y: float) -> None:
-        """Click a point of a chart's first panel."""
+        """Click a point of a chart's first panel, once it answers the mouse: a page may move while it is drawn."""
         chart = self.chart(title)
         chart.scroll_into_view_if_needed()
-        left, top = chart.evaluate(_POINT, [x, y])
-        self.page.mouse.move(left - 3, top)
-        self.page.mouse.move(left, top)
-        self.page.mouse.click(left, top)
+
+        def hovered() -> bool:
+            left, top = chart.evaluate(_POINT, [x, y])
+            self.page.mouse.move(left - 3, top)
+            self.page.mouse.move(left, top)
+            return chart.evaluate("(div) => Boolean(div._hoverdata?.length)")
+
+        eventually(hovered, True)
+        self.page.mouse.down()
+        self.page.mouse.up()
 
     # What must not be
 
