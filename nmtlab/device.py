@@ -1,8 +1,12 @@
-"""Choose and prepare the device that a recipe asks for."""
+"""Choose and prepare the device that a recipe asks for, and share its threads out."""
 
 import ctypes
 import os
 import platform
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from threading import Lock
+from typing import TypeVar
 
 import torch
 
@@ -10,6 +14,11 @@ from nmtlab.errors import RecipeError
 from nmtlab.recipe.machine import MachineSettings
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # parameters of glibc's mallopt
+
+_sharing = Lock()  # held while torch's number of threads, which is global, is that of a piece
+
+Piece = TypeVar("Piece")
+Result = TypeVar("Result")
 
 
 def choose_device(settings: MachineSettings) -> torch.device:
@@ -27,6 +36,34 @@ def choose_device(settings: MachineSettings) -> torch.device:
         torch.set_num_threads(settings.threads)
     _keep_freed_memory()
     return torch.device("cpu")
+
+
+def in_parallel(
+    work: Callable[[Piece], Result], pieces: Sequence[Piece], device: torch.device, most: int
+) -> Iterator[Result]:
+    """Yield the result of each piece of work, in order; on a CPU, its threads work on a piece each.
+
+    Two threads that share the small matrix products of a decoder are hardly faster than one. Close the iterator: torch
+    has its threads back only then. While one iterator is open, another works on a piece at a time.
+
+    Args:
+        work: called in other threads, where the modes of torch (inference, autocast) are the default ones.
+        pieces: independent of each other.
+        device: on which the work is done.
+        most: pieces at once, at most; 1 leaves all threads to it.
+    """
+    threads = torch.get_num_threads() if device.type == "cpu" else 1
+    at_once = min(threads, len(pieces), most)
+    if at_once < 2 or not _sharing.acquire(blocking=False):
+        yield from map(work, pieces)
+        return
+    pool = ThreadPoolExecutor(at_once, initializer=torch.set_num_threads, initargs=(threads // at_once,))
+    try:
+        yield from pool.map(work, pieces)
+    finally:
+        pool.shutdown(cancel_futures=True)
+        torch.set_num_threads(threads)
+        _sharing.release()
 
 
 def _keep_freed_memory() -> None:

@@ -1,11 +1,14 @@
 """Translate strings with any model."""
 
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
+import numpy as np
 import torch
 
+from nmtlab.device import in_parallel
 from nmtlab.models.interface import Memory, Searchable
 from nmtlab.recipe.search import SearchSettings
 from nmtlab.search.attention import word_attention
@@ -21,6 +24,12 @@ from nmtlab.text.vocabulary import EOS, PAD, UNK
 Search = Callable[[Searchable, Memory, Sequence[int], str], list[SearchResult]]
 """Finds translations of a batch, given the model, the memory of the sources, the indices of the batch's lines among
 those to be translated, and the code of the target language."""
+
+BATCHES_AT_ONCE = 8
+"""Batches that are translated at once on a CPU, at most: more would wait for Python's lock."""
+
+MANY_TYPES = 100_000
+"""From this size of the target vocabulary, batches are translated one by one: the scores of one need hundreds of MB."""
 
 
 class Replacement(NamedTuple):
@@ -122,7 +131,6 @@ class Translator:
         pipeline = self.pipeline.directed(source, target)
         return Translator(self.model.directed(source, target), pipeline, self.settings)
 
-    @torch.inference_mode()
     def translate(
         self,
         lines: Sequence[str],
@@ -138,7 +146,8 @@ class Translator:
             lines: plain text, one sentence per line.
             n_best: how many translations of each to return, at most the beam size.
             on_progress: called with the number of lines just finished.
-            search: replaces the settings' beam search and decides how many translations are returned.
+            search: replaces the settings' beam search and decides how many translations are returned; on a CPU with
+                several threads it is called for several batches at once.
             prefixes: for each line, the beginning of its translation as plain text, or empty; beam search only.
             hypotheses_per_source: how many hypotheses of a line `search` keeps at once; the beam size if not given.
         """
@@ -154,7 +163,9 @@ class Translator:
             self.settings.length_candidates if self.model.plans_length else 1
         )
         budget = max(1, self.settings.batch_tokens // hypotheses_per_source)
-        for batch in sorted_batches([len(row) for row in ids], budget):
+
+        @torch.inference_mode()
+        def translate_batch(batch: np.ndarray) -> list[Translation]:
             source = torch.from_numpy(pad([ids[i] for i in batch])).to(self.model.device)
             memory = self.model.encode(source, self.languages[0])
             results = search(self.model, memory, [filled[i] for i in batch], self.languages[1])
@@ -165,9 +176,15 @@ class Translator:
                     [_typed(prefixed[filled[i]], hypothesis, copies) for hypothesis, copies in zip(*both, strict=True)]
                     for i, *both in zip(batch, found, replaced, strict=True)
                 ]
-            for i, hypotheses, replacements in zip(batch, found, replaced, strict=True):
-                translations[filled[i]] = Translation(self._texts(hypotheses, replacements), hypotheses, replacements)
-            on_progress(len(batch))
+            return [Translation(self._texts(*both), *both) for both in zip(found, replaced, strict=True)]
+
+        batches = sorted_batches([len(row) for row in ids], budget)
+        at_once = BATCHES_AT_ONCE if self.pipeline.target_size <= MANY_TYPES else 1
+        with closing(in_parallel(translate_batch, batches, self.model.device, at_once)) as results:
+            for batch, found in zip(batches, results, strict=True):
+                for i, translation in zip(batch, found, strict=True):
+                    translations[filled[i]] = translation
+                on_progress(len(batch))
         self.model.train(was_training)
         return translations
 

@@ -1,0 +1,91 @@
+"""Batches of a translation share the CPU's threads, one each."""
+
+from contextlib import closing
+from threading import Barrier
+
+import pytest
+import torch
+
+from nmtlab.device import in_parallel
+from nmtlab.recipe import SearchSettings
+from nmtlab.search.beam import beam_search
+from nmtlab.systems import open_system
+from nmtlab.translation import Translator
+
+CPU = torch.device("cpu")
+PATIENCE = 60
+"""Seconds until a piece that waits for others fails."""
+
+
+@pytest.fixture(autouse=True)
+def two_threads():
+    torch.set_num_threads(2)
+    yield
+    assert torch.get_num_threads() == 2, "the threads were not given back"
+    torch.set_num_threads(1)
+
+
+@pytest.fixture
+def translator(trained) -> Translator:
+    system = open_system(trained[0])
+    return Translator(system.model, system.pipeline, SearchSettings(beam_size=3, batch_tokens=60))
+
+
+def test_two_threads_work_on_two_pieces_at_once_and_the_results_are_in_order():
+    together = Barrier(2)
+
+    def work(piece: int) -> tuple[int, int]:
+        together.wait(PATIENCE)
+        return piece, torch.get_num_threads()
+
+    with closing(in_parallel(work, range(4), CPU, most=8)) as results:
+        assert list(results) == [(0, 1), (1, 1), (2, 1), (3, 1)]
+
+
+@pytest.mark.parametrize(("pieces", "most"), [(1, 8), (3, 1)])
+def test_a_single_piece_at_a_time_has_all_threads(pieces, most):
+    with closing(in_parallel(lambda _: torch.get_num_threads(), range(pieces), CPU, most)) as results:
+        assert list(results) == [2] * pieces
+
+
+def test_while_pieces_are_worked_on_in_parallel_others_wait_for_no_thread():
+    with closing(in_parallel(lambda piece: piece, range(4), CPU, most=8)) as results:
+        next(results)
+        with closing(in_parallel(lambda piece: -piece, range(4), CPU, most=8)) as others:
+            assert list(others) == [0, -1, -2, -3]
+        assert list(results) == [1, 2, 3]
+
+
+def test_an_error_in_a_piece_is_raised_and_the_rest_is_not_begun():
+    begun = []
+
+    def work(piece: int) -> None:
+        begun.append(piece)
+        raise ValueError(f"piece {piece}")
+
+    with (
+        pytest.raises(ValueError, match="piece 0"),
+        closing(in_parallel(work, range(1000), CPU, most=8)) as results,
+    ):
+        list(results)
+    assert len(begun) < 1000
+
+
+def test_two_threads_find_the_translations_of_one(translator, tiny_corpus):
+    lines = [*tiny_corpus.lines("train", tiny_corpus.source)][:40]
+    at_once, together = [], Barrier(2)
+
+    def search(model, memory, places, language):
+        at_once.append(len(places))
+        if len(at_once) <= 2:
+            together.wait(PATIENCE)
+        return beam_search(model, memory, translator.settings, n_best=2, language=language)
+
+    seen = []
+    parallel = translator.translate(lines, search=search, on_progress=seen.append)
+    assert sorted(seen[1:]) == sorted(at_once)
+    assert sum(at_once) == len(lines)
+    torch.set_num_threads(1)
+    alone = translator.translate(lines, n_best=2)
+    torch.set_num_threads(2)
+    assert parallel == alone
