@@ -13,6 +13,7 @@ from nmtlab.analysis.access.translations import translations
 from nmtlab.experiments import cells_of, estimate_grid, results, run_grid, summary
 from nmtlab.experiments.measures.quality import TEST_BLEU, TRAIN_PERPLEXITY
 from nmtlab.experiments.results.collected import COLUMNS, with_kept
+from nmtlab.experiments.results.dev_curves import dev_curves
 from nmtlab.experiments.running.estimate import expected_seconds, seconds_left
 from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus
@@ -104,6 +105,18 @@ def test_what_is_not_there_yet_is_a_line_without_a_value(grid, space):
     assert set(found["status"]) == {"not run"}
     assert found["value"].isna().all()
     assert summary(found, grid.table)["missing"].tolist() == [2, 2]
+
+
+def test_a_training_that_was_interrupted_has_no_value_and_no_curve_yet(grid, space):
+    cell = cells_of(grid.table, "tiny")[0]
+    best = space.run_folder(cell.run) / "checkpoints/best.safetensors"
+    run_grid([cell], space, should_stop=best.exists)
+    run = Run(space.run_folder(cell.run))
+    assert (run.status, len(run.metrics("validation"))) == ("stopped", 1)
+    found = results(grid.table, "tiny", space)
+    assert set(found["status"]) == {"not run"}
+    assert found["value"].isna().all()
+    assert dev_curves(grid.table, "tiny", space).empty
 
 
 # What it will take

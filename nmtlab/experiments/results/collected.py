@@ -9,7 +9,7 @@ import pandas as pd
 
 from nmtlab.errors import CorpusError
 from nmtlab.experiments.results.published import published
-from nmtlab.experiments.running.cells import NOT_RUN, Cell, can_translate, cells_of, made_run
+from nmtlab.experiments.running.cells import ENDED, NOT_RUN, Cell, can_translate, cells_of, made_run
 from nmtlab.experiments.tables.declaration import Scale, Table
 from nmtlab.runs.environment import provenance
 from nmtlab.runs.run import Run
@@ -28,7 +28,7 @@ _NOT_PRINTED = {"published": "", "published_difference": "", "published_mark": "
 
 
 def results(table: Table, scale: Scale, workspace: Workspace) -> pd.DataFrame:
-    """Return the values of a table's cells, finished or not, without the rows whose text is not available.
+    """Return the values of a table's cells whose training has ended, without the rows whose text is not available.
 
     Returns:
         One line per cell and metric: `table`, `scale`, `row`, `column`, `metric`; `seed`, missing for a system without
@@ -58,7 +58,7 @@ def results(table: Table, scale: Scale, workspace: Workspace) -> pd.DataFrame:
 def made_rows(
     table: Table, scale: Scale, workspace: Workspace
 ) -> Iterator[tuple[list[Cell], ParallelCorpus, dict[str, Run]]]:
-    """Yield the cells of each row whose text is available, that text, and the existing runs by name.
+    """Yield the cells of each row whose text is available, that text, and the runs by name whose training has ended.
 
     Raises:
         RunError: a run with a cell's name is a different training.
@@ -71,7 +71,7 @@ def made_rows(
         except CorpusError:
             continue
         found = ((cell.run, made_run(cell, trained[cell.corpus], workspace)) for cell in cells)
-        yield cells, text, {name: run for name, run in found if run}
+        yield cells, text, {name: run for name, run in found if run and run.status in ENDED}
 
 
 def with_kept(measured: pd.DataFrame, kept: pd.DataFrame, table: Table) -> pd.DataFrame:

@@ -12,7 +12,7 @@ from nmtlab.errors import CorpusError
 from nmtlab.experiments.measures.quality import OfSentences
 from nmtlab.experiments.results.collected import made_rows
 from nmtlab.experiments.results.hypotheses import hypotheses_of
-from nmtlab.experiments.running.cells import ENDED, Cell, cells_of, is_the_training, trainings
+from nmtlab.experiments.running.cells import Cell, cells_of, is_the_training, trainings
 from nmtlab.experiments.tables.declaration import Scale, Table
 from nmtlab.runs.archive import ENDING
 from nmtlab.runs.bundle import bundle, bundled_runs, bundles, opened_bundle
@@ -47,8 +47,7 @@ def pack_table(table: Table, scale: Scale, workspace: Workspace) -> PackedTable:
     before = opened_bundle(target, workspace.cache) if target.exists() else {}
     others = [file for file in bundles(workspace.gallery) if file != target]
     gallery = _runs_in(workspace, others)
-    made = {name: run for _, _, runs in made_rows(table, scale, workspace) for name, run in runs.items()}
-    ended = {name: run for name, run in made.items() if run.status in ENDED}
+    ended = {name: run for _, _, runs in made_rows(table, scale, workspace) for name, run in runs.items()}
     elsewhere = {
         name: Run(gallery[name]).original_digest == run.original_digest
         for name, run in ended.items()
