@@ -64,7 +64,7 @@ def test_a_line_has_its_mean_its_verdict_and_what_was_published(page):
 
 
 def test_numbers_by_a_definition_that_is_no_more_are_named_and_not_shown(page):
-    page.table.value = "search-errors.small"
+    page.table.value = "ambiguity.small"
     assert page.measure.options == ("test BLEU",)
     assert "Measured earlier by other definitions, and not shown: % searched exactly, " in page.hint.value
     page.table.value = "table-3.6.small"
