@@ -43,8 +43,8 @@ def in_parallel(
 ) -> Iterator[Result]:
     """Yield the result of each piece of work, in order; on a CPU, its threads work on a piece each.
 
-    Two threads that share the small matrix products of a decoder are hardly faster than one. Close the iterator: torch
-    has its threads back only then. While one iterator is open, another works on a piece at a time.
+    Two threads that share the small matrix products of a decoder are hardly faster than one. Close the iterator;
+    only then does torch get its threads back. While one iterator is open, another works on a piece at a time.
 
     Args:
         work: called in other threads, where the modes of torch (inference, autocast) are the default ones.

@@ -25,11 +25,11 @@ Search = Callable[[Searchable, Memory, Sequence[int], str], list[SearchResult]]
 """Finds translations of a batch, given the model, the memory of the sources, the indices of the batch's lines among
 those to be translated, and the code of the target language."""
 
-BATCHES_AT_ONCE = 8
+_BATCHES_AT_ONCE = 8
 """Batches that are translated at once on a CPU, at most: more would wait for Python's lock."""
 
-MANY_TYPES = 100_000
-"""From this size of the target vocabulary, batches are translated one by one: the scores of one need hundreds of MB."""
+_MANY_TYPES = 100_000
+"""Above this size of the target vocabulary batches are translated one by one: the scores of one take hundreds of MB."""
 
 
 class Replacement(NamedTuple):
@@ -179,7 +179,7 @@ class Translator:
             return [Translation(self._texts(*both), *both) for both in zip(found, replaced, strict=True)]
 
         batches = sorted_batches([len(row) for row in ids], budget)
-        at_once = BATCHES_AT_ONCE if self.pipeline.target_size <= MANY_TYPES else 1
+        at_once = _BATCHES_AT_ONCE if self.pipeline.target_size <= _MANY_TYPES else 1
         with closing(in_parallel(translate_batch, batches, self.model.device, at_once)) as results:
             for batch, found in zip(batches, results, strict=True):
                 for i, translation in zip(batch, found, strict=True):
