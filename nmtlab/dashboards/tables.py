@@ -19,6 +19,7 @@ from nmtlab.experiments.claims.declared import declared_claims
 from nmtlab.experiments.claims.verdicts import measured_claims, overall
 from nmtlab.experiments.measures.quality import Measure
 from nmtlab.experiments.results.judgement import RULE, is_signed
+from nmtlab.experiments.results.scored import Scored
 from nmtlab.experiments.results.signatures import printed_signatures, signatures
 from nmtlab.experiments.results.stored import RESULTS, Stored, read_cells, stored_tables
 from nmtlab.experiments.results.summary import in_words, rounded, stored_summary
@@ -123,7 +124,9 @@ class TablesPage(Page):
         cells = self._cells[self._cells["metric"] == self.measure.value]
         picked = cells[[key == self.lines.value for key in _keys(cells)]]
         same_row = cells[cells["row"].isin(picked["row"])]
-        self.trainings.offer(picked, same_row[same_row["column"] == stored.table.baseline])
+        measure = next(one for one in stored.table.measures if one.name == self.measure.value)
+        scored = Scored.of(stored, measure, picked["row"].iloc[0], self._workspace) if len(picked) else None
+        self.trainings.offer(picked, same_row[same_row["column"] == stored.table.baseline], scored)
 
     def _clicked(self, point: dict[str, Any]) -> None:
         self.lines.choose([self._drawn_lines.get(line_key(point["meta"], point["customdata"][0]), "")])

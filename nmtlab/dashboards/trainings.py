@@ -1,20 +1,37 @@
 """The trainings behind a number in a table, and their translations."""
 
+from typing import NamedTuple
+
 import ipywidgets as widgets
 import pandas as pd
 
-from nmtlab.analysis.access.sentences import Text, by_title, sentences, texts
-from nmtlab.analysis.access.translations import stored_translations
+from nmtlab.analysis.access.sentences import Text, by_title, sentences, side_by_side, texts
+from nmtlab.analysis.access.translations import source_digest, stored_translations, text_digest
 from nmtlab.dashboards.about import TABLES
 from nmtlab.dashboards.links import Sentence, links_to
 from nmtlab.dashboards.page import Note, html
 from nmtlab.dashboards.selection import Line, Selection
 from nmtlab.dashboards.table import Table
+from nmtlab.experiments.results.scored import Scored
 from nmtlab.experiments.results.summary import rounded
 from nmtlab.runs.listing import list_runs
 from nmtlab.runs.naming import labelled
 from nmtlab.runs.run import Run
 from nmtlab.workspace import Workspace
+
+
+class _Examples(NamedTuple):
+    """Sentences with their translations.
+
+    Args:
+        title: what they are.
+        table: as returned by `sentences`.
+        origin: their text as other pages offer it, with its title there; None if they do not.
+    """
+
+    title: str
+    table: pd.DataFrame
+    origin: tuple[str, Text] | None
 
 
 class Trainings(widgets.VBox):
@@ -25,24 +42,28 @@ class Trainings(widgets.VBox):
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
-        self._cells, self._baseline = pd.DataFrame(), dict[str, str]()
+        self._scored: Scored | None = None
+        self._seeds = dict[str, tuple[str, int]]()
+        self._baseline = dict[str, str]()
         self._runs: dict[str, Run] = {}
         self.table = Table("Runs: select one to see its sentences", pick="one")
         self.lines = Table("Sentences", pick="one", height="24em")
         self.selection = Selection(TABLES, (), (self.lines,))
         self._look, self._hint = html(), Note()
-        self._text: tuple[str, Text] | None = None
+        self._examples: _Examples | None = None
         super().__init__([self.table, self._look, self._hint, self.lines, self.selection])
 
-    def offer(self, cells: pd.DataFrame, baseline: pd.DataFrame) -> None:
+    def offer(self, cells: pd.DataFrame, baseline: pd.DataFrame, scored: Scored | None) -> None:
         """Offer the trainings of a system.
 
         Args:
             cells: cells of the system, as returned by `experiments.results`.
             baseline: cells of the baseline system; empty if there is none.
+            scored: the sentences that the number is of, if there are any.
         """
         self._runs = {run.name: run for run in list_runs(self._workspace)[0]}
-        self._baseline = _same_seed(cells, baseline)
+        self._scored, self._baseline = scored, _same_seed(cells, baseline)
+        self._seeds = {**_by_run(baseline), **_by_run(cells)}
         self.table.show(_facts(cells, self._runs))
         if not self.table.chosen:
             available = [name for name in cells["run"] if name in self._runs]
@@ -50,33 +71,29 @@ class Trainings(widgets.VBox):
 
     def look(self) -> None:
         """Show links and translations of the selected training."""
-        name, pair = self.table.value, self._pair
-        links = links_to(pair)
+        name = self.table.value
+        links = links_to(self._pair)
         self._look.value = f"Open with its baseline in: {links}" if links else ""
-        self._text = _translated(self._runs[name], self._workspace) if name in self._runs else None
-        self.lines.layout.display = "" if self._text else "none"
-        if name and name not in self._runs:
-            self._hint.say(f"Run {name} is not in this workspace: train it with 'nmtlab reproduce'.")
-        elif self._text is None:
-            self._hint.say(_why_none(self._runs[name]) if name else "")
-        else:
-            _, text = self._text
-            kept = "" if text.split == "test" else " (test sentences are not stored)"
-            self.lines.title = f"Examples from {text.split}{kept}: select one"
-            self.lines.show(sentences(labelled(pair), text).reset_index().set_index("line", drop=False))
-            self._hint.say("")
+        self._examples = (self._behind_the_number(name) or self._stored_with_run(name)) if name else None
+        self.lines.layout.display = "" if self._examples else "none"
+        if self._examples:
+            self.lines.title = f"{self._examples.title}: select one"
+            self.lines.show(self._examples.table.reset_index().set_index("line", drop=False))
+        self._hint.say("" if self._examples or not name else self._why_none(name))
         self.look_closer()
 
     def look_closer(self) -> None:
         """Show the tokens of the selected sentence."""
-        if self._text is None or self.lines.value is None:
+        pair = labelled(self._pair)
+        if self._examples is None or self.lines.value is None or self.table.value not in self._runs:
             self.selection.clear()
             return
-        pair, row = labelled(self._pair), self.lines.frame.loc[self.lines.value]
-        (title, text), pipeline = self._text, pair[-1].pipeline
+        row, pipeline = self.lines.frame.loc[self.lines.value], pair[-1].pipeline
         targets = {"reference": row["reference"]} | {run.label: row[run.label] for run in pair if run.label in row}
         lines = [Line(name, "target", pipeline.target.tokenizer.split(line)) for name, line in targets.items()]
-        where = Sentence(row["source"], title, int(row["line"]), text, pair[-1].direction)
+        title, text = self._examples.origin or (None, None)
+        number = int(row["line"]) if text else None
+        where = Sentence(row["source"], title, number, text, pair[-1].direction)
         self.selection.offer(pair, where, [Line("source", "source", pipeline.source_pieces(row["source"])), *lines])
 
     @property
@@ -85,18 +102,60 @@ class Trainings(widgets.VBox):
         name = self.table.value
         return [self._runs[one] for one in (self._baseline.get(name), name) if one in self._runs]
 
+    def _behind_the_number(self, name: str) -> _Examples | None:
+        """Return the sentences that the number is of, if a run's translations of them are stored."""
+        text = self._scored.sentences(self._runs.get(name)) if self._scored else None
+        if self._scored is None or self._scored.corpus is None or text is None:
+            return None
+        labels, found = {run.name: run.label for run in labelled(self._pair)}, {}
+        for one in filter(None, (self._baseline.get(name), name)):
+            lines = self._scored.translations(*self._seeds[one], self._runs.get(one))
+            if lines is not None:
+                found[labels.get(one, one)] = lines
+        if labels.get(name, name) not in found:
+            return None
+        score = self._scored.score
+        return _Examples(
+            f"Sentences scored by {score.name} ({self._scored.corpus.name} {score.split})",
+            side_by_side(text.sources, text.references[0], found),
+            self._offered(name, score.split, text.sources),
+        )
 
-def _translated(run: Run, workspace: Workspace) -> tuple[str, Text] | None:
-    """Return the first text of which a run has stored translations, with its title."""
-    found = by_title(texts(run, workspace)).items()
-    return next((one for one in found if stored_translations(run, one[1].corpus, one[1].split) is not None), None)
+    def _offered(self, name: str, split: str, sources: list[str]) -> tuple[str, Text] | None:
+        """Return the text of a run that has exactly some sentences, with its title."""
+        found = by_title(texts(self._runs[name], self._workspace)) if name in self._runs else {}
+        same = (
+            (title, text)
+            for title, text in found.items()
+            if text.split == split and source_digest(text.corpus, split) == text_digest(sources)
+        )
+        return next(same, None)
+
+    def _stored_with_run(self, name: str) -> _Examples | None:
+        """Return the sentences of the first text of which a run has stored translations."""
+        found = by_title(texts(self._runs[name], self._workspace)).items() if name in self._runs else ()
+        for title, text in found:
+            if stored_translations(self._runs[name], text.corpus, text.split) is not None:
+                kept = "" if text.split == "test" else " (test sentences are not stored)"
+                table = sentences(labelled(self._pair), text)
+                return _Examples(f"Examples from {text.split}{kept}", table, (title, text))
+        return None
+
+    def _why_none(self, name: str) -> str:
+        """Return why no translations of a run can be shown."""
+        if self._scored and self._scored.lacks_text(*self._seeds[name]):
+            return f"Translations by {name} are stored beside the table, but their text is not in this workspace."
+        if name not in self._runs:
+            return f"Run {name} is not in this workspace: train it with 'nmtlab reproduce'."
+        if self._runs[name].translations():
+            return f"{name} has stored translations, but the text that they are of is not in this workspace."
+        return f"No stored translations for {name}."
 
 
-def _why_none(run: Run) -> str:
-    """Return why no translations of a run can be shown."""
-    if run.translations():
-        return f"{run.name} has stored translations, but the text that they are of is not in this workspace."
-    return f"No stored translations for {run.name}."
+def _by_run(cells: pd.DataFrame) -> dict[str, tuple[str, int]]:
+    """Return the system and the seed of each run, 0 for a system without seeds."""
+    seeds = cells["seed"].fillna(0).astype(int)
+    return dict(zip(cells["run"], zip(cells["column"], seeds, strict=True), strict=True))
 
 
 def _same_seed(cells: pd.DataFrame, baseline: pd.DataFrame) -> dict[str, str]:

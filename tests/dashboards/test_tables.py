@@ -2,16 +2,20 @@
 
 import shutil
 
+import pandas as pd
 import pytest
 from packed import GALLERY
 
+from nmtlab.analysis.access.translations import source_digest
 from nmtlab.dashboards.tables import TablesPage
 from nmtlab.experiments import find_table, summary
 from nmtlab.experiments.claims.declared import declared_claims
+from nmtlab.experiments.results.hypotheses import save_hypotheses
 from nmtlab.experiments.results.judgement import NOT_KEPT, RULE
 from nmtlab.experiments.results.kept import Kept
 from nmtlab.experiments.results.sentences import read_sentences
 from nmtlab.experiments.results.stored import RESULTS, read_cells
+from nmtlab.experiments.tables.lexical_choice import SMALL_QAA
 from nmtlab.plots.marks import Token
 from nmtlab.workspace import Workspace
 
@@ -119,6 +123,51 @@ def test_translations_whose_text_is_not_here_are_not_said_to_be_missing(tmp_path
     shutil.rmtree(workspace.gallery / name / "translations")
     page.trainings.look()
     assert f"No stored translations for {name}." in page.trainings._hint.value
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory) -> Workspace:
+    """A workspace with a text, and a table beside which translations of it by lost trainings are stored."""
+    workspace = Workspace(tmp_path_factory.mktemp("measured"))
+    text = SMALL_QAA.open(workspace)
+    cells = workspace.data / "results/table-3.6.small.csv"
+    cells.parent.mkdir()
+    shutil.copy(RESULTS / cells.name, cells)
+    digest = source_digest(text, "test")
+    about = {"row": "qaa-en", "seed": 2, "split": "test", "measure": "", "text": digest}
+    references = [target for _, target in text.pairs("test")]
+    lines = [
+        pd.DataFrame({"line": range(len(some)), "translation": some, "column": column, **about})
+        for column, some in {"tied": ["nothing"] * len(references), "fixnorm": references}.items()
+    ]
+    save_hypotheses(cells.with_suffix(".translations.parquet"), pd.concat(lines))
+    return workspace
+
+
+def test_sentences_of_a_training_that_is_not_here_are_read_from_beside_the_table(measured):
+    page, names = TablesPage(measured), ["small-qaa-en.tied.s2", "small-qaa-en.fixnorm.s2"]
+    page.lines.choose(["qaa-en · fixnorm"])
+    page.trainings.table.choose(names[1:])
+    assert page.trainings.lines.title == "Sentences scored by test BLEU (small-qaa-en test): select one"
+    sentences = page.trainings.lines.frame
+    assert list(sentences.columns) == [
+        "line", "source", "reference", names[0], f"{names[0]} chrF", names[1], f"{names[1]} chrF", "gain",
+    ]  # fmt: skip
+    assert (len(sentences), set(sentences[names[0]])) == (500, {"nothing"})
+    assert set(sentences[f"{names[1]} chrF"]) == {100.0}
+    assert "not in this workspace" not in page.trainings._hint.value
+    page.trainings.lines.choose([3])
+    assert page.trainings.selection.lines == []  # its tokens are not known
+
+
+def test_translations_beside_a_table_whose_text_is_not_here_are_said_to_be_there(measured, tmp_path):
+    shutil.copytree(measured.data / "results", tmp_path / "results")
+    page = TablesPage(Workspace(tmp_path))
+    page.lines.choose(["qaa-en · fixnorm"])
+    page.trainings.table.choose(["small-qaa-en.fixnorm.s2"])
+    assert "Translations by small-qaa-en.fixnorm.s2 are stored beside the table, but" in page.trainings._hint.value
+    page.trainings.table.choose(["small-qaa-en.fixnorm.s3"])
+    assert "Run small-qaa-en.fixnorm.s3 is not in this workspace" in page.trainings._hint.value
 
 
 def test_another_table_brings_its_own_measures_claims_and_lines(page):

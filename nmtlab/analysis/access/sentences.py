@@ -1,6 +1,6 @@
 """Which sentences are available for inspection, and how have systems translated them?"""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import pandas as pd
@@ -89,21 +89,34 @@ def sentences(runs: Sequence[Run], text: Text, most: int = MOST) -> pd.DataFrame
         column named after the run, and its sentence score in a column `NAME chrF`. With two such runs or more, `gain`
         is the last one's chrF minus the first one's.
     """
-    pairs = list(text.corpus.pairs(text.split))[:most]
-    table = pd.DataFrame(pairs, columns=["source", "reference"])
-    table.index = pd.RangeIndex(1, len(pairs) + 1, name="line")
-    if text.packed and (numbers := packed_lines(text.corpus)[: len(pairs)]) != table.index.tolist():
+    pairs = list(text.corpus.pairs(text.split))
+    stored = {run.label: stored_translations(run, text.corpus, text.split) for run in runs}
+    translated = {label: lines for label, lines in stored.items() if lines is not None}
+    table = side_by_side([source for source, _ in pairs], [target for _, target in pairs], translated, most)
+    if text.packed and (numbers := packed_lines(text.corpus)[: len(table)]) != table.index.tolist():
         table.insert(0, "dev line", numbers)
-    scores = []
-    for run in runs:
-        lines = stored_translations(run, text.corpus, text.split)
-        if lines is None:
-            continue
-        table[run.label] = lines[: len(pairs)]
-        scores.append(f"{run.label} chrF")
-        table[scores[-1]] = _chrf(table[run.label], table["reference"])
-    if len(scores) > 1:
-        table["gain"] = (table[scores[-1]] - table[scores[0]]).round(1)
+    return table
+
+
+def side_by_side(
+    sources: Sequence[str], references: Sequence[str], translations: Mapping[str, Sequence[str]], most: int = MOST
+) -> pd.DataFrame:
+    """Return sentences beside their translations by several systems, as `sentences`.
+
+    Args:
+        sources: the sentences.
+        references: one for each.
+        translations: one for each, by system.
+        most: maximum number of sentences, from the first.
+    """
+    table = pd.DataFrame({"source": sources[:most], "reference": references[:most]})
+    table.index = pd.RangeIndex(1, len(table) + 1, name="line")
+    for system, lines in translations.items():
+        table[system] = lines[:most]
+        table[f"{system} chrF"] = _chrf(table[system], table["reference"])
+    if len(translations) > 1:
+        first, *_, last = (table[f"{system} chrF"] for system in translations)
+        table["gain"] = (last - first).round(1)
     return table
 
 
