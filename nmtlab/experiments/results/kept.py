@@ -54,7 +54,7 @@ class Kept:
             measure: the number that was measured.
             cells: lines of `nmtlab.experiments.results.collected.results` with a value.
         """
-        lost = cells[~cells["run"].isin(self.runs)]
+        lost = cells[~cells["run"].map(self.runs.__contains__).astype(bool)]
         if not isinstance(measure, OfSentences):
             return lost.empty
         keys = lost[_CELL].assign(seed=lost["seed"].fillna(0).astype(int)).itertuples(index=False, name=None)
