@@ -1,5 +1,6 @@
 """`nmtlab efficiency`."""
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -60,12 +61,19 @@ def efficiency(
     with writing(output) as temporary:
         measured.to_csv(temporary, index=False)
     shown = ["seconds", "processor_seconds", "words_per_second", "memory_mib", "size_mib", "bleu"]
-    found = medians(measured)[[*SETTING, *shown]]
+    found = medians(measured)
     found["frontier"] = frontier(found, "seconds").map({True: "*", False: ""})
-    rows = found.map(lambda value: f"{value:,.2f}" if isinstance(value, float) else str(value)).to_numpy().tolist()
+    printed = found[[*SETTING, *shown, "frontier"]]
+    rows = printed.map(_number).to_numpy().tolist()
     title = f"Medians over rounds on {text.name} {split}; *: nothing is as good in less time"
-    print_table(title, list(found.columns), rows, {*shown})
+    print_table(title, list(printed.columns), rows, {*shown})
+    if (found["seconds"] < found["load_seconds"] / 5).any():
+        print("  some settings take less than a fifth of their loading time: measure these on a longer text")
     print(f"all measurements: {output}")
+
+
+def _number(value: object) -> str:
+    return ("" if math.isnan(value) else f"{value:,.2f}") if isinstance(value, float) else str(value)
 
 
 def _ways(engines: str) -> "list[Way]":

@@ -98,7 +98,8 @@ def _evaluated(run: "Run", text: "ParallelCorpus", split: str, recipe: "Recipe")
     perplexity = run_perplexity(run, text, split, recipe.machine) if recipe.model.neural else None
     scores = _print_scores(run.name, text, split, lines)
     if perplexity is not None:
-        print(f"perplexity      {perplexity[0]:6.2f}  per token; {perplexity[1]} tokens scored as unknown")
+        unknown = "1 token" if perplexity[1] == 1 else f"{perplexity[1]:,} tokens"
+        print(f"perplexity      {perplexity[0]:6.2f}  per token; {unknown} scored as unknown")
     say_overlap(run, text, split)
     for error in unkept:
         print(f"the translations could not be stored: {error_of_the_machine(error)}")

@@ -76,7 +76,7 @@ class EfficiencyPage(Page):
             return
         found = self._found[[_place(line) == self.text.value for line in self._found.itertuples()]]
         keys = pd.Index([_key(line) for line in found.itertuples()])
-        found = found.assign(frontier=_front(found, self.cost.value)).set_index(keys)
+        found = found.assign(frontier=frontier(found, self.cost.value)).set_index(keys)
         if changed & {"text", "cost"}:
             self.lines.show(_table(found))
             self.hint.say(f"{_measured(found)} {_ELSEWHERE}")
@@ -102,11 +102,6 @@ def _place(line: tuple) -> str:
 
 def _key(line: tuple) -> str:
     return " · ".join(str(getattr(line, name)) for name in SETTING)
-
-
-def _front(found: pd.DataFrame, cost: str) -> pd.Series:
-    """Return which lines are on the front; a time below 0, of loading that other work disturbed, is none."""
-    return frontier(found[found[cost] > 0], cost).reindex(found.index, fill_value=False)
 
 
 def _table(found: pd.DataFrame) -> pd.DataFrame:

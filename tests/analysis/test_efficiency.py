@@ -77,6 +77,11 @@ def test_medians_are_those_of_each_setting_on_each_text_and_machine():
     assert found["load_average"].tolist() == [2.0, 0.5, 0.5, 0.5]
 
 
+def test_a_time_that_loading_hides_is_on_no_frontier():
+    frame = pd.DataFrame({"seconds": [-0.3, 2.0, 1.0], "bleu": [40.0, 30.0, 20.0]}, index=[*"abc"])
+    assert frontier(frame, "seconds").to_dict() == {"a": False, "b": True, "c": True}
+
+
 def test_a_run_that_ctranslate2_lacks_is_named_before_anything_is_measured(tiny_corpus, tiny_recipe, tmp_path):
     changes = {"model.plan_length": True, "training.max_evaluations": 1, "training.validate_every": 1}
     planned = train("planned", tiny_recipe.with_changes(changes), tiny_corpus, Workspace(tmp_path))

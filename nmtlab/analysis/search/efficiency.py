@@ -5,6 +5,7 @@ input tells how many of them went into loading, and only the difference counts. 
 then all once more, so that a moment's disturbance is seen as a difference between rounds.
 """
 
+import math
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -116,7 +117,8 @@ def efficiency(
     Returns:
         A row for each setting and round, with the settings and `corpus`, `split`, `sentences`, kind of `machine`,
         `words` (of the source, separated by white space), `seconds` and `processor_seconds` (of all threads), both
-        without loading, `load_seconds`, `words_per_second`, `memory_mib` (the peak of the process, with some 200 MiB of
+        without loading, `load_seconds`, `words_per_second` (NaN if loading alone seems to have taken longer, as it can
+        where other work disturbs it), `memory_mib` (the peak of the process, with some 200 MiB of
         torch for either engine), `size_mib` (model and vocabulary), `bleu` and its `signature`, `load_average`
         (processes that wanted to run in the minute before the first measurement: 0 on an idle machine) and `commit` of
         nmtlab.
@@ -135,7 +137,7 @@ def efficiency(
             empty, whole = (_measured(system, text) for text in ([], lines))
             score = bleu(whole.texts, references, default_tokenizer(corpus.target))
             seconds, processor = whole.seconds - empty.seconds, whole.processor_seconds - empty.processor_seconds
-            speed = words / seconds
+            speed = words / seconds if seconds > 0 else math.nan
             numbers = seconds, processor, empty.seconds, speed, whole.memory_mib, system.size_mib(), score.value
             setting = dict(zip(SETTING, system.setting, strict=True)) | {"round": number, "signature": score.signature}
             rows.append(setting | place | dict(zip(MEASURED, numbers, strict=True)) | maker)
@@ -170,12 +172,12 @@ def frontier(frame: pd.DataFrame, cost: str, score: str = "bleu") -> pd.Series:
 
     Args:
         frame: a row for each system.
-        cost: column that is better the lower.
+        cost: column that is better the lower; a row where it is below 0 is not on the frontier.
         score: column that is better the higher.
     """
-    ordered = frame.sort_values([cost, score], ascending=[True, False], kind="stable")
+    ordered = frame[frame[cost] >= 0].sort_values([cost, score], ascending=[True, False], kind="stable")
     best_before = ordered[score].cummax().shift(fill_value=-float("inf"))
-    return (ordered[score] > best_before).reindex(frame.index)
+    return (ordered[score] > best_before).reindex(frame.index, fill_value=False)
 
 
 def _systems(runs: Sequence[Run], options: Options, stack: ExitStack) -> Iterator[_System]:
