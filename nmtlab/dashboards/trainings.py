@@ -104,22 +104,17 @@ class Trainings(widgets.VBox):
 
     def _behind_the_number(self, name: str) -> _Examples | None:
         """Return the sentences that the number is of, if a run's translations of them are stored."""
-        text = self._scored.sentences(self._runs.get(name)) if self._scored else None
-        if self._scored is None or self._scored.corpus is None or text is None:
+        scored, names = self._scored, [one for one in (self._baseline.get(name), name) if one]
+        text = scored.sentences(self._runs.get(name)) if scored else None
+        if scored is None or text is None:
             return None
-        labels, found = {run.name: run.label for run in labelled(self._pair)}, {}
-        for one in filter(None, (self._baseline.get(name), name)):
-            lines = self._scored.translations(*self._seeds[one], self._runs.get(one))
-            if lines is not None:
-                found[labels.get(one, one)] = lines
-        if labels.get(name, name) not in found:
+        stored = {one: scored.translations(*self._seeds[one], self._runs.get(one)) for one in names}
+        if stored[name] is None:
             return None
-        score = self._scored.score
-        return _Examples(
-            f"Sentences scored by {score.name} ({self._scored.corpus.name} {score.split})",
-            side_by_side(text.sources, text.references[0], found),
-            self._offered(name, score.split, text.sources),
-        )
+        labels = {run.name: run.label for run in labelled(self._pair)}
+        found = {labels.get(one, one): lines for one, lines in stored.items() if lines is not None}
+        table = side_by_side(text.sources, text.references[0], found)
+        return _Examples(scored.title, table, self._offered(name, scored.score.split, text.sources))
 
     def _offered(self, name: str, split: str, sources: list[str]) -> tuple[str, Text] | None:
         """Return the text of a run that has exactly some sentences, with its title."""

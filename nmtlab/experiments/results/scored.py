@@ -50,6 +50,12 @@ class Scored:
         beside = _where(beside, row=row, split=score.split, measure=score.made_by)
         return cls(score, _text_of(stored, row, workspace), beside)
 
+    @property
+    def title(self) -> str:
+        """What the sentences are: the score, and its text."""
+        text = f" ({self.corpus.name} {self.score.split})" if self.corpus else ""
+        return f"Sentences scored by {self.score.name}{text}"
+
     def sentences(self, run: Run | None) -> Text | None:
         """Return the sentences; None if they are not here, or depend on the run and there is none."""
         return self.score.text(self.corpus, run) if self.corpus else None
