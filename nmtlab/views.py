@@ -390,8 +390,7 @@ def trainability_view(training: str = "") -> View:
     chosen = maps[maps["training"] == (training or maps["training"].head(1).squeeze())]
     if chosen.empty:
         raise NmtlabError(f"{path}: no map of {training or 'trainability'}", "make one with 'nmtlab trainability'")
-    known = chosen["verdict"].eq("converged").where(chosen["verdict"].notna()).astype(float)
-    index = ["placement", "init", "layers"]
-    shown = chosen.assign(converged=known).pivot_table("converged", index, "rate", dropna=False)
+    converged = chosen["verdict"].eq("converged").astype(float)
+    shown = chosen.assign(converged=converged).pivot_table("converged", ["placement", "init", "layers"], "rate")
     shown.columns = [f"{rate:g}" for rate in shown.columns]
     return View(shown.reset_index(), trainability_figure(chosen))

@@ -84,5 +84,4 @@ def _print_map(found: "pd.DataFrame", training: str) -> None:
 
 
 def _share(trainings: "pd.DataFrame") -> str:
-    known = trainings["verdict"].dropna()
-    return f"{(known == 'converged').sum()} of {len(known)}" if len(known) else ""
+    return f"{(trainings['verdict'] == 'converged').sum()} of {len(trainings)}" if len(trainings) else ""

@@ -14,7 +14,7 @@ def trainability_figure(outcomes: pd.DataFrame) -> go.Figure:
 
     Args:
         outcomes: rows of `experiments.trainability.read_map`, one per training run: `placement`, `init`, `layers`,
-            `rate`, `seed`, `verdict` (missing: unknown), `loss`, `unigram`, `source_gain`.
+            `rate`, `seed`, `verdict`, `loss`, `unigram`, `source_gain`.
     """
     kinds = [(placement, init) for placement in ("post", "pre") for init in ("xavier", "small")]
     titles = [f"{_NAMES[placement]}, {_NAMES[init]}" for placement, init in kinds]
@@ -40,8 +40,7 @@ def trainability_figure(outcomes: pd.DataFrame) -> go.Figure:
     figure.update_yaxes(type="category", showgrid=False)
     figure.update_xaxes(title_text="learning rate, no warm-up", row=2)
     figure.update_yaxes(title_text="layers on each side", col=1)
-    blank = " (blank: use of the source not measured)" if outcomes["verdict"].isna().any() else ""
-    return dressed(figure, f"Which Transformers learn to translate{blank}", 560)
+    return dressed(figure, "Which Transformers learn to translate", 560)
 
 
 def _cells(
@@ -51,7 +50,7 @@ def _cells(
     shares, counts, summaries = [], [], []
     for depth in layers:
         cells = [outcomes[(outcomes["layers"] == depth) & (outcomes["rate"] == rate)] for rate in rates]
-        converged = [cell["verdict"].dropna() == "converged" for cell in cells]
+        converged = [cell["verdict"] == "converged" for cell in cells]
         shares.append([some.mean() if len(some) else None for some in converged])
         counts.append([f"{some.sum()} of {len(some)}" if len(some) else "" for some in converged])
         summaries.append([_summary(cell) for cell in cells])
@@ -61,7 +60,7 @@ def _cells(
 def _summary(cell: pd.DataFrame) -> str:
     if cell.empty:
         return "not trained"
-    counts = cell["verdict"].fillna("with a low loss, use of the source not measured").value_counts()
+    counts = cell["verdict"].value_counts()
     parts = [", ".join(f"{count} {verdict}" for verdict, count in counts.items())]
     if cell["loss"].notna().any():
         parts.append(f"loss {cell['loss'].mean():.2f} nats, unigram entropy {cell['unigram'].iloc[0]:.2f}")

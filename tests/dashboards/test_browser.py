@@ -180,11 +180,10 @@ def test_training_is_drawn_by_score_and_by_time(show, runs):
     (training,) = made["training"].unique()
     there = urlencode({"runs": f"hostile,{TIED}", "score": "perplexity", "over": "minutes", "training": training})
     eventually(lambda: page.query.partition("&table=")[0], f"?{there}")
-    known = made.assign(converged=(made["verdict"] == "converged").astype(float).where(made["verdict"].notna()))
-    learned = known.groupby(["placement", "init", "layers", "rate"])["converged"].mean()
+    made["converged"] = (made["verdict"] == "converged").astype(float)
+    learned = made.groupby(["placement", "init", "layers", "rate"])["converged"].mean()
     shares = [learned["post", init].unstack().values.tolist() for init in ("xavier", "small")]
-    drawn = page.values("Which Transformers learn to translate", "z")[:2]
-    assert [[[one if one == one else None for one in line] for line in lines] for lines in shares] == drawn
+    assert page.values("Which Transformers learn to translate", "z")[:2] == shares
 
 
 def test_norms_answer_to_runs_words_points_and_lengths(show, runs, systems, packed):

@@ -1,6 +1,7 @@
 """A small map: what converges, what does not, and that points are independent."""
 
 import math
+from pathlib import Path
 
 import pytest
 
@@ -120,21 +121,16 @@ def test_what_is_kept_is_read_again_and_not_trained_again(tmp_path):
     assert left_to_train([other], "so", read_map(path)) == []
 
 
-def test_a_map_without_the_use_of_the_source_has_no_verdict_on_a_low_loss_and_its_points_are_trained_again(tmp_path):
-    path, other = tmp_path / "map.csv", Point("post", "xavier", 6, 1e-2, 1)
-    kept = with_outcome(read_map(path), Outcome(LEARNS, "converged", 50, 1.5, 4.0, 2.0, 0.4), "so", {})
-    kept = with_outcome(kept, Outcome(other, "plateaued", 50, 4.0, 4.0, 2.0, 0.0), "so", {})
-    kept.drop(columns="source_gain").to_csv(path, index=False)
-    old = read_map(path)
-    assert [verdict if isinstance(verdict, str) else None for verdict in old["verdict"]] == [None, "plateaued"]
-    assert left_to_train([LEARNS, other], "so", old) == [LEARNS]
-    again = with_outcome(old, Outcome(LEARNS, "ignores the source", 50, 1.5, 4.0, 2.0, 0.0), "so", {})
-    assert sorted(again["verdict"]) == ["ignores the source", "plateaued"]
-    assert left_to_train([LEARNS, other], "so", again) == []
+def test_a_point_that_another_process_has_trained_too_is_kept_once():
+    both = [Outcome(LEARNS, "converged", 50, loss, 4.0, 2.0, 0.4) for loss in (1.5, 1.6)]
+    kept = read_map(Path("none"))
+    for outcome in both:
+        kept = with_outcome(kept, outcome, "so", {})
+    assert kept["loss"].tolist() == [1.6]
 
 
 def test_a_file_that_is_no_map_is_named(tmp_path):
     path = tmp_path / "map.csv"
-    path.write_text("a,b\n1,2\n")
+    path.write_text("a,b\n1,2\n", encoding="utf-8")
     with pytest.raises(NmtlabError, match=r"map\.csv: not a trainability map"):
         read_map(path)

@@ -41,13 +41,3 @@ def test_a_map_has_a_heatmap_for_each_kind_with_the_share_that_learns():
 )
 def test_a_cell_says_how_its_trainings_ended(layers, rate, said):
     assert trainability_figure(OUTCOMES).data[0].customdata[layers][rate] == said
-
-
-def test_a_cell_is_blank_where_the_use_of_the_source_was_not_measured():
-    unknown = OUTCOMES["verdict"].where(OUTCOMES["verdict"] != "converged")
-    figure = trainability_figure(OUTCOMES.assign(verdict=unknown, source_gain=math.nan))
-    post_xavier, pre_small = figure.data
-    assert [list(row) for row in post_xavier.z] == [[0.0, None], [None, 0.0]]
-    assert [list(row) for row in pre_small.z] == [[None, None], [None, None]]
-    assert "blank: use of the source not measured" in figure.layout.title.text
-    assert pre_small.customdata[1][1].startswith("1 with a low loss, use of the source not measured")

@@ -176,8 +176,7 @@ def read_map(path: Path) -> pd.DataFrame:
 
     Returns:
         One row per point: `training`, the settings that all points of a map share; the fields of `Point` and
-        `Outcome`, the verdict being missing where an earlier version saw a low loss but did not measure the use of
-        the source; `commit` of nmtlab and kind of `machine`.
+        `Outcome`; `commit` of nmtlab and kind of `machine`.
 
     Raises:
         NmtlabError: the file is not a map.
@@ -185,25 +184,22 @@ def read_map(path: Path) -> pd.DataFrame:
     if not path.exists():
         return pd.DataFrame(columns=COLUMNS)
     try:
-        missing = {"loss": [""], "first_gradient": [""], "source_gain": [""], "verdict": [""]}
+        missing = {"loss": [""], "first_gradient": [""], "source_gain": [""]}
         # Python's float restores a rate to its last bit
-        found = pd.read_csv(path, keep_default_na=False, na_values=missing, converters={"rate": float})
-        if "source_gain" not in found:
-            found = found.assign(source_gain=math.nan, verdict=found["verdict"].replace("converged", None))
-        return found[COLUMNS]
+        return pd.read_csv(path, keep_default_na=False, na_values=missing, converters={"rate": float})[COLUMNS]
     except (ValueError, KeyError, OSError) as error:
         raise NmtlabError(f"{path}: not a trainability map: {error}", "rename it, or choose another file") from error
 
 
 def left_to_train(wanted: Iterable[Point], training: str, kept: pd.DataFrame) -> list[Point]:
-    """Return the points that are not in a map yet, or there without a verdict.
+    """Return the points that are not in a map yet.
 
     Args:
         wanted: points to train.
         training: the settings that they share, as in the map.
         kept: rows of `read_map`.
     """
-    same = kept[(kept["training"] == training) & kept["verdict"].notna()]
+    same = kept[kept["training"] == training]
     done = {Point(*values) for values in same[[one.name for one in fields(Point)]].itertuples(index=False, name=None)}
     return [point for point in wanted if point not in done]
 
