@@ -117,7 +117,7 @@ class Trainings(widgets.VBox):
         return _Examples(scored.title, table, self._offered(name, scored.score.split, text.sources))
 
     def _offered(self, name: str, split: str, sources: list[str]) -> tuple[str, Text] | None:
-        """Return the text of a run that has exactly some sentences, with its title."""
+        """Return a run's text that consists of exactly these sentences, with its title; None if it has none."""
         found = by_title(texts(self._runs[name], self._workspace)) if name in self._runs else {}
         same = (
             (title, text)

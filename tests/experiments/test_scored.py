@@ -80,4 +80,5 @@ def test_where_the_text_is_not_here_translations_beside_the_table_are_known_to_w
 def test_looking_at_a_row_makes_no_text(space, stored):
     shutil.rmtree(space.data, ignore_errors=True)
     assert Scored.of(stored, DEV_BLEU, "hu-en", space).corpus is None
+    assert Scored.of(stored, DEV_BLEU, "a row of an earlier declaration", space).corpus is None
     assert not space.data.exists()

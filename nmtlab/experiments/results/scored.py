@@ -86,7 +86,7 @@ class Scored:
 
 def _text_of(stored: Stored, row: str, workspace: Workspace) -> ParallelCorpus | None:
     """Return the text that a row is scored on; None if it is not here, for looking at a table must not make it."""
-    setup = next(one.at[stored.scale] for one in stored.table.rows if one.name == row)
+    setup = next((one.at[stored.scale] for one in stored.table.rows if one.name == row), None)
     if not isinstance(setup, Setup):
         return None
     text = setup.tested or setup.corpus
