@@ -19,7 +19,7 @@ from scipy import optimize, stats
 
 from nmtlab.experiments.claims.declared import Claim, declared_claims
 from nmtlab.experiments.claims.verdicts import measured_claims
-from nmtlab.experiments.measures.quality import OfSentences
+from nmtlab.experiments.measures.quality import OfSentences, ShareOfSentences
 from nmtlab.workspace import Workspace
 
 HERE = Path(__file__).parent
@@ -78,6 +78,12 @@ def worked_out(claim: Claim, pair: str) -> dict[str, object]:
         effect = values[claim.system].mean() - other
         return {**about, **named(effect, effect, effect, float(effect == null_of(claim)), 0.0)}
     work = shares_of_runs if claim.measure.name == "converged" else means
+    if (
+        isinstance(claim.measure, ShareOfSentences)
+        and not isinstance(claim.than, str)
+        and (HERE / claim.sentences).exists()
+    ):
+        work = share_of_sentences
     return {**about, **work(claim, pair, values, exact, looks)}
 
 
@@ -159,18 +165,43 @@ def shares_of_runs(claim: Claim, pair: str, values: dict, exact: set, looks: lis
         def power(distance: float) -> float:
             both = [stats.binom.pmf(range(k + 1), k, (1 + sign * distance) / 2) for k, sign in ((n, 1), (m, -1))]
             return float(np.outer(*both)[rejected].sum())
+
+        detectable = next((distance for distance in np.linspace(0, 1, 1001) if power(distance) >= POWER), math.inf)
     else:
         effect, ends = a / n - claim.than, [end - claim.than for end in wilson(a, n)]
         p = stats.binomtest(a, n, claim.than).pvalue
-        fewest, most = stats.binom.ppf(LEVEL / 2, n, claim.than), stats.binom.isf(LEVEL / 2, n, claim.than)
-
-        def power(distance: float) -> float:
-            below, above = claim.than - distance, claim.than + distance
-            found = stats.binom.cdf(fewest - 1, n, below) if below >= 0 else 0
-            return max(found, stats.binom.sf(most, n, above) if above <= 1 else 0)
-
-    detectable = next((distance for distance in np.linspace(0, 1, 1001) if power(distance) >= POWER), math.inf)
+        detectable = missed_share(claim.than, n)
     return named(effect, *ends, min(1.0, tests * p), detectable)
+
+
+def share_of_sentences(claim: Claim, pair: str, values: dict, exact: set, looks: list[int]) -> dict[str, float]:
+    """Compare a percentage of sentences with a number: Wilson's interval with an effective number of sentences."""
+    some, than = values[claim.system] / 100, (claim.than + null_of(claim)) / 100
+    stored = rows_of(HERE / claim.sentences, pair, claim.measure.name)
+    line = stored[(stored["system"] == claim.system) & stored["than"].isna()].iloc[0]
+    parts = [(some.var(ddof=1) / len(some), len(some) - 1), (line["variance"] / 1e4, line["freedom"])]
+    share, variance, trials = some.mean(), sum(part for part, _ in parts), float(line["sentences"])
+    if variance > 0:  # else all seeds say the same, and count as one
+        freedom = variance**2 / sum(part**2 / degrees for part, degrees in parts if part)
+        shrunk = (stats.norm.isf(LEVEL / 2) / stats.t.isf(LEVEL / 2, freedom)) ** 2
+        trials = min(share * (1 - share) / variance, len(some) * trials) * shrunk
+    low, high = wilson(share * trials, trials)
+    z = abs(share - than) / math.sqrt(than * (1 - than) / trials)
+    p, detectable = min(1.0, (len(looks) or 1) * 2 * stats.norm.sf(z)), missed_share(than, int(trials))
+    null = null_of(claim)
+    return named(*(100 * (end - than) + null for end in (share, low, high)), p, 100 * detectable)
+
+
+def missed_share(than: float, trials: int) -> float:
+    """Return the smallest distance from a share that the exact test of some trials detects."""
+    fewest, most = stats.binom.ppf(LEVEL / 2, trials, than), stats.binom.isf(LEVEL / 2, trials, than)
+
+    def power(distance: float) -> float:
+        below, above = than - distance, than + distance
+        found = stats.binom.cdf(fewest - 1, trials, below) if below >= 0 else 0
+        return max(found, stats.binom.sf(most, trials, above) if above <= 1 else 0)
+
+    return next((distance for distance in np.linspace(0, 1, 1001) if power(distance) >= POWER), math.inf)
 
 
 def named(*numbers: float) -> dict[str, float]:
@@ -178,7 +209,7 @@ def named(*numbers: float) -> dict[str, float]:
     return dict(zip_longest(NUMBERS[:5], numbers, fillvalue=math.nan))
 
 
-def wilson(successes: int, trials: int) -> tuple[float, float]:
+def wilson(successes: float, trials: float) -> tuple[float, float]:
     z, share = stats.norm.isf(LEVEL / 2), successes / trials
     middle = (share + z**2 / (2 * trials)) / (1 + z**2 / trials)
     half = z / (1 + z**2 / trials) * math.sqrt(share * (1 - share) / trials + z**2 / (4 * trials**2))

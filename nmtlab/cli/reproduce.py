@@ -224,7 +224,7 @@ def _save(
 ) -> None:
     """Write the cells of the rows that were made, and the whole table with those stored earlier."""
     from nmtlab.experiments.results.collected import with_kept
-    from nmtlab.experiments.results.dev_curves import dev_curves, save_dev_curves
+    from nmtlab.experiments.results.dev_curves import ENDING, dev_curves, save_dev_curves
     from nmtlab.experiments.results.hypotheses import hypotheses, save_hypotheses
     from nmtlab.experiments.results.stored import read_cells, saved_table
     from nmtlab.files import write_text
@@ -239,7 +239,7 @@ def _save(
     written += _write_judged(stored, whole, left_out, workspace)
     write_text(cells, whole.to_csv(index=False))
     if len(evaluated := dev_curves(made, scale, workspace)):
-        curves = cells.with_suffix(".curves.csv")
+        curves = cells.with_suffix(ENDING)
         save_dev_curves(curves, evaluated)
         written.append(curves)
     for path in written:

@@ -7,6 +7,7 @@ import pandas as pd
 
 from nmtlab.cli.tables import print_table
 from nmtlab.experiments import Scale, Table, published, summary
+from nmtlab.experiments.measures.quality import Converged, ShareOfSentences
 from nmtlab.experiments.results.judgement import NOT_KEPT, RULE
 from nmtlab.experiments.results.kept import Kept
 from nmtlab.experiments.results.looks import Looks
@@ -52,7 +53,8 @@ def print_results(
         columns, *rows = ([*compress(row, filled)] for row in (columns, *rows))
     print_table(f"{table.name} {scale}: {table.title}", columns, rows, set(columns[2 + several :]) - {"verdict"})
     metrics = "" if several else f"{table.measures[0].name}; "
-    print(f"  {metrics}mean over {_seeds(cells)}, ± 95 % by Student's t")
+    shares = any(isinstance(measure, Converged | ShareOfSentences) for measure in table.measures)
+    print(f"  {metrics}mean over {_seeds(cells)}, ± 95 % by Student's t{'; of shares, by Wilson' if shares else ''}")
     for line in printed_signatures(signatures(table.only(dict.fromkeys(lines["row"])), scale)):
         print(f"  {line}")
     _print_verdicts(table, lines)

@@ -8,7 +8,7 @@ from nmtlab.dashboards.page import Note
 from nmtlab.dashboards.table import Table
 from nmtlab.errors import NmtlabError
 from nmtlab.experiments import find_table
-from nmtlab.experiments.results.dev_curves import read_dev_curves
+from nmtlab.experiments.results.dev_curves import ENDING, read_dev_curves
 from nmtlab.experiments.results.stored import RESULTS, stored_tables
 from nmtlab.experiments.tables.labels import row_label
 from nmtlab.views import effect_view
@@ -56,7 +56,7 @@ def _available(workspace: Workspace) -> dict[tuple[str, str], tuple[str, ...]]:
     """Return the systems with dev scores of each table and row, the table's baseline first."""
     found = {}
     for stored in stored_tables((workspace.data / "results", RESULTS)):
-        path = stored.path.with_suffix(".curves.csv")
+        path = stored.path.with_suffix(ENDING)
         if stored.scale != "small" or not path.is_file():
             continue
         try:

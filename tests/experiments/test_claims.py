@@ -12,10 +12,13 @@ from nmtlab.errors import NmtlabError
 from nmtlab.experiments.claims.declared import Claim, declared_claims
 from nmtlab.experiments.claims.verdicts import COLUMNS, RESULTS, measured_claims, not_measured, overall
 from nmtlab.experiments.measures.quality import CONVERGED, LEFT_SHIFT, TEST_BLEU, Counted
+from nmtlab.experiments.measures.search import EMPTY_GLOBAL_BEST
 from nmtlab.experiments.results.collected import COLUMNS as RESULT_COLUMNS
 from nmtlab.experiments.results.judgement import Question, with_aim
 from nmtlab.experiments.results.kept import Kept
+from nmtlab.experiments.results.sentences import COLUMNS as SENTENCES
 from nmtlab.experiments.results.stored import read_cells
+from nmtlab.experiments.tables.empty_translations import GLOBAL_BEST
 from nmtlab.experiments.tables.lexical_choice import HU_EN, LEXICAL_CHOICE, TABLE_3_6
 from nmtlab.experiments.tables.normalisation import GRADIENTS
 from nmtlab.experiments.tables.transfer import TABLE_3_3
@@ -27,6 +30,8 @@ LESS = Claim(
     "fixnorm is shifted less.", "somewhere, 4", LEXICAL_CHOICE, LEFT_SHIFT, "fixnorm", "lower", "tied", absolute=True
 )
 
+SCALENORM = "PreNorm + fixnorm + ScaleNorm"
+EMPTY = Claim("Most are empty.", "somewhere, 6", GLOBAL_BEST, EMPTY_GLOBAL_BEST, SCALENORM, "higher", 50.0)
 FAILS = Claim("PostNorm fails.", "somewhere, 5", GRADIENTS, CONVERGED, "Xavier PostNorm 8k", "lower", 0.5)
 
 
@@ -64,6 +69,26 @@ TIED = [10.0, 10.4, 10.8]
 def all_kept(monkeypatch):
     """Judge as if all runs were kept; what is said where they are not is tested in `test_kept`."""
     monkeypatch.setattr(Kept, "has", lambda *_: True)
+
+
+@pytest.mark.parametrize(
+    ("values", "variance", "high", "said"),
+    [
+        ([0.0, 0.0, 0.0], 0.0, 1.88, "contradicted here"),  # Wilson's interval of 0 of 200
+        ([100.0, 100.0, 100.0], 0.0, 100.0, "reproduced here"),
+        ([40.0, 50.0, 60.0], 4.0, 69.97, "inconclusive"),
+        ([0.0, 0.0], 0.0, 1.88, "inconclusive"),
+    ],
+)
+def test_a_share_of_sentences_is_judged_even_if_all_seeds_agree(tmp_path, values, variance, high, said):
+    lines = cells(SCALENORM, values, "de-en", EMPTY_GLOBAL_BEST.name)
+    about = ["de-en", EMPTY_GLOBAL_BEST.name, SCALENORM, ""]
+    spread = pd.DataFrame([[*about, variance, 199, 200, "% of sentences"]], columns=SENTENCES)
+    spread.to_csv(tmp_path / EMPTY.sentences, index=False)
+    found = judged(tmp_path, EMPTY, lines).loc["de-en"]
+    assert found["verdict"] == said
+    assert found["interval"] == "seeds and sentences"
+    assert 50 + found["high"] == pytest.approx(high, abs=0.1)
 
 
 @pytest.mark.parametrize(

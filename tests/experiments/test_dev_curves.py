@@ -21,7 +21,7 @@ def frame(column: str, *scores: float, seed: int = 1) -> pd.DataFrame:
 
 
 def test_a_cell_that_was_made_again_replaces_its_evaluations_and_others_stay(tmp_path):
-    path = tmp_path / "table.small.curves.csv"
+    path = tmp_path / "table.small.curves.parquet"
     save_dev_curves(path, pd.concat([frame("tied", 1, 2, 3), frame("tied", 4, 5, seed=2)]))
     save_dev_curves(path, frame("tied", 7, 8))
     found = read_dev_curves(path)
@@ -30,9 +30,9 @@ def test_a_cell_that_was_made_again_replaces_its_evaluations_and_others_stay(tmp
 
 
 def test_a_damaged_file_is_named(tmp_path):
-    (tmp_path / "table.curves.csv").write_text("row,bleu\n", encoding="utf-8")
-    with pytest.raises(NmtlabError, match=r"table\.curves\.csv: not a file of evaluations"):
-        read_dev_curves(tmp_path / "table.curves.csv")
+    (tmp_path / "table.curves.parquet").write_text("row,bleu\n", encoding="utf-8")
+    with pytest.raises(NmtlabError, match=r"table\.curves\.parquet: not a file of evaluations"):
+        read_dev_curves(tmp_path / "table.curves.parquet")
 
 
 def test_every_cell_of_a_table_has_its_evaluations(grid):

@@ -59,7 +59,7 @@ def test_a_training_is_still_rising_if_its_best_is_among_the_last_evaluations():
 
 
 def test_a_view_is_of_a_table_whose_curves_were_kept():
-    assert (RESULTS / "child-size.small.curves.csv").is_file()
+    assert (RESULTS / "child-size.small.curves.parquet").is_file()
     view = effect_view("child-size", "gl-en (500)")
     assert view.frame["system"].tolist() == ["BPE + transfer", "BPE + unrelated parent"]
     assert (view.frame["low"] > 0).all()

@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from nmtlab.analysis.access.measure import measure_by_sentence
@@ -16,9 +17,11 @@ from nmtlab.analysis.search.search_errors import error_rates, search_errors
 from nmtlab.evaluation import bleu_metric, default_tokenizer
 from nmtlab.experiments import cells_of
 from nmtlab.experiments.measures.search import (
+    FEW,
     LENGTH_WEIGHTS,
     LENGTHS_TRIED,
     BaselineLength,
+    GlobalBest,
     LengthLoss,
     Missed,
     OracleLength,
@@ -121,4 +124,19 @@ def test_what_exact_search_finds_is_a_number_of_a_table(pair):
     measure = Missed("% missed", "errors", sample=3)
     rates = error_rates(measure_by_sentence(run, search_errors, corpus=corpus, split="test", sample=3))
     assert measure.value(run, corpus) == pytest.approx(100 * rates["errors"], nan_ok=True)
-    assert replace(measure, rate="empty_rank", percent=False).value(run, corpus) == rates["empty_rank"]
+
+
+def test_a_share_is_known_sentence_by_sentence_once_it_is_measured(pair):
+    (run, _), corpus = pair
+    for name in ("complete", "errors", "empty"):
+        measure = Missed(f"% {name}", name, sample=4)
+        value, hits = measure.value(run, corpus), measure.hits(run, corpus)
+        assert hits.shape == (4,)
+        assert value == pytest.approx(100 * np.nanmean(hits), nan_ok=True)
+        assert replace(measure, sample=2).hits(run, corpus) is None
+
+
+def test_other_results_of_exact_search_are_numbers_of_a_table_too(pair):
+    (run, _), corpus = pair
+    rates = error_rates(measure_by_sentence(run, search_errors, corpus=corpus, split="test", sample=FEW))
+    assert GlobalBest("rank", "empty_rank").value(run, corpus) == rates["empty_rank"]

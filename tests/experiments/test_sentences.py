@@ -12,7 +12,8 @@ from nmtlab.evaluation.resampling import drawn_test_sets
 from nmtlab.experiments import cells_of, results, summary
 from nmtlab.experiments.claims.declared import Claim
 from nmtlab.experiments.measures.quality import DEV_BLEU
-from nmtlab.experiments.measures.search import SearchedBleu, Way
+from nmtlab.experiments.measures.search import Missed, SearchedBleu, Way
+from nmtlab.experiments.results.collected import made_rows
 from nmtlab.experiments.results.hypotheses import hypotheses, read_hypotheses, save_hypotheses
 from nmtlab.experiments.results.sentences import (
     COLUMNS,
@@ -102,6 +103,37 @@ def test_scores_of_other_searches_have_sentences_too(grid, tmp_path):
     assert "tok:13a" in found.loc[wide.name, "signature"]
     judged = summary(measured, table, found.reset_index()).set_index(["metric", "column"])
     assert judged.loc[(wide.name, "fixnorm"), "interval"] == "seeds and sentences"
+
+
+def test_a_share_has_sentences_too_alone_and_beside_another(grid, translated):
+    share = Missed("% missed", "errors", sample=20)
+    table = replace(grid.table, measures=(DEV_BLEU, share))
+    corpus = cells_of(table, "tiny")[0].corpus.open(grid.workspace)
+    assert set(sentence_spreads(table, "tiny", grid.workspace, translated, [])["metric"]) == {"dev BLEU"}  # no answers
+    measured = results(table, "tiny", grid.workspace)
+    found = sentence_spreads(table, "tiny", grid.workspace, translated, []).set_index(["metric", "system", "than"])
+    ((_, _, runs),) = made_rows(table, "tiny", grid.workspace)
+    hits = {(cell.column, cell.seed): share.hits(runs[cell.run], corpus) for cell in cells_of(table, "tiny")}
+    assert not np.isnan(list(hits.values())).any()
+    drawn = drawn_test_sets(20)
+    assert found.loc[("% missed", "fixnorm", "tied"), "variance"] == pytest.approx(
+        shared_variance({key: drawn @ some * 5 for key, some in hits.items()})
+    )
+    alone = found.loc[("% missed", "tied", "")]
+    covariance = np.cov(hits["tied", 1], hits["tied", 2], ddof=0)[0, 1]
+    assert alone["variance"] == pytest.approx(max(1e4 * covariance / 20, 0), rel=0.15, abs=3)
+    assert (alone["freedom"], alone["sentences"], alone["signature"]) == (19, 20, "% of sentences")
+    judged = summary(measured, table, found.reset_index()).set_index(["metric", "column"])
+    assert judged.loc[("% missed", "fixnorm"), "interval"] == "seeds and sentences"
+    assert judged["mean_high"].loc["% missed"].notna().all()
+    assert judged["margin"].loc["% missed"].isna().all()
+
+
+def test_a_share_with_a_single_system_needs_no_other_to_vary(tmp_path):
+    lines = pd.DataFrame([["ha-en", "% empty", "tied", "", 0.0, 199, 200, "% of sentences"]], columns=COLUMNS)
+    lines.to_csv(tmp_path / "it.csv", index=False)
+    assert spread_of(read_sentences(tmp_path / "it.csv"), "ha-en", "% empty", "tied", 50.0) == (0.0, 199.0)
+    assert spread_of(lines, "ha-en", "% empty", "tied", "fixnorm") is None
 
 
 def grid_sentences(grid) -> int:

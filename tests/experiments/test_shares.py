@@ -7,7 +7,9 @@ import pytest
 from scipy import stats
 from statsmodels.stats.proportion import confint_proportions_2indep, proportion_confint
 
+from nmtlab.evaluation.resampling import drawn_test_sets
 from nmtlab.experiments.results.shares import difference_of_runs, share_of_runs, share_of_sentences, wilson
+from nmtlab.experiments.results.statistics import Estimate, sentence_spread
 
 
 @pytest.mark.parametrize(("successes", "runs"), [(3, 3), (0, 5), (7, 10)])
@@ -61,8 +63,15 @@ def translations(seeds: int, sentences: int, odds: float, seed: float, sentence:
     return (generator.random((seeds, sentences)) < 1 / (1 + np.exp(-logits))).astype(int)
 
 
+def share(hits: np.ndarray, than: float) -> Estimate:
+    """Compare with a number, in percent, what is so (1) or not (0): (seeds, sentences)."""
+    sentences = hits.shape[1]
+    scores = drawn_test_sets(sentences) @ hits.T * (100 / sentences)
+    return share_of_sentences((100 * hits.mean(axis=1)).tolist(), sentence_spread(scores, None, sentences), than)
+
+
 @pytest.mark.parametrize(
-    ("seeds", "odds", "seed", "sentence", "share"),
+    ("seeds", "odds", "seed", "sentence", "truth"),
     [
         (3, -0.5, 0.02, 2.0, 0.4255),  # the sentences decide
         (5, -0.5, 0.02, 2.0, 0.4255),
@@ -72,12 +81,12 @@ def translations(seeds: int, sentences: int, odds: float, seed: float, sentence:
         (3, -6.0, 0.1, 0.5, 0.00283),  # hardly any
     ],
 )
-def test_about_19_of_20_intervals_of_a_share_hold_the_truth(seeds, odds, seed, sentence, share):
+def test_about_19_of_20_intervals_of_a_share_hold_the_truth(seeds, odds, seed, sentence, truth):
     generator = np.random.default_rng(seeds)
     held = 0
     for _ in range(600):
         hits = translations(seeds, 300, odds, seed, sentence, generator)
-        line = share_of_sentences(hits, np.ones(300), share)
+        line = share(hits, 100 * truth)
         held += line.low <= 0 <= line.high
     assert held / 600 >= 0.92  # rare ones are held more often: there the size is that of one seed
 
@@ -91,35 +100,28 @@ def test_an_interval_that_takes_every_translation_as_independent_is_too_narrow()
 
 @pytest.mark.parametrize("value", [0, 1])
 def test_seeds_that_agree_on_every_sentence_count_as_one(value):
-    line = share_of_sentences(np.full((3, 200), value), np.ones(200), 0.5)
-    assert (line.low + 0.5, line.high + 0.5) == pytest.approx(proportion_confint(200 * value, 200, 0.05, "wilson"))
+    line = share(np.full((3, 200), value), 50)
+    known = [100 * end for end in proportion_confint(200 * value, 200, 0.05, "wilson")]
+    assert (line.low + 50, line.high + 50) == pytest.approx(known)
     assert line.p < 1e-9
 
 
 def test_equal_shares_on_different_sentences_still_have_an_interval():
-    line = share_of_sentences(np.eye(3, 200, dtype=int), np.ones(200), 0.5)
-    assert line.high - line.low > 0.01
-
-
-def test_words_of_one_sentence_are_not_independent():
-    generator = np.random.default_rng(6)
-    right = np.repeat(generator.random((1, 100)) < 0.4, 3, axis=0)  # all words of a sentence, or none
-    words = np.full(100, 10)
-    by_words, by_sentences = share_of_sentences(10 * right, words, 0.5), share_of_sentences(right, np.ones(100), 0.5)
-    assert (by_words.low, by_words.high) == pytest.approx((by_sentences.low, by_sentences.high))
+    line = share(np.eye(3, 200, dtype=int), 50)
+    assert line.high - line.low > 1
 
 
 def test_the_test_of_a_share_and_its_interval_agree():
     hits = translations(3, 300, -0.5, 0.3, 1.0, np.random.default_rng(7))
-    line = share_of_sentences(hits, np.ones(300), 0.5)
-    for end, inside in ((0.5 + line.low, 0.01), (0.5 + line.high, -0.01)):
-        assert share_of_sentences(hits, np.ones(300), end).p == pytest.approx(0.05)
-        assert share_of_sentences(hits, np.ones(300), end + inside).p > 0.05
+    line = share(hits, 50)
+    for end, inside in ((50 + line.low, 1), (50 + line.high, -1)):
+        assert share(hits, end).p == pytest.approx(0.05)
+        assert share(hits, end + inside).p > 0.05
 
 
 def test_one_seed_has_a_share_and_no_interval():
-    line = share_of_sentences(np.eye(1, 200, dtype=int), np.ones(200), 0.5)
-    assert line.effect == pytest.approx(0.005 - 0.5)
+    line = share(np.eye(1, 200, dtype=int), 50)
+    assert line.effect == pytest.approx(0.5 - 50)
     assert math.isnan(line.low)
     assert math.isnan(line.p)
     assert math.isnan(line.detectable)

@@ -126,16 +126,29 @@ def error_rates(found: pd.DataFrame) -> pd.Series:
     return pd.Series(
         {
             "sentences": len(found),
-            "complete": found["complete"].mean(),
-            "errors": falls_short(done["beam_score"], done["exact_score"]).mean(),
-            "empty": (done["exact_length"] == 0).mean(),
-            "beam_empty": (done["beam_length"] == 0).mean(),
+            **outcomes(found).mean(),
             "length_ratio": done["exact_length"].sum() / reference,
             "beam_length_ratio": done["beam_length"].sum() / reference,
             "empty_rank": found["empty_rank"].median(),
             "expansions": found["expansions"].median(),
         }
     )
+
+
+def outcomes(found: pd.DataFrame) -> pd.DataFrame:
+    """Return what `error_rates` counts, for each row of `search_errors`: 1 if it is so, 0 if not, NaN if unknown.
+
+    Returns:
+        `complete`; `errors`, `empty` and `beam_empty`, NaN in sentences whose exact search did not end.
+    """
+    counted = {
+        "errors": falls_short(found["beam_score"], found["exact_score"]),
+        "empty": found["exact_length"] == 0,
+        "beam_empty": found["beam_length"] == 0,
+    }
+    known = pd.DataFrame(counted).astype(float).where(found["complete"])
+    known.insert(0, "complete", found["complete"].astype(float))
+    return known
 
 
 def by_reference_length(found: pd.DataFrame, edges: Sequence[float] = (0, 6, 11, 16, 21, 31, math.inf)) -> pd.DataFrame:

@@ -1,6 +1,7 @@
 """The numbers in the published tables, and how each is measured on a run."""
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal, NamedTuple, Protocol
@@ -131,6 +132,21 @@ class OfSeedsAlone:
 
     usable: ClassVar[float] = -math.inf
     of_nothing: ClassVar[float] = math.nan
+
+
+class ShareOfSentences(ABC):
+    """A percentage of sentences in which something is so; any system is good enough."""
+
+    usable: ClassVar[float] = -math.inf
+    of_nothing: ClassVar[float] = math.nan
+
+    @abstractmethod
+    def hits(self, run: Run, corpus: ParallelCorpus) -> np.ndarray | None:
+        """Return 1 for a sentence in which it is so, 0 for another, NaN for one that does not count.
+
+        Returns:
+            (sentences,); None if the run has not been measured.
+        """
 
 
 class Counted(OfSeedsAlone):

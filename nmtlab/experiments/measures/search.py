@@ -16,10 +16,10 @@ from nmtlab.analysis.search.length_baselines import Baseline, baseline_lengths
 from nmtlab.analysis.search.length_weights import length_sweep
 from nmtlab.analysis.search.lengths import length_errors, oracle_lengths, planned_lengths
 from nmtlab.analysis.search.reference_losses import loss_of_rests, losses_by_rest, losses_by_seen, reference_losses
-from nmtlab.analysis.search.search_errors import error_rates, search_errors
+from nmtlab.analysis.search.search_errors import error_rates, outcomes, search_errors
 from nmtlab.analysis.search.unseen_lengths import ENOUGH, unseen_pairs, unseen_translations
 from nmtlab.evaluation import bleu_metric, default_tokenizer
-from nmtlab.experiments.measures.quality import USABLE_BLEU, OfSeedsAlone, OfSentences, Text
+from nmtlab.experiments.measures.quality import USABLE_BLEU, OfSeedsAlone, OfSentences, ShareOfSentences, Text
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus
@@ -179,29 +179,54 @@ class SearchedBleu(OfSentences):
 
 
 @dataclass(frozen=True)
-class Missed(OfSeedsAlone):
-    """A result of exact search on a sample of the test text (`nmtlab.analysis.search.search_errors`).
+class Missed(ShareOfSentences):
+    """A percentage of a sample of the test sentences, by exact search (`nmtlab.analysis.search.search_errors`).
 
     Args:
         name: name of the number in a table.
-        rate: one of `error_rates`.
-        percent: whether it is a share, and given in percent.
+        outcome: one of `search_errors.outcomes`.
         sample: number of sentences, drawn from the text (`nmtlab.text.sample`).
         lower_is_better: the desired direction.
     """
 
     name: str
-    rate: str
-    percent: bool = True
+    outcome: str
     sample: int = FEW
     lower_is_better: bool = True
     split: ClassVar[Literal["test"]] = "test"
 
     def value(self, run: Run, corpus: ParallelCorpus) -> float:
+        """Return the percentage, cached in the run's folder."""
+        return 100 * float(error_rates(measure_by_sentence(run, search_errors, **self._asked(corpus)))[self.outcome])
+
+    def hits(self, run: Run, corpus: ParallelCorpus) -> np.ndarray | None:
+        """Return 1 for a sentence in which it is so, 0 for another, NaN for one whose exact search did not end."""
+        found = stored_answer(run, search_errors, start=0, **self._asked(corpus))
+        return None if found is None else outcomes(found)[self.outcome].to_numpy()
+
+    def _asked(self, corpus: ParallelCorpus) -> dict[str, Any]:
+        return {"corpus": corpus, "split": self.split, "sample": self.sample}
+
+
+@dataclass(frozen=True)
+class GlobalBest(OfSeedsAlone):
+    """Another result of the same exact search.
+
+    Args:
+        name: name of the number in a table.
+        rate: one of `search_errors.error_rates`.
+        lower_is_better: the desired direction.
+    """
+
+    name: str
+    rate: str
+    lower_is_better: bool = True
+    split: ClassVar[Literal["test"]] = "test"
+
+    def value(self, run: Run, corpus: ParallelCorpus) -> float:
         """Return the number, cached in the run's folder."""
-        found = measure_by_sentence(run, search_errors, corpus=corpus, split=self.split, sample=self.sample)
-        value = float(error_rates(found)[self.rate])
-        return 100 * value if self.percent else value
+        found = measure_by_sentence(run, search_errors, corpus=corpus, split=self.split, sample=FEW)
+        return float(error_rates(found)[self.rate])
 
 
 @dataclass(frozen=True)
@@ -384,7 +409,5 @@ SAMPLED = f"(sample of {FEW})"
 SEARCHED = Missed(f"% searched exactly {SAMPLED}", "complete", lower_is_better=False)
 SEARCH_ERRORS = Missed(f"search errors of beam 4, % {SAMPLED}", "errors")
 EMPTY_GLOBAL_BEST = Missed(f"empty global best, % {SAMPLED}", "empty")
-GLOBAL_BEST_LENGTH = Missed(
-    f"length of the global best {SAMPLED}", "length_ratio", percent=False, lower_is_better=False
-)
-EMPTY_RANK = Missed(f"smallest beam with the empty one {SAMPLED}", "empty_rank", percent=False, lower_is_better=False)
+GLOBAL_BEST_LENGTH = GlobalBest(f"length of the global best {SAMPLED}", "length_ratio", lower_is_better=False)
+EMPTY_RANK = GlobalBest(f"smallest beam with the empty one {SAMPLED}", "empty_rank", lower_is_better=False)

@@ -7,11 +7,14 @@ import pandas as pd
 from nmtlab.errors import NmtlabError
 from nmtlab.experiments.results.collected import made_rows
 from nmtlab.experiments.tables.declaration import Scale, Table
-from nmtlab.files import write_text
+from nmtlab.files import replacing
 from nmtlab.workspace import Workspace
 
 KEYS = ["row", "column", "seed", "step"]
 COLUMNS = [*KEYS, "bleu", "perplexity", "seconds"]
+
+ENDING = ".curves.parquet"
+"""Of the file of a table's evaluations, beside that of its cells."""
 
 
 def dev_curves(table: Table, scale: Scale, workspace: Workspace) -> pd.DataFrame:
@@ -50,7 +53,8 @@ def save_dev_curves(path: Path, found: pd.DataFrame) -> None:
     cell = KEYS[:3]
     old = kept[~kept.set_index(cell).index.isin(found.set_index(cell).index)]
     whole = pd.concat([found, old], ignore_index=True).sort_values(KEYS, kind="stable")
-    write_text(path, whole.round(4).to_csv(index=False))
+    with replacing(path) as temporary:
+        whole.round(4).to_parquet(temporary, compression="zstd", compression_level=19, index=False)
 
 
 def read_dev_curves(path: Path) -> pd.DataFrame:
@@ -60,8 +64,8 @@ def read_dev_curves(path: Path) -> pd.DataFrame:
         NmtlabError: it cannot be read, or is something else.
     """
     try:
-        return pd.read_csv(path, usecols=COLUMNS)[COLUMNS]
-    except (OSError, ValueError) as error:
+        return pd.read_parquet(path, columns=COLUMNS)
+    except (OSError, ValueError, KeyError) as error:
         raise NmtlabError(
             f"{path}: not a file of evaluations ({error})", "remove it, and save the table again"
         ) from error

@@ -13,11 +13,11 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import pandas as pd
 
-from nmtlab.experiments.measures.quality import Converged, Counted, Finding, Measure
+from nmtlab.experiments.measures.quality import Converged, Counted, Finding, Measure, ShareOfSentences
 from nmtlab.experiments.results.kept import Kept
 from nmtlab.experiments.results.published import published
 from nmtlab.experiments.results.sequential import sequential_estimate
-from nmtlab.experiments.results.shares import difference_of_runs, runs_needed, share_of_runs
+from nmtlab.experiments.results.shares import difference_of_runs, runs_needed, share_of_runs, share_of_sentences
 from nmtlab.experiments.results.statistics import (
     ENOUGH_SEEDS,
     LEVEL,
@@ -131,7 +131,7 @@ def answered(
         question: the question.
         cells: lines of `collected.results` of one row and metric, of all systems.
         converging: names of the systems over which the variance of a seed is pooled, if their mean score is usable.
-        sentences: of `sentence_spread`, if known.
+        sentences: of `spread_of`, if known.
         looks: numbers of seeds at which the row was to be tested, if it was tested repeatedly while seeds were added.
         kept: what is kept of the table's trainings; if not given, everything is.
     """
@@ -154,6 +154,9 @@ def answered(
     if isinstance(question.measure, Counted):
         exact = _counted(question, known)
         return Answer(**common, estimate=exact, welch_p=math.nan, seeds_needed=None, interval=NOTHING)
+    if isinstance(question.measure, ShareOfSentences) and not isinstance(question.than, str) and sentences and known:
+        share = _of_sentences(question.than, question.null, known, sentences, len(looks) or 1)
+        return Answer(**common, estimate=share, welch_p=math.nan, seeds_needed=None, interval=AND_SENTENCES)
     found = compare(cells, question.system, question.than, _usable(question, cells) & {*converging}, sentences)
     line = sequential_estimate(found.chosen, question.null, looks)
     known_aim = math.isfinite(line.detectable) and question.aim > 0
@@ -317,6 +320,13 @@ def _of_runs(question: Question, known: Sequence[_Cell], looks: int) -> dict[str
     line = difference_of_runs(*counts) if than is None else share_of_runs(*counts[0], than)
     line = replace(line, p=min(1.0, looks * line.p))
     return {"estimate": line, "welch_p": math.nan, "seeds_needed": runs_needed(than, question.aim)}
+
+
+def _of_sentences(than: float, null: float, known: Sequence[_Cell], sentences: Spread, looks: int) -> Estimate:
+    """Return how much larger than a number a percentage of sentences is; p is Bonferroni's over the looks."""
+    line = share_of_sentences([cell.value for cell in known], sentences, than + null)
+    effect, low, high = (null + one for one in (line.effect, line.low, line.high))
+    return Estimate(effect, low, high, null, min(1.0, looks * line.p), line.detectable)
 
 
 @cache

@@ -1,15 +1,17 @@
-"""The part that test sentences have in differences of scores, from the translations of all seeds of a table."""
+"""The part that test sentences have in scores, shares and their differences, from all seeds of a table."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from nmtlab.analysis.access.translations import text_digest
 from nmtlab.errors import NmtlabError
 from nmtlab.evaluation.resampling import corpus_score, resampled_scores, sentence_statistics
 from nmtlab.experiments.claims.declared import Claim, declared_claims
-from nmtlab.experiments.measures.quality import OfSentences
+from nmtlab.experiments.measures.quality import OfSentences, ShareOfSentences
 from nmtlab.experiments.results.collected import made_rows
 from nmtlab.experiments.results.statistics import Spread, sentence_spread
 from nmtlab.experiments.tables.declaration import Scale, Table
@@ -21,11 +23,17 @@ KEYS = ["row", "metric", "system", "than"]
 COLUMNS = [*KEYS, "variance", "freedom", "sentences", "signature"]
 _NUMBERS = {"variance": float, "freedom": float}
 
+ALONE = ""
+"""Stands for the other system where a share is compared with a number."""
+
+_SHARE = "% of sentences"
+"""The signature of shares."""
+
 
 def sentence_spreads(
     table: Table, scale: Scale, workspace: Workspace, translations: pd.DataFrame, claims: Sequence[Claim] | None = None
 ) -> pd.DataFrame:
-    """Return how much differences of scores vary because of the sentences (`statistics.sentence_spread`).
+    """Return how much scores, shares and differences vary because of the sentences (`statistics.sentence_spread`).
 
     Args:
         table: its declaration.
@@ -37,7 +45,8 @@ def sentence_spreads(
     Returns:
         One line per row, measure of sentences and pair of systems that the table's baseline or a claim compares, if
         both have translations: `row`, `metric`, `system`, `than`; `variance`, in squared points, and its degrees of
-        `freedom`; `sentences` in the test set; sacrebleu's `signature` of the score.
+        `freedom`; `sentences` in the test set; sacrebleu's `signature` of the score. Likewise of each share whose runs
+        are in the workspace, which has a line for each system alone as well.
 
     Raises:
         RunError: a run with a cell's name is a different training.
@@ -52,6 +61,12 @@ def sentence_spreads(
             if isinstance(measure, OfSentences):
                 pairs = _pairs(table, measure.name, claims)
                 lines += [(cells[0].row, measure.name, *line) for line in _of_row(measure, corpus, run, own, pairs)]
+            elif isinstance(measure, ShareOfSentences):
+                asked = ((cell, runs[cell.run]) for cell in cells if cell.run in runs)
+                hits = {(cell.column, cell.seed): measure.hits(made, corpus) for cell, made in asked}
+                known = {key: found for key, found in hits.items() if found is not None}
+                pairs = _pairs(table, measure.name, claims)
+                lines += [(cells[0].row, measure.name, *line) for line in _of_shares(known, pairs)]
     return pd.DataFrame(lines, columns=COLUMNS).astype(_NUMBERS)
 
 
@@ -69,7 +84,7 @@ def read_sentences(path: Path) -> pd.DataFrame:
     if not path.exists():
         return pd.DataFrame(columns=COLUMNS)
     try:
-        return pd.read_csv(path)[COLUMNS].astype(_NUMBERS)
+        return pd.read_csv(path, dtype={"than": str})[COLUMNS].astype(_NUMBERS).fillna({"than": ALONE})
     except (ValueError, KeyError, OSError) as error:
         raise NmtlabError(
             f"{path}: not a table of variances ({error})", "write it again with 'nmtlab reproduce --save'"
@@ -81,8 +96,13 @@ def spread_of(lines: pd.DataFrame, row: str, metric: str, system: str, than: str
 
     Args:
         lines: of `sentence_spreads`, from a table's only file.
+        row: a row of the table.
+        metric: name of the measure.
+        system: name of a system.
+        than: name of another one, or a number, from which all differences vary alike.
     """
-    either = lines["system"].isin([system, than]) & lines["than"].isin([system, than])
+    names = [system, than if isinstance(than, str) else ALONE]
+    either = lines["system"].isin(names) & lines["than"].isin(names)
     found = lines[either & (lines["row"] == row) & (lines["metric"] == metric)]
     return None if found.empty else Spread(float(found["variance"].iloc[0]), float(found["freedom"].iloc[0]))
 
@@ -122,8 +142,39 @@ def _of_row(
     counts = sentence_statistics(list(texts.values()), references, metric)
     scores, sentences = resampled_scores(counts, corpus_score(metric)), counts.shape[1]
     metric.corpus_score(next(iter(texts.values())), references)  # the signature has the number of references
-    of = {name: scores[:, [column == name for column, _ in texts]] for name in dict.fromkeys(key[0] for key in texts)}
+    of = _by_system(scores, texts)
     return [
         (one, other, *sentence_spread(of[one], of[other], sentences), sentences, str(metric.get_signature()))
         for one, other in pairs
     ]
+
+
+def _of_shares(
+    hits: Mapping[tuple[str, int | None], np.ndarray], pairs: Sequence[tuple[str, str]]
+) -> list[tuple[str, str, float, float, int, str]]:
+    """Return the lines of a share, of each pair and of each system alone.
+
+    Args:
+        hits: of `ShareOfSentences`, by system and seed.
+        pairs: of systems.
+    """
+    if not hits:
+        return []
+    whole = np.array(list(hits.values()))
+    counts = np.stack([np.nan_to_num(whole), ~np.isnan(whole)], axis=2)
+    of, sentences = _by_system(resampled_scores(counts, _percentage), hits), whole.shape[1]
+    compared = [pair for pair in pairs if {*pair} <= {*of}]
+    spreads = {(one, other): sentence_spread(of[one], of[other], sentences) for one, other in compared}
+    spreads |= {(one, ALONE): sentence_spread(scores, None, sentences) for one, scores in of.items()}
+    return [(*names, *spread, sentences, _SHARE) for names, spread in spreads.items()]
+
+
+def _percentage(sums: Sequence[int]) -> float:
+    hits, counted = sums
+    return 100 * hits / counted if counted else math.nan
+
+
+def _by_system(scores: np.ndarray, keys: Iterable[tuple[str, int | None]]) -> dict[str, np.ndarray]:
+    """Return the scores of each system: (draws, seeds)."""
+    columns = [column for column, _ in keys]
+    return {name: scores[:, [column == name for column in columns]] for name in dict.fromkeys(columns)}

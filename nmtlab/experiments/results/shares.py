@@ -1,5 +1,6 @@
 """Shares with intervals that never have width 0: of runs that converge, of empty translations, of words right."""
 
+from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
@@ -29,37 +30,37 @@ def share_of_runs(successes: int, runs: int, than: float) -> Estimate:
     return _beside(than, successes / runs, wilson(successes / runs, runs), p, runs)
 
 
-def share_of_sentences(hits: np.ndarray, trials: np.ndarray, than: float) -> Estimate:
-    """Return how much larger than a number a share over seeds and sentences is, such as of empty translations.
+def share_of_sentences(percentages: Sequence[float], sentences: Spread, than: float) -> Estimate:
+    """Return how much larger than a number a percentage of sentences is, such as of empty translations.
 
-    Words of a sentence, and translations of one sentence by several seeds, are no independent trials. The share has the
-    interval of Wilson for the number of independent trials that would vary as much (the effective sample size of Korn
-    and Graubard 1998; for clustered trials Franco et al. 2019 recommend Wilson's interval with it). Its variance is
-    made as for a score: s²/n over the seeds, plus what the seeds share because of the sentences, by the residuals of a
-    ratio. The size shrinks with the square of Student's t, for so few seeds. It is at most the number of trials; if
-    there is no variance to see, as for a share of 0 or 1, it is that of a single seed. p is that of the score test,
-    which the interval inverts. In simulations of three seeds that vary as much as the sentences, 92 % of the intervals
-    hold the truth, else 94 % or more.
+    Translations of one sentence by several seeds are no independent trials. The share has the interval of Wilson for
+    the number of independent trials that would vary as much (the effective sample size of Korn and Graubard 1998; for
+    clustered trials Franco et al. 2019 recommend Wilson's interval with it). Its variance is that of a score: s²/n over
+    the seeds, plus what the seeds share because of the sentences. The size shrinks with the square of Student's t, for
+    so few seeds. It is at most the number of translations; if there is no variance to see, as for a share of 0 or 1, it
+    is that of a single seed. p is that of the score test, which the interval inverts. In simulations of three seeds
+    that vary as much as the sentences, 92 % of the intervals hold the truth, else 94 % or more.
 
     Args:
-        hits: (seeds, sentences), whole numbers up to `trials`.
-        trials: (sentences,): 1 for a property of translations, the number of words for shares of words.
-        than: a share.
+        percentages: one for each seed.
+        sentences: the variance that the seeds share because of the sentences (`statistics.sentence_spread`), with a
+            degree of freedom less than there are sentences.
+        than: a percentage.
 
     Returns:
-        NaN except for the effect with a single seed, whose variance is unknown.
+        Percentages; NaN except for the effect with a single seed, whose variance is unknown.
     """
-    shares = hits.sum(axis=1) / trials.sum()
-    share, size = float(shares.mean()), float(trials.sum())
-    spread = _spread(hits, trials, shares)
-    if len(hits) == 1:
+    seeds, share, size = len(percentages), float(np.mean(percentages)) / 100, sentences.freedom + 1
+    each = seed_variance([percentages])
+    spread = total([Spread(each.variance / seeds, each.freedom), sentences])
+    if seeds == 1:
         size = np.nan
     elif spread.variance > 0:
         quantiles = stats.norm.isf(LEVEL / 2) / stats.t.isf(LEVEL / 2, spread.freedom)
-        size = min(share * (1 - share) / spread.variance, len(hits) * size) * float(quantiles) ** 2
-    with np.errstate(divide="ignore", invalid="ignore"):  # of than 0 or 1 any other share is infinitely far
-        z = abs(share - than) / np.sqrt(than * (1 - than) / size)
-    return _beside(than, share, wilson(share, size), float(2 * stats.norm.sf(z)), size)
+        size = min(1e4 * share * (1 - share) / spread.variance, seeds * size) * float(quantiles) ** 2
+    with np.errstate(divide="ignore", invalid="ignore"):  # of 0 or 100 any other percentage is infinitely far
+        z = abs(share - than / 100) / np.sqrt(than / 100 * (1 - than / 100) / size)
+    return _beside(than / 100, share, wilson(share, size), float(2 * stats.norm.sf(z)), size).scaled(100)
 
 
 def difference_of_runs(one: tuple[int, int], other: tuple[int, int]) -> Estimate:
@@ -100,17 +101,6 @@ def wilson(share: float, trials: float) -> tuple[float, float]:
 
     low, high = proportion_confint(share * trials, trials, alpha=LEVEL, method="wilson")
     return float(low), float(high)
-
-
-def _spread(hits: np.ndarray, trials: np.ndarray, shares: np.ndarray) -> Spread:
-    """Return the variance of a mean of shares over seeds and sentences; NaN if none is to be seen."""
-    seeds, sentences = hits.shape
-    if seeds == 1:
-        return Spread(np.nan, np.nan)
-    residuals = (hits - shares[:, None] * trials) / trials.sum()
-    covariance = float((residuals.sum(axis=0) ** 2).sum() - (residuals**2).sum()) / (seeds * (seeds - 1))
-    each = seed_variance([shares])
-    return total([Spread(each.variance / seeds, each.freedom), Spread(max(covariance, 0.0), sentences - 1)])
 
 
 def _beside(than: float, share: float, interval: tuple[float, float], p: float, trials: float) -> Estimate:

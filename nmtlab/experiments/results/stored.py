@@ -10,7 +10,7 @@ import pandas as pd
 from nmtlab.errors import NmtlabError
 from nmtlab.experiments.measures.quality import TEST_BLEU
 from nmtlab.experiments.results.collected import COLUMNS, NUMBERS
-from nmtlab.experiments.results.dev_curves import read_dev_curves
+from nmtlab.experiments.results.dev_curves import ENDING, read_dev_curves
 from nmtlab.experiments.tables.declaration import SCALES, Scale, Setup, Table
 from nmtlab.experiments.tables.listing import TABLES
 from nmtlab.workspace import SHIPPED, Workspace
@@ -126,7 +126,7 @@ def measured_curves(name: str, scale: Scale) -> pd.DataFrame:
     Raises:
         NmtlabError: the table was not measured at this scale, or without them.
     """
-    path = measured_table(name, scale).path.with_suffix(".curves.csv")
+    path = measured_table(name, scale).path.with_suffix(ENDING)
     if not path.is_file():
         raise NmtlabError(f"{name}: the dev scores of its trainings were not kept", _remedy(name, scale))
     return read_dev_curves(path)

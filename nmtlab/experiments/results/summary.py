@@ -9,15 +9,15 @@ from typing import Literal, NamedTuple
 import pandas as pd
 from scipy import stats
 
-from nmtlab.experiments.measures.quality import Converged, Measure
+from nmtlab.experiments.measures.quality import Converged, Measure, ShareOfSentences
 from nmtlab.experiments.results.judgement import NOT_KEPT, Answer, Question, answered, is_signed, judged, with_aim
 from nmtlab.experiments.results.kept import Kept
 from nmtlab.experiments.results.looks import Looks, read_looks
 from nmtlab.experiments.results.published import published
 from nmtlab.experiments.results.sentences import COLUMNS as SENTENCES
 from nmtlab.experiments.results.sentences import read_sentences, spread_of
-from nmtlab.experiments.results.shares import wilson
-from nmtlab.experiments.results.statistics import LEVEL, NotKept
+from nmtlab.experiments.results.shares import share_of_sentences, wilson
+from nmtlab.experiments.results.statistics import LEVEL, NotKept, Spread
 from nmtlab.experiments.results.stored import Stored, read_cells
 from nmtlab.experiments.tables.declaration import Table
 from nmtlab.workspace import Workspace
@@ -83,7 +83,7 @@ def summary(
 
     Returns:
         One line per row, column and metric, in the table's order: `row`, `column`, `metric`; `seeds`, how many have
-        a value; `mean` over them, its `margin` (95 %, Student's t; NaN for shares of runs), and its interval from
+        a value; `mean` over them, its `margin` (95 %, Student's t; NaN for shares), and its interval from
         `mean_low` to `mean_high`; `difference` to the baseline (of absolute values, if the best value is 0), with
         `low`, `high`, `p`, `welch_p`, `q`, `detectable`, `seeds_needed`, `interval` and `reason` as of
         `nmtlab.experiments.results.judgement.judged`; `verdict`: better, worse, underpowered or inconclusive, or that
@@ -105,7 +105,8 @@ def summary(
                 answers[len(lines)] = _answer(
                     measure, str(row), str(column), numbers, table, sentences, looks.get(str(row), ()), kept
                 )
-            lines.append({"row": row, "column": column, "metric": metric, **_line(of_system, measure)})
+            alone = spread_of(sentences, str(row), str(metric), str(column), 0.0)
+            lines.append({"row": row, "column": column, "metric": metric, **_line(of_system, measure, alone)})
     found = pd.DataFrame(lines, columns=["row", "column", "metric", *_OF_CELLS])
     compared = judged(list(answers.values())).rename(columns={"effect": "difference"}).set_index(pd.Index([*answers]))
     compared = compared.assign(verdict=compared["verdict"].map(_IN_WORDS)).reindex(found.index)
@@ -208,12 +209,15 @@ def _answer(
     return answered(with_aim(asked, table, row), cells, table.converging, spread, looks, kept)
 
 
-def _line(cells: pd.DataFrame, measure: Measure) -> dict[str, object]:
+def _line(cells: pd.DataFrame, measure: Measure, sentences: Spread | None) -> dict[str, object]:
     values = cells["value"].dropna().tolist()
     mean, margin = interval(values)
     low, high = mean - margin, mean + margin
     if isinstance(measure, Converged) and values:
         margin, (low, high) = math.nan, wilson(mean, len(values))
+    elif isinstance(measure, ShareOfSentences) and sentences and values:
+        share = share_of_sentences(values, sentences, 0.0)
+        margin, low, high = math.nan, share.low, share.high
     return {
         "seeds": len(values),
         "mean": mean,
