@@ -35,6 +35,9 @@ ENOUGH_SEEDS = 3
 ONE_BLEU = 1.0
 """The effect that a comparison of BLEU should be able to detect if none was published."""
 
+_DECIMALS = 12
+"""Covariances of floats that are smaller are none."""
+
 _MOST_SEEDS = 10**6
 """Needing more than these is as good as no number being enough."""
 
@@ -269,7 +272,7 @@ def sentence_spread(one: np.ndarray, other: np.ndarray | None, sentences: int) -
     variance = _shared(one)
     if other is not None:
         variance += _shared(other) - 2 * float(np.cov(one.mean(axis=1), other.mean(axis=1))[0, 1])
-    return Spread(max(variance, 0.0), sentences - 1)
+    return Spread(max(round(variance, _DECIMALS), 0.0), sentences - 1)
 
 
 def total(parts: Sequence[Spread]) -> Spread:
