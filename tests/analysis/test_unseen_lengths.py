@@ -9,7 +9,7 @@ import sacrebleu
 from nmtlab.analysis.search import unseen_lengths
 from nmtlab.analysis.search.unseen_lengths import held_out_pairs, unseen_pairs, unseen_translations
 from nmtlab.errors import RunError
-from nmtlab.experiments.measures.search import ENOUGH, LengthLoss, UnseenBleu, UnseenLengths
+from nmtlab.experiments.measures.lengths import ENOUGH, LengthLoss, UnseenBleu, UnseenLengths
 from nmtlab.runs.run import Run
 from nmtlab.systems import open_system
 from nmtlab.text.corpus import ParallelCorpus
@@ -111,7 +111,7 @@ def test_of_few_sentences_there_is_a_number_but_no_score(runs, corpus, monkeypat
     assert all(pd.isna(measure.value(run, corpus)) for measure in measures)
     assert LengthLoss("seen", "seen").value(run, corpus) > 0
     assert measures[2].stored(run, corpus) is None
-    monkeypatch.setattr("nmtlab.experiments.measures.search.ENOUGH", 4)
+    monkeypatch.setattr("nmtlab.experiments.measures.lengths.ENOUGH", 4)
     assert all(measure.value(run, corpus) >= 0 for measure in measures[2:])
     assert measures[0].value(run, corpus) > 0
     texts, references = unseen_translations(run, corpus)["text"], unseen_pairs(run, corpus)["target"]

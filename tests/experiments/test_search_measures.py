@@ -16,19 +16,16 @@ from nmtlab.analysis.search.reference_losses import losses_by_rest, losses_by_se
 from nmtlab.analysis.search.search_errors import error_rates, search_errors
 from nmtlab.evaluation import bleu_metric, default_tokenizer
 from nmtlab.experiments import cells_of
+from nmtlab.experiments.measures.lengths import BaselineLength, LengthLoss, OracleLength, PlannedLength, RestLoss
 from nmtlab.experiments.measures.search import (
     FEW,
     LENGTH_WEIGHTS,
     LENGTHS_TRIED,
-    BaselineLength,
+    Empty,
     GlobalBest,
-    LengthLoss,
+    LengthRatio,
     Missed,
-    OracleLength,
-    PlannedLength,
     Repeated,
-    RestLoss,
-    Searched,
     SearchedBleu,
     Way,
 )
@@ -53,10 +50,11 @@ def test_the_number_is_that_of_the_way_of_searching(pair):
     (run, _), corpus = pair
     found = outcome(run, corpus, "test", REWARD).iloc[0]
     assert SearchedBleu("BLEU", Way(REWARD)).value(run, corpus) == found["bleu"]
-    assert Searched("length", Way(REWARD), "length_ratio").value(run, corpus) == found["length_ratio"]
+    assert LengthRatio("length", Way(REWARD)).value(run, corpus) == found["length_ratio"]
     few = outcome(run, corpus, "test", REWARD, 3).iloc[0]
     assert SearchedBleu("BLEU", Way(REWARD, sample=3)).value(run, corpus) == few["bleu"]
-    assert Searched("% empty", Way(REWARD), "empty").value(run, corpus) == 100 * found["empty"]
+    empty = Empty("% empty", SearchedBleu("BLEU", Way(REWARD)))
+    assert empty.value(run, corpus) == 100 * found["empty"] == 100 * empty.hits(run, corpus).mean()
     words = [line.split() for line in decoded(run, corpus, "test", REWARD)["text"]]
     assert Repeated("% repeated", Way(REWARD)).value(run, corpus) == pytest.approx(100 * repetition(words))
 

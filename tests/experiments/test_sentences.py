@@ -12,7 +12,7 @@ from nmtlab.evaluation.resampling import drawn_test_sets
 from nmtlab.experiments import cells_of, results, summary
 from nmtlab.experiments.claims.declared import Claim
 from nmtlab.experiments.measures.quality import DEV_BLEU
-from nmtlab.experiments.measures.search import Missed, SearchedBleu, Way
+from nmtlab.experiments.measures.search import Empty, Missed, SearchedBleu, Way
 from nmtlab.experiments.results.collected import made_rows
 from nmtlab.experiments.results.hypotheses import hypotheses, read_hypotheses, save_hypotheses
 from nmtlab.experiments.results.sentences import (
@@ -127,6 +127,20 @@ def test_a_share_has_sentences_too_alone_and_beside_another(grid, translated):
     assert judged.loc[("% missed", "fixnorm"), "interval"] == "seeds and sentences"
     assert judged["mean_high"].loc["% missed"].notna().all()
     assert judged["margin"].loc["% missed"].isna().all()
+
+
+def test_empty_translations_are_counted_among_those_that_are_stored(grid):
+    wide = SearchedBleu("BLEU of a sample", Way(SearchSettings(score="log-prob", beam_size=2), sample=12))
+    table = replace(grid.table, measures=(wide, Empty("% empty", wide)))
+    results(table, "tiny", grid.workspace)
+    kept = hypotheses(table, "tiny", grid.workspace)
+    lost = (kept["column"] == "tied") & (kept["line"] < 3)
+    kept["translation"] = kept["translation"].where(kept["translation"] != "", "word").mask(lost, "")
+    found = sentence_spreads(table, "tiny", grid.workspace, kept, []).set_index(["metric", "system", "than"])
+    expected = np.var(drawn_test_sets(12)[:, :3].sum(axis=1) * 100 / 12, ddof=1)
+    assert found.loc[("% empty", "tied", ""), "variance"] == pytest.approx(expected)
+    assert found.loc[("% empty", "fixnorm", "tied"), "variance"] == pytest.approx(expected)
+    assert found.loc[("% empty", "fixnorm", ""), "variance"] == 0
 
 
 def test_a_share_with_a_single_system_needs_no_other_to_vary(tmp_path):

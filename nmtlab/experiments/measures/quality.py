@@ -149,6 +149,21 @@ class ShareOfSentences(ABC):
         """
 
 
+class ShareOfTranslations(ShareOfSentences):
+    """A percentage of the translations that a score is of."""
+
+    of: OfSentences
+
+    @abstractmethod
+    def among(self, lines: Sequence[str]) -> np.ndarray:
+        """Return 1 for a translation in which it is so, 0 for another: (sentences,)."""
+
+    def hits(self, run: Run, corpus: ParallelCorpus) -> np.ndarray | None:
+        """Return 1 for a sentence in whose translation it is so, 0 for another; None if they are not stored."""
+        lines = self.of.stored(run, corpus)
+        return None if lines is None else self.among(lines)
+
+
 class Counted(OfSeedsAlone):
     """A number that follows from the text alone: neither other seeds nor other sentences would change it."""
 

@@ -1,7 +1,6 @@
-"""Numbers in the tables on search: results of other search settings, search errors of beams, planned lengths."""
+"""Numbers in the tables on search: results of other search settings, and search errors of beams."""
 
-import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -12,14 +11,16 @@ from nmtlab.analysis.access.checks import plans_length
 from nmtlab.analysis.access.measure import measure, measure_by_sentence, stored_answer
 from nmtlab.analysis.comparison.outputs import repetition
 from nmtlab.analysis.search.beams import decoded, outcome, varied
-from nmtlab.analysis.search.length_baselines import Baseline, baseline_lengths
 from nmtlab.analysis.search.length_weights import length_sweep
-from nmtlab.analysis.search.lengths import length_errors, oracle_lengths, planned_lengths
-from nmtlab.analysis.search.reference_losses import loss_of_rests, losses_by_rest, losses_by_seen, reference_losses
 from nmtlab.analysis.search.search_errors import error_rates, outcomes, search_errors
-from nmtlab.analysis.search.unseen_lengths import ENOUGH, unseen_pairs, unseen_translations
-from nmtlab.evaluation import bleu_metric, default_tokenizer
-from nmtlab.experiments.measures.quality import USABLE_BLEU, OfSeedsAlone, OfSentences, ShareOfSentences, Text
+from nmtlab.experiments.measures.quality import (
+    USABLE_BLEU,
+    OfSeedsAlone,
+    OfSentences,
+    ShareOfSentences,
+    ShareOfTranslations,
+    Text,
+)
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus
@@ -97,27 +98,23 @@ def _tuned_plan(run: Run, corpus: ParallelCorpus, search: SearchSettings, ask: A
 
 
 @dataclass(frozen=True)
-class Searched(OfSeedsAlone):
-    """A result of translating the test text with other search settings (`analysis.search.beams.outcome`).
+class LengthRatio(OfSeedsAlone):
+    """Length of the test translations with other search settings (`analysis.search.beams.outcome`).
 
     Args:
         name: name of the number in a table, with the search settings.
         way: how to search.
-        outcome: `length_ratio`, to the reference in words; or `empty`, the percentage of empty translations.
-        lower_is_better: the desired direction.
     """
 
     name: str
     way: Way
-    outcome: Literal["length_ratio", "empty"]
-    lower_is_better: bool = False
+    lower_is_better: ClassVar[bool] = False
     split: ClassVar[Literal["test"]] = "test"
     of_nothing: ClassVar[float] = 0.0
 
     def value(self, run: Run, corpus: ParallelCorpus) -> float:
-        """Return the number, cached in the run's folder."""
-        found = measure(run, outcome, **self.way.asked(run, corpus, measure)).iloc[0]
-        return float(100 * found["empty"] if self.outcome == "empty" else found["length_ratio"])
+        """Return the ratio to the reference length in words, cached in the run's folder."""
+        return float(measure(run, outcome, **self.way.asked(run, corpus, measure))["length_ratio"].item())
 
 
 @dataclass(frozen=True)
@@ -179,6 +176,30 @@ class SearchedBleu(OfSentences):
 
 
 @dataclass(frozen=True)
+class Empty(ShareOfTranslations):
+    """Percentage of empty translations among those that a score is of.
+
+    Args:
+        name: name of the number in a table, with the search settings.
+        of: the score.
+    """
+
+    name: str
+    of: SearchedBleu
+    lower_is_better: ClassVar[bool] = True
+    split: ClassVar[Literal["test"]] = "test"
+    of_nothing: ClassVar[float] = 0.0
+
+    def value(self, run: Run, corpus: ParallelCorpus) -> float:
+        """Return the percentage, cached in the run's folder."""
+        return 100 * float(measure(run, outcome, **self.of.way.asked(run, corpus, measure))["empty"].item())
+
+    def among(self, lines: Sequence[str]) -> np.ndarray:
+        """Return 1 for an empty translation, 0 for another: (sentences,)."""
+        return np.array([float(not line) for line in lines])
+
+
+@dataclass(frozen=True)
 class Missed(ShareOfSentences):
     """A percentage of a sample of the test sentences, by exact search (`nmtlab.analysis.search.search_errors`).
 
@@ -227,180 +248,6 @@ class GlobalBest(OfSeedsAlone):
         """Return the number, cached in the run's folder."""
         found = measure_by_sentence(run, search_errors, corpus=corpus, split=self.split, sample=FEW)
         return float(error_rates(found)[self.rate])
-
-
-@dataclass(frozen=True)
-class PlannedLength(OfSeedsAlone):
-    """How well the lengths of the test translations are planned (`nmtlab.analysis.search.lengths`).
-
-    Args:
-        name: name of the number in a table.
-        quantity: one of `length_errors`.
-        lower_is_better: the desired direction.
-    """
-
-    name: str
-    quantity: str
-    lower_is_better: bool = True
-    split: ClassVar[Literal["test"]] = "test"
-
-    def value(self, run: Run, corpus: ParallelCorpus) -> float:
-        """Return the number, cached in the run's folder; NaN for a run that plans no lengths."""
-        if not plans_length(run):
-            return math.nan
-        return float(length_errors(measure(run, planned_lengths, corpus=corpus, split=self.split))[self.quantity])
-
-
-@dataclass(frozen=True)
-class OracleLength(OfSeedsAlone):
-    """Test BLEU of a run that plans lengths, given the reference lengths; NaN for a run that plans none.
-
-    Args:
-        name: name of the number in a table.
-        beam_size: beam size of the search.
-    """
-
-    name: str
-    beam_size: int
-    lower_is_better: ClassVar[bool] = False
-    split: ClassVar[Literal["test"]] = "test"
-
-    def value(self, run: Run, corpus: ParallelCorpus) -> float:
-        """Return the number, cached in the run's folder."""
-        if not plans_length(run):
-            return math.nan
-        found = measure(run, oracle_lengths, corpus=corpus, split=self.split, beam_size=self.beam_size)
-        metric = bleu_metric(default_tokenizer(corpus.target))
-        return metric.corpus_score(found["text"].tolist(), corpus.references(self.split)).score
-
-
-@dataclass(frozen=True)
-class BaselineLength(OfSeedsAlone):
-    """How well the lengths of the test translations are predicted from those of their sources alone.
-
-    Args:
-        name: name of the number in a table.
-        baseline: of `nmtlab.analysis.search.length_baselines`.
-        quantity: one of `length_errors`.
-        lower_is_better: the desired direction.
-    """
-
-    name: str
-    baseline: Baseline
-    quantity: str
-    lower_is_better: bool = True
-    split: ClassVar[Literal["test"]] = "test"
-
-    def value(self, run: Run, corpus: ParallelCorpus) -> float:
-        """Return the number, cached in the run's folder; NaN for a run that plans no lengths."""
-        if not plans_length(run):
-            return math.nan
-        found = measure(run, baseline_lengths, corpus=corpus, baseline=self.baseline)
-        return float(length_errors(found)[self.quantity])
-
-
-@dataclass(frozen=True)
-class LengthLoss(OfSeedsAlone):
-    """Loss on references whose lengths were, or were not, seen in training, in nats per token (`reference_losses`).
-
-    Args:
-        name: name of the number in a table.
-        quantity: `seen`, on test references; `unseen`, NaN for fewer than `ENOUGH`; or `rise`, unseen minus seen.
-    """
-
-    name: str
-    quantity: Literal["seen", "unseen", "rise"]
-    lower_is_better: ClassVar[bool] = True
-    split: ClassVar[Literal["test"]] = "test"
-
-    def value(self, run: Run, corpus: ParallelCorpus) -> float:
-        """Return the number, cached in the run's folder."""
-        found = measure(run, reference_losses, corpus=corpus)
-        losses = losses_by_seen(found)
-        if (~found["seen"]).sum() < ENOUGH:
-            losses["unseen"] = math.nan
-        return losses["unseen"] - losses["seen"] if self.quantity == "rise" else losses[self.quantity]
-
-
-@dataclass(frozen=True)
-class UnseenLengths(OfSeedsAlone):
-    """Number of sentences of lengths unseen in training, on which a run is tested.
-
-    Args:
-        name: name of the number in a table.
-    """
-
-    name: str
-    lower_is_better: ClassVar[bool] = False
-    split: ClassVar[Literal["test"]] = "test"
-
-    def value(self, run: Run, corpus: ParallelCorpus) -> float:
-        """Return the number, cached in the run's folder."""
-        return float((~measure(run, reference_losses, corpus=corpus)["seen"]).sum())
-
-
-@dataclass(frozen=True)
-class UnseenBleu(OfSentences):
-    """BLEU on sentences of lengths unseen in training (`nmtlab.analysis.search.unseen_lengths`).
-
-    Args:
-        name: name of the number in a table.
-        told: whether a run that plans lengths is given that of each reference; NaN for one that plans none.
-    """
-
-    name: str
-    told: bool = False
-    lower_is_better: ClassVar[bool] = False
-    usable: ClassVar[float] = USABLE_BLEU
-    of_nothing: ClassVar[float] = 0.0
-    split: ClassVar[Literal["test"]] = "test"
-
-    def value(self, run: Run, corpus: ParallelCorpus) -> float:
-        """Return the number, cached in the run's folder; NaN for fewer than `ENOUGH` sentences."""
-        if self.told and not plans_length(run):
-            return math.nan
-        found = measure(run, unseen_translations, corpus=corpus, told=self.told)
-        if len(found) < ENOUGH:
-            return math.nan
-        return self.metric(corpus.target).corpus_score(found["text"].tolist(), self.text(corpus, run).references).score
-
-    @property
-    def made_by(self) -> str:
-        """The name that its translations are kept under."""
-        return self.name
-
-    def stored(self, run: Run, corpus: ParallelCorpus) -> list[str] | None:
-        """Return a run's stored translations; None if it has not made them, or fewer than `ENOUGH`."""
-        found = stored_answer(run, unseen_translations, corpus=corpus, told=self.told)
-        return None if found is None or len(found) < ENOUGH else found["text"].tolist()
-
-    def text(self, corpus: ParallelCorpus, run: Run | None) -> Text | None:
-        """Return the sentences of lengths that a run has not seen in training; None without a run."""
-        if run is None:
-            return None
-        pairs = unseen_pairs(run, corpus)
-        return Text(pairs["source"].tolist(), [pairs["target"].tolist()])
-
-
-@dataclass(frozen=True)
-class RestLoss(OfSeedsAlone):
-    """Loss on those tokens of the test references that a given number of tokens follow, in nats per token.
-
-    Args:
-        name: name of the number in a table.
-        first: smallest number of tokens that follow.
-        last: largest number of tokens that follow; unbounded if not given.
-    """
-
-    name: str
-    first: int
-    last: int | None = None
-    lower_is_better: ClassVar[bool] = True
-    split: ClassVar[Literal["test"]] = "test"
-
-    def value(self, run: Run, corpus: ParallelCorpus) -> float:
-        """Return the number, cached in the run's folder."""
-        return loss_of_rests(measure(run, losses_by_rest, corpus=corpus), self.first, self.last)
 
 
 SAMPLED = f"(sample of {FEW})"

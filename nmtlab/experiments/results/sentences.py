@@ -11,9 +11,10 @@ from nmtlab.analysis.access.translations import text_digest
 from nmtlab.errors import NmtlabError
 from nmtlab.evaluation.resampling import corpus_score, resampled_scores, sentence_statistics
 from nmtlab.experiments.claims.declared import Claim, declared_claims
-from nmtlab.experiments.measures.quality import OfSentences, ShareOfSentences
+from nmtlab.experiments.measures.quality import OfSentences, ShareOfSentences, ShareOfTranslations, Text
 from nmtlab.experiments.results.collected import made_rows
 from nmtlab.experiments.results.statistics import Spread, sentence_spread
+from nmtlab.experiments.running.cells import Cell
 from nmtlab.experiments.tables.declaration import Scale, Table
 from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus
@@ -45,8 +46,8 @@ def sentence_spreads(
     Returns:
         One line per row, measure of sentences and pair of systems that the table's baseline or a claim compares, if
         both have translations: `row`, `metric`, `system`, `than`; `variance`, in squared points, and its degrees of
-        `freedom`; `sentences` in the test set; sacrebleu's `signature` of the score. Likewise of each share whose runs
-        are in the workspace, which has a line for each system alone as well.
+        `freedom`; `sentences` in the test set; sacrebleu's `signature` of the score. Likewise of each share, of the
+        translations or of runs in the workspace, which has a line for each system alone as well.
 
     Raises:
         RunError: a run with a cell's name is a different training.
@@ -62,11 +63,12 @@ def sentence_spreads(
                 pairs = _pairs(table, measure.name, claims)
                 lines += [(cells[0].row, measure.name, *line) for line in _of_row(measure, corpus, run, own, pairs)]
             elif isinstance(measure, ShareOfSentences):
-                asked = ((cell, runs[cell.run]) for cell in cells if cell.run in runs)
-                hits = {(cell.column, cell.seed): measure.hits(made, corpus) for cell, made in asked}
-                known = {key: found for key, found in hits.items() if found is not None}
                 pairs = _pairs(table, measure.name, claims)
-                lines += [(cells[0].row, measure.name, *line) for line in _of_shares(known, pairs)]
+                if isinstance(measure, ShareOfTranslations):
+                    hits = _hits_among(measure, corpus, run, own)
+                else:
+                    hits = _hits_of_runs(measure, corpus, cells, runs)
+                lines += [(cells[0].row, measure.name, *line) for line in _of_shares(hits, pairs)]
     return pd.DataFrame(lines, columns=COLUMNS).astype(_NUMBERS)
 
 
@@ -126,14 +128,8 @@ def _of_row(
     translations: pd.DataFrame,
     pairs: Sequence[tuple[str, str]],
 ) -> list[tuple[str, str, float, float, int, str]]:
-    own = translations[(translations["split"] == measure.split) & (translations["measure"] == measure.made_by)]
-    text = measure.text(corpus, run) if len(own) else None
-    if text is None:
-        return []
-    texts = {
-        key: measure.scored(some.sort_values("line")["translation"].tolist(), corpus.target)
-        for key, some in own[own["text"] == text_digest(text.sources)].groupby(["column", "seed"])
-    }
+    text, made = _translated(measure, corpus, run, translations)
+    texts = {key: measure.scored(lines, corpus.target) for key, lines in made.items()}
     pairs = [pair for pair in pairs if {*pair} <= {column for column, _ in texts}]
     if not pairs:
         return []
@@ -149,8 +145,35 @@ def _of_row(
     ]
 
 
+def _translated(
+    score: OfSentences, corpus: ParallelCorpus, run: Run | None, translations: pd.DataFrame
+) -> tuple[Text, dict[tuple[str, int], list[str]]]:
+    """Return the text that a score is of, and its translations by system and seed."""
+    own = translations[(translations["split"] == score.split) & (translations["measure"] == score.made_by)]
+    text = score.text(corpus, run) if len(own) else None
+    if text is None:
+        return Text([], []), {}
+    there = own[own["text"] == text_digest(text.sources)].sort_values("line").groupby(["column", "seed"])
+    return text, {key: some["translation"].tolist() for key, some in there}
+
+
+def _hits_among(
+    share: ShareOfTranslations, corpus: ParallelCorpus, run: Run | None, translations: pd.DataFrame
+) -> dict[tuple[str, int], np.ndarray]:
+    _, made = _translated(share.of, corpus, run, translations)
+    return {key: share.among(lines) for key, lines in made.items()}
+
+
+def _hits_of_runs(
+    share: ShareOfSentences, corpus: ParallelCorpus, cells: Sequence[Cell], runs: Mapping[str, Run]
+) -> dict[tuple[str, int], np.ndarray]:
+    asked = {(cell.column, cell.seed or 0): runs[cell.run] for cell in cells if cell.run in runs}
+    found = {key: share.hits(run, corpus) for key, run in asked.items()}
+    return {key: hits for key, hits in found.items() if hits is not None}
+
+
 def _of_shares(
-    hits: Mapping[tuple[str, int | None], np.ndarray], pairs: Sequence[tuple[str, str]]
+    hits: Mapping[tuple[str, int], np.ndarray], pairs: Sequence[tuple[str, str]]
 ) -> list[tuple[str, str, float, float, int, str]]:
     """Return the lines of a share, of each pair and of each system alone.
 
@@ -174,7 +197,7 @@ def _percentage(sums: Sequence[int]) -> float:
     return 100 * hits / counted if counted else math.nan
 
 
-def _by_system(scores: np.ndarray, keys: Iterable[tuple[str, int | None]]) -> dict[str, np.ndarray]:
+def _by_system(scores: np.ndarray, keys: Iterable[tuple[str, int]]) -> dict[str, np.ndarray]:
     """Return the scores of each system: (draws, seeds)."""
     columns = [column for column, _ in keys]
     return {name: scores[:, [column == name for column in columns]] for name in dict.fromkeys(columns)}

@@ -2,21 +2,16 @@
 
 from dataclasses import replace
 
-from nmtlab.experiments.measures.search import (
-    FEW,
-    SAMPLED,
+from nmtlab.experiments.measures.lengths import (
     BaselineLength,
     LengthLoss,
     OracleLength,
     PlannedLength,
-    Repeated,
     RestLoss,
-    Searched,
-    SearchedBleu,
     UnseenBleu,
     UnseenLengths,
-    Way,
 )
+from nmtlab.experiments.measures.search import FEW, SAMPLED, Empty, LengthRatio, Repeated, SearchedBleu, Way
 from nmtlab.experiments.tables.declaration import System, Table
 from nmtlab.experiments.tables.normalisation import DE_EN, GL_EN, QAA_EN, SIZES
 from nmtlab.experiments.tables.trained_out import DECODED_AGAIN, ENOUGH
@@ -37,15 +32,10 @@ def _by(score: str, beam: int, lengths: int | None = None, gammas: tuple[float, 
     return SearchedBleu(f"BLEU by {score}, beam {beam}{_sampled(beam)}{tried}", way)
 
 
-def _length(beam: int, lengths: int | None = None) -> Searched:
+def _length(beam: int, lengths: int | None = None) -> LengthRatio:
     way = Way(SearchSettings(score="log-prob", beam_size=beam), sample=_sample(beam), lengths=lengths)
     tried = f" ({lengths} length)" if lengths else ""
-    return Searched(f"length by log-prob, beam {beam}{_sampled(beam)}{tried}", way, "length_ratio")
-
-
-def _empty(beam: int) -> Searched:
-    way = Way(SearchSettings(score="log-prob", beam_size=beam), sample=_sample(beam))
-    return Searched(f"% empty by log-prob, beam {beam}{_sampled(beam)}", way, "empty", lower_is_better=True)
+    return LengthRatio(f"length by log-prob, beam {beam}{_sampled(beam)}{tried}", way)
 
 
 def _sample(beam: int) -> int | None:
@@ -65,7 +55,7 @@ LENGTH_OF_LIKELIEST = _length(4, lengths=1)
 WHOLE_TEXT = (*BY_LOG_PROB[:3], *BY_LENGTH, *BY_REWARD)
 LENGTHS = tuple(_length(beam) for beam in BEAMS)
 REPEATED = Repeated("% bigrams repeated by log-prob, beam 4", BY_LOG_PROB[1].way)
-EMPTY = tuple(_empty(beam) for beam in BEAMS)
+EMPTY = tuple(Empty(one.name.replace("BLEU", "% empty"), one) for one in BY_LOG_PROB)
 LENGTH_MODEL = (
     PlannedLength("length-model MAE (tokens)", "error"),
     PlannedLength("reference length in top 5 (share)", "among 5", lower_is_better=False),
