@@ -13,10 +13,10 @@ from nmtlab.plots.theme import BELOW, COLOURS, FAINT, dressed
 Shown = Literal["value", "difference"]
 
 _MAX_ACROSS = 4
-_WIDE = 28
-"""More characters than this do not fit above a panel on one line."""
-_LINE, _BETWEEN, _FOOT = 26, 80, 110
-"""Pixels of a system's line, between rows of panels, and below them, for axis and legend."""
+_WIDE = {1: 28, 2: 28, 3: 21, 4: 16}
+"""More characters than these do not fit above each of so many panels on one line."""
+_LINE, _BETWEEN, _HEAD, _FOOT = 26, 80, 90, 110
+"""Pixels of a system's line, between rows of panels, above them, for titles, and below, for axis and legend."""
 
 _MEASURED = {"value": ("mean", "mean_low", "mean_high"), "difference": ("difference", "low", "high")}
 _OPEN = {
@@ -33,7 +33,8 @@ def table_figure(
 ) -> go.Figure:
     """Draw a panel per text, with a line per system: means with 95 % intervals, and published numbers.
 
-    The intervals of values are those of seeds; those of differences cover sentences too, where translations are stored.
+    The intervals of values are those of seeds; those of shares and of differences cover sentences too, where
+    translations are stored.
 
     Args:
         lines: rows of `experiments.summary.summary`, of one metric; pairs without a number are left out. Failures in
@@ -57,7 +58,7 @@ def table_figure(
     inside = down * (_LINE * len(systems) + _BETWEEN) - _BETWEEN
     metric = escape(lines["metric"].iloc[0]) if len(lines) else ""
     figure = make_subplots(
-        rows=down, cols=across, subplot_titles=[_panel_title(pair) for pair in pairs], shared_yaxes=True,
+        rows=down, cols=across, subplot_titles=[_panel_title(pair, across) for pair in pairs], shared_yaxes=True,
         horizontal_spacing=0.03, vertical_spacing=_BETWEEN / max(inside, _BETWEEN * down),
         x_title=metric if show == "value" else f"{metric}: system − {escape(baseline)}",
     )  # fmt: skip
@@ -77,13 +78,13 @@ def table_figure(
         categoryorder="array", categoryarray=[escape(name) for name in systems[::-1]],
         range=[-0.7, len(systems) - 0.3],
     )  # fmt: skip
-    figure.update_layout(legend=BELOW, margin_b=_FOOT, title={"xref": "container", "x": 0.01})
-    return dressed(figure, escape(title), inside + 70 + _FOOT)
+    figure.update_layout(legend=BELOW, margin={"t": _HEAD, "b": _FOOT}, title={"xref": "container", "x": 0.01})
+    return dressed(figure, escape(title), inside + _HEAD + _FOOT)
 
 
-def _panel_title(pair: str) -> str:
+def _panel_title(pair: str, across: int) -> str:
     title = escape(pair)
-    return title.replace(", ", ",<br>", 1) if len(pair) > _WIDE else title
+    return title.replace(", ", ",<br>", 1) if len(pair) > _WIDE[across] else title
 
 
 def _measured(lines: pd.DataFrame, show: Shown, kind: str) -> go.Scatter:

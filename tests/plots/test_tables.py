@@ -45,6 +45,16 @@ def test_values_are_drawn_beside_what_was_published_and_a_pair_without_numbers_i
     assert figure.layout.yaxis.categoryarray == ("Arthur", "fixnorm", "tied")  # from the bottom
 
 
+def test_a_title_that_is_wide_for_its_panel_has_two_lines():
+    texts = ["gl-en, LibreOffice", "sk-en, LibreOffice", "de-en, Multi30k", "qaa-en, artificial"]
+    panels = [LINES.iloc[[0]].assign(row=text) for text in texts]
+    four, two = (table_figure(pd.concat(panels[:count]), "All models") for count in (4, 2))
+    assert [note.text for note in four.layout.annotations[1:4]] == [
+        "sk-en,<br>LibreOffice", "de-en, Multi30k", "qaa-en,<br>artificial",
+    ]  # fmt: skip
+    assert [note.text for note in two.layout.annotations[:2]] == texts[:2]
+
+
 def test_a_system_that_the_first_text_lacks_stands_where_the_others_have_it():
     between = LINES.iloc[[0]].assign(row="hu-en", column="words"), LINES.iloc[[1]].assign(row="hu-en")
     lines = pd.concat([LINES, LINES.iloc[[0]].assign(row="hu-en"), *between])

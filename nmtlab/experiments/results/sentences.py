@@ -59,16 +59,16 @@ def sentence_spreads(
         run = next(iter(runs.values()), None)
         own = translations[translations["row"] == cells[0].row]
         for measure in table.measures:
+            pairs = _pairs(table, measure.name, claims)
             if isinstance(measure, OfSentences):
-                pairs = _pairs(table, measure.name, claims)
-                lines += [(cells[0].row, measure.name, *line) for line in _of_row(measure, corpus, run, own, pairs)]
+                found = _of_scores(measure, corpus, run, own, pairs)
+            elif isinstance(measure, ShareOfTranslations):
+                found = _of_shares(_hits_among(measure, corpus, run, own), pairs)
             elif isinstance(measure, ShareOfSentences):
-                pairs = _pairs(table, measure.name, claims)
-                if isinstance(measure, ShareOfTranslations):
-                    hits = _hits_among(measure, corpus, run, own)
-                else:
-                    hits = _hits_of_runs(measure, corpus, cells, runs)
-                lines += [(cells[0].row, measure.name, *line) for line in _of_shares(hits, pairs)]
+                found = _of_shares(_hits_of_runs(measure, corpus, cells, runs), pairs)
+            else:
+                continue
+            lines += [(cells[0].row, measure.name, *line) for line in found]
     return pd.DataFrame(lines, columns=COLUMNS).astype(_NUMBERS)
 
 
@@ -121,7 +121,7 @@ def _pairs(table: Table, metric: str, claims: Sequence[Claim]) -> list[tuple[str
     return list({frozenset(pair): pair for pair in reversed(pairs)}.values())[::-1]
 
 
-def _of_row(
+def _of_scores(
     measure: OfSentences,
     corpus: ParallelCorpus,
     run: Run | None,

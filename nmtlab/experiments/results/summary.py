@@ -105,7 +105,8 @@ def summary(
                 answers[len(lines)] = _answer(
                     measure, str(row), str(column), numbers, table, sentences, looks.get(str(row), ()), kept
                 )
-            alone = spread_of(sentences, str(row), str(metric), str(column), 0.0)
+            is_share = isinstance(measure, ShareOfSentences)
+            alone = spread_of(sentences, str(row), str(metric), str(column), 0.0) if is_share else None
             lines.append({"row": row, "column": column, "metric": metric, **_line(of_system, measure, alone)})
     found = pd.DataFrame(lines, columns=["row", "column", "metric", *_OF_CELLS])
     compared = judged(list(answers.values())).rename(columns={"effect": "difference"}).set_index(pd.Index([*answers]))
@@ -215,7 +216,7 @@ def _line(cells: pd.DataFrame, measure: Measure, sentences: Spread | None) -> di
     low, high = mean - margin, mean + margin
     if isinstance(measure, Converged) and values:
         margin, (low, high) = math.nan, wilson(mean, len(values))
-    elif isinstance(measure, ShareOfSentences) and sentences and values:
+    elif sentences and values:
         share = share_of_sentences(values, sentences, 0.0)
         margin, low, high = math.nan, share.low, share.high
     return {
