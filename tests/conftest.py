@@ -1,4 +1,4 @@
-"""What several tests need: one thread, and a small corpus that can be learned in seconds."""
+"""What several tests need: one thread, no deadlines, and a small corpus that can be learned in seconds."""
 
 import os
 import random
@@ -10,6 +10,7 @@ from pathlib import Path
 os.environ["OMP_NUM_THREADS"] = "1"
 os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
 
+import hypothesis
 import pytest
 import torch
 
@@ -19,6 +20,9 @@ from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.workspace import Workspace
 
 torch.set_num_threads(1)
+
+hypothesis.settings.register_profile("untimed", deadline=None)  # a busy machine is no failure
+hypothesis.settings.load_profile("untimed")
 
 WORDS = {
     "ein": "one", "hund": "dog", "katze": "cat", "sieht": "sees", "haus": "house", "rot": "red", "kind": "child",

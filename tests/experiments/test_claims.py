@@ -4,14 +4,16 @@ import dataclasses
 import math
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
+from statsmodels.stats.proportion import proportion_confint
 
 from nmtlab.errors import NmtlabError
 from nmtlab.experiments.claims.declared import Claim, declared_claims
 from nmtlab.experiments.claims.verdicts import COLUMNS, RESULTS, measured_claims, not_measured, overall
-from nmtlab.experiments.measures.quality import CONVERGED, LEFT_SHIFT, TEST_BLEU, Counted
+from nmtlab.experiments.measures.quality import CONVERGED, LEFT_SHIFT, TEST_BLEU, Counted, ShareOfSentences
 from nmtlab.experiments.measures.search import EMPTY_GLOBAL_BEST
 from nmtlab.experiments.results.collected import COLUMNS as RESULT_COLUMNS
 from nmtlab.experiments.results.judgement import Question, with_aim
@@ -389,6 +391,9 @@ def recomputed(claim: Claim, table: pd.DataFrame, spreads: pd.DataFrame) -> tupl
         freedom = sum(len(some) - 1 for some in pool)
         each = sum(some.var(ddof=1) * (len(some) - 1) for some in pool) / freedom
         parts = [(each * sum(1 / len(values[name]) for name in trained), freedom)]
+    if isinstance(claim.measure, ShareOfSentences) and not isinstance(claim.than, str):
+        (alone,) = spreads[(spreads["system"] == claim.system) & spreads["than"].isna()].itertuples()
+        return recomputed_share(one, claim.than, alone.variance, alone.sentences)
     pair = {claim.system, claim.than}
     for line in spreads.itertuples():
         if {line.system, line.than} == pair:
@@ -399,6 +404,21 @@ def recomputed(claim: Claim, table: pd.DataFrame, spreads: pd.DataFrame) -> tupl
     exactly = 0.0 if isinstance(claim.measure, Counted) else math.nan  # equal values alone prove nothing
     margin = stats.t.isf(0.025, freedom) * variance**0.5 if variance else exactly
     return effect, effect - margin, effect + margin
+
+
+def recomputed_share(
+    percentages: np.ndarray, than: float, variance: float, sentences: int
+) -> tuple[float, float, float]:
+    """Return a percentage of sentences less a number, and its interval by statsmodels."""
+    seeds, share = len(percentages), percentages.mean() / 100
+    parts = [(percentages.var(ddof=1) / seeds, seeds - 1), (variance, sentences - 1)]
+    whole, trials = sum(v for v, _ in parts), float(sentences)
+    if whole:
+        freedom = whole**2 / sum(v**2 / f for v, f in parts)
+        trials = min(1e4 * share * (1 - share) / whole, seeds * sentences)
+        trials *= (stats.norm.isf(0.025) / stats.t.isf(0.025, freedom)) ** 2
+    low, high = proportion_confint(share * trials, trials, 0.05, "wilson")
+    return 100 * share - than, 100 * low - than, 100 * high - than
 
 
 def test_what_is_said_of_the_measured_tables_is_what_pandas_finds_in_their_files():

@@ -32,7 +32,7 @@ def source_of(sentence: tuple[int, ...]) -> torch.Tensor:
     return torch.tensor([sentence])
 
 
-@trials(max_examples=150, deadline=None)
+@trials(max_examples=150)
 @given(SCORES, st.integers(0, 10_000), st.integers(4, 7), st.integers(0, 2), st.booleans(), st.integers(0, 4))
 def test_it_finds_what_brute_force_finds(settings, seed, types, extra, allow_empty, beam_size):
     model = ScriptedModel(types=types, seed=seed)
@@ -56,7 +56,7 @@ def test_it_finds_what_brute_force_finds(settings, seed, types, extra, allow_emp
         assert found.best.tokens == ranked[-1][1]
 
 
-@trials(max_examples=60, deadline=None)
+@trials(max_examples=60)
 @given(SCORES, st.integers(0, 10_000), st.integers(1, 4), st.integers(1, 60))
 def test_whatever_the_budget_it_is_kept_to_and_the_result_is_never_worse_than_the_beams(settings, seed, beam, budget):
     model = ScriptedModel(types=7, seed=seed)

@@ -45,7 +45,7 @@ def pairs_of(encoded):
     return [(tuple(encoded.source(number)), tuple(encoded.target(number))) for number in range(len(encoded))]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(lengths_of_pairs, st.integers(1, 200), st.integers(0, 2**32), st.integers(0, 9), st.integers(1, 50))
 def test_every_pair_is_in_one_batch_of_an_epoch(lengths, budget, seed, number, window):
     encoded = corpus_of(lengths)
@@ -53,7 +53,7 @@ def test_every_pair_is_in_one_batch_of_an_epoch(lengths, budget, seed, number, w
     assert sorted(rows_of(batches)) == sorted(pairs_of(encoded))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(lengths_of_pairs, st.integers(1, 200), st.integers(0, 9), st.integers(1, 50))
 def test_no_batch_is_over_the_budget_unless_it_is_a_single_pair(lengths, budget, number, window):
     for batch in Batches(Mixture([corpus_of(lengths)]), budget, 1, window).epoch(number):
@@ -63,7 +63,7 @@ def test_no_batch_is_over_the_budget_unless_it_is_a_single_pair(lengths, budget,
         assert len(batch.source) == len(batch.target) == batch.rows
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(lengths_of_pairs, st.integers(1, 200), st.integers(1, 50))
 def test_tokens_are_counted_without_padding(lengths, budget, window):
     batches = list(Batches(Mixture([corpus_of(lengths)]), budget, 1, window).epoch(0))
@@ -71,7 +71,7 @@ def test_tokens_are_counted_without_padding(lengths, budget, window):
     assert sum(batch.target_tokens for batch in batches) == sum(target for _, target in lengths)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(lengths_of_pairs, st.integers(1, 200), st.integers(0, 9), st.integers(1, 50), st.integers(0, 130))
 def test_an_epoch_begun_later_is_the_tail_of_the_whole(lengths, budget, number, window, start):
     batches = Batches(Mixture([corpus_of(lengths)]), budget, 3, window)

@@ -2,7 +2,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from nmtlab.errors import CorpusError
@@ -57,7 +57,6 @@ def test_limits_that_allow_nothing_are_refused(settings, message):
 
 
 @given(PAIRS)
-@settings(deadline=None)
 def test_what_is_kept_and_what_is_dropped_make_up_the_input(pairs):
     dropped = Counter()
     kept = list(clean(pairs, Limits(max_words=1), dropped))
@@ -74,7 +73,6 @@ def test_sides_are_not_run_together_when_duplicates_are_sought():
 
 
 @given(PAIRS, PAIRS)
-@settings(deadline=None)
 def test_a_leak_is_a_pair_with_a_sentence_of_the_other_set(train, dev):
     dropped = Counter()
     kept = list(without_leaks(train, sentence_digests(dev), dropped))

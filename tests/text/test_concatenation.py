@@ -67,7 +67,7 @@ sentences = st.sampled_from([f"{word}{case}" for word in "abcdef" for case in ("
 texts = st.lists(st.tuples(sentences, sentences), min_size=1, max_size=12)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(texts, texts, texts, texts, st.integers(0, 5))
 def test_whatever_is_joined_no_pair_is_lost_uncounted_and_no_sentence_is_in_two_splits(
     tmp_path_factory, train, more, dev, test, most

@@ -99,7 +99,6 @@ def test_sides_of_different_lengths_are_an_error_with_both_counts(tmp_path, uz, 
 
 
 @given(st.integers(0, 5), st.integers(0, 5))
-@settings(deadline=None)
 def test_alignment_says_the_true_lengths(sources, targets):
     if sources == targets != 0:
         lines = [str(number) for number in range(sources)]
@@ -173,7 +172,7 @@ PAIRS = st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("xyz")), min_
 
 
 @given(train=PAIRS, dev=PAIRS)
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 def test_overlap_is_every_line_whose_pair_is_in_train(overlap_folder, train, dev):
     for split, pairs in (("train", train), ("dev", dev)):
         for side, language in enumerate(("uz", "en")):

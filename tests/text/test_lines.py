@@ -29,7 +29,7 @@ def _problem(path):
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
 @given(lines=LINES)
-@settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_what_is_written_is_read_back(tmp_path, suffix, lines):
     path = tmp_path / f"text{suffix}"
     assert write_lines(path, lines) == len(lines)

@@ -40,7 +40,7 @@ def drawn(mixture: Mixture, epoch: int = 0, window: int = 50) -> Counter[int]:
 SIZES = st.lists(st.lists(st.integers(1, 12), min_size=1, max_size=3), min_size=1, max_size=3)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(SIZES, st.integers(0, 5), st.integers(1, 20))
 def test_texts_that_are_sampled_as_they_are_have_each_pair_once_in_an_epoch(sizes, epoch, window):
     texts = [text(1000 * (number + 1), shards) for number, shards in enumerate(sizes)]
@@ -48,7 +48,7 @@ def test_texts_that_are_sampled_as_they_are_have_each_pair_once_in_an_epoch(size
     assert drawn(Mixture(texts, 1.0), epoch, window) == dict.fromkeys(expected, 1)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(SIZES, st.floats(0, 1), st.integers(1, 20))
 def test_no_pair_of_a_text_comes_twice_before_all_have_come_once(sizes, exponent, window):
     mixture = Mixture([text(1000 * (number + 1), shards) for number, shards in enumerate(sizes)], exponent)

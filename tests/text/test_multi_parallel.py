@@ -80,7 +80,7 @@ words = st.sampled_from("a b c d e f A".split())
 texts = st.lists(st.tuples(words, words), min_size=1, max_size=8)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(texts, texts, texts, texts, texts, texts, st.integers(0, 3))
 def test_whatever_is_joined_it_is_what_a_plain_search_finds(tmp_path_factory, a, b, c, d, e, f, most):
     folder = tmp_path_factory.mktemp("join")

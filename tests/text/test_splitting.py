@@ -2,7 +2,7 @@ import hashlib
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from nmtlab.errors import CorpusError
@@ -66,7 +66,6 @@ def test_a_smaller_test_set_is_part_of_a_larger_one():
 
 
 @given(PLACES, st.integers(0, 8), st.integers(0, 8), st.randoms(use_true_random=False))
-@settings(deadline=None)
 def test_pairs_with_one_sentence_stay_together_and_no_more_than_asked_are_taken(places, dev, test, shuffled):
     places = [*places, *places[:10], 0.5]
     try:

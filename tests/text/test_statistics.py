@@ -76,7 +76,7 @@ LINES = st.lists(st.lists(st.sampled_from("abcdef"), min_size=1, max_size=5).map
 
 
 @given(train=LINES, test=LINES)
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 def test_counts_agree_with_the_plain_definitions(folder, train, test):
     table = statistics(_corpus(folder, train_uz=train, train_en=train, test_uz=test, test_en=test))
     words, seen = " ".join(test).split(), " ".join(train).split()

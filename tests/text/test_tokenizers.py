@@ -127,7 +127,7 @@ def test_blank_text_has_no_pieces(subwords):
         assert tokenizer.join([]) == ""
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     text=st.one_of(
         st.text(),
