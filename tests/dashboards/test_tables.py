@@ -4,7 +4,7 @@ import shutil
 
 import pandas as pd
 import pytest
-from packed import GALLERY
+from packed import GALLERY, packed_folder
 
 from nmtlab.analysis.access.translations import source_digest
 from nmtlab.dashboards.tables import TablesPage
@@ -39,7 +39,7 @@ def page(here, monkeypatch) -> TablesPage:
 
 def test_lines_whose_runs_are_not_here_have_numbers_and_no_verdict(here):
     page = TablesPage(here)
-    lost = dict(zip(keys(page), shown(page), strict=True))["hu-en", "Arthur"]
+    lost = dict(zip(keys(page), shown(page), strict=True))["en-ja (Tanaka)", "Arthur"]
     assert (lost["verdict"], lost["why undecided"]) == (NOT_KEPT, "")
     assert lost["95 % interval"] != ""
 
@@ -115,10 +115,10 @@ def test_a_training_that_is_not_here_says_so_and_has_no_sentences(page):
 
 
 def test_translations_whose_text_is_not_here_are_not_said_to_be_missing(tmp_path):
-    workspace, name = Workspace(tmp_path), "small-qaa-en.tied.s1"
-    shutil.copytree(GALLERY / name, workspace.gallery / name, ignore=shutil.ignore_patterns("checkpoints", "sentences"))
+    workspace, name = Workspace(tmp_path), "small-hu-en.tied.s1"
+    shutil.copytree(packed_folder(name), workspace.gallery / name)
     page = TablesPage(workspace)
-    page.lines.choose(["qaa-en · tied"])
+    page.lines.choose(["hu-en · tied"])
     assert f"{name} has stored translations, but the text that they are of is not" in page.trainings._hint.value
     shutil.rmtree(workspace.gallery / name / "translations")
     page.trainings.look()
