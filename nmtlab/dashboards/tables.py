@@ -152,7 +152,7 @@ def _difference(table: Declaration, measure: Measure) -> str:
 def _lines(summed: pd.DataFrame, stored: Stored, difference: str) -> pd.DataFrame:
     """Return the lines of a summary for display."""
     keys, summed = _keys(summed), labelled(summed, stored.table, stored.scale)
-    names = {"row": "text", "column": "system", "mean": "measured", "bounds": "95 % of measured", "seeds": "seeds"}
+    names = {"row": "text", "column": "system", "mean": "measured", "bounds": "measured, 95 %", "seeds": "seeds"}
     summed = summed.assign(bounds=_bounds(summed, "mean_low", "mean_high"))
     if difference:
         summed = summed.assign(compared=_bounds(summed, "low", "high"))

@@ -211,7 +211,7 @@ def test_rounding_hides_no_difference(page):
         own = lines.loc[key]
         for name, whole in (("measured", own["mean"]), ("system − tied", own["difference"])):
             assert line[name] == pytest.approx(whole, rel=0.005, nan_ok=True)
-        for name, low, high in (("95 % of measured", "mean_low", "mean_high"), ("95 % interval", "low", "high")):
+        for name, low, high in (("measured, 95 %", "mean_low", "mean_high"), ("95 % interval", "low", "high")):
             ends = [float(end.replace("−", "-")) for end in line[name].split(" to ") if end]
             largest = max(abs(own[low]), abs(own[high]))
             assert ends == pytest.approx([own[low], own[high]] if ends else [], abs=0.005 * largest)

@@ -1,4 +1,4 @@
-"""A small table, actually run."""
+"""A small table, actually run; and judging as if all runs were kept."""
 
 from typing import NamedTuple
 
@@ -7,6 +7,7 @@ from learned import LEARNED
 from little_table import little_table
 
 from nmtlab.experiments import Table, cells_of, run_grid
+from nmtlab.experiments.results.kept import Kept
 from nmtlab.workspace import Workspace
 
 
@@ -33,3 +34,9 @@ def grid(tmp_path_factory, tiny_corpus, tiny_recipe) -> Grid:
     events = []
     assert run_grid(cells_of(table, "tiny"), workspace, on_event=events.append) == []
     return Grid(table, workspace, events)
+
+
+@pytest.fixture
+def all_kept(monkeypatch):
+    """Judge as if all runs were kept; what is said where they are not is tested in `test_kept`."""
+    monkeypatch.setattr(Kept, "has", lambda *_: True)

@@ -1,29 +1,27 @@
-"""Claims judged by tables of numbers: against values worked out by hand, and a second computation in pandas."""
+"""Claims judged by tables of numbers: against values worked out by hand."""
 
 import dataclasses
 import math
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
-from statsmodels.stats.proportion import proportion_confint
 
 from nmtlab.errors import NmtlabError
 from nmtlab.experiments.claims.declared import Claim, declared_claims
-from nmtlab.experiments.claims.verdicts import COLUMNS, RESULTS, measured_claims, not_measured, overall
-from nmtlab.experiments.measures.quality import CONVERGED, LEFT_SHIFT, TEST_BLEU, Counted, ShareOfSentences
+from nmtlab.experiments.claims.verdicts import COLUMNS, measured_claims, not_measured, overall
+from nmtlab.experiments.measures.quality import CONVERGED, LEFT_SHIFT, TEST_BLEU, Counted
 from nmtlab.experiments.measures.search import EMPTY_GLOBAL_BEST
 from nmtlab.experiments.results.collected import COLUMNS as RESULT_COLUMNS
 from nmtlab.experiments.results.judgement import Question, with_aim
-from nmtlab.experiments.results.kept import Kept
 from nmtlab.experiments.results.sentences import COLUMNS as SENTENCES
-from nmtlab.experiments.results.stored import read_cells
 from nmtlab.experiments.tables.empty_translations import GLOBAL_BEST
 from nmtlab.experiments.tables.lexical_choice import HU_EN, LEXICAL_CHOICE, TABLE_3_6
 from nmtlab.experiments.tables.normalisation import GRADIENTS
 from nmtlab.experiments.tables.transfer import TABLE_3_3
+
+pytestmark = pytest.mark.usefixtures("all_kept")
 
 BETTER = Claim("fixnorm is better.", "somewhere, 1", TABLE_3_6, TEST_BLEU, "fixnorm", "higher", "tied")
 MOSES = Claim("Moses is worse.", "somewhere, 2", TABLE_3_6, TEST_BLEU, "Moses", "lower", "tied")
@@ -65,12 +63,6 @@ def judged(folder: Path, claim: Claim, lines: list[dict]) -> pd.DataFrame:
 
 
 TIED = [10.0, 10.4, 10.8]
-
-
-@pytest.fixture(autouse=True)
-def all_kept(monkeypatch):
-    """Judge as if all runs were kept; what is said where they are not is tested in `test_kept`."""
-    monkeypatch.setattr(Kept, "has", lambda *_: True)
 
 
 @pytest.mark.parametrize(
@@ -373,89 +365,3 @@ def test_a_damaged_table_is_named_with_what_to_do(tmp_path, text):
 
 
 # The measured tables
-
-
-def recomputed(claim: Claim, table: pd.DataFrame, spreads: pd.DataFrame) -> tuple[float, float, float]:
-    """Return effect and interval of a claim from the cells of a row, worked out anew."""
-    values = {str(name): some["value"].to_numpy() for name, some in table.groupby("column")}
-    if claim.absolute:
-        values = {name: abs(some) for name, some in values.items()}
-    exact = {str(name) for name, some in table.groupby("column") if some["seed"].isna().all()}
-    one, other = values[claim.system], values[claim.than] if isinstance(claim.than, str) else claim.than
-    trained = [name for name in (claim.system, claim.than) if name in values and name not in exact]
-    failing = {*claim.table.failing} | {name for name in values if values[name].mean() < claim.measure.usable}
-    pool = [values[name] for name in values if name not in exact | failing and len(values[name]) > 1]
-    if {*trained} & failing or not isinstance(claim.than, str):
-        parts = [(values[name].var(ddof=1) / len(values[name]), len(values[name]) - 1) for name in trained]
-    else:
-        freedom = sum(len(some) - 1 for some in pool)
-        each = sum(some.var(ddof=1) * (len(some) - 1) for some in pool) / freedom
-        parts = [(each * sum(1 / len(values[name]) for name in trained), freedom)]
-    if isinstance(claim.measure, ShareOfSentences) and not isinstance(claim.than, str):
-        (alone,) = spreads[(spreads["system"] == claim.system) & spreads["than"].isna()].itertuples()
-        return recomputed_share(one, claim.than, alone.variance, alone.sentences)
-    pair = {claim.system, claim.than}
-    for line in spreads.itertuples():
-        if {line.system, line.than} == pair:
-            parts.append((line.variance, line.freedom))
-    variance = 0.0 if isinstance(claim.measure, Counted) else sum(v for v, _ in parts)
-    freedom = variance**2 / sum(v**2 / f for v, f in parts) if variance else math.nan
-    effect = float(one.mean() - (other.mean() if isinstance(claim.than, str) else other))
-    exactly = 0.0 if isinstance(claim.measure, Counted) else math.nan  # equal values alone prove nothing
-    margin = stats.t.isf(0.025, freedom) * variance**0.5 if variance else exactly
-    return effect, effect - margin, effect + margin
-
-
-def recomputed_share(
-    percentages: np.ndarray, than: float, variance: float, sentences: int
-) -> tuple[float, float, float]:
-    """Return a percentage of sentences less a number, and its interval by statsmodels."""
-    seeds, share = len(percentages), percentages.mean() / 100
-    parts = [(percentages.var(ddof=1) / seeds, seeds - 1), (variance, sentences - 1)]
-    whole, trials = sum(v for v, _ in parts), float(sentences)
-    if whole:
-        freedom = whole**2 / sum(v**2 / f for v, f in parts)
-        trials = min(1e4 * share * (1 - share) / whole, seeds * sentences)
-        trials *= (stats.norm.isf(0.025) / stats.t.isf(0.025, freedom)) ** 2
-    low, high = proportion_confint(share * trials, trials, 0.05, "wilson")
-    return 100 * share - than, 100 * low - than, 100 * high - than
-
-
-def test_what_is_said_of_the_measured_tables_is_what_pandas_finds_in_their_files():
-    if not any(RESULTS.glob("*.small.csv")):
-        pytest.skip("nothing was measured in this checkout")
-    found = measured_claims()
-    by_text = {claim.text: claim for claim in declared_claims()}
-    decided = found[(found["seeds"] >= 3) & (found["metric"] != "converged")]
-    assert len(decided) > 100
-    for line in decided.itertuples():
-        claim = by_text[line.claim]
-        table = pd.read_csv(RESULTS / line.evidence).query("row == @line.pair and metric == @line.metric")
-        table, path = table.dropna(subset="value"), RESULTS / claim.sentences
-        spreads = pd.read_csv(path) if path.exists() else pd.DataFrame(columns=["row", "metric", "system", "than"])
-        spreads = spreads.query("row == @line.pair and metric == @line.metric")
-        _, low, high = worked = recomputed(claim, table, spreads)
-        assert (line.effect, line.low, line.high) == pytest.approx(worked, rel=1e-9, abs=1e-12, nan_ok=True)
-        used = table[table["column"].isin([claim.system, claim.than])]
-        assert line.runs == used["run"].tolist()
-        null = -claim.tolerance if claim.expects == "higher" else claim.tolerance
-        if line.verdict in ("reproduced here", "contradicted here"):
-            above = low > null
-            assert above or high < null
-            assert (line.verdict == "reproduced here") == (above == (claim.expects == "higher"))
-            assert line.q <= 0.05
-        else:
-            assert line.reason
-    undecided = found[~found["verdict"].isin(["reproduced here", "contradicted here"])]
-    assert undecided["reason"].ne("").all()
-    measured, missing = set(found["claim"]), {claim.text for claim in not_measured(found)}
-    assert (measured | missing, measured & missing) == (set(by_text), set())
-
-
-def test_a_claim_is_not_measured_only_if_what_it_compares_has_no_run():
-    for claim in not_measured(measured_claims()):
-        path = RESULTS / claim.evidence
-        cells = read_cells(path) if path.is_file() else pd.DataFrame(columns=RESULT_COLUMNS)
-        made = cells[(cells["status"] != "not run") & (cells["metric"] == claim.measure.name)]
-        compared = {claim.system, claim.than} - {""}
-        assert not any(compared <= set(columns) for _, columns in made.groupby("row")["column"])

@@ -231,7 +231,7 @@ class Missed(ShareOfSentences):
 
 @dataclass(frozen=True)
 class GlobalBest(OfSeedsAlone):
-    """Another result of the same exact search.
+    """The length of the global best, or the rank of the empty translation, by the exact search of `Missed`.
 
     Args:
         name: name of the number in a table.

@@ -155,7 +155,7 @@ def answered(
         exact = _counted(question, known)
         return Answer(**common, estimate=exact, welch_p=math.nan, seeds_needed=None, interval=NOTHING)
     if isinstance(question.measure, ShareOfSentences) and not isinstance(question.than, str) and sentences and known:
-        share = _of_sentences(question.than, question.null, known, sentences, len(looks) or 1)
+        share = _of_share(question.than, question.null, known, sentences, len(looks) or 1)
         return Answer(**common, estimate=share, welch_p=math.nan, seeds_needed=None, interval=AND_SENTENCES)
     found = compare(cells, question.system, question.than, _usable(question, cells) & {*converging}, sentences)
     line = sequential_estimate(found.chosen, question.null, looks)
@@ -322,7 +322,7 @@ def _of_runs(question: Question, known: Sequence[_Cell], looks: int) -> dict[str
     return {"estimate": line, "welch_p": math.nan, "seeds_needed": runs_needed(than, question.aim)}
 
 
-def _of_sentences(than: float, null: float, known: Sequence[_Cell], sentences: Spread, looks: int) -> Estimate:
+def _of_share(than: float, null: float, known: Sequence[_Cell], sentences: Spread, looks: int) -> Estimate:
     """Return how much larger than a number a percentage of sentences is; p is Bonferroni's over the looks."""
     line = share_of_sentences([cell.value for cell in known], sentences, than + null)
     effect, low, high = (null + one for one in (line.effect, line.low, line.high))
