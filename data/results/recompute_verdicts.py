@@ -6,6 +6,7 @@ Reads the cells of the tables in this folder, `*.sentences.csv` and `*.looks.csv
 nmtlab is asked only what is claimed and, to compare, what it says: the lines on which the two disagree are printed.
 """
 
+import json
 import math
 import sys
 import tarfile
@@ -89,7 +90,8 @@ def worked_out(claim: Claim, pair: str) -> dict[str, object]:
 
 def is_kept(claim: Claim, cells: pd.DataFrame) -> bool:
     """Return whether the run of every cell, or its translations if they are what is scored, are still there."""
-    lost = cells[~cells["run"].isin(names_of_runs(HERE.parent))]
+    made = zip(cells["run"], cells["machine"], strict=True)
+    lost = cells[np.array([one not in machines_of_runs(HERE.parent) for one in made], dtype=bool)]
     path = (HERE / claim.evidence).with_suffix(".translations.parquet")
     if lost.empty or not isinstance(claim.measure, OfSentences) or not path.exists():
         return lost.empty
@@ -99,13 +101,25 @@ def is_kept(claim: Claim, cells: pd.DataFrame) -> bool:
 
 
 @cache
-def names_of_runs(data: Path) -> set[str]:
-    """Return the names of all runs, and of those packed in folders and archives."""
-    found = {path.name for path in (*data.glob("runs/*"), *data.glob("gallery/*")) if path.is_dir()}
-    for path in data.glob("gallery/*.tar.xz"):
+def machines_of_runs(data: Path) -> set[tuple[str, str]]:
+    """Return the names of all runs, and of those packed in folders and archives, with the machine that each is from.
+
+    Of two archives with a run of one name, the first by name counts: its run is the one that nmtlab opens.
+    """
+    folders = [path for parent in ("runs", "gallery") for path in data.glob(f"{parent}/*/environment.json")]
+    packed: dict[str, bytes] = {}
+    for path in sorted(data.glob("gallery/*.tar.xz")):
         with tarfile.open(path) as archive:
-            found |= {name.partition("/")[0] for name in archive.getnames()}
-    return found
+            for member in archive:
+                name, _, file = member.name.partition("/")
+                if file == "environment.json":
+                    packed.setdefault(name, archive.extractfile(member).read())
+    runs = [*((path.parent.name, path.read_bytes()) for path in folders), *packed.items()]
+    return {(name, machine_of(json.loads(content)["machine"])) for name, content in runs}
+
+
+def machine_of(facts: dict[str, object]) -> str:
+    return facts.get("gpu") or f"{facts['processor']}, {facts['cores']} cores"
 
 
 def means(claim: Claim, pair: str, values: dict, exact: set, looks: list[int]) -> dict[str, float]:
@@ -128,8 +142,11 @@ def means(claim: Claim, pair: str, values: dict, exact: set, looks: list[int]) -
         systems = len(parts)
         parts = parts if systems == len(names) else [(math.nan, 1)]
     if (HERE / claim.sentences).exists():
-        sentences = rows_of(HERE / claim.sentences, pair, claim.measure.name)
-        both = sentences["system"].isin([claim.system, claim.than]) & sentences["than"].isin([claim.system, claim.than])
+        of_pair = isinstance(claim.than, str)  # else the line of the system alone, which names no other
+        names = [claim.system, claim.than if of_pair else ""]
+        metric = f"|{claim.measure.name}|" if claim.absolute and of_pair else claim.measure.name
+        sentences = rows_of(HERE / claim.sentences, pair, metric).fillna({"than": ""})
+        both = sentences["system"].isin(names) & sentences["than"].isin(names)
         parts += list(sentences.loc[both, ["variance", "freedom"]].itertuples(index=False))
     other = values[claim.than].mean() if isinstance(claim.than, str) else claim.than
     effect, variance = values[claim.system].mean() - other, sum(part for part, _ in parts)

@@ -1,12 +1,14 @@
 """The runs of a workspace: found by name, listed and removed."""
 
 from contextlib import nullcontext
+from functools import lru_cache
 from pathlib import Path
 
 from nmtlab.errors import NmtlabError
 from nmtlab.files import remove_folder
 from nmtlab.runs.bundle import bundled_runs, bundles, opened_bundle
-from nmtlab.runs.run import LOCK, Run
+from nmtlab.runs.environment import provenance
+from nmtlab.runs.run import ENVIRONMENT, LOCK, Run
 from nmtlab.runs.writer import held
 from nmtlab.workspace import Workspace
 
@@ -50,10 +52,14 @@ def list_runs(workspace: Workspace) -> tuple[list[Run], dict[str, str]]:
     return runs, broken
 
 
-def run_names(workspace: Workspace) -> set[str]:
-    """Return the names of all runs, those in the gallery and its intact bundles included, without opening them."""
-    folders = [*_folders(workspace.runs), *_folders(workspace.packed_runs)]
-    return {folder.name for folder in folders} | _bundled(workspace)[0].keys()
+def machines_of_runs(workspace: Workspace) -> set[tuple[str, str]]:
+    """Return the name of each run, those in the gallery and its intact bundles included, with the kind of its machine.
+
+    Two runs of a name, one in the workspace and one in the gallery, count both. The machine is as `provenance` names
+    it, and empty for a run that cannot be read.
+    """
+    folders = [*_folders(workspace.runs), *_folders(workspace.packed_runs), *_bundled(workspace)[0].values()]
+    return {(folder.name, _machine(folder, _changed(folder))) for folder in folders}
 
 
 def remove_run(folder: Path) -> None:
@@ -81,6 +87,22 @@ def _bundled(workspace: Workspace) -> tuple[dict[str, Path], dict[str, str]]:
         except OSError as error:
             broken[file.name] = error.strerror or str(error)
     return found, broken
+
+
+@lru_cache(maxsize=4096)
+def _machine(folder: Path, changed: int) -> str:
+    """Return the kind of machine of a run, cached until the time of modification of its environment differs."""
+    try:
+        return provenance(Run(folder).environment)["machine"] if changed else ""
+    except NmtlabError:
+        return ""
+
+
+def _changed(folder: Path) -> int:
+    try:
+        return (folder / ENVIRONMENT).stat().st_mtime_ns
+    except OSError:
+        return 0
 
 
 def _gallery_run(folder: Path, workspace: Workspace) -> Run:

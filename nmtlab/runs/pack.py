@@ -22,7 +22,7 @@ from nmtlab.reading import reading
 from nmtlab.runs.archive import ENDING, MAX_BYTES, read_archive, write_archive
 from nmtlab.runs.checkpoint import save_tensors
 from nmtlab.runs.log import pack_log
-from nmtlab.runs.run import IMPORTED, INHERITANCE, LOGS, PACKED, TABLE, Run
+from nmtlab.runs.run import ENVIRONMENT, IMPORTED, INHERITANCE, LOGS, PACKED, TABLE, Run
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.lines import new_folder, read_lines, write_lines
 from nmtlab.text.links import format_alignment, gold_links, has_gold_links
@@ -187,7 +187,7 @@ def dev_sentences(corpus: ParallelCorpus, number: int, licence: str, folder: Pat
 def describe(folder: Path, run: Run, **facts: Any) -> None:
     """Write what every packed run has: recipe, environment, inheritance, vocabulary, and facts about the packing."""
     run.recipe.save(folder / "recipe.toml")
-    write_text(folder / "environment.json", json.dumps(run.environment, indent=1) + "\n")
+    write_text(folder / ENVIRONMENT, json.dumps(run.environment, indent=1) + "\n")
     if run.inheritance:
         copy_into(run.folder / INHERITANCE, folder)
     if run.imported:

@@ -43,7 +43,7 @@ from nmtlab.text.pipeline import Pipeline
 Which = Literal["best", "last"]
 Status = Literal["training", "interrupted", "finished", "stopped", "diverged", "imported"]
 
-PACKED, IMPORTED = "packed.json", "imported.json"
+ENVIRONMENT, PACKED, IMPORTED = "environment.json", "packed.json", "imported.json"
 TABLE = "translation_table.safetensors"
 INHERITANCE = "inheritance.json"
 METRICS, GRADIENT_NORMS, G_VALUES = "metrics.jsonl", "probes/gradient_norm.jsonl", "probes/g.jsonl"
@@ -103,7 +103,7 @@ class Run:
             raise RunError(f"run {folder.name!r}: already exists", "choose another --name, or --resume it")
         with new_folder(folder) as unfinished:
             recipe.save(unfinished / "recipe.toml")
-            write_text(unfinished / "environment.json", json.dumps(environment, indent=1) + "\n")
+            write_text(unfinished / ENVIRONMENT, json.dumps(environment, indent=1) + "\n")
             pipeline.save(unfinished / "vocabulary")
             fill(unfinished)
         return cls(folder)
@@ -129,7 +129,7 @@ class Run:
 
     @cached_property
     def environment(self) -> dict[str, Any]:
-        return self._read_json("environment.json", Environment)
+        return self._read_json(ENVIRONMENT, Environment)
 
     @property
     def checksums(self) -> list[str]:

@@ -10,7 +10,8 @@ from pointing_model import PointingModel
 from nmtlab.analysis.attention.shift import (
     attention_error,
     attention_shift,
-    peak_shares,
+    error_by_line,
+    peak_counts,
     peak_shifts,
     shift_distribution,
     shift_summary,
@@ -182,13 +183,26 @@ def test_many_links_of_a_word_do_not_change_the_distribution_nor_the_sink():
 def test_the_peaks_of_a_test_text_are_those_of_the_links_of_its_aligner(runs, tiny_corpus):
     run = runs["words"]
     found = attention_shift(run, tiny_corpus, "test", reference_links(run.pipeline, tiny_corpus, "test"))
-    pd.testing.assert_frame_equal(peak_shares(run, tiny_corpus), sink_summary(found))
-    measures = {one.of + one.less: one.value(run, tiny_corpus) for one in (PEAKS_LINKED, FIRST_EXCESS, MOVED_GAIN)}
+    counts, summary = peak_counts(run, tiny_corpus).set_index("line"), sink_summary(found).iloc[0]
+    for name in set(counts) - {"words"}:
+        assert counts[name].sum() / counts["words"].sum() == pytest.approx(summary[name])
     single = found[found["links"] == 1]
+    last = single[single["line"] == counts.index[-1]]
+    assert counts["words"].iloc[-1] == len(last)
+    assert counts["on"].iloc[-1] == (last["shift"] == 0).sum()
+    measures = {one.of + one.less: one.value(run, tiny_corpus) for one in (PEAKS_LINKED, FIRST_EXCESS, MOVED_GAIN)}
     assert measures["on"] == pytest.approx(100 * (single["shift"] == 0).mean())
     first = (single["source_position"] == 0).mean() - (single["linked_position"] == 0).mean()
     assert measures["firstfirst_linked"] == pytest.approx(100 * first)
     assert measures["on_if_movedon"] == pytest.approx(100 * ((single["shift"] == 1).mean() - measures["on"] / 100))
+
+
+@pytest.mark.parametrize("share", [PEAKS_LINKED, FIRST_EXCESS, MOVED_GAIN])
+def test_what_each_sentence_adds_to_a_share_of_the_peaks_makes_the_share(runs, tiny_corpus, share):
+    value = share.value(runs["words"], tiny_corpus)
+    sums = share.sums(runs["words"], tiny_corpus)
+    assert sums.shape == (tiny_corpus.count("test"), 2)
+    assert sums[:, 0].sum() / sums[:, 1].sum() == pytest.approx(value)
 
 
 def test_alignment_error_is_that_of_the_peaks_of_all_target_words():
@@ -202,6 +216,10 @@ def test_alignment_error_is_that_of_the_peaks_of_all_target_words():
     # tied: 4 peaks, 2 of them right, of 4 links; lex, on the first line alone: 3 peaks, 2 right, of 2 links.
     assert errors.loc["tied"].to_dict() == pytest.approx({"error_rate": 0.5, "precision": 0.5, "recall": 0.5})
     assert errors.loc["lex"].to_dict() == pytest.approx({"error_rate": 1 - 4 / 5, "precision": 2 / 3, "recall": 1.0})
+    # On the first line one of three peaks is one of two links; on the third, the one peak is one of two.
+    by_line = error_by_line(tied, links)
+    assert by_line["of"].to_dict() == {1: 5, 3: 3}
+    assert by_line["amount"].to_dict() == {1: 3, 3: 1}
 
 
 # From a decoder to words

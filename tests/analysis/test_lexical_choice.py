@@ -1,15 +1,18 @@
 """The numbers of lexical choice are those of the analyses that they come from."""
 
+import math
+
 import pytest
 
 from nmtlab.analysis.access.measure import measure
 from nmtlab.analysis.access.translations import translations
 from nmtlab.analysis.attention.shift import attention_error, attention_shift
 from nmtlab.analysis.lexical.choices import rare_choices
-from nmtlab.analysis.lexical.lexical_choice import lexical_choice
+from nmtlab.analysis.lexical.lexical_choice import lexical_choice, lexical_sums
 from nmtlab.analysis.lexical.norms import norm_correlations, word_norms
 from nmtlab.analysis.lexical.unknown_words import reference_unknowns
 from nmtlab.errors import NmtlabError
+from nmtlab.experiments.measures.lexical import ALIGNMENT_ERROR, LEFT_SHIFT, NORM_DECIDES, RARE_RECALL, RIGHT_COPIES
 from nmtlab.recipe import find_recipe
 from nmtlab.runs.run import Run
 from nmtlab.systems import train
@@ -60,6 +63,34 @@ def test_each_number_is_that_of_its_own_analysis(runs, corpus):
     unknowns = reference_unknowns(run, corpus, "test", links).query("linked")
     assert found["right copies"] == (unknowns["correct"].mean(), len(unknowns))
     assert "lexicon precision" not in found
+
+
+def test_a_ratio_is_that_of_the_sums_over_the_sentences(runs, corpus):
+    run, links = runs["tied"], gold_links(corpus, "test")
+    sums = lexical_sums(run, corpus).set_index(["quantity", "line"])
+    for name in ("rare recall", "norm decides", "left shift", "alignment error", "right copies"):
+        amount, of = sums.loc[name].sum()
+        assert numbers(run, corpus)[name] == (amount / of, of)
+    (shifts,) = (some for line, some in attention_shift(run, corpus, "test", links).groupby("line") if line == 7)
+    assert sums.loc[("left shift", 7)].tolist() == [shifts["shift"].sum(), shifts["shift"].notna().sum()]
+    amount, of = sums.loc[("alignment error", 7)]
+    assert amount / of == attention_error(shifts, links)["error_rate"].item()
+
+
+@pytest.mark.parametrize("ratio", [RARE_RECALL, LEFT_SHIFT, ALIGNMENT_ERROR, RIGHT_COPIES])
+def test_what_each_sentence_adds_to_a_number_of_a_table_makes_the_number(runs, corpus, ratio):
+    value = ratio.value(runs["tied"], corpus)
+    sums = ratio.sums(runs["tied"], corpus)
+    assert sums.shape == (corpus.count("test"), 2)
+    assert sums[:, 0].sum() / sums[:, 1].sum() == value
+
+
+def test_what_a_system_has_no_number_of_its_sentences_add_nothing_to(runs, corpus):
+    assert math.isnan(NORM_DECIDES.value(runs["fixnorm-lex"], corpus))
+    assert NORM_DECIDES.sums(runs["fixnorm-lex"], corpus) is None
+    assert math.isnan(LEFT_SHIFT.value(runs["moses"], corpus))
+    assert LEFT_SHIFT.sums(runs["moses"], corpus) is None
+    assert RARE_RECALL.sums(runs["moses"], corpus) is not None
 
 
 def test_rare_words_are_those_that_training_has_one_to_nine_times(runs, corpus):

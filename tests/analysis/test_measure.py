@@ -15,7 +15,7 @@ import pytest
 
 import nmtlab
 from nmtlab.analysis.access.measure import answers, measure, versioned
-from nmtlab.analysis.attention.shift import peak_shares
+from nmtlab.analysis.attention.shift import peak_counts
 from nmtlab.analysis.dynamics.signals import signals
 from nmtlab.analysis.languages.cognate_neighbours import cognate_neighbours
 from nmtlab.analysis.languages.cognates import cognate_recall
@@ -29,7 +29,7 @@ from nmtlab.analysis.languages.pivot import pivoted
 from nmtlab.analysis.languages.probes import language_by_layer
 from nmtlab.analysis.languages.shared_types import shared_types
 from nmtlab.analysis.languages.shared_words import words_of_parent
-from nmtlab.analysis.lexical.lexical_choice import lexical_choice
+from nmtlab.analysis.lexical.lexical_choice import lexical_choice, lexical_sums
 from nmtlab.analysis.lexical.norms import word_norms
 from nmtlab.analysis.search.beams import decoded, missed_by_beams, outcome
 from nmtlab.analysis.search.length_baselines import baseline_lengths
@@ -302,14 +302,20 @@ def test_an_answer_of_version_0_1_is_found_under_the_names_of_today(run, tiny_co
 @pytest.mark.parametrize("packed", sorted((Path(nmtlab.__file__).parents[1] / "data/gallery").iterdir()), ids=str)
 def test_every_answer_of_the_gallery_is_found(packed, tmp_path):
     known = {"outcome": outcome, "missed_by_beams": missed_by_beams, "signals": signals, "search_errors": search_errors}
-    known |= {"planned_lengths": planned_lengths, "lexical_choice": lexical_choice, "movement": movement}
-    known |= {"shared_types": shared_types, "words_of_parent": words_of_parent, "baseline_lengths": baseline_lengths}
-    known |= {"cognate_recall": cognate_recall, "cognate_neighbours": cognate_neighbours}
+    known |= {"planned_lengths": planned_lengths, "lexical_choice": lexical_choice, "lexical_sums": lexical_sums}
+    known |= {
+        "movement": movement,
+        "shared_types": shared_types,
+        "words_of_parent": words_of_parent,
+        "baseline_lengths": baseline_lengths,
+    }
+    known |= {"baseline_lengths": baseline_lengths, "cognate_recall": cognate_recall}
+    known |= {"cognate_neighbours": cognate_neighbours}
     known |= {"parameter_counts": parameter_counts, "language_by_layer": language_by_layer}
     known |= {"similarity_by_layer": similarity_by_layer, "gradient_cosines": gradient_cosines}
     known |= {"direction_scores": direction_scores, "off_target_of": off_target_of}
     known |= {"decoded": decoded, "length_sweep": length_sweep, "oracle_lengths": oracle_lengths}
-    known |= {"losses_by_rest": losses_by_rest, "peak_shares": peak_shares, "pivoted": pivoted}
+    known |= {"losses_by_rest": losses_by_rest, "peak_counts": peak_counts, "pivoted": pivoted}
     folders = [packed] if packed.is_dir() else opened_bundle(packed, tmp_path).values()
     assert folders
     for folder in folders:

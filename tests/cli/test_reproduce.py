@@ -14,13 +14,8 @@ from nmtlab.cli.reproduce import reproduce
 from nmtlab.cli.results_table import print_reasons
 from nmtlab.experiments import TABLES, cells_of
 from nmtlab.experiments.claims.declared import declared_claims
-from nmtlab.experiments.measures.quality import (
-    ALIGNMENT_ERROR,
-    DEV_BLEU,
-    LEFT_SHIFT,
-    LEXICON_PRECISION,
-    TRAIN_PERPLEXITY,
-)
+from nmtlab.experiments.measures.lexical import ALIGNMENT_ERROR, LEFT_SHIFT, LEXICON_PRECISION
+from nmtlab.experiments.measures.quality import DEV_BLEU, TRAIN_PERPLEXITY
 from nmtlab.experiments.running.events import CellEnded, CellEvent, GridPlanned, NoText, Opening
 from nmtlab.experiments.tables.many_languages import ARTIFICIAL_ROWS, MANY_LANGUAGES
 from nmtlab.training.events import Prepared, Preparing, Progress, Validated

@@ -11,7 +11,8 @@ from scipy import stats
 from nmtlab.errors import NmtlabError
 from nmtlab.experiments.claims.declared import Claim, declared_claims
 from nmtlab.experiments.claims.verdicts import COLUMNS, measured_claims, not_measured, overall
-from nmtlab.experiments.measures.quality import CONVERGED, LEFT_SHIFT, TEST_BLEU, Counted
+from nmtlab.experiments.measures.lexical import LEFT_SHIFT
+from nmtlab.experiments.measures.quality import CONVERGED, TEST_BLEU, Counted
 from nmtlab.experiments.measures.search import EMPTY_GLOBAL_BEST
 from nmtlab.experiments.results.collected import COLUMNS as RESULT_COLUMNS
 from nmtlab.experiments.results.judgement import Question, with_aim
@@ -77,7 +78,7 @@ TIED = [10.0, 10.4, 10.8]
 def test_a_share_of_sentences_is_judged_even_if_all_seeds_agree(tmp_path, values, variance, high, said):
     lines = cells(SCALENORM, values, "de-en", EMPTY_GLOBAL_BEST.name)
     about = ["de-en", EMPTY_GLOBAL_BEST.name, SCALENORM, ""]
-    spread = pd.DataFrame([[*about, variance, 199, 200, "% of sentences"]], columns=SENTENCES)
+    spread = pd.DataFrame([[*about, variance, 199, 200, "ratio of sums"]], columns=SENTENCES)
     spread.to_csv(tmp_path / EMPTY.sentences, index=False)
     found = judged(tmp_path, EMPTY, lines).loc["de-en"]
     assert found["verdict"] == said

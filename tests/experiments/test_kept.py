@@ -15,6 +15,7 @@ from nmtlab.experiments.results.summary import summary
 from nmtlab.experiments.tables.declaration import Table
 from nmtlab.workspace import Workspace
 
+HERE, ELSEWHERE = "AMD EPYC, 2 cores", "Intel, 2 cores"
 SCORES = {"tied": (20.0, 20.5, 21.0), "fixnorm": (25.0, 25.5, 26.1), "untied": (20.1, 20.6, 20.7)}
 RUNS = {(column, seed): f"{column}.s{seed}" for column in SCORES for seed in (1, 2, 3)}
 
@@ -23,7 +24,7 @@ RUNS = {(column, seed): f"{column}.s{seed}" for column in SCORES for seed in (1,
 def cells() -> pd.DataFrame:
     lines = [
         {"row": "ha-en", "column": column, "metric": "dev BLEU", "seed": seed, "value": value, "status": "finished"}
-        | {"run": RUNS[column, seed], "updates": 100}
+        | {"run": RUNS[column, seed], "updates": 100, "machine": HERE}
         for column, values in SCORES.items()
         for seed, value in enumerate(values, start=1)
     ]
@@ -36,8 +37,8 @@ def table(tmp_path, tiny_recipe) -> Table:
     return little_table(tmp_path, tiny_recipe, {name: {} for name in SCORES})
 
 
-def kept(*names: str, translated: tuple = ()) -> Kept:
-    return Kept(frozenset(names), frozenset(translated))
+def kept(*names: str, translated: tuple = (), machine: str = HERE) -> Kept:
+    return Kept(frozenset((name, machine) for name in names), frozenset(translated))
 
 
 def of(*columns: str) -> list[str]:
@@ -49,6 +50,14 @@ def test_a_training_is_kept_if_its_run_is(cells):
     assert kept(*of("tied")).has(TRAIN_PERPLEXITY, some)
     assert not kept(*of("tied")[:2]).has(TRAIN_PERPLEXITY, some)
     assert kept().has(TRAIN_PERPLEXITY, cells[:0])
+
+
+def test_a_run_of_that_name_from_another_machine_is_another_training(cells):
+    some = cells[cells["column"] == "tied"]
+    assert not kept(*of("tied"), machine=ELSEWHERE).has(TRAIN_PERPLEXITY, some)
+    assert kept(*of("tied"), machine="").has(TRAIN_PERPLEXITY, some)
+    both = Kept(kept(*of("tied"), machine=ELSEWHERE).runs | kept(*of("tied")).runs, frozenset())
+    assert both.has(TRAIN_PERPLEXITY, some)
 
 
 def test_of_a_score_of_translations_these_are_enough(cells):
@@ -67,10 +76,16 @@ def test_the_translations_of_a_system_without_seeds_count_too(cells):
 
 
 def test_runs_of_the_workspace_of_the_gallery_and_translations_beside_the_table_are_found(tmp_path):
-    for folder in ("own/runs/a.s1", "own/gallery/a.s2", "checkout/gallery/a.s3", "checkout/results"):
+    for folder in ("own/runs/a.s1", "own/gallery/a.s2", "checkout/gallery/a.s3"):
         (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "recipe.toml").touch()
+        (tmp_path / folder / "environment.json").write_text('{"machine": {"processor": "AMD EPYC", "cores": 2}}')
+    (tmp_path / "checkout/gallery/unreadable.s1").mkdir()
+    (tmp_path / "checkout/gallery/left_out.txt").write_text("a.s4\n", encoding="utf-8")
+    (tmp_path / "checkout/results").mkdir()
     path = tmp_path / "checkout/results/table-3.4.tiny.csv"
-    assert Kept.of(path, Workspace(tmp_path / "own")) == kept("a.s1", "a.s2", "a.s3")
+    unknown = kept("unreadable.s1", "a.s4", machine="")
+    assert Kept.of(path, Workspace(tmp_path / "own")).runs == kept("a.s1", "a.s2", "a.s3").runs | unknown.runs
     lines = [("ha-en", "tied", 1, "dev", "", "digest", line, "a dog") for line in range(3)]
     pd.DataFrame(lines, columns=COLUMNS).to_parquet(path.with_suffix(".translations.parquet"))
     assert Kept.of(path, Workspace(tmp_path / "own")).translated == {("ha-en", "tied", 1, "dev")}

@@ -8,7 +8,8 @@ import pytest
 from nmtlab.analysis.dynamics import convergence
 from nmtlab.experiments.measures import quality
 from nmtlab.experiments.measures.attention import PEAKS_LINKED
-from nmtlab.experiments.measures.quality import DEV_BLEU, NORM_DECIDES, NORM_FREQUENCY, TEST_BLEU
+from nmtlab.experiments.measures.lexical import NORM_DECIDES, NORM_FREQUENCY
+from nmtlab.experiments.measures.quality import DEV_BLEU, TEST_BLEU
 from nmtlab.recipe import named_recipe
 
 

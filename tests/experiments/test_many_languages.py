@@ -2,12 +2,14 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from nmtlab.errors import RunError
 from nmtlab.experiments import cells_of, find_table, results
 from nmtlab.experiments.results.collected import made_rows
 from nmtlab.experiments.results.hypotheses import hypotheses
+from nmtlab.experiments.results.sentences import ALONE, sentence_spreads
 from nmtlab.experiments.running.cells import Cell, made_run, run_cell, trainings
 from nmtlab.experiments.running.estimate import estimate_grid
 from nmtlab.runs.run import Run
@@ -95,6 +97,16 @@ def test_zero_shot_directions_are_compared_with_a_way_through_english(made):
     lines = through.stored(run, corpus)
     text = through.text(corpus, run)
     assert through.metric("qab").corpus_score(lines, text.references).score == measured.loc["qaa-qab", through.name]
+
+
+def test_the_translations_that_are_off_target_are_those_of_the_share(made):
+    found = results(ZERO_SHOT, "tiny", made)
+    off_target = next(measure for measure in ZERO_SHOT.measures if measure.name == "off target (%)")
+    shares = found[(found["run"] == SHARED) & (found["metric"] == off_target.name)].set_index("row")["value"]
+    for (cell, *_), corpus, runs in made_rows(ZERO_SHOT, "tiny", made):
+        assert 100 * np.nanmean(off_target.hits(runs[SHARED], corpus)) == pytest.approx(shares[cell.row])
+    spreads = sentence_spreads(ZERO_SHOT, "tiny", made, hypotheses(ZERO_SHOT, "tiny", made), claims=[])
+    assert set(spreads[spreads["metric"] == off_target.name]["than"]) == {ALONE}
 
 
 def test_the_estimate_has_a_line_for_each_training_of_several_texts(made):

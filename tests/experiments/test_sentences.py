@@ -1,6 +1,7 @@
 """The part of the sentences in a table's differences, from the translations of its runs."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal
 
 import numpy as np
 import pandas as pd
@@ -11,11 +12,14 @@ from nmtlab.errors import NmtlabError
 from nmtlab.evaluation.resampling import drawn_test_sets
 from nmtlab.experiments import cells_of, results, summary
 from nmtlab.experiments.claims.declared import Claim
-from nmtlab.experiments.measures.quality import DEV_BLEU
+from nmtlab.experiments.claims.verdicts import judged_claims
+from nmtlab.experiments.measures.quality import DEV_BLEU, RatioOfSentences
 from nmtlab.experiments.measures.search import Empty, Missed, SearchedBleu, Way
 from nmtlab.experiments.results.collected import made_rows
+from nmtlab.experiments.results.hypotheses import COLUMNS as HYPOTHESES
 from nmtlab.experiments.results.hypotheses import hypotheses, read_hypotheses, save_hypotheses
 from nmtlab.experiments.results.sentences import (
+    ALONE,
     COLUMNS,
     read_sentences,
     sentence_spreads,
@@ -23,6 +27,8 @@ from nmtlab.experiments.results.sentences import (
     with_kept_sentences,
 )
 from nmtlab.recipe import SearchSettings
+from nmtlab.runs.run import Run
+from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.sample import draw_sample
 from nmtlab.text.tokenizers import Words
 
@@ -75,11 +81,11 @@ def test_a_pair_that_the_baseline_and_a_claim_compare_is_there_once(grid, transl
     number = Claim("tied is good.", "s", grid.table, DEV_BLEU, "tied", "higher", 5.0, scale="tiny")
     again = sentence_spreads(grid.table, "tiny", grid.workspace, translated, [claim, number])
     pd.testing.assert_frame_equal(again, found)
-    spread = spread_of(found, "ha-en", "dev BLEU", "tied", "fixnorm")
-    assert spread == spread_of(found, "ha-en", "dev BLEU", "fixnorm", "tied")
+    spread = spread_of(found, "ha-en", DEV_BLEU, "tied", "fixnorm")
+    assert spread == spread_of(found, "ha-en", DEV_BLEU, "fixnorm", "tied")
     assert spread is not None
-    assert spread_of(found, "hu-en", "dev BLEU", "tied", "fixnorm") is None
-    assert spread_of(found, "ha-en", "dev BLEU", "tied", 5.0) is None
+    assert spread_of(found, "hu-en", DEV_BLEU, "tied", "fixnorm") is None
+    assert spread_of(found, "ha-en", DEV_BLEU, "tied", 5.0) is None
 
 
 def test_scores_of_other_searches_have_sentences_too(grid, tmp_path):
@@ -122,11 +128,53 @@ def test_a_share_has_sentences_too_alone_and_beside_another(grid, translated):
     alone = found.loc[("% missed", "tied", "")]
     covariance = np.cov(hits["tied", 1], hits["tied", 2], ddof=0)[0, 1]
     assert alone["variance"] == pytest.approx(max(1e4 * covariance / 20, 0), rel=0.15, abs=3)
-    assert (alone["freedom"], alone["sentences"], alone["signature"]) == (19, 20, "% of sentences")
+    assert (alone["freedom"], alone["sentences"], alone["signature"]) == (19, 20, "ratio of sums")
     judged = summary(measured, table, found.reset_index()).set_index(["metric", "column"])
     assert judged.loc[("% missed", "fixnorm"), "interval"] == "seeds and sentences"
     assert judged["mean_high"].loc["% missed"].notna().all()
     assert judged["margin"].loc["% missed"].isna().all()
+
+
+@dataclass(frozen=True)
+class Skew(RatioOfSentences):
+    """A ratio that is above 0 for one system, and below for the other."""
+
+    name: str = "skew"
+    split: ClassVar[Literal["dev"]] = "dev"
+    lower_is_better: ClassVar[bool] = True
+
+    def value(self, run: Run, corpus: ParallelCorpus) -> float:
+        amount, of = self.sums(run, corpus).sum(axis=0)
+        return float(amount / of)
+
+    def sums(self, run: Run, corpus: ParallelCorpus) -> np.ndarray:
+        hard, luck = np.random.default_rng(0), np.random.default_rng(run.recipe.training.seed)
+        amounts, of = hard.integers(5, 90, 20), hard.integers(0, 5, 20)
+        sign = -1 if run.recipe.model.norm == "layer" else 1
+        return np.stack([sign * (amounts + luck.integers(0, 9, 20)) // (3 - sign), of], axis=1)
+
+
+def test_a_ratio_varies_with_the_sentences_and_so_does_its_size(grid):
+    skew = Skew()
+    table = replace(grid.table, measures=(skew,))
+    claim = Claim("It is less skew.", "s", table, skew, "fixnorm", "lower", "tied", absolute=True, scale="tiny")
+    lines = sentence_spreads(table, "tiny", grid.workspace, pd.DataFrame(columns=HYPOTHESES), [claim])
+    found = lines.set_index(["metric", "system", "than"])["variance"]
+    ((_, corpus, runs),) = made_rows(table, "tiny", grid.workspace)
+    drawn, scores = drawn_test_sets(20), {}
+    for cell in cells_of(table, "tiny"):
+        amount, of = (drawn @ skew.sums(runs[cell.run], corpus)).T
+        scores[cell.column, cell.seed] = amount / of
+    sizes = {key: abs(some) for key, some in scores.items()}
+    assert found["skew", "fixnorm", "tied"] == pytest.approx(shared_variance(scores))
+    assert found["|skew|", "fixnorm", "tied"] == pytest.approx(shared_variance(sizes))
+    assert found["|skew|", "fixnorm", "tied"] != pytest.approx(found["skew", "fixnorm", "tied"])
+    assert found["skew", "tied", ALONE] == pytest.approx(np.cov(scores["tied", 1], scores["tied", 2])[0, 1])
+    asked = (lines, "ha-en", skew, "fixnorm", "tied")
+    assert spread_of(*asked).variance == found["skew", "fixnorm", "tied"]
+    assert spread_of(*asked, absolute=True).variance == found["|skew|", "fixnorm", "tied"]
+    measured = results(table, "tiny", grid.workspace)
+    assert judged_claims([claim], measured, lines, {})["interval"].tolist() == ["seeds and sentences"]
 
 
 def test_empty_translations_are_counted_among_those_that_are_stored(grid):
@@ -144,10 +192,11 @@ def test_empty_translations_are_counted_among_those_that_are_stored(grid):
 
 
 def test_a_share_with_a_single_system_needs_no_other_to_vary(tmp_path):
-    lines = pd.DataFrame([["ha-en", "% empty", "tied", "", 0.0, 199, 200, "% of sentences"]], columns=COLUMNS)
+    lines = pd.DataFrame([["ha-en", "% empty", "tied", "", 0.0, 199, 200, "ratio of sums"]], columns=COLUMNS)
     lines.to_csv(tmp_path / "it.csv", index=False)
-    assert spread_of(read_sentences(tmp_path / "it.csv"), "ha-en", "% empty", "tied", 50.0) == (0.0, 199.0)
-    assert spread_of(lines, "ha-en", "% empty", "tied", "fixnorm") is None
+    share = Missed("% empty", "empty", sample=20)
+    assert spread_of(read_sentences(tmp_path / "it.csv"), "ha-en", share, "tied", 50.0) == (0.0, 199.0)
+    assert spread_of(lines, "ha-en", share, "tied", "fixnorm") is None
 
 
 def grid_sentences(grid) -> int:

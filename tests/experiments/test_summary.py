@@ -9,7 +9,8 @@ from little_table import little_table
 from scipy import stats
 
 from nmtlab.experiments import find_table, summary, with_published
-from nmtlab.experiments.measures.quality import CONVERGED, DEV_BLEU, LEFT_SHIFT, TRAIN_PERPLEXITY
+from nmtlab.experiments.measures.lexical import LEFT_SHIFT
+from nmtlab.experiments.measures.quality import CONVERGED, DEV_BLEU, TRAIN_PERPLEXITY
 from nmtlab.experiments.results.collected import COLUMNS
 from nmtlab.experiments.results.published import published
 from nmtlab.experiments.results.sentences import COLUMNS as SENTENCES

@@ -26,6 +26,7 @@ _COLUMNS = {
     "source_word": str, "weight": float, "linked_position": "Int64", "shift": "Int64", "links": int,
     "source_length": int,
 }  # fmt: skip
+_PEAK = ["source_position", "target_position"]
 _SHARES = ("first", "first_linked", "last", "last_linked", "on", "on_if_moved")
 
 
@@ -148,39 +149,38 @@ def sink_summary(shifts: pd.DataFrame, by: Sequence[str] = ("run",)) -> pd.DataF
         it; `on`, the share of peaks on the linked word, and `on_if_moved`, the share if each peak were one word further
         right; `most_frequent`, the most frequent shift. Shares are from 0 to 1.
     """
-    linked = shifts[shifts["links"] == 1]
-    end = linked["source_length"] - 1
-    marked = linked.assign(
-        first=linked["source_position"] == 0,
-        first_linked=linked["linked_position"] == 0,
-        last=linked["source_position"] == end,
-        last_linked=linked["linked_position"] == end,
-        on=linked["shift"] == 0,
-        on_if_moved=linked["shift"] == 1,
-    )
-    shares = marked.groupby(list(by), observed=True, sort=False).agg(
-        words=("shift", "size"),
-        **{name: (name, "mean") for name in _SHARES},
-        most_frequent=("shift", lambda some: int(some.mode().iloc[0])),
+    shares = (
+        _marked(shifts)
+        .groupby(list(by), observed=True, sort=False)
+        .agg(
+            words=("shift", "size"),
+            **{name: (name, "mean") for name in _SHARES},
+            most_frequent=("shift", lambda some: int(some.mode().iloc[0])),
+        )
     )
     return shares.reset_index().astype(dict.fromkeys(_SHARES, float))
 
 
 @versioned(1)
-def peak_shares(run: Run, corpus: ParallelCorpus, part: str = "test") -> pd.DataFrame:
-    """Return the row of `sink_summary` for a run on a text, by the links of `reference_links`.
+def peak_counts(run: Run, corpus: ParallelCorpus, part: str = "test") -> pd.DataFrame:
+    """Return the counts behind `sink_summary` for each sentence of a text, by the links of `reference_links`.
 
     Args:
         run: a trained neural system.
         corpus: in its languages, with its training text.
         part: the split, dev or test.
 
+    Returns:
+        A row for each sentence that has words with a single link: `line`, from 1; `words`, their number; how many of
+        them are `first`, `first_linked`, `last`, `last_linked`, `on` and `on_if_moved`.
+
     Raises:
         CorpusError: no such split, no training text, or other languages.
         RunError: the run is phrase-based, or has no weights.
     """
     run = in_direction(run, corpus)
-    return sink_summary(attention_shift(run, corpus, part, reference_links(run.pipeline, corpus, part)))
+    marked = _marked(attention_shift(run, corpus, part, reference_links(run.pipeline, corpus, part)))
+    return marked.assign(words=1).groupby("line")[["words", *_SHARES]].sum().astype(int).reset_index()
 
 
 def attention_error(shifts: pd.DataFrame, links: Sequence[Collection[Link]]) -> pd.DataFrame:
@@ -197,6 +197,37 @@ def attention_error(shifts: pd.DataFrame, links: Sequence[Collection[Link]]) -> 
         CorpusError: the lines of `shifts` have no links.
     """
     return pd.DataFrame([{"run": name, **_error(rows, links)} for name, rows in shifts.groupby("run", sort=False)])
+
+
+def error_by_line(shifts: pd.DataFrame, links: Sequence[Collection[Link]]) -> pd.DataFrame:
+    """Return what each sentence adds to the alignment error rate of the attention peaks of one run.
+
+    Args:
+        shifts: rows of `attention_shift`, of one run.
+        links: as for `attention_error`.
+
+    Returns:
+        A row for each line with target words, by `line`: `amount`, the peaks without a link and the links without a
+        peak, and `of`, the peaks and the links; the error rate is the ratio of their sums.
+    """
+    hits = [(peak, j) in links[line - 1] for line, peak, j in shifts[["line", *_PEAK]].itertuples(index=False)]
+    found = shifts[["line"]].assign(peaks=1, hits=hits).groupby("line").sum()
+    of = found["peaks"] + [len(set(links[line - 1])) for line in found.index]
+    return pd.DataFrame({"amount": of - 2 * found["hits"], "of": of})
+
+
+def _marked(shifts: pd.DataFrame) -> pd.DataFrame:
+    """Return the words with a single link, with what `sink_summary` counts as columns of bools."""
+    linked = shifts[shifts["links"] == 1]
+    end = linked["source_length"] - 1
+    return linked.assign(
+        first=linked["source_position"] == 0,
+        first_linked=linked["linked_position"] == 0,
+        last=linked["source_position"] == end,
+        last_linked=linked["linked_position"] == end,
+        on=linked["shift"] == 0,
+        on_if_moved=linked["shift"] == 1,
+    )
 
 
 def _peaks(pair: WordPair, weights: np.ndarray) -> Iterator[dict[str, Any]]:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from itertools import chain, islice
 from typing import Literal
 
+import numpy as np
 import pandas as pd
 
 from nmtlab.analysis.access.measure import versioned
@@ -81,6 +82,21 @@ def off_target(
         "accuracy": accuracy,
     }
     return pd.DataFrame([row])
+
+
+def off_target_lines(hypotheses: Sequence[str], target: str, classifier: LanguageClassifier) -> np.ndarray:
+    """Return which translations are not in the target language, as `off_target` counts them.
+
+    Args:
+        hypotheses: the translations.
+        target: code of the language asked for.
+        classifier: knows the target and the languages that it may be taken for.
+
+    Returns:
+        (lines,): 1 for a line in another language, 0 for one in the target language, NaN for one without letters.
+    """
+    found = np.array(classifier.predict(hypotheses))
+    return np.where(found == UNDECIDED, np.nan, found != target)
 
 
 @versioned(1)

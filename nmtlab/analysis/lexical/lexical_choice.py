@@ -1,25 +1,28 @@
 """How well does a system choose its words, and what decides the choice? Thesis 3.2.6 in one table of numbers."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import pandas as pd
 
 from nmtlab.analysis.access.checks import in_direction
-from nmtlab.analysis.access.measure import versioned
-from nmtlab.analysis.attention.shift import attention_error, attention_shift
-from nmtlab.analysis.lexical.choices import deciding_terms, rare_choices
+from nmtlab.analysis.access.measure import measure, versioned
+from nmtlab.analysis.attention.shift import attention_shift, error_by_line
+from nmtlab.analysis.lexical.choices import rare_choices
 from nmtlab.analysis.lexical.gold import has_gold
 from nmtlab.analysis.lexical.lexicon import gold_translations, precision, system_translations
 from nmtlab.analysis.lexical.norms import norm_correlations, word_norms
-from nmtlab.analysis.lexical.rare_words import word_accuracy
+from nmtlab.analysis.lexical.rare_words import word_counts_by_line
 from nmtlab.analysis.lexical.reference_links import reference_links
-from nmtlab.analysis.lexical.unknown_words import reference_unknowns, unknown_summary
+from nmtlab.analysis.lexical.unknown_words import reference_unknowns
 from nmtlab.models.interface import WORD_TERMS
 from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus
 
 RARE = 10
 """A word is rare if its training count is below this."""
+
+_OF_TRANSLATIONS = ("rare recall", "frequent recall")
+_OF_ATTENTION = ("left shift", "alignment error", "right copies")
 
 Quantity = tuple[str, float, int]
 
@@ -36,7 +39,8 @@ def lexical_choice(run: Run, corpus: ParallelCorpus, part: str = "test") -> pd.D
         part: the split that is analysed, dev or test.
 
     Returns:
-        A row for each `quantity` that applies to the run: its `value`, and `count`, the number of items measured:
+        A row for each `quantity` that applies to the run and has any items: its `value`, and `count`, the number of
+        items measured (of the alignment error: the peaks and the links):
 
         - `rare recall`, `frequent recall`: share of the reference words that are translated, among those with training
           counts of 1 to 9 and of 10 or more (3.2.6.2);
@@ -53,36 +57,78 @@ def lexical_choice(run: Run, corpus: ParallelCorpus, part: str = "test") -> pd.D
         RunError: the run has no weights.
     """
     run = in_direction(run, corpus)
-    quantities = list(_translated(run, corpus, part))
+    sums = measure(run, lexical_sums, corpus=corpus, part=part).groupby("quantity")[["amount", "of"]].sum()
+    quantities = list(_ratios(sums, _OF_TRANSLATIONS))
     if run.recipe.model.neural:
-        quantities += [*_norms(run, corpus, part), *_attention(run, corpus, part), *_lexicon(run, corpus)]
+        quantities += [*_norms(run, sums), *_ratios(sums, _OF_ATTENTION), *_lexicon(run, corpus)]
     return pd.DataFrame(quantities, columns=["quantity", "value", "count"])
 
 
-def _translated(run: Run, corpus: ParallelCorpus, part: str) -> Iterator[Quantity]:
-    buckets = word_accuracy(run, corpus, part, edges=(0, 1, RARE))
-    for name, (_, bucket) in zip(("rare recall", "frequent recall"), buckets.iloc[1:].iterrows(), strict=True):
-        yield name, bucket["recall"], bucket["words"]
+@versioned(1)
+def lexical_sums(run: Run, corpus: ParallelCorpus, part: str = "test") -> pd.DataFrame:
+    """Return what each sentence adds to those numbers of `lexical_choice` that are ratios of two sums.
+
+    Args:
+        run, corpus, part: as for `lexical_choice`.
+
+    Returns:
+        A row for each `quantity` and `line`, from 1, that has any of its items: `amount`, what it adds to the
+        numerator, such as the rare words that are translated, and `of`, what it adds to the denominator, such as the
+        rare words.
+
+    Raises:
+        CorpusError: no such split, no training text, or other languages.
+        RunError: the run has no weights.
+    """
+    run = in_direction(run, corpus)
+    found = _translated(run, corpus, part)
+    if run.recipe.model.neural:
+        found |= _decided(run, corpus, part) | _attended(run, corpus, part)
+    frames = [sums[sums["of"] > 0].reset_index().assign(quantity=name) for name, sums in found.items()]
+    return pd.concat(frames, ignore_index=True)[["quantity", "line", "amount", "of"]].astype({"amount": int, "of": int})
 
 
-def _norms(run: Run, corpus: ParallelCorpus, part: str) -> Iterator[Quantity]:
-    correlations = norm_correlations(word_norms(run)).set_index("quantity")
-    yield "norm-frequency", *correlations.loc["used_norm", ["spearman", "words"]]
+def _translated(run: Run, corpus: ParallelCorpus, part: str) -> dict[str, pd.DataFrame]:
+    counted = word_counts_by_line(run, corpus, part, edges=(0, 1, RARE))
+    buckets = list(counted.groupby("frequency", sort=False))[1:]
+    return {
+        name: _sums(bucket, bucket["matched"], bucket["words"])
+        for name, (_, bucket) in zip(_OF_TRANSLATIONS, buckets, strict=True)
+    }
+
+
+def _decided(run: Run, corpus: ParallelCorpus, part: str) -> dict[str, pd.DataFrame]:
     choices = rare_choices(run, corpus, part, below=RARE)
-    wrong = int((~choices["right"]).sum())
-    shares = deciding_terms(choices).set_index("effect")["share"]
-    yield "norm decides", sum(shares.get(f"{name}_norm", 0.0) for name in WORD_TERMS), wrong
+    wrong = choices[~choices["right"]]
+    return {"norm decides": _sums(wrong, wrong["largest"].isin([f"{name}_norm" for name in WORD_TERMS]))}
 
 
-def _attention(run: Run, corpus: ParallelCorpus, part: str) -> Iterator[Quantity]:
+def _attended(run: Run, corpus: ParallelCorpus, part: str) -> dict[str, pd.DataFrame]:
     links = reference_links(run.pipeline, corpus, part)
     shifts = attention_shift(run, corpus, part, links)
-    linked = shifts["shift"].dropna()
-    yield "left shift", linked.mean(), len(linked)
-    yield "alignment error", attention_error(shifts, links)["error_rate"].item(), len(linked)
-    copies = unknown_summary(reference_unknowns(run, corpus, part, links))
-    for line in copies.itertuples():
-        yield "right copies", line.accuracy, round(line.linked * line.unknowns)
+    linked, unknowns = shifts.dropna(subset="shift"), reference_unknowns(run, corpus, part, links).query("linked")
+    return {
+        "left shift": _sums(linked, linked["shift"]),
+        "alignment error": error_by_line(shifts, links),
+        "right copies": _sums(unknowns, unknowns["correct"]),
+    }
+
+
+def _sums(items: pd.DataFrame, amount: pd.Series, of: pd.Series | int = 1) -> pd.DataFrame:
+    """Return `amount` and `of` summed over the items of each line."""
+    return items[["line"]].assign(amount=amount.astype(int), of=of).groupby("line").sum()
+
+
+def _ratios(sums: pd.DataFrame, names: Iterable[str]) -> Iterator[Quantity]:
+    for name in names:
+        if name in sums.index:
+            yield name, sums.loc[name, "amount"] / sums.loc[name, "of"], int(sums.loc[name, "of"])
+
+
+def _norms(run: Run, sums: pd.DataFrame) -> Iterator[Quantity]:
+    correlations = norm_correlations(word_norms(run)).set_index("quantity")
+    yield "norm-frequency", *correlations.loc["used_norm", ["spearman", "words"]]
+    yield from _ratios(sums, ["norm decides"])
 
 
 def _lexicon(run: Run, corpus: ParallelCorpus) -> Iterator[Quantity]:

@@ -54,6 +54,30 @@ def word_accuracy(run: Run, corpus: ParallelCorpus, part: str = "test", edges: S
     return pd.DataFrame([{**vars(b), "recall": b.recall, "precision": b.precision, "f1": b.f1} for b in buckets])
 
 
+def word_counts_by_line(
+    run: Run, corpus: ParallelCorpus, part: str = "test", edges: Sequence[int] = EDGES
+) -> pd.DataFrame:
+    """Return the counts of `word_accuracy` for each sentence.
+
+    Args:
+        run, corpus, part, edges: as for `word_accuracy`.
+
+    Returns:
+        A row for each sentence and bucket: `line`, from 1; `frequency`; `words`, `produced`, `matched`.
+
+    Raises:
+        CorpusError: no such split, or other languages.
+        NmtlabError: the edges do not rise from 0.
+    """
+    hypotheses = _words(translations(run, corpus, part), corpus.target)
+    references = _words(corpus.lines(part, corpus.target), corpus.target)
+    counts, rows = _counts(run, corpus), []
+    for line, (hypothesis, reference) in enumerate(zip(hypotheses, references, strict=True), start=1):
+        buckets = accuracy_by_frequency([hypothesis], [reference], counts, edges)
+        rows += [(line, one.frequency, one.words, one.produced, one.matched) for one in buckets]
+    return pd.DataFrame(rows, columns=["line", "frequency", "words", "produced", "matched"])
+
+
 def name_translations(
     run: Run, corpus: ParallelCorpus, part: str = "test", names: pd.DataFrame | None = None
 ) -> pd.DataFrame:

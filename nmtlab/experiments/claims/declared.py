@@ -10,9 +10,16 @@ from typing import Literal
 from nmtlab.errors import NmtlabError
 from nmtlab.experiments.measures.attention import FIRST_EXCESS, LAST_EXCESS, MOVED_GAIN, PEAKS_LINKED
 from nmtlab.experiments.measures.languages import SACRE_BLEU, SHARED_TYPES
-from nmtlab.experiments.measures.quality import (
+from nmtlab.experiments.measures.lexical import (
     ALIGNMENT_ERROR,
     BIAS_FREQUENCY,
+    LEFT_SHIFT,
+    LEXICON_PRECISION,
+    NORM_FREQUENCY,
+    RARE_RECALL,
+    RIGHT_COPIES,
+)
+from nmtlab.experiments.measures.quality import (
     CONVERGED,
     CROSS_SLOPE,
     DEV_BLEU,
@@ -21,12 +28,7 @@ from nmtlab.experiments.measures.quality import (
     GRADIENT_NOISE,
     GRADIENT_NORM,
     LATE_G,
-    LEFT_SHIFT,
-    LEXICON_PRECISION,
-    NORM_FREQUENCY,
     OUTPUT_G,
-    RARE_RECALL,
-    RIGHT_COPIES,
     TEST_BLEU,
     TOKENIZED_TEST_BLEU,
     TRAIN_PERPLEXITY,

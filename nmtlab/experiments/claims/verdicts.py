@@ -120,7 +120,7 @@ def _lines(
         systems = (one for one in claim.table.systems if claim.table.leaves_out(rows[str(name)], one, claim.scale))
         if not {*asked.compared} & {one.name for one in systems} and is_begun(asked, some):
             question = with_aim(asked, claim.table, str(name), [row.name for row in claim.but])
-            spread = spread_of(sentences, str(name), claim.measure.name, claim.system, claim.than)
+            spread = spread_of(sentences, str(name), claim.measure, claim.system, claim.than, claim.absolute)
             compared = some[some["column"].isin(question.compared)]
             text = budget(compared, rows[str(name)], claim.scale)
             shown = next(system for system in question.compared if system in set(compared["column"]))

@@ -4,21 +4,25 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from nmtlab.analysis.access.measure import measure
-from nmtlab.analysis.attention.shift import peak_shares
-from nmtlab.experiments.measures.quality import OfSeedsAlone
+import numpy as np
+import pandas as pd
+
+from nmtlab.analysis.access.measure import measure, stored_answer
+from nmtlab.analysis.attention.shift import peak_counts
+from nmtlab.experiments.measures.lexical import by_sentence
+from nmtlab.experiments.measures.quality import RatioOfSentences
 from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus
 
 
 @dataclass(frozen=True)
-class PeakShare(OfSeedsAlone):
+class PeakShare(RatioOfSentences):
     """A share of the attention peaks on the test text, or a difference of shares; NaN for a phrase-based run.
 
     Args:
         name: name of the number in a table.
-        of: name of the share in `nmtlab.analysis.attention.shift.peak_shares`.
-        less: name of the share that is subtracted, if any.
+        of: name of the count in `nmtlab.analysis.attention.shift.peak_counts`.
+        less: name of the count that is subtracted, if any.
         lower_is_better: the direction that the thesis prefers.
         signed: whether the best value is 0, so that systems are compared by absolute values.
     """
@@ -34,8 +38,18 @@ class PeakShare(OfSeedsAlone):
         """Return the number in percent, cached in the run's folder."""
         if not run.recipe.model.neural:
             return math.nan
-        (shares,) = measure(run, peak_shares, corpus=corpus).to_dict("records")
-        return 100 * (shares[self.of] - (shares[self.less] if self.less else 0.0))
+        counts = measure(run, peak_counts, corpus=corpus)
+        return float(self._amounts(counts).sum() / counts["words"].sum())
+
+    def sums(self, run: Run, corpus: ParallelCorpus) -> np.ndarray | None:
+        counts = stored_answer(run, peak_counts, corpus=corpus) if run.recipe.model.neural else None
+        if counts is None:
+            return None
+        numbers = pd.DataFrame({"amount": self._amounts(counts), "of": counts["words"]})
+        return by_sentence(counts["line"], numbers, corpus, self.split)
+
+    def _amounts(self, counts: pd.DataFrame) -> pd.Series:
+        return 100 * (counts[self.of] - (counts[self.less] if self.less else 0))
 
 
 PEAKS_FIRST = PeakShare("peaks on the first word (%)", "first", lower_is_better=True)

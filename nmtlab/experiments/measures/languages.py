@@ -2,17 +2,20 @@
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import ClassVar, Literal
 
+import numpy as np
 from sacrebleu.metrics.base import Metric
 
 from nmtlab.analysis.access.measure import measure, stored_answer
 from nmtlab.analysis.access.translations import translations
-from nmtlab.analysis.languages.off_target import off_target_of
+from nmtlab.analysis.languages.off_target import classifier_of, off_target_lines, off_target_of
 from nmtlab.analysis.languages.pivot import pivoted
 from nmtlab.analysis.languages.shared_types import shared_types_of
 from nmtlab.evaluation import bleu, chrf, chrf_metric, default_tokenizer
-from nmtlab.experiments.measures.quality import Bleu, Counted, OfSeedsAlone, OfSentences
+from nmtlab.evaluation.language_identification import LanguageClassifier
+from nmtlab.experiments.measures.quality import Bleu, Counted, OfSentences, ShareOfSentences
 from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus
 
@@ -85,9 +88,14 @@ class PivotBleu(OfSentences):
 
 
 @dataclass(frozen=True)
-class OffTarget(OfSeedsAlone):
-    """Share of translations of the test text that are in another language than the one asked for, in percent."""
+class OffTarget(ShareOfSentences):
+    """Share of translations of the test text that are in another language than the one asked for, in percent.
 
+    Args:
+        of: the score of these translations.
+    """
+
+    of: OfSentences
     name: str = "off target (%)"
     split: ClassVar[Literal["test"]] = "test"
     lower_is_better: ClassVar[bool] = True
@@ -96,6 +104,16 @@ class OffTarget(OfSeedsAlone):
         """Return the percentage, as far as a classifier of the run's languages can tell."""
         found = measure(run, off_target_of, corpus=corpus, texts=_trained_on(run, corpus))
         return 100 * float(found["share"].iloc[0])
+
+    def hits(self, run: Run, corpus: ParallelCorpus) -> np.ndarray | None:
+        """Return 1 for each sentence whose translation is in another language, NaN for one whose is in none."""
+        lines = self.of.stored(run, corpus)
+        return None if lines is None else off_target_lines(lines, corpus.target, _classifier(_trained_on(run, corpus)))
+
+
+@lru_cache(maxsize=4)
+def _classifier(texts: tuple[ParallelCorpus, ...]) -> LanguageClassifier:
+    return classifier_of(texts)
 
 
 def _trained_on(run: Run, corpus: ParallelCorpus) -> tuple[ParallelCorpus, ...]:
@@ -108,8 +126,8 @@ def _trained_on(run: Run, corpus: ParallelCorpus) -> tuple[ParallelCorpus, ...]:
 SHARED_TYPES = (SharedTypes("train"), SharedTypes("dev"))
 CHRF = Chrf()
 PIVOT_BLEU = PivotBleu()
-OFF_TARGET = OffTarget()
 SACRE_BLEU = Bleu(
     "test BLEU", "test", detokenized_into=("en", "gl", "pt", "es", "tr", "uz", "ug", "qaa", "qab", "qac", "qad")
 )
 """Test BLEU of sacrebleu, on detokenized text in every language."""
+OFF_TARGET = OffTarget(SACRE_BLEU)

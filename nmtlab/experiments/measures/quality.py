@@ -15,8 +15,6 @@ from nmtlab.analysis.dynamics.convergence import convergence
 from nmtlab.analysis.dynamics.curves import gradient_curve, gradient_quantiles
 from nmtlab.analysis.dynamics.depth import g_trends
 from nmtlab.analysis.dynamics.signals import ENOUGH, signals
-from nmtlab.analysis.lexical.lexical_choice import lexical_choice
-from nmtlab.analysis.lexical.norms import norm_correlations, word_norms
 from nmtlab.analysis.lexical.radius import last_perplexity
 from nmtlab.evaluation import bleu_metric, default_tokenizer, tokenized_bleu_metric
 from nmtlab.runs.run import Run
@@ -134,11 +132,23 @@ class OfSeedsAlone:
     of_nothing: ClassVar[float] = math.nan
 
 
-class ShareOfSentences(ABC):
-    """A percentage of sentences in which something is so; any system is good enough."""
+class RatioOfSentences(ABC):
+    """A ratio of two sums over the sentences of a text, which can be resampled; any system is good enough."""
 
     usable: ClassVar[float] = -math.inf
     of_nothing: ClassVar[float] = math.nan
+
+    @abstractmethod
+    def sums(self, run: Run, corpus: ParallelCorpus) -> np.ndarray | None:
+        """Return what each sentence adds to the numerator and to the denominator, in whole numbers.
+
+        Returns:
+            (sentences, 2); None if the run has not been measured, or has no such number.
+        """
+
+
+class ShareOfSentences(RatioOfSentences):
+    """A percentage of sentences in which something is so."""
 
     @abstractmethod
     def hits(self, run: Run, corpus: ParallelCorpus) -> np.ndarray | None:
@@ -147,6 +157,10 @@ class ShareOfSentences(ABC):
         Returns:
             (sentences,); None if the run has not been measured.
         """
+
+    def sums(self, run: Run, corpus: ParallelCorpus) -> np.ndarray | None:
+        hits = self.hits(run, corpus)
+        return None if hits is None else percent(hits)
 
 
 class ShareOfTranslations(ShareOfSentences):
@@ -162,6 +176,11 @@ class ShareOfTranslations(ShareOfSentences):
         """Return 1 for a sentence in whose translation it is so, 0 for another; None if they are not stored."""
         lines = self.of.stored(run, corpus)
         return None if lines is None else self.among(lines)
+
+
+def percent(hits: np.ndarray) -> np.ndarray:
+    """Return the sums, (sentences, 2), of a percentage of sentences, given `ShareOfSentences.hits`."""
+    return np.stack([100 * np.nan_to_num(hits), ~np.isnan(hits)], axis=1)
 
 
 class Counted(OfSeedsAlone):
@@ -182,47 +201,6 @@ class TrainPerplexity(OfSeedsAlone):
     def value(self, run: Run, corpus: ParallelCorpus) -> float:
         """Return the perplexity per target token, without label smoothing."""
         return last_perplexity(run)
-
-
-@dataclass(frozen=True)
-class Finding(OfSeedsAlone):
-    """A quantity of `nmtlab.analysis.lexical.lexical_choice` on the test text; NaN for a run without it.
-
-    Args:
-        name: name of the quantity there.
-        lower_is_better: the direction that the thesis prefers.
-        signed: whether the best value is 0, so that systems are compared by absolute values.
-        of_free_norms: whether it is about norms, and so follows from the system where these are fixed: NaN there.
-    """
-
-    name: str
-    lower_is_better: bool = False
-    signed: bool = False
-    of_free_norms: bool = False
-    split: ClassVar[Literal["test"]] = "test"
-
-    def value(self, run: Run, corpus: ParallelCorpus) -> float:
-        """Return the number, cached in the run's folder."""
-        if self.of_free_norms and run.recipe.model.neural and run.recipe.model.fixnorm:
-            return math.nan
-        found = measure(run, lexical_choice, corpus=corpus)
-        return dict(zip(found["quantity"], found["value"], strict=True)).get(self.name, math.nan)
-
-
-@dataclass(frozen=True)
-class BiasFrequency(OfSeedsAlone):
-    """Rank correlation of the output bias b_e with frequency (Figure 3.2); NaN for a run without biases."""
-
-    name: str = "bias-frequency"
-    split: ClassVar[None] = None
-    lower_is_better: ClassVar[bool] = True
-
-    def value(self, run: Run, corpus: ParallelCorpus) -> float:
-        """Return the correlation, -1 to 1."""
-        if not run.recipe.model.neural:
-            return math.nan
-        found = norm_correlations(word_norms(run)).set_index("quantity")["spearman"]
-        return float(found.get("bias", math.nan))
 
 
 @dataclass(frozen=True)
@@ -329,14 +307,6 @@ TOKENIZED_TEST_BLEU = Bleu("test BLEU", "test")
 TRAIN_PERPLEXITY = TrainPerplexity()
 """Training perplexity at the end of training (Table 3.8)."""
 
-RARE_RECALL = Finding("rare recall")
-NORM_FREQUENCY = Finding("norm-frequency", lower_is_better=True, signed=True, of_free_norms=True)
-BIAS_FREQUENCY = BiasFrequency()
-NORM_DECIDES = Finding("norm decides", lower_is_better=True, of_free_norms=True)
-LEFT_SHIFT = Finding("left shift", lower_is_better=True, signed=True)
-ALIGNMENT_ERROR = Finding("alignment error", lower_is_better=True)
-RIGHT_COPIES = Finding("right copies")
-LEXICON_PRECISION = Finding("lexicon precision")
 CONVERGED = Converged()
 GRADIENT_NORM = GradientNorm("gradient norm", "norm")
 GRADIENT_COMPONENT = GradientNorm("1,000 × gradient norm / √parameters", "component")

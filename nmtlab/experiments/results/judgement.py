@@ -13,7 +13,9 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import pandas as pd
 
-from nmtlab.experiments.measures.quality import Converged, Counted, Finding, Measure, ShareOfSentences
+from nmtlab.experiments.measures.attention import PeakShare
+from nmtlab.experiments.measures.lexical import Finding, LexicalRatio
+from nmtlab.experiments.measures.quality import Converged, Counted, Measure, ShareOfSentences
 from nmtlab.experiments.results.kept import Kept
 from nmtlab.experiments.results.published import published
 from nmtlab.experiments.results.sequential import sequential_estimate
@@ -216,7 +218,7 @@ def with_aim(question: Question, table: Table, row: str, but: Collection[str] = 
 
 def is_signed(measure: Measure) -> bool:
     """Return whether the best value of a measure is 0, so that systems are compared by absolute values."""
-    return isinstance(measure, Finding) and measure.signed
+    return isinstance(measure, Finding | LexicalRatio | PeakShare) and measure.signed
 
 
 def _judged(answer: Answer, q: float) -> tuple[object, ...]:

@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
 from nmtlab.experiments.measures.quality import Measure, OfSentences
 from nmtlab.experiments.results.hypotheses import read_hypotheses
-from nmtlab.runs.listing import run_names
+from nmtlab.runs.listing import machines_of_runs
 from nmtlab.workspace import Workspace
 
 _CELL = ["row", "column", "seed"]
@@ -18,12 +19,12 @@ class Kept:
     """What is kept of the trainings behind a table.
 
     Args:
-        runs: names of the runs in the workspace and the gallery.
+        runs: name of each run in the workspace and the gallery, and the machine it was trained on; empty if unknown.
         translated: row, column, seed (0 for a system without seeds) and split of each cell whose translations are
             stored beside the table.
     """
 
-    runs: frozenset[str]
+    runs: frozenset[tuple[str, str]]
     translated: frozenset[tuple[str, str, int, str]]
 
     @classmethod
@@ -41,27 +42,32 @@ class Kept:
         stored = read_hypotheses(translations) if translations.is_file() else pd.DataFrame(columns=[*_CELL, "split"])
         cells = stored[[*_CELL, "split"]].drop_duplicates().itertuples(index=False, name=None)
         beside = Workspace(path.parents[1]) if len(path.parents) > 1 else workspace
-        names = run_names(workspace) | run_names(beside) | _left_out(beside.gallery)
-        return cls(frozenset(names), frozenset(cells))
+        runs = machines_of_runs(workspace) | machines_of_runs(beside) | _left_out(beside.gallery)
+        return cls(frozenset(runs), frozenset(cells))
 
     def has(self, measure: Measure, cells: pd.DataFrame) -> bool:
         """Return whether the trainings of all cells are kept.
 
-        A training is kept if its run is in the workspace or the gallery, packed or not; for a score of translations,
-        also if these are stored beside the table, so that the score can be computed again and its sentences read.
+        A training is kept if its run is in the workspace or the gallery, packed or not. A run of that name from another
+        machine is another training: processors round differently. For a score of translations, it is enough that these
+        are stored beside the table, so that the score can be computed again and its sentences read.
 
         Args:
             measure: the number that was measured.
             cells: lines of `nmtlab.experiments.results.collected.results` with a value.
         """
-        lost = cells[~cells["run"].map(self.runs.__contains__).astype(bool)]
-        if not isinstance(measure, OfSentences):
-            return lost.empty
-        keys = lost[_CELL].assign(seed=lost["seed"].fillna(0).astype(int)).itertuples(index=False, name=None)
-        return all((*key, measure.split) in self.translated for key in keys)
+        return all(
+            {(cell.run, cell.machine), (cell.run, "")} & self.runs
+            or (isinstance(measure, OfSentences) and (*_key(cell), measure.split) in self.translated)
+            for cell in cells.itertuples()
+        )
 
 
-def _left_out(gallery: Path) -> set[str]:
-    """Return the names of the runs that the gallery of the repository has and that of an installed package has not."""
+def _key(cell: Any) -> tuple[str, str, int]:
+    return cell.row, cell.column, 0 if pd.isna(cell.seed) else int(cell.seed)
+
+
+def _left_out(gallery: Path) -> set[tuple[str, str]]:
+    """Return the runs that the gallery of the repository has and that of an installed package has not."""
     listed = gallery / "left_out.txt"
-    return set(listed.read_text(encoding="utf-8").split()) if listed.is_file() else set()
+    return {(name, "") for name in listed.read_text(encoding="utf-8").split()} if listed.is_file() else set()

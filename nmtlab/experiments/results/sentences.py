@@ -1,4 +1,4 @@
-"""The part that test sentences have in scores, shares and their differences, from all seeds of a table."""
+"""The part that test sentences have in scores, ratios and their differences, from all seeds of a table."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,10 +11,18 @@ from nmtlab.analysis.access.translations import text_digest
 from nmtlab.errors import NmtlabError
 from nmtlab.evaluation.resampling import corpus_score, resampled_scores, sentence_statistics
 from nmtlab.experiments.claims.declared import Claim, declared_claims
-from nmtlab.experiments.measures.quality import OfSentences, ShareOfSentences, ShareOfTranslations, Text
+from nmtlab.experiments.measures.quality import (
+    Measure,
+    OfSentences,
+    RatioOfSentences,
+    ShareOfTranslations,
+    Text,
+    percent,
+)
 from nmtlab.experiments.results.collected import made_rows
+from nmtlab.experiments.results.judgement import is_signed
 from nmtlab.experiments.results.statistics import Spread, sentence_spread
-from nmtlab.experiments.running.cells import Cell
+from nmtlab.experiments.running.cells import Cell, cells_of
 from nmtlab.experiments.tables.declaration import Scale, Table
 from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus
@@ -25,10 +33,13 @@ COLUMNS = [*KEYS, "variance", "freedom", "sentences", "signature"]
 _NUMBERS = {"variance": float, "freedom": float}
 
 ALONE = ""
-"""Stands for the other system where a share is compared with a number."""
+"""Stands for the other system where a ratio is compared with a number."""
 
-_SHARE = "% of sentences"
-"""The signature of shares."""
+_RATIO = "ratio of sums"
+"""The signature of ratios, shares among them."""
+
+_Pair = tuple[tuple[str, str], bool]
+_Line = tuple[bool, str, str, float, float, int, str]
 
 
 def sentence_spreads(
@@ -46,29 +57,31 @@ def sentence_spreads(
     Returns:
         One line per row, measure of sentences and pair of systems that the table's baseline or a claim compares, if
         both have translations: `row`, `metric`, `system`, `than`; `variance`, in squared points, and its degrees of
-        `freedom`; `sentences` in the test set; sacrebleu's `signature` of the score. Likewise of each share, of the
-        translations or of runs in the workspace, which has a line for each system alone as well.
+        `freedom`; `sentences` in the test set; sacrebleu's `signature` of the score. Likewise of each ratio, of the
+        translations or of runs in the workspace, which has a line for each system alone as well. The metric of systems
+        that are compared by absolute values is between bars.
 
     Raises:
         RunError: a run with a cell's name is a different training.
     """
     claims = declared_claims() if claims is None else claims
-    there = table.only([row.name for row in table.rows if row.name in set(translations["row"])])
+    known = {*translations["row"], *_rows_with_runs(table, scale, workspace)}
+    there = table.only([row.name for row in table.rows if row.name in known])
     lines = []
     for cells, corpus, runs in made_rows(there, scale, workspace):
         run = next(iter(runs.values()), None)
         own = translations[translations["row"] == cells[0].row]
         for measure in table.measures:
-            pairs = _pairs(table, measure.name, claims)
+            pairs = _pairs(table, measure, claims)
             if isinstance(measure, OfSentences):
-                found = _of_scores(measure, corpus, run, own, pairs)
+                found = _of_scores(measure, corpus, run, own, [pair for pair, _ in pairs])
             elif isinstance(measure, ShareOfTranslations):
-                found = _of_shares(_hits_among(measure, corpus, run, own), pairs)
-            elif isinstance(measure, ShareOfSentences):
-                found = _of_shares(_hits_of_runs(measure, corpus, cells, runs), pairs)
+                found = _of_ratios(_sums_among(measure, corpus, run, own), pairs)
+            elif isinstance(measure, RatioOfSentences):
+                found = _of_ratios(_sums_of_runs(measure, corpus, cells, runs), pairs)
             else:
                 continue
-            lines += [(cells[0].row, measure.name, *line) for line in found]
+            lines += [(cells[0].row, _compared(measure, absolute), *line) for absolute, *line in found]
     return pd.DataFrame(lines, columns=COLUMNS).astype(_NUMBERS)
 
 
@@ -93,32 +106,40 @@ def read_sentences(path: Path) -> pd.DataFrame:
         ) from error
 
 
-def spread_of(lines: pd.DataFrame, row: str, metric: str, system: str, than: str | float) -> Spread | None:
+def spread_of(
+    lines: pd.DataFrame, row: str, measure: Measure, system: str, than: str | float, absolute: bool = False
+) -> Spread | None:
     """Return the part of the sentences in the difference of two systems; None if it is not known.
 
     Args:
         lines: of `sentence_spreads`, from a table's only file.
         row: a row of the table.
-        metric: name of the measure.
+        measure: one of the table's measures.
         system: name of a system.
         than: name of another one, or a number, from which all differences vary alike.
+        absolute: whether two systems are compared by absolute values.
     """
-    names = [system, than if isinstance(than, str) else ALONE]
-    either = lines["system"].isin(names) & lines["than"].isin(names)
-    found = lines[either & (lines["row"] == row) & (lines["metric"] == metric)]
+    other, name = (than, _compared(measure, absolute)) if isinstance(than, str) else (ALONE, measure.name)
+    either = lines["system"].isin([system, other]) & lines["than"].isin([system, other])
+    found = lines[either & (lines["row"] == row) & (lines["metric"] == name)]
     return None if found.empty else Spread(float(found["variance"].iloc[0]), float(found["freedom"].iloc[0]))
 
 
-def _pairs(table: Table, metric: str, claims: Sequence[Claim]) -> list[tuple[str, str]]:
-    """Return the pairs of systems that are compared by a measure, each once."""
+def _compared(measure: Measure, absolute: bool) -> str:
+    """Return the name of a measure in the lines, given whether systems are compared by absolute values."""
+    return f"|{measure.name}|" if absolute else measure.name
+
+
+def _pairs(table: Table, measure: Measure, claims: Sequence[Claim]) -> list[_Pair]:
+    """Return the pairs of systems that are compared by a measure, each once, and whether by absolute values."""
     others = [system.name for system in table.systems if table.baseline and system.name != table.baseline]
-    pairs = [(name, table.baseline) for name in others]
+    pairs = [((name, table.baseline), is_signed(measure)) for name in others]
     pairs += [
-        (claim.system, claim.than)
+        ((claim.system, claim.than), claim.absolute)
         for claim in claims
-        if (claim.table.name, claim.measure.name) == (table.name, metric) and isinstance(claim.than, str)
+        if (claim.table.name, claim.measure.name) == (table.name, measure.name) and isinstance(claim.than, str)
     ]
-    return list({frozenset(pair): pair for pair in reversed(pairs)}.values())[::-1]
+    return list({(frozenset(pair), absolute): (pair, absolute) for pair, absolute in reversed(pairs)}.values())[::-1]
 
 
 def _of_scores(
@@ -127,7 +148,7 @@ def _of_scores(
     run: Run | None,
     translations: pd.DataFrame,
     pairs: Sequence[tuple[str, str]],
-) -> list[tuple[str, str, float, float, int, str]]:
+) -> list[_Line]:
     text, made = _translated(measure, corpus, run, translations)
     texts = {key: measure.scored(lines, corpus.target) for key, lines in made.items()}
     pairs = [pair for pair in pairs if {*pair} <= {column for column, _ in texts}]
@@ -140,7 +161,7 @@ def _of_scores(
     metric.corpus_score(next(iter(texts.values())), references)  # the signature has the number of references
     of = _by_system(scores, texts)
     return [
-        (one, other, *sentence_spread(of[one], of[other], sentences), sentences, str(metric.get_signature()))
+        (False, one, other, *sentence_spread(of[one], of[other], sentences), sentences, str(metric.get_signature()))
         for one, other in pairs
     ]
 
@@ -157,44 +178,48 @@ def _translated(
     return text, {key: some["translation"].tolist() for key, some in there}
 
 
-def _hits_among(
+def _sums_among(
     share: ShareOfTranslations, corpus: ParallelCorpus, run: Run | None, translations: pd.DataFrame
 ) -> dict[tuple[str, int], np.ndarray]:
     _, made = _translated(share.of, corpus, run, translations)
-    return {key: share.among(lines) for key, lines in made.items()}
+    return {key: percent(share.among(lines)) for key, lines in made.items()}
 
 
-def _hits_of_runs(
-    share: ShareOfSentences, corpus: ParallelCorpus, cells: Sequence[Cell], runs: Mapping[str, Run]
+def _rows_with_runs(table: Table, scale: Scale, workspace: Workspace) -> set[str]:
+    return {cell.row for cell in cells_of(table, scale) if workspace.run_folder(cell.run).exists()}
+
+
+def _sums_of_runs(
+    ratio: RatioOfSentences, corpus: ParallelCorpus, cells: Sequence[Cell], runs: Mapping[str, Run]
 ) -> dict[tuple[str, int], np.ndarray]:
     asked = {(cell.column, cell.seed or 0): runs[cell.run] for cell in cells if cell.run in runs}
-    found = {key: share.hits(run, corpus) for key, run in asked.items()}
-    return {key: hits for key, hits in found.items() if hits is not None}
+    found = {key: ratio.sums(run, corpus) for key, run in asked.items()}
+    return {key: sums for key, sums in found.items() if sums is not None}
 
 
-def _of_shares(
-    hits: Mapping[tuple[str, int], np.ndarray], pairs: Sequence[tuple[str, str]]
-) -> list[tuple[str, str, float, float, int, str]]:
-    """Return the lines of a share, of each pair and of each system alone.
+def _of_ratios(sums: Mapping[tuple[str, int], np.ndarray], pairs: Sequence[_Pair]) -> list[_Line]:
+    """Return the lines of a ratio, of each pair and of each system alone.
 
     Args:
-        hits: of `ShareOfSentences`, by system and seed.
-        pairs: of systems.
+        sums: of `RatioOfSentences`, by system and seed.
+        pairs: of systems, and whether they are compared by absolute values.
     """
-    if not hits:
+    if not sums:
         return []
-    whole = np.array(list(hits.values()))
-    counts = np.stack([np.nan_to_num(whole), ~np.isnan(whole)], axis=2)
-    of, sentences = _by_system(resampled_scores(counts, _percentage), hits), whole.shape[1]
-    compared = [pair for pair in pairs if {*pair} <= {*of}]
-    spreads = {(one, other): sentence_spread(of[one], of[other], sentences) for one, other in compared}
-    spreads |= {(one, ALONE): sentence_spread(scores, None, sentences) for one, scores in of.items()}
-    return [(*names, *spread, sentences, _SHARE) for names, spread in spreads.items()]
+    counts = np.array(list(sums.values()))
+    of, sentences = _by_system(resampled_scores(counts, _ratio), sums), counts.shape[1]
+    spreads = {}
+    for (one, other), absolute in pairs:
+        if {one, other} <= {*of}:
+            both = (np.abs(of[name]) if absolute else of[name] for name in (one, other))
+            spreads[absolute, one, other] = sentence_spread(*both, sentences)
+    spreads |= {(False, name, ALONE): sentence_spread(scores, None, sentences) for name, scores in of.items()}
+    return [(*names, *spread, sentences, _RATIO) for names, spread in spreads.items()]
 
 
-def _percentage(sums: Sequence[int]) -> float:
-    hits, counted = sums
-    return 100 * hits / counted if counted else math.nan
+def _ratio(sums: Sequence[int]) -> float:
+    amount, of = sums
+    return amount / of if of else math.nan
 
 
 def _by_system(scores: np.ndarray, keys: Iterable[tuple[str, int]]) -> dict[str, np.ndarray]:

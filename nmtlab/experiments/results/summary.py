@@ -99,14 +99,13 @@ def summary(
         measure, baseline = measures[metric], cells[cells["column"] == table.baseline]
         # A finished run without a value can never have one: an ordinary system has no length model.
         has = (baseline["value"].notna() | (baseline["status"] != "finished")).any()
-        numbers = cells[["row", "column", "seed", "value", "status", "run"]]
         for column, of_system in cells.groupby("column", sort=False):
             if has and column != table.baseline:
                 answers[len(lines)] = _answer(
-                    measure, str(row), str(column), numbers, table, sentences, looks.get(str(row), ()), kept
+                    measure, str(row), str(column), cells, table, sentences, looks.get(str(row), ()), kept
                 )
             is_share = isinstance(measure, ShareOfSentences)
-            alone = spread_of(sentences, str(row), str(metric), str(column), 0.0) if is_share else None
+            alone = spread_of(sentences, str(row), measure, str(column), 0.0) if is_share else None
             lines.append({"row": row, "column": column, "metric": metric, **_line(of_system, measure, alone)})
     found = pd.DataFrame(lines, columns=["row", "column", "metric", *_OF_CELLS])
     compared = judged(list(answers.values())).rename(columns={"effect": "difference"}).set_index(pd.Index([*answers]))
@@ -206,7 +205,7 @@ def _answer(
 ) -> Answer:
     expects = "lower" if measure.lower_is_better else "higher"
     asked = Question(measure, column, table.baseline, expects, absolute=is_signed(measure))
-    spread = spread_of(sentences, row, measure.name, column, table.baseline)
+    spread = spread_of(sentences, row, measure, column, table.baseline, asked.absolute)
     return answered(with_aim(asked, table, row), cells, table.converging, spread, looks, kept)
 
 

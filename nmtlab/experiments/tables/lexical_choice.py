@@ -6,19 +6,17 @@ between systems with the published ones, not scores.
 
 from dataclasses import replace
 
-from nmtlab.experiments.measures.quality import (
+from nmtlab.experiments.measures.lexical import (
     ALIGNMENT_ERROR,
     BIAS_FREQUENCY,
-    DEV_BLEU,
     LEFT_SHIFT,
     LEXICON_PRECISION,
     NORM_DECIDES,
     NORM_FREQUENCY,
     RARE_RECALL,
     RIGHT_COPIES,
-    TEST_BLEU,
-    TRAIN_PERPLEXITY,
 )
+from nmtlab.experiments.measures.quality import DEV_BLEU, TEST_BLEU, TRAIN_PERPLEXITY
 from nmtlab.experiments.tables.corpora import ConcatenatedCorpus, ExternalCorpus, SyntheticCorpus
 from nmtlab.experiments.tables.declaration import (
     NOT_PUBLISHED,

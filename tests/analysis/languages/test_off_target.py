@@ -1,11 +1,12 @@
 """Translations into the wrong language, counted."""
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from nmtlab.analysis.access.measure import measure
 from nmtlab.analysis.access.translations import translations
-from nmtlab.analysis.languages.off_target import classifier_of, off_target, off_target_of
+from nmtlab.analysis.languages.off_target import classifier_of, off_target, off_target_lines, off_target_of
 from nmtlab.errors import CorpusError
 from nmtlab.evaluation.language_identification import LanguageClassifier
 
@@ -22,6 +23,13 @@ def test_lines_in_another_language_are_counted_and_the_commonest_is_named():
         "instead": "de", "instead_share": 0.4, "reference_share": pytest.approx(1 / 3),
         "accuracy": pytest.approx(2 / 3),
     }  # fmt: skip
+
+
+def test_each_line_is_marked_as_it_is_counted():
+    lines = ["the house", "das Haus", "ist rot", "la maison", "", "  ", "42", "a cat"]
+    marks = off_target_lines(lines, "en", CLASSIFIER)
+    np.testing.assert_array_equal(marks, [0, 1, 1, 1, np.nan, np.nan, np.nan, 0])
+    assert np.nanmean(marks) == off_target(lines, lines, "en", CLASSIFIER)["share"].item()
 
 
 def test_a_perfect_translation_has_the_share_of_its_references():

@@ -1,0 +1,119 @@
+"""How words are chosen, as numbers of a table (thesis 3.2.6)."""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+import pandas as pd
+
+from nmtlab.analysis.access.measure import measure, stored_answer
+from nmtlab.analysis.lexical.lexical_choice import lexical_choice, lexical_sums
+from nmtlab.analysis.lexical.norms import norm_correlations, word_norms
+from nmtlab.experiments.measures.quality import OfSeedsAlone, RatioOfSentences
+from nmtlab.runs.run import Run
+from nmtlab.text.corpus import ParallelCorpus
+
+
+@dataclass(frozen=True)
+class LexicalRatio(RatioOfSentences):
+    """A quantity of `nmtlab.analysis.lexical.lexical_choice` that is a ratio of sums over the test sentences.
+
+    Args:
+        name: name of the quantity there.
+        lower_is_better: the direction that the thesis prefers.
+        signed: whether the best value is 0, so that systems are compared by absolute values.
+        of_free_norms: whether it is about norms, and so follows from the system where these are fixed: NaN there.
+    """
+
+    name: str
+    lower_is_better: bool = False
+    signed: bool = False
+    of_free_norms: bool = False
+    split: ClassVar[Literal["test"]] = "test"
+
+    def value(self, run: Run, corpus: ParallelCorpus) -> float:
+        """Return the number, cached in the run's folder; NaN for a run without it."""
+        return math.nan if self.of_free_norms and _fixes_norms(run) else _found(self.name, run, corpus)
+
+    def sums(self, run: Run, corpus: ParallelCorpus) -> np.ndarray | None:
+        found = stored_answer(run, lexical_sums, corpus=corpus)
+        if found is None or (self.of_free_norms and _fixes_norms(run)):
+            return None
+        lines = found[found["quantity"] == self.name]
+        return None if lines.empty else by_sentence(lines["line"], lines[["amount", "of"]], corpus, self.split)
+
+
+@dataclass(frozen=True)
+class Finding(OfSeedsAlone):
+    """A quantity of `nmtlab.analysis.lexical.lexical_choice` that is about words and not about sentences.
+
+    Args:
+        name: name of the quantity there.
+        lower_is_better: the direction that the thesis prefers.
+        signed: whether the best value is 0, so that systems are compared by absolute values.
+        of_free_norms: whether it is about norms, and so follows from the system where these are fixed: NaN there.
+    """
+
+    name: str
+    lower_is_better: bool = False
+    signed: bool = False
+    of_free_norms: bool = False
+    split: ClassVar[Literal["test"]] = "test"
+
+    def value(self, run: Run, corpus: ParallelCorpus) -> float:
+        """Return the number, cached in the run's folder; NaN for a run without it."""
+        return math.nan if self.of_free_norms and _fixes_norms(run) else _found(self.name, run, corpus)
+
+
+@dataclass(frozen=True)
+class BiasFrequency(OfSeedsAlone):
+    """Rank correlation of the output bias b_e with frequency (Figure 3.2); NaN for a run without biases."""
+
+    name: str = "bias-frequency"
+    split: ClassVar[None] = None
+    lower_is_better: ClassVar[bool] = True
+
+    def value(self, run: Run, corpus: ParallelCorpus) -> float:
+        """Return the correlation, -1 to 1."""
+        if not run.recipe.model.neural:
+            return math.nan
+        found = norm_correlations(word_norms(run)).set_index("quantity")["spearman"]
+        return float(found.get("bias", math.nan))
+
+
+def by_sentence(
+    lines: pd.Series, numbers: pd.DataFrame, corpus: ParallelCorpus, split: Literal["dev", "test"]
+) -> np.ndarray:
+    """Return numbers for all sentences of a split, 0 for those that have none.
+
+    Args:
+        lines: the sentences that have numbers, from 1.
+        numbers: (lines, n), whole numbers.
+        corpus, split: the text.
+
+    Returns:
+        (sentences, n).
+    """
+    found = np.zeros((sum(1 for _ in corpus.lines(split, corpus.source)), numbers.shape[1]), dtype=int)
+    found[lines.to_numpy() - 1] = numbers
+    return found
+
+
+def _found(name: str, run: Run, corpus: ParallelCorpus) -> float:
+    found = measure(run, lexical_choice, corpus=corpus)
+    return dict(zip(found["quantity"], found["value"], strict=True)).get(name, math.nan)
+
+
+def _fixes_norms(run: Run) -> bool:
+    return run.recipe.model.neural and run.recipe.model.fixnorm
+
+
+RARE_RECALL = LexicalRatio("rare recall")
+NORM_FREQUENCY = Finding("norm-frequency", lower_is_better=True, signed=True, of_free_norms=True)
+BIAS_FREQUENCY = BiasFrequency()
+NORM_DECIDES = LexicalRatio("norm decides", lower_is_better=True, of_free_norms=True)
+LEFT_SHIFT = LexicalRatio("left shift", lower_is_better=True, signed=True)
+ALIGNMENT_ERROR = LexicalRatio("alignment error", lower_is_better=True)
+RIGHT_COPIES = LexicalRatio("right copies")
+LEXICON_PRECISION = Finding("lexicon precision")
