@@ -5,14 +5,16 @@ import pytest
 from little_table import little_table
 
 from nmtlab.experiments.claims.declared import Claim
-from nmtlab.experiments.claims.verdicts import judged_claims, overall
+from nmtlab.experiments.claims.verdicts import RESULTS, judged_claims, overall
 from nmtlab.experiments.measures.quality import DEV_BLEU, TRAIN_PERPLEXITY
 from nmtlab.experiments.results.hypotheses import COLUMNS
 from nmtlab.experiments.results.judgement import NOT_KEPT
 from nmtlab.experiments.results.kept import Kept
 from nmtlab.experiments.results.sentences import COLUMNS as SENTENCES
+from nmtlab.experiments.results.stored import read_cells, stored_tables
 from nmtlab.experiments.results.summary import summary
 from nmtlab.experiments.tables.declaration import Table
+from nmtlab.runs.listing import machines_of_runs
 from nmtlab.workspace import Workspace
 
 HERE, ELSEWHERE = "AMD EPYC, 2 cores", "Intel, 2 cores"
@@ -89,6 +91,18 @@ def test_runs_of_the_workspace_of_the_gallery_and_translations_beside_the_table_
     lines = [("ha-en", "tied", 1, "dev", "", "digest", line, "a dog") for line in range(3)]
     pd.DataFrame(lines, columns=COLUMNS).to_parquet(path.with_suffix(".translations.parquet"))
     assert Kept.of(path, Workspace(tmp_path / "own")).translated == {("ha-en", "tied", 1, "dev")}
+
+
+def test_the_packed_runs_are_the_trainings_that_were_measured():
+    machines = machines_of_runs(Workspace(RESULTS.parent))
+    packed = {name for name, _ in machines}
+    if not packed:
+        pytest.skip("there are no packed runs in this checkout")
+    stored = [one for one in stored_tables() if one.path.parent == RESULTS]
+    cells = pd.concat([read_cells(one.path).assign(table=one.name) for one in stored]).dropna(subset="value")
+    cells = cells[cells["run"].isin(packed)].drop_duplicates(["table", "run", "machine"])
+    others = cells[[made not in machines for made in zip(cells["run"], cells["machine"], strict=True)]]
+    assert others[["table", "run", "machine"]].to_dict("records") == []
 
 
 def test_a_line_whose_runs_are_not_kept_has_its_numbers_and_no_verdict(cells, table):
