@@ -16,8 +16,8 @@ from nmtlab.text.corpus import ParallelCorpus
 
 
 @dataclass(frozen=True)
-class LexicalRatio(RatioOfSentences):
-    """A quantity of `nmtlab.analysis.lexical.lexical_choice` that is a ratio of sums over the test sentences.
+class _Quantity:
+    """A quantity of `nmtlab.analysis.lexical.lexical_choice` on the test text.
 
     Args:
         name: name of the quantity there.
@@ -34,36 +34,28 @@ class LexicalRatio(RatioOfSentences):
 
     def value(self, run: Run, corpus: ParallelCorpus) -> float:
         """Return the number, cached in the run's folder; NaN for a run without it."""
-        return math.nan if self.of_free_norms and _fixes_norms(run) else _found(self.name, run, corpus)
+        if self._follows_from(run):
+            return math.nan
+        found = measure(run, lexical_choice, corpus=corpus)
+        return dict(zip(found["quantity"], found["value"], strict=True)).get(self.name, math.nan)
+
+    def _follows_from(self, run: Run) -> bool:
+        return self.of_free_norms and run.recipe.model.neural and run.recipe.model.fixnorm
+
+
+class LexicalRatio(_Quantity, RatioOfSentences):
+    """A quantity that is a ratio of sums over the sentences."""
 
     def sums(self, run: Run, corpus: ParallelCorpus) -> np.ndarray | None:
         found = stored_answer(run, lexical_sums, corpus=corpus)
-        if found is None or (self.of_free_norms and _fixes_norms(run)):
+        if found is None or self._follows_from(run):
             return None
         lines = found[found["quantity"] == self.name]
         return None if lines.empty else by_sentence(lines["line"], lines[["amount", "of"]], corpus, self.split)
 
 
-@dataclass(frozen=True)
-class Finding(OfSeedsAlone):
-    """A quantity of `nmtlab.analysis.lexical.lexical_choice` that is about words and not about sentences.
-
-    Args:
-        name: name of the quantity there.
-        lower_is_better: the direction that the thesis prefers.
-        signed: whether the best value is 0, so that systems are compared by absolute values.
-        of_free_norms: whether it is about norms, and so follows from the system where these are fixed: NaN there.
-    """
-
-    name: str
-    lower_is_better: bool = False
-    signed: bool = False
-    of_free_norms: bool = False
-    split: ClassVar[Literal["test"]] = "test"
-
-    def value(self, run: Run, corpus: ParallelCorpus) -> float:
-        """Return the number, cached in the run's folder; NaN for a run without it."""
-        return math.nan if self.of_free_norms and _fixes_norms(run) else _found(self.name, run, corpus)
+class Finding(_Quantity, OfSeedsAlone):
+    """A quantity that is about words, and not about sentences."""
 
 
 @dataclass(frozen=True)
@@ -98,15 +90,6 @@ def by_sentence(
     found = np.zeros((sum(1 for _ in corpus.lines(split, corpus.source)), numbers.shape[1]), dtype=int)
     found[lines.to_numpy() - 1] = numbers
     return found
-
-
-def _found(name: str, run: Run, corpus: ParallelCorpus) -> float:
-    found = measure(run, lexical_choice, corpus=corpus)
-    return dict(zip(found["quantity"], found["value"], strict=True)).get(name, math.nan)
-
-
-def _fixes_norms(run: Run) -> bool:
-    return run.recipe.model.neural and run.recipe.model.fixnorm
 
 
 RARE_RECALL = LexicalRatio("rare recall")
