@@ -15,6 +15,7 @@ from nmtlab.analysis.lexical.gold import gold_names
 from nmtlab.evaluation.rare_words import (
     EDGES,
     UNKNOWN,
+    BucketAccuracy,
     Name,
     accuracy_by_frequency,
     bucket_names,
@@ -48,9 +49,9 @@ def word_accuracy(run: Run, corpus: ParallelCorpus, part: str = "test", edges: S
         CorpusError: no such split, or other languages.
         NmtlabError: the edges do not rise from 0.
     """
-    hypotheses = _words(translations(run, corpus, part), corpus.target)
-    references = _words(corpus.lines(part, corpus.target), corpus.target)
-    buckets = accuracy_by_frequency(hypotheses, references, _counts(run, corpus), edges)
+    by_line = word_counts_by_line(run, corpus, part, edges)
+    sums = by_line.drop(columns="line").groupby("frequency", sort=False).sum().reset_index()
+    buckets = [BucketAccuracy(*line) for line in sums.itertuples(index=False)]
     return pd.DataFrame([{**vars(b), "recall": b.recall, "precision": b.precision, "f1": b.f1} for b in buckets])
 
 

@@ -9,8 +9,7 @@ import pandas as pd
 
 from nmtlab.analysis.access.measure import measure, stored_answer
 from nmtlab.analysis.attention.shift import peak_counts
-from nmtlab.experiments.measures.lexical import by_sentence
-from nmtlab.experiments.measures.quality import RatioOfSentences
+from nmtlab.experiments.measures.quality import RatioOfSentences, by_sentence
 from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus
 

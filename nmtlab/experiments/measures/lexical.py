@@ -5,12 +5,11 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
-import pandas as pd
 
 from nmtlab.analysis.access.measure import measure, stored_answer
 from nmtlab.analysis.lexical.lexical_choice import lexical_choice, lexical_sums
 from nmtlab.analysis.lexical.norms import norm_correlations, word_norms
-from nmtlab.experiments.measures.quality import OfSeedsAlone, RatioOfSentences
+from nmtlab.experiments.measures.quality import OfSeedsAlone, RatioOfSentences, by_sentence
 from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus
 
@@ -72,24 +71,6 @@ class BiasFrequency(OfSeedsAlone):
             return math.nan
         found = norm_correlations(word_norms(run)).set_index("quantity")["spearman"]
         return float(found.get("bias", math.nan))
-
-
-def by_sentence(
-    lines: pd.Series, numbers: pd.DataFrame, corpus: ParallelCorpus, split: Literal["dev", "test"]
-) -> np.ndarray:
-    """Return numbers for all sentences of a split, 0 for those that have none.
-
-    Args:
-        lines: the sentences that have numbers, from 1.
-        numbers: (lines, n), whole numbers.
-        corpus, split: the text.
-
-    Returns:
-        (sentences, n).
-    """
-    found = np.zeros((sum(1 for _ in corpus.lines(split, corpus.source)), numbers.shape[1]), dtype=int)
-    found[lines.to_numpy() - 1] = numbers
-    return found
 
 
 RARE_RECALL = LexicalRatio("rare recall")

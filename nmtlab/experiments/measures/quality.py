@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal, NamedTuple, Protocol
 
 import numpy as np
+import pandas as pd
 from sacrebleu.metrics.base import Metric
 
 from nmtlab.analysis.access.measure import measure
@@ -176,6 +177,24 @@ class ShareOfTranslations(ShareOfSentences):
         """Return 1 for a sentence in whose translation it is so, 0 for another; None if they are not stored."""
         lines = self.of.stored(run, corpus)
         return None if lines is None else self.among(lines)
+
+
+def by_sentence(
+    lines: pd.Series, numbers: pd.DataFrame, corpus: ParallelCorpus, split: Literal["dev", "test"]
+) -> np.ndarray:
+    """Return numbers for all sentences of a split, 0 for those that have none.
+
+    Args:
+        lines: the sentences that have numbers, from 1.
+        numbers: (lines, n), whole numbers.
+        corpus, split: the text.
+
+    Returns:
+        (sentences, n).
+    """
+    found = np.zeros((sum(1 for _ in corpus.lines(split, corpus.source)), numbers.shape[1]), dtype=int)
+    found[lines.to_numpy() - 1] = numbers
+    return found
 
 
 def percent(hits: np.ndarray) -> np.ndarray:
