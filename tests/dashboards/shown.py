@@ -24,6 +24,10 @@ _TRACES = """(div) => {
   return div._fullData.map((trace) =>
     Object.fromEntries(kept.filter((key) => trace[key] !== undefined).map((key) => [key, plain(trace[key])])));
 }"""
+_CLICKS = """(div) => {
+  if (div.clicks === undefined) div.on('plotly_click', () => (div.clicks += 1));
+  return (div.clicks ??= 0);
+}"""
 _POINT = """(div, [x, y]) => {
   const {xaxis, yaxis} = div._fullLayout, box = div.getBoundingClientRect();
   return [box.left + xaxis._offset + xaxis.d2p(x), box.top + yaxis._offset + yaxis.d2p(y)];
@@ -149,7 +153,7 @@ class Shown:
             handle.press(key)
 
     def click_point(self, title: str, x: float, y: float) -> None:
-        """Click a point of a chart's first panel, once it answers the mouse: a page may move while it is drawn."""
+        """Click a point of a chart's first panel until it notices: while it is drawn, it moves and loses clicks."""
         chart = self.chart(title)
         chart.scroll_into_view_if_needed()
 
@@ -159,9 +163,14 @@ class Shown:
             self.page.mouse.move(left, top)
             return chart.evaluate("(div) => Boolean(div._hoverdata?.length)")
 
-        eventually(hovered, True)
-        self.page.mouse.down()
-        self.page.mouse.up()
+        def noticed() -> bool:
+            eventually(hovered, True)
+            before = chart.evaluate(_CLICKS)
+            self.page.mouse.down()
+            self.page.mouse.up()
+            return chart.evaluate(_CLICKS) > before
+
+        eventually(noticed, True)
 
     # What must not be
 

@@ -67,4 +67,4 @@ def test_a_view_is_of_a_table_whose_curves_were_kept():
     with pytest.raises(NmtlabError, match=r"choose a row from gl-en"):
         effect_view("child-size", "xx-en")
     with pytest.raises(NmtlabError, match="dev scores of its trainings were not kept"):
-        effect_view("table-3.8", "tu-en")
+        effect_view("table-3.3", "Uyg-Eng")
