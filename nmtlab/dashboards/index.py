@@ -69,13 +69,14 @@ def _links() -> object:
 
 
 def _links_by_pair(found: pd.DataFrame, available: set[str], workspace: Workspace) -> Iterator[str]:
-    """Yield, for each text of a claim, links to its line and to the page with its available runs."""
+    """Yield, for each text of a claim, links to its line and to the pages with its available runs."""
     by_text = {claim.text: claim for claim in declared_claims()}
     for line in found.itertuples():
         claim = by_text[line.claim]
         evidence = link_to_line(claim.stored, line.metric, line.pair, line.system)
-        runs = links_to([open_run(name, workspace) for name in line.runs if name in available], [_PAGES[claim.page]])
-        yield f"{escape(line.text)}: evidence in {evidence}" + (f"; underlying runs in {runs}" if runs else "")
+        runs = [open_run(name, workspace) for name in line.runs if name in available]
+        shown = links_to(runs, [_PAGES[name] for name in claim.pages])
+        yield f"{escape(line.text)}: evidence in {evidence}" + (f"; underlying runs in {shown}" if shown else "")
 
 
 _NAMES = {

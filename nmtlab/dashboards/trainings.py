@@ -5,7 +5,7 @@ from typing import NamedTuple
 import ipywidgets as widgets
 import pandas as pd
 
-from nmtlab.analysis.access.sentences import Text, by_title, sentences, side_by_side, texts
+from nmtlab.analysis.access.sentences import MOST, Text, by_title, sentences, side_by_side, texts
 from nmtlab.analysis.access.translations import source_digest, stored_translations, text_digest
 from nmtlab.dashboards.about import TABLES
 from nmtlab.dashboards.links import Sentence, links_to
@@ -25,7 +25,7 @@ class _Examples(NamedTuple):
 
     Args:
         title: what they are.
-        table: as returned by `sentences`.
+        table: as returned by `sentences`; of a text that is not here, only translations by line.
         origin: their text as other pages offer it, with its title there; None if they do not.
     """
 
@@ -74,18 +74,21 @@ class Trainings(widgets.VBox):
         name = self.table.value
         links = links_to(self._pair)
         self._look.value = f"Open with its baseline in: {links}" if links else ""
-        self._examples = (self._behind_the_number(name) or self._stored_with_run(name)) if name else None
+        self._examples = None
+        if name:
+            self._examples = self._behind_the_number(name) or self._stored_with_run(name) or self._alone(name)
         self.lines.layout.display = "" if self._examples else "none"
         if self._examples:
             self.lines.title = f"{self._examples.title}: select one"
             self.lines.show(self._examples.table.reset_index().set_index("line", drop=False))
-        self._hint.say("" if self._examples or not name else self._why_none(name))
+        self._hint.say(self._what_lacks(name) if name else "")
         self.look_closer()
 
     def look_closer(self) -> None:
         """Show the tokens of the selected sentence."""
         pair = labelled(self._pair)
-        if self._examples is None or self.lines.value is None or self.table.value not in self._runs:
+        known = self._examples is not None and "source" in self._examples.table
+        if not known or self.lines.value is None or self.table.value not in self._runs:
             self.selection.clear()
             return
         row, pipeline = self.lines.frame.loc[self.lines.value], pair[-1].pipeline
@@ -102,6 +105,10 @@ class Trainings(widgets.VBox):
         name = self.table.value
         return [self._runs[one] for one in (self._baseline.get(name), name) if one in self._runs]
 
+    def _label(self, name: str) -> str:
+        """Return how a training of the pair is called beside the other."""
+        return next((run.label for run in labelled(self._pair) if run.name == name), name)
+
     def _behind_the_number(self, name: str) -> _Examples | None:
         """Return the sentences that the number is of, if a run's translations of them are stored."""
         scored, names = self._scored, [one for one in (self._baseline.get(name), name) if one]
@@ -111,8 +118,7 @@ class Trainings(widgets.VBox):
         stored = {one: scored.translations(*self._seeds[one], self._runs.get(one)) for one in names}
         if stored[name] is None:
             return None
-        labels = {run.name: run.label for run in labelled(self._pair)}
-        found = {labels.get(one, one): lines for one, lines in stored.items() if lines is not None}
+        found = {self._label(one): lines for one, lines in stored.items() if lines is not None}
         table = side_by_side(text.sources, text.references[0], found)
         return _Examples(scored.title, table, self._offered(name, scored.score.split, text.sources))
 
@@ -136,10 +142,22 @@ class Trainings(widgets.VBox):
                 return _Examples(f"Examples from {text.split}{kept}", table, (title, text))
         return None
 
-    def _why_none(self, name: str) -> str:
-        """Return why no translations of a run can be shown."""
-        if self._scored and self._scored.lacks_text(*self._seeds[name]):
-            return f"Translations by {name} are stored beside the table, but their text is not in this workspace."
+    def _alone(self, name: str) -> _Examples | None:
+        """Return the translations that the number is of, if a run's are stored but their text is not here."""
+        scored, names = self._scored, [one for one in (self._baseline.get(name), name) if one]
+        if scored is None or scored.corpus:
+            return None
+        stored = {one: scored.translations_alone(*self._seeds[one], self._runs.get(one)) for one in names}
+        if not stored[name]:
+            return None
+        table = pd.DataFrame({self._label(one): pd.Series(lines[:MOST]) for one, lines in stored.items() if lines})
+        return _Examples(scored.title, table.set_axis(table.index.rename("line") + 1), None)
+
+    def _what_lacks(self, name: str) -> str:
+        """Return why the translations of a run cannot be shown, or not beside their sources; empty if they can."""
+        if self._examples:
+            known = "source" in self._examples.table
+            return "" if known else "The text is not in this workspace: its translations are shown alone."
         if name not in self._runs:
             return f"Run {name} is not in this workspace: train it with 'nmtlab reproduce'."
         if self._runs[name].translations():

@@ -115,15 +115,20 @@ def test_a_training_that_is_not_here_says_so_and_has_no_sentences(page):
     assert page.trainings.lines.layout.display == "none"
 
 
-def test_translations_whose_text_is_not_here_are_not_said_to_be_missing(tmp_path):
-    workspace, name = Workspace(tmp_path), "small-hu-en.tied.s1"
-    shutil.copytree(packed_folder(name), workspace.gallery / name)
+def test_translations_whose_text_is_not_here_are_shown_alone(tmp_path):
+    workspace, names = Workspace(tmp_path), ["small-hu-en.tied.s1", "small-hu-en.fixnorm.s1"]
+    for name in names:
+        shutil.copytree(packed_folder(name), workspace.gallery / name)
     page = TablesPage(workspace)
-    page.lines.choose(["hu-en · tied"])
-    assert f"{name} has stored translations, but the text that they are of is not" in page.trainings._hint.value
-    shutil.rmtree(workspace.gallery / name / "translations")
+    page.lines.choose(["hu-en · fixnorm"])
+    assert "not in this workspace: its translations are shown alone" in page.trainings._hint.value
+    assert list(page.trainings.lines.frame.columns) == ["line", "tied", "fixnorm"]
+    assert len(page.trainings.lines.frame) == 500
+    page.trainings.lines.choose([3])
+    assert page.trainings.selection.lines == []
+    shutil.rmtree(workspace.gallery / names[1] / "translations")
     page.trainings.look()
-    assert f"No stored translations for {name}." in page.trainings._hint.value
+    assert f"No stored translations for {names[1]}." in page.trainings._hint.value
 
 
 @pytest.fixture(scope="module")
@@ -161,12 +166,13 @@ def test_sentences_of_a_training_that_is_not_here_are_read_from_beside_the_table
     assert page.trainings.selection.lines == []  # its tokens are not known
 
 
-def test_translations_beside_a_table_whose_text_is_not_here_are_said_to_be_there(measured, tmp_path):
+def test_translations_beside_a_table_whose_text_is_not_here_are_shown_alone(measured, tmp_path):
     shutil.copytree(measured.data / "results", tmp_path / "results")
     page = TablesPage(Workspace(tmp_path))
     page.lines.choose(["qaa-en · fixnorm"])
     page.trainings.table.choose(["small-qaa-en.fixnorm.s2"])
-    assert "Translations by small-qaa-en.fixnorm.s2 are stored beside the table, but" in page.trainings._hint.value
+    assert "its translations are shown alone" in page.trainings._hint.value
+    assert set(page.trainings.lines.frame["small-qaa-en.tied.s2"]) == {"nothing"}
     page.trainings.table.choose(["small-qaa-en.fixnorm.s3"])
     assert "Run small-qaa-en.fixnorm.s3 is not in this workspace" in page.trainings._hint.value
 

@@ -3,6 +3,7 @@
 import shutil
 from dataclasses import replace
 
+import pandas as pd
 import pytest
 
 from nmtlab.analysis.access.translations import stored_translations
@@ -69,12 +70,36 @@ def test_a_number_of_no_sentences_shows_those_of_the_first_score_and_a_table_wit
     assert Scored.of(alone, TRAIN_PERPLEXITY, "ha-en", space) is None
 
 
-def test_where_the_text_is_not_here_translations_beside_the_table_are_known_to_wait_for_it(grid, stored, tmp_path):
-    beside(stored, hypotheses(grid.table, "tiny", grid.workspace))
+@pytest.fixture
+def elsewhere(stored, tmp_path):
+    """The score of the table's row in a workspace without its text."""
+    return Scored.of(stored, DEV_BLEU, "ha-en", Workspace(tmp_path / "elsewhere"))
+
+
+def test_where_the_text_is_not_here_a_training_has_its_translations_alone(elsewhere, first):
+    run, lines = first
+    assert (elsewhere.corpus, elsewhere.translations("tied", 1, run)) == (None, None)
+    assert elsewhere.translations_alone("tied", 1, run) == lines
+    assert elsewhere.translations_alone("tied", 1, None) is None
+
+
+def test_where_the_text_is_not_here_translations_beside_the_table_are_those_that_were_measured(
+    grid, stored, first, tmp_path
+):
+    run, lines = first
+    every = hypotheses(grid.table, "tiny", grid.workspace)
+    beside(stored, every.assign(translation=every["translation"].mask(every["line"] == 2, "as measured")))
     scored = Scored.of(stored, DEV_BLEU, "ha-en", Workspace(tmp_path / "elsewhere"))
-    assert (scored.corpus, scored.translations("tied", 1, None)) == (None, None)
-    assert scored.lacks_text("tied", 1)
-    assert not scored.lacks_text("tied", 3)
+    measured = [*lines[:2], "as measured", *lines[3:]]
+    assert scored.translations_alone("tied", 1, None) == scored.translations_alone("tied", 1, run) == measured
+    assert scored.translations_alone("tied", 3, None) is None
+
+
+def test_translations_of_several_texts_that_are_not_here_are_not_mixed(grid, stored, tmp_path):
+    every = hypotheses(grid.table, "tiny", grid.workspace)
+    beside(stored, pd.concat([every, every.assign(text="another digest")]))
+    scored = Scored.of(stored, DEV_BLEU, "ha-en", Workspace(tmp_path / "elsewhere"))
+    assert scored.translations_alone("tied", 1, None) is None
 
 
 def test_looking_at_a_row_makes_no_text(space, stored):

@@ -77,6 +77,16 @@ def stored_translations(
     return list(read_lines(path)) if path else None
 
 
+def translations_by_text(run: Run, split: str) -> dict[str, list[str]]:
+    """Return a run's stored translations of a split by its recipe's search, by the digest of their text.
+
+    They are those in the direction in which the run is opened, whether or not the text is here.
+    """
+    wanted = _facts(run, [], split, run.recipe.search)
+    found = ((_decisive(made), path) for made, path in run.translations())
+    return {made["text"]: list(read_lines(path)) for made, path in found if made | {"text": wanted["text"]} == wanted}
+
+
 def source_digest(corpus: ParallelCorpus, split: str) -> str:
     """Return the digest of a split's source side, by which stored translations are found."""
     return text_digest(list(corpus.lines(split, corpus.source)))
@@ -94,9 +104,11 @@ def _facts(run: Run, source: list[str], split: str, search: SearchSettings) -> d
 
 def _stored(run: Run, facts: dict[str, Any]) -> Path | None:
     """Return the file of the translations of the same text by the same weights and settings, if it is stored."""
-    for made, path in run.translations():
-        search = SearchSettings(**migrate_section("search", made["search"], made.get("schema", 1))).decisive()
-        direction = {"direction": made["direction"]} if made.get("direction") else {}
-        if {"split": made["split"], "text": made["text"], "search": search, **direction} == facts:
-            return path
-    return None
+    return next((path for made, path in run.translations() if _decisive(made) == facts), None)
+
+
+def _decisive(made: dict[str, Any]) -> dict[str, Any]:
+    """Return, of stored facts, those that `_facts` has."""
+    search = SearchSettings(**migrate_section("search", made["search"], made.get("schema", 1))).decisive()
+    direction = {"direction": made["direction"]} if made.get("direction") else {}
+    return {"split": made["split"], "text": made["text"], "search": search, **direction}

@@ -46,16 +46,19 @@ COLUMNS = (
     "table", "metric", "column", "expected", "than", "except", "absolute", "tolerance", "scale", "source", "claim"
 )  # fmt: skip
 
+_TEST_SCORES = (TEST_BLEU, TOKENIZED_TEST_BLEU, SACRE_BLEU)
 _SHOWN_BY: Mapping[str, tuple[Measure, ...]] = {
-    "dynamics": (DEV_BLEU, TRAIN_PERPLEXITY, CONVERGED, GRADIENT_NORM, GRADIENT_NOISE, *FIRST_GRADIENT_LEFT),
-    "translate": (TEST_BLEU, TOKENIZED_TEST_BLEU, SACRE_BLEU),
+    "compare": _TEST_SCORES,
+    "dynamics": (
+        *_TEST_SCORES, DEV_BLEU, TRAIN_PERPLEXITY, CONVERGED, GRADIENT_NORM, GRADIENT_NOISE, *FIRST_GRADIENT_LEFT,
+    ),
     "norms": (NORM_FREQUENCY, BIAS_FREQUENCY, RARE_RECALL),
     "attention": (FIRST_EXCESS, LAST_EXCESS, MOVED_GAIN, PEAKS_LINKED, LEFT_SHIFT, ALIGNMENT_ERROR, RIGHT_COPIES),
     "lexicon": (LEXICON_PRECISION,),
     "languages": SHARED_TYPES,
     "depth": (*G_SLOPES, CROSS_SLOPE, LATE_G, OUTPUT_G),
     "search": (EMPTY_GLOBAL_BEST, GLOBAL_BEST_LENGTH, *BY_LOG_PROB, *BY_LENGTH, *BY_REWARD, *LIKELIEST_ALONE, RISE),
-}
+}  # fmt: skip
 """The dashboard pages, by name, and the measures that each illustrates on single runs."""
 
 
@@ -91,9 +94,9 @@ class Claim:
     scale: Scale = "small"
 
     @property
-    def page(self) -> str:
-        """Name of the dashboard page that shows what the claim is about."""
-        return next(page for page, measures in _SHOWN_BY.items() if self.measure in measures)
+    def pages(self) -> list[str]:
+        """Names of the dashboard pages that show what the claim is about."""
+        return [page for page, measures in _SHOWN_BY.items() if self.measure in measures]
 
     @property
     def direction(self) -> str:

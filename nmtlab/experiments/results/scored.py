@@ -4,14 +4,15 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from nmtlab.analysis.access.translations import text_digest
+from nmtlab.analysis.access.translations import text_digest, translations_by_text
 from nmtlab.errors import CorpusError
 from nmtlab.experiments.measures.quality import Measure, OfSentences, Text
 from nmtlab.experiments.results.hypotheses import COLUMNS, read_hypotheses
 from nmtlab.experiments.results.stored import Stored
+from nmtlab.experiments.tables.corpora import Corpus
 from nmtlab.experiments.tables.declaration import Setup
 from nmtlab.runs.run import Run
-from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.corpus import Direction, ParallelCorpus
 from nmtlab.workspace import Workspace
 
 
@@ -21,11 +22,13 @@ class Scored:
 
     Args:
         score: of translations.
-        corpus: the text that the row is scored on; None if it is not in the workspace.
+        direction: languages of the text that the row is scored on; None if the table no longer has the row.
+        corpus: that text; None if it is not in the workspace.
         beside: translations of the row that are stored beside the table, as of `hypotheses`, for this score.
     """
 
     score: OfSentences
+    direction: Direction | None
     corpus: ParallelCorpus | None
     beside: pd.DataFrame
 
@@ -48,7 +51,9 @@ class Scored:
         path = stored.path.with_suffix(".translations.parquet")
         beside = read_hypotheses(path) if path.is_file() else pd.DataFrame(columns=COLUMNS)
         beside = _where(beside, row=row, split=score.split, measure=score.made_by)
-        return cls(score, _text_of(stored, row, workspace), beside)
+        text = _text_of(stored, row)
+        direction = (text.source, text.target) if text else None
+        return cls(score, direction, _opened(text, workspace) if text else None, beside)
 
     @property
     def title(self) -> str:
@@ -79,17 +84,36 @@ class Scored:
         lines |= dict(zip(kept["line"], kept["translation"], strict=True))
         return [lines[number] for number in sorted(lines)] if len(lines) == len(text.sources) else None
 
-    def lacks_text(self, column: str, seed: int) -> bool:
-        """Return whether translations of a training are stored beside the table, but their text is not here."""
-        return self.corpus is None and len(_where(self.beside, column=column, seed=seed)) > 0
+    def translations_alone(self, column: str, seed: int, run: Run | None) -> list[str] | None:
+        """Return a training's translations of sentences that are not here, None if it is unclear which they are.
+
+        Args:
+            column, seed, run: as for `translations`.
+        """
+        kept = _where(self.beside, column=column, seed=seed)
+        texts = self._by_text(run)
+        digests = set(kept["text"]) or set(texts)
+        if len(digests) != 1:
+            return None
+        lines = dict(enumerate(texts.get(digests.pop(), ())))
+        lines |= dict(zip(kept["line"], kept["translation"], strict=True))
+        return [lines[number] for number in sorted(lines)] if len(lines) == max(lines) + 1 else None
+
+    def _by_text(self, run: Run | None) -> dict[str, list[str]]:
+        """Return a training's stored translations by the score's search, by the digest of their text."""
+        if run is None or self.score.made_by or not self.direction or not run.translates(*self.direction):
+            return {}
+        return translations_by_text(run.directed(*self.direction), self.score.split)
 
 
-def _text_of(stored: Stored, row: str, workspace: Workspace) -> ParallelCorpus | None:
-    """Return the text that a row is scored on; None if it is not here, for looking at a table must not make it."""
+def _text_of(stored: Stored, row: str) -> Corpus | None:
+    """Return the text that a row is scored on; None if the table no longer has the row at this scale."""
     setup = next((one.at[stored.scale] for one in stored.table.rows if one.name == row), None)
-    if not isinstance(setup, Setup):
-        return None
-    text = setup.tested or setup.corpus
+    return (setup.tested or setup.corpus) if isinstance(setup, Setup) else None
+
+
+def _opened(text: Corpus, workspace: Workspace) -> ParallelCorpus | None:
+    """Return a text; None if it is not here, for looking at a table must not make it."""
     try:
         return ParallelCorpus.open(workspace.corpus_folder(text.name), text.source, text.target)
     except CorpusError:
