@@ -1,5 +1,6 @@
 """`nmtlab corpus`."""
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -226,25 +227,28 @@ def stats(
 ) -> None:
     """Count the sentences, tokens and types of a corpus, their lengths, and what train lacks of dev and test.
 
-    Tokens are whitespace-separated words of the text as it is.
+    Tokens are whitespace-separated words of the text as it is. Sentences are similar to train if a training sentence
+    has 70 % of its words in common with them: much of such a test set can be translated from memory.
     """
     from nmtlab.cli.tables import print_table
+    from nmtlab.text.similar import shares_similar
     from nmtlab.text.statistics import statistics
     from nmtlab.workspace import Workspace
 
     text = open_corpus(Workspace.find(), corpus, source, target)
-    table = statistics(text)
+    table, shares = statistics(text), shares_similar(text)
+    table["similar"] = [shares.get(key, math.nan) for key in zip(table["split"], table["language"], strict=True)]
     if csv:
         print(table.to_csv(index=False), end="")
         return
     rows = [
         [row.split, row.language, f"{row.sentences:,}", f"{row.tokens:,}", f"{row.types:,}", f"{row.singletons:,}"]
         + [f"{row.mean_length:.1f}", f"{row.median_length:g}", f"{row.longest:,}"]
-        + ["" if share != share else f"{share:.1%}" for share in (row.new_tokens, row.new_types)]
+        + ["" if share != share else f"{share:.1%}" for share in (row.new_tokens, row.new_types, row.similar)]
         for row in table.itertuples()
     ]
     columns = ["split", "language", "sentences", "tokens", "types", "seen once", "mean", "median", "longest"]
-    columns += ["new tokens", "new types"]
+    columns += ["new tokens", "new types", "similar to train"]
     print_table(f"{text.name}: {text.source} to {text.target}", columns, rows, set(columns[2:]))
 
 

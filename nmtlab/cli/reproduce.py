@@ -200,7 +200,7 @@ def _print_estimate(
 def _print_stored(table: "Table", scale: "Scale", save: bool, workspace: "Workspace") -> None:
     """Judge and print the stored cells of a table, and write what follows from them beside them if asked to."""
     from nmtlab.cli.results_table import print_results
-    from nmtlab.experiments.results.kept import Kept
+    from nmtlab.experiments.results.kept import Kept, kept_runs
     from nmtlab.experiments.results.looks import read_looks
     from nmtlab.experiments.results.sentences import read_sentences
     from nmtlab.experiments.results.stored import measured_table, read_cells
@@ -209,7 +209,9 @@ def _print_stored(table: "Table", scale: "Scale", save: bool, workspace: "Worksp
     cells = read_cells(stored.path)
     written = _write_judged(stored, cells, {}, workspace) if save else []
     spreads, looks = read_sentences(stored.sentences), read_looks(stored.looks)
-    print_results(table, scale, cells, spreads, looks, {}, Kept.of(stored.path, workspace))
+    print_results(
+        table, scale, cells, spreads, looks, {}, Kept.of(stored.path, kept_runs(stored.path.parent, workspace))
+    )
     for path in written:
         print(f"written to {path}")
 
@@ -279,7 +281,7 @@ def _write_judged(
 
     from nmtlab.cli.results_table import print_results
     from nmtlab.experiments.results.hypotheses import of_cells, with_packed
-    from nmtlab.experiments.results.kept import Kept
+    from nmtlab.experiments.results.kept import Kept, kept_runs
     from nmtlab.experiments.results.looks import read_looks
     from nmtlab.experiments.results.packs import packed_hypotheses
     from nmtlab.experiments.results.sentences import read_sentences, sentence_spreads, with_kept_sentences
@@ -303,7 +305,7 @@ def _write_judged(
     with redirect_stdout(printed):
         print(f"nmtlab reproduce {table.name} --scale {scale}\n")
         without = {row: why for row, why in left_out.items() if row not in names}
-        kept = Kept.of(stored.path, workspace)
+        kept = Kept.of(stored.path, kept_runs(stored.path.parent, workspace))
         print_results(table, scale, cells, spreads, read_looks(stored.looks), without, kept)
     write_text(text, "".join(f"{line.rstrip()}\n" for line in printed.getvalue().splitlines()))
     return written + ([stored.looks] if stored.looks.exists() else [])

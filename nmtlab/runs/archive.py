@@ -1,6 +1,7 @@
 """Write folders as a `.tar.xz` file, and read such a file from an untrusted source."""
 
 import io
+import lzma
 import re
 import tarfile
 from collections.abc import Iterable
@@ -15,6 +16,9 @@ MAX_BYTES = 64 << 20
 """Largest total size of the files in an archive, in bytes."""
 
 _MAX_FILES = 10_000
+_DIGEST = re.compile(r"[0-9a-f]{10,}")
+_FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, "lc": 4, "pb": 0}]
+"""Those for text, as xz has it: most of a packed run is text."""
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+-]{0,199}")
 _REMEDY = "do not trust it: no packed run is like this"
 
@@ -27,9 +31,13 @@ def write_archive(folders: Iterable[Path], path: Path) -> None:
         for file in folder.rglob("*")
         if file.is_file()
     ]
-    with replacing(path) as temporary, tarfile.open(temporary, "w:xz") as archive:
-        # Files of the same name side by side: vocabularies that runs share then take no room.
-        for relative, name, file in sorted(files):
+    with (
+        replacing(path) as temporary,
+        lzma.open(temporary, "wb", filters=_FILTERS) as compressed,
+        tarfile.open(fileobj=compressed, mode="w") as archive,
+    ):
+        # Files of a kind side by side: vocabularies that runs share then take no room, and translations little.
+        for relative, name, file in sorted(files, key=lambda one: (_DIGEST.sub("", one[0]), one[1], one[0])):
             # Without owner and time, which identify the machine and change the bytes.
             member = tarfile.TarInfo(f"{name}/{relative}")
             member.size = file.stat().st_size

@@ -131,8 +131,8 @@ def test_stats_prints_a_table_of_a_corpus_by_name_or_path(data):
     _said("import", "text", "small", "uz.txt", "en.txt", "--source", "uz", "--target", "en", "--dev", 20, "--test", 20)
     said = _said("stats", "small")
     assert "small: uz to en" in said
-    assert "train │ uz │ 160 │ 320 │ 161 │ 160 │ 2.0 │ 2 │ 2 │ │ │" in said
-    assert "dev │ en │ 20 │ 40 │ 21 │ 20 │ 2.0 │ 2 │ 2 │ 50.0% │ 95.2% │" in said
+    assert "train │ uz │ 160 │ 320 │ 161 │ 160 │ 2.0 │ 2 │ 2 │ │ │ │" in said
+    assert "dev │ en │ 20 │ 40 │ 21 │ 20 │ 2.0 │ 2 │ 2 │ 50.0% │ 95.2% │ 0.0% │" in said
     assert _said("stats", data / "corpora" / "small") == said
     assert "small: en to uz" in _said("stats", "small", "--source", "en")
     assert "corpus 'other': not found" in _problem("stats", "other")
@@ -147,7 +147,8 @@ def test_stats_can_be_read_by_a_program(data):
         ("dev", "source", "20"),
     ]
     assert float(rows[2]["new_types"]) == 20 / 21
-    assert rows[0]["new_types"] == ""
+    assert float(rows[2]["similar"]) == 0
+    assert rows[0]["new_types"] == rows[0]["similar"] == ""
 
 
 def test_overlap_prints_the_shares_and_the_text_within_the_limits(data):

@@ -7,6 +7,7 @@ from learned import LEARNED
 from little_table import little_table
 
 from nmtlab.experiments import Table, cells_of, run_grid
+from nmtlab.experiments.claims import verdicts
 from nmtlab.experiments.results.kept import Kept
 from nmtlab.workspace import Workspace
 
@@ -40,3 +41,4 @@ def grid(tmp_path_factory, tiny_corpus, tiny_recipe) -> Grid:
 def all_kept(monkeypatch):
     """Judge as if all runs were kept; what is said where they are not is tested in `test_kept`."""
     monkeypatch.setattr(Kept, "has", lambda *_: True)
+    monkeypatch.setattr(verdicts, "_latest", {})

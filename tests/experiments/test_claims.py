@@ -3,12 +3,14 @@
 import dataclasses
 import math
 from pathlib import Path
+from unittest.mock import Mock
 
 import pandas as pd
 import pytest
 from scipy import stats
 
 from nmtlab.errors import NmtlabError
+from nmtlab.experiments.claims import verdicts
 from nmtlab.experiments.claims.declared import Claim, declared_claims
 from nmtlab.experiments.claims.verdicts import COLUMNS, measured_claims, not_measured, overall
 from nmtlab.experiments.measures.lexical import LEFT_SHIFT
@@ -235,10 +237,29 @@ def test_shares_of_runs_are_counted(tmp_path):
     )  # fmt: skip
 
 
+def test_a_table_is_judged_again_once_it_has_changed(tmp_path, monkeypatch):
+    lines = cells("tied", TIED) + cells("fixnorm", [12.0, 12.5, 13.0])
+    assert judged(tmp_path, BETTER, lines).loc["tu-en", "effect"] == pytest.approx(2.1)
+    judge = Mock(wraps=verdicts.judged_claims)
+    monkeypatch.setattr(verdicts, "judged_claims", judge)
+    again = measured_claims(tmp_path, [BETTER])
+    assert (again["effect"].tolist(), judge.call_count) == ([pytest.approx(2.1)], 0)
+    lines += cells("fixnorm", [20.0, 20.5, 21.0], "hu-en") + cells("tied", TIED, "hu-en")
+    assert len(judged(tmp_path, BETTER, lines)) == 2
+    assert judge.call_count == 1
+
+
 def test_a_line_has_the_budget_of_its_numbers(tmp_path):
     lines = [line | {"updates": 100 * place} for place, line in enumerate(cells("tied", TIED, "qaa-en"), start=1)]
     found = judged(tmp_path, MOSES, lines + cells("Moses", [3.0], "qaa-en", seeded=False)).loc["qaa-en"]
     assert found["budget"] == "after at most 300 updates, 8,000 sentence pairs of an artificial language"
+
+
+def test_a_line_says_that_dev_chose_the_checkpoints_too(tmp_path):
+    (claim,) = (one for one in declared_claims() if one.text.startswith("With too small an r, 3 for 5, fixnorm transl"))
+    lines = [line for column in (claim.system, claim.than) for line in cells(column, TIED, "tu-en", claim.measure.name)]
+    budget = judged(tmp_path, claim, [line | {"updates": 500} for line in lines]).loc["tu-en", "budget"]
+    assert budget.endswith("scored on dev, which chose the checkpoints too")
 
 
 def test_a_system_can_be_compared_with_a_number(tmp_path):

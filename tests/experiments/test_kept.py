@@ -9,7 +9,7 @@ from nmtlab.experiments.claims.verdicts import RESULTS, judged_claims, overall
 from nmtlab.experiments.measures.quality import DEV_BLEU, TRAIN_PERPLEXITY
 from nmtlab.experiments.results.hypotheses import COLUMNS
 from nmtlab.experiments.results.judgement import NOT_KEPT
-from nmtlab.experiments.results.kept import Kept
+from nmtlab.experiments.results.kept import Kept, kept_runs
 from nmtlab.experiments.results.sentences import COLUMNS as SENTENCES
 from nmtlab.experiments.results.stored import read_cells, stored_tables
 from nmtlab.experiments.results.summary import summary
@@ -87,10 +87,11 @@ def test_runs_of_the_workspace_of_the_gallery_and_translations_beside_the_table_
     (tmp_path / "checkout/results").mkdir()
     path = tmp_path / "checkout/results/table-3.4.tiny.csv"
     unknown = kept("unreadable.s1", "a.s4", machine="")
-    assert Kept.of(path, Workspace(tmp_path / "own")).runs == kept("a.s1", "a.s2", "a.s3").runs | unknown.runs
+    runs = kept_runs(path.parent, Workspace(tmp_path / "own"))
+    assert runs == kept("a.s1", "a.s2", "a.s3").runs | unknown.runs
     lines = [("ha-en", "tied", 1, "dev", "", "digest", line, "a dog") for line in range(3)]
     pd.DataFrame(lines, columns=COLUMNS).to_parquet(path.with_suffix(".translations.parquet"))
-    assert Kept.of(path, Workspace(tmp_path / "own")).translated == {("ha-en", "tied", 1, "dev")}
+    assert Kept.of(path, runs).translated == {("ha-en", "tied", 1, "dev")}
 
 
 def test_the_packed_runs_are_the_trainings_that_were_measured():

@@ -48,7 +48,9 @@ def test_a_system_is_trained_on_its_text_and_scored_on_the_other(space, table):
         assert len(hypotheses) == len(references)
         assert line.value == pytest.approx(bleu(hypotheses, [references]).value)
     assert row_label(table.rows[0], "tiny") == "de-en, tiny, tested on NTREX"
-    assert budget(found, table.rows[0], "tiny").endswith("all sentence pairs of tiny, tested on NTREX")
+    assert budget(found, table.rows[0], "tiny", table.measures[0]).endswith(
+        "all sentence pairs of tiny, tested on NTREX"
+    )
 
 
 def test_news_is_translated_by_the_trainings_of_the_tables_that_are_trained_out():

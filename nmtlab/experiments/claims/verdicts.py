@@ -13,7 +13,7 @@ import pandas as pd
 from nmtlab.experiments.claims.declared import Claim, declared_claims
 from nmtlab.experiments.results.budget import budget
 from nmtlab.experiments.results.judgement import Answer, Question, answered, is_begun, judged, with_aim
-from nmtlab.experiments.results.kept import Kept
+from nmtlab.experiments.results.kept import Kept, kept_runs
 from nmtlab.experiments.results.looks import Looks, read_looks
 from nmtlab.experiments.results.sentences import read_sentences, spread_of
 from nmtlab.experiments.results.statistics import Verdict
@@ -61,13 +61,10 @@ def measured_claims(
         NmtlabError: a file is damaged.
     """
     claims, workspace = declared_claims() if claims is None else claims, workspace or Workspace.find()
-    frames = []
-    for evidence in dict.fromkeys(claim.evidence for claim in claims):
-        if (folder / evidence).is_file():
-            about = [claim for claim in claims if claim.evidence == evidence]
-            cells, looks = read_cells(folder / evidence), read_looks(folder / about[0].looks)
-            kept = Kept.of(folder / evidence, workspace)
-            frames.append(judged_claims(about, cells, read_sentences(folder / about[0].sentences), looks, kept))
+    tables = [folder / evidence for evidence in dict.fromkeys(claim.evidence for claim in claims)]
+    tables = [path for path in tables if path.is_file()]
+    runs = kept_runs(folder, workspace) if tables else frozenset()
+    frames = [_of_table(path, [claim for claim in claims if claim.evidence == path.name], runs) for path in tables]
     if not frames:
         return pd.DataFrame(columns=COLUMNS)
     order = {claim.text: place for place, claim in enumerate(claims)}
@@ -92,6 +89,30 @@ def judged_claims(
         kept: what is kept of the table's trainings; if not given, everything is.
     """
     return _frame([line for claim in claims for line in _lines(claim, cells, sentences, looks, kept)])
+
+
+_latest: dict[Path, tuple[object, pd.DataFrame]] = {}
+"""What was judged last about each table, after what it was judged from: pages ask for the same again and again."""
+
+
+def _of_table(path: Path, claims: Sequence[Claim], runs: frozenset[tuple[str, str]]) -> pd.DataFrame:
+    """Judge claims about the table in a file, if anything has changed since the last time."""
+    looks, sentences = path.parent / claims[0].looks, path.parent / claims[0].sentences
+    files = (path, looks, sentences, path.with_suffix(".translations.parquet"))
+    judged_from = ([*claims], runs, [_changed(file) for file in files])
+    if path not in _latest or _latest[path][0] != judged_from:
+        kept = Kept.of(path, runs)
+        found = judged_claims(claims, read_cells(path), read_sentences(sentences), read_looks(looks), kept)
+        _latest[path] = judged_from, found
+    return _latest[path][1]
+
+
+def _changed(file: Path) -> tuple[int, int] | None:
+    """Return what tells that a file has changed; None if it does not exist."""
+    try:
+        return file.stat().st_mtime_ns, file.stat().st_size
+    except FileNotFoundError:
+        return None
 
 
 def overall(measured: pd.DataFrame) -> pd.DataFrame:
@@ -122,7 +143,7 @@ def _lines(
             question = with_aim(asked, claim.table, str(name), [row.name for row in claim.but])
             spread = spread_of(sentences, str(name), claim.measure, claim.system, claim.than, claim.absolute)
             compared = some[some["column"].isin(question.compared)]
-            text = budget(compared, rows[str(name)], claim.scale)
+            text = budget(compared, rows[str(name)], claim.scale, claim.measure)
             shown = next(system for system in question.compared if system in set(compared["column"]))
             found = answered(question, some, claim.table.converging, spread, looks.get(str(name), ()), kept)
             label = row_label(rows[str(name)], claim.scale)

@@ -2,6 +2,7 @@
 
 import pandas as pd
 
+from nmtlab.experiments.measures.quality import Measure, OfSentences
 from nmtlab.experiments.tables.corpora import (
     ConcatenatedCorpus,
     Corpus,
@@ -14,19 +15,25 @@ from nmtlab.experiments.tables.declaration import Row, Scale, Setup
 from nmtlab.experiments.tables.labels import text_name
 
 
-def budget(cells: pd.DataFrame, row: Row, scale: Scale) -> str:
+def budget(cells: pd.DataFrame, row: Row, scale: Scale, measure: Measure) -> str:
     """Return the most updates of some cells, and the text of their row: "after at most 800 updates, ...".
 
     Args:
         cells: lines of `nmtlab.experiments.results.collected.results`.
         row: their row.
         scale: the scale at which they were run.
+        measure: their number.
     """
     setup, updates = row.at[scale], cells["updates"].dropna()
     parts = [f"after at most {int(updates.max()):,} updates"] if len(updates) else []
     parts += [text_of(setup.corpus)] if isinstance(setup, Setup) else []
     parts += [f"tested on {text_name(setup.tested)}"] if isinstance(setup, Setup) and setup.tested else []
+    parts += ["scored on dev, which chose the checkpoints too"] if _is_of_dev(measure) else []
     return ", ".join(parts)
+
+
+def _is_of_dev(measure: Measure) -> bool:
+    return isinstance(measure, OfSentences) and measure.split == "dev"
 
 
 def text_of(corpus: Corpus) -> str:

@@ -28,12 +28,12 @@ class Kept:
     translated: frozenset[tuple[str, str, int, str]]
 
     @classmethod
-    def of(cls, path: Path, workspace: Workspace) -> "Kept":
+    def of(cls, path: Path, runs: frozenset[tuple[str, str]]) -> "Kept":
         """Return what is kept for a stored table.
 
         Args:
-            path: file of its cells, whose folder stands beside the gallery that came with it.
-            workspace: contains more runs.
+            path: file of its cells.
+            runs: of `kept_runs`.
 
         Raises:
             NmtlabError: the file of its translations is damaged.
@@ -41,9 +41,7 @@ class Kept:
         translations = path.with_suffix(".translations.parquet")
         stored = read_hypotheses(translations) if translations.is_file() else pd.DataFrame(columns=[*_CELL, "split"])
         cells = stored[[*_CELL, "split"]].drop_duplicates().itertuples(index=False, name=None)
-        beside = Workspace(path.parents[1]) if len(path.parents) > 1 else workspace
-        runs = machines_of_runs(workspace) | machines_of_runs(beside) | _left_out(beside.gallery)
-        return cls(frozenset(runs), frozenset(cells))
+        return cls(runs, frozenset(cells))
 
     def has(self, measure: Measure, cells: pd.DataFrame) -> bool:
         """Return whether the trainings of all cells are kept.
@@ -61,6 +59,17 @@ class Kept:
             or (isinstance(measure, OfSentences) and (*_key(cell), measure.split) in self.translated)
             for cell in cells.itertuples()
         )
+
+
+def kept_runs(folder: Path, workspace: Workspace) -> frozenset[tuple[str, str]]:
+    """Return the runs that are kept and their machines, as `Kept` has them.
+
+    Args:
+        folder: of the cells of tables, which stands beside the gallery that came with it.
+        workspace: contains more runs.
+    """
+    beside = Workspace(folder.parent)
+    return frozenset(machines_of_runs(workspace) | machines_of_runs(beside) | _left_out(beside.gallery))
 
 
 def _key(cell: Any) -> tuple[str, str, int]:

@@ -11,7 +11,7 @@ from scipy import stats
 
 from nmtlab.experiments.measures.quality import Converged, Measure, ShareOfSentences
 from nmtlab.experiments.results.judgement import NOT_KEPT, Answer, Question, answered, is_signed, judged, with_aim
-from nmtlab.experiments.results.kept import Kept
+from nmtlab.experiments.results.kept import Kept, kept_runs
 from nmtlab.experiments.results.looks import Looks, read_looks
 from nmtlab.experiments.results.published import published
 from nmtlab.experiments.results.sentences import COLUMNS as SENTENCES
@@ -60,7 +60,8 @@ def stored_summary(stored: Stored, workspace: Workspace | None = None) -> pd.Dat
     Raises:
         NmtlabError: a file is damaged.
     """
-    cells, kept = read_cells(stored.path), Kept.of(stored.path, workspace or Workspace.find())
+    cells = read_cells(stored.path)
+    kept = Kept.of(stored.path, kept_runs(stored.path.parent, workspace or Workspace.find()))
     return summary(cells, stored.table, read_sentences(stored.sentences), read_looks(stored.looks), kept)
 
 
