@@ -1,6 +1,7 @@
 // A table with filter, sorting and row selection, by mouse or keyboard. All text is set as text, never as HTML.
 const MAX_ROWS = 200;
 const MAX_OPEN = 40; // rows of a table whose groups are all unfolded at first
+const MIN_PROSE = 30; // characters from which a text may be broken into lines
 
 const make = (tag, name, text = "") => {
   const element = document.createElement(tag);
@@ -121,7 +122,8 @@ function render({ model, el }) {
     line.dataset.key = row.key;
     if (model.get("multiple")) line.append(make("td"));
     row.cells.forEach((value, column) => {
-      const cell = make("td", typeof value === "number" ? "nmtlab-number" : "", aligned(value, places[column]));
+      const kind = typeof value === "number" ? "nmtlab-number" : shown(value).length < MIN_PROSE ? "" : "nmtlab-prose";
+      const cell = make("td", kind, aligned(value, places[column]));
       cell.dir = "auto";
       cell.title = explained(shown(value).slice(0, 1000), value);
       mark(cell, value);

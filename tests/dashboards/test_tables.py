@@ -40,7 +40,7 @@ def page(here, monkeypatch) -> TablesPage:
 def test_lines_whose_runs_are_not_here_have_numbers_and_no_verdict(here):
     page = TablesPage(here)
     page.table.value = "table-3.10.small"
-    lost = dict(zip(keys(page), shown(page), strict=True))["tu-en", "fixnorm"]
+    lost = dict(zip(keys(page), shown(page), strict=True))["qaa-en", "fixnorm"]
     assert (lost["verdict"], lost["why undecided"]) == (NOT_KEPT, "")
     assert lost["95 % interval"] != ""
 
