@@ -31,7 +31,7 @@ def main() -> None:
     (stored,) = (one for one in stored_tables() if one.name == "table-3.13.small")
     cells = read_cells(stored.path)
     print(f"{TEST_BLEU.name}, means over seeds, and differences to {FIRST}, 95 % of seeds and sentences.")
-    print("Similar: source or reference has 70 % of its words in common with the same side of a training pair.")
+    print("Similar: 70 % of all words of a source or reference and of that side of a training pair are in both.")
     for row in ("gl-en", "sk-en", "de-en"):
         scored = Scored.of(stored, TEST_BLEU, row, workspace)
         if scored is None or scored.corpus is None:

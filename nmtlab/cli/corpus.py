@@ -227,8 +227,8 @@ def stats(
 ) -> None:
     """Count the sentences, tokens and types of a corpus, their lengths, and what train lacks of dev and test.
 
-    Tokens are whitespace-separated words of the text as it is. Sentences are similar to train if a training sentence
-    has 70 % of its words in common with them: much of such a test set can be translated from memory.
+    Tokens are whitespace-separated words of the text as it is. A sentence is similar to train if 70 % of all
+    words of it and a training sentence are in both (Jaccard index): such sentences can be translated from memory.
     """
     from nmtlab.cli.tables import print_table
     from nmtlab.text.similar import shares_similar

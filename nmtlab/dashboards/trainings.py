@@ -157,7 +157,7 @@ class Trainings(widgets.VBox):
         """Return why the translations of a run cannot be shown, or not beside their sources; empty if they can."""
         if self._examples:
             known = "source" in self._examples.table
-            return "" if known else "The text is not in this workspace: its translations are shown alone."
+            return "" if known else "The text is not in this workspace, so the translations are shown without it."
         if name not in self._runs:
             return f"Run {name} is not in this workspace: train it with 'nmtlab reproduce'."
         if self._runs[name].translations():

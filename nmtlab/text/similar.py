@@ -1,4 +1,4 @@
-"""Sentences of a text that training text has in nearly the same words: a test set of them flatters what memorises."""
+"""Sentences that the training text has in nearly the same words: they make a system that memorises look good."""
 
 import re
 from collections import Counter, defaultdict
@@ -10,11 +10,11 @@ from math import ceil
 from nmtlab.text.corpus import ParallelCorpus
 
 ALIKE = 0.7
-"""From which share of common words, of all that two sentences have, they are similar."""
+"""The least share of the words of two similar sentences that are in both (Jaccard index)."""
 
 
 def shares_similar(corpus: ParallelCorpus) -> dict[tuple[str, str], float]:
-    """Return which share, 0 to 1, of dev and test has a `similar` training sentence, by split and language.
+    """Return the share, 0 to 1, of dev and of test that has a `similar` training sentence, by split and language.
 
     Raises:
         CorpusError: a split cannot be read.
@@ -31,7 +31,7 @@ def shares_similar(corpus: ParallelCorpus) -> dict[tuple[str, str], float]:
 
 
 def similar(lines: Sequence[str], train: Iterable[str], alike: float = ALIKE) -> list[bool]:
-    """Return, for each line, whether a training sentence is similar: the Jaccard index of their words is high enough.
+    """Return, for each line, whether a training sentence is similar, by the Jaccard index of their words.
 
     Words are runs of letters and digits, whatever their case, order and number. A similar sentence has one of the
     line's rarest words, so that few need to be compared (prefix filtering: Chaudhuri, Ganti and Kaushik 2006).

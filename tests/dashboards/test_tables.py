@@ -126,7 +126,7 @@ def test_translations_whose_text_is_not_here_are_shown_alone(tmp_path):
         shutil.copytree(packed_folder(name), workspace.gallery / name)
     page = TablesPage(workspace)
     page.lines.choose(["hu-en · fixnorm"])
-    assert "not in this workspace: its translations are shown alone" in page.trainings._hint.value
+    assert "not in this workspace, so the translations are shown without it" in page.trainings._hint.value
     assert list(page.trainings.lines.frame.columns) == ["line", "tied", "fixnorm"]
     assert len(page.trainings.lines.frame) == 500
     page.trainings.lines.choose([3])
@@ -176,7 +176,7 @@ def test_translations_beside_a_table_whose_text_is_not_here_are_shown_alone(meas
     page = TablesPage(Workspace(tmp_path))
     page.lines.choose(["qaa-en · fixnorm"])
     page.trainings.table.choose(["small-qaa-en.fixnorm.s2"])
-    assert "its translations are shown alone" in page.trainings._hint.value
+    assert "the translations are shown without it" in page.trainings._hint.value
     assert set(page.trainings.lines.frame["small-qaa-en.tied.s2"]) == {"nothing"}
     page.trainings.table.choose(["small-qaa-en.fixnorm.s3"])
     assert "Run small-qaa-en.fixnorm.s3 is not in this workspace" in page.trainings._hint.value

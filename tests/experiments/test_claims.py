@@ -255,11 +255,11 @@ def test_a_line_has_the_budget_of_its_numbers(tmp_path):
     assert found["budget"] == "after at most 300 updates, 8,000 sentence pairs of an artificial language"
 
 
-def test_a_line_says_that_dev_chose_the_checkpoints_too(tmp_path):
+def test_a_line_says_that_dev_also_selected_the_checkpoints(tmp_path):
     (claim,) = (one for one in declared_claims() if one.text.startswith("With too small an r, 3 for 5, fixnorm transl"))
     lines = [line for column in (claim.system, claim.than) for line in cells(column, TIED, "tu-en", claim.measure.name)]
     budget = judged(tmp_path, claim, [line | {"updates": 500} for line in lines]).loc["tu-en", "budget"]
-    assert budget.endswith("scored on dev, which chose the checkpoints too")
+    assert budget.endswith("scored on dev, which also selected the checkpoints")
 
 
 def test_a_system_can_be_compared_with_a_number(tmp_path):

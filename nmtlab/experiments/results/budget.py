@@ -28,7 +28,7 @@ def budget(cells: pd.DataFrame, row: Row, scale: Scale, measure: Measure) -> str
     parts = [f"after at most {int(updates.max()):,} updates"] if len(updates) else []
     parts += [text_of(setup.corpus)] if isinstance(setup, Setup) else []
     parts += [f"tested on {text_name(setup.tested)}"] if isinstance(setup, Setup) and setup.tested else []
-    parts += ["scored on dev, which chose the checkpoints too"] if _is_of_dev(measure) else []
+    parts += ["scored on dev, which also selected the checkpoints"] if _is_of_dev(measure) else []
     return ", ".join(parts)
 
 
