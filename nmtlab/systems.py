@@ -104,7 +104,7 @@ def open_model(
         model = model_for(run.recipe, pipeline, run.translation_table)
     weights, _ = run.weights(which)
     use_weights(model, weights, _dtype(weights))
-    return Translator(model.to(device).eval(), pipeline, search)
+    return Translator(model.to(device).eval().requires_grad_(False), pipeline, search)
 
 
 def _dtype(weights: Mapping[str, Tensor]) -> torch.dtype:

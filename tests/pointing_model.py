@@ -20,7 +20,7 @@ class PointingState:
     slots: int = 1
 
     def select(self, rows: Tensor) -> "PointingState":
-        return PointingState(self.output_ids, self.source[rows[:, 0] // self.slots], self.position, rows.shape[1])
+        return PointingState(self.output_ids, self.source[rows.amax(1) // self.slots], self.position, rows.shape[1])
 
 
 class PointingModel(nn.Module, Searchable):

@@ -34,8 +34,11 @@ class ScriptedState:
 
     def select(self, rows: Tensor) -> "ScriptedState":
         slots = len(self.prefixes[0])
-        prefixes = [[self.prefixes[row // slots][row % slots] for row in sentence] for sentence in rows.tolist()]
-        return ScriptedState(self.output_ids, prefixes, self.source[rows[:, 0] // slots])
+        prefixes = [
+            [self.prefixes[row // slots][row % slots] if row >= 0 else () for row in sentence]
+            for sentence in rows.tolist()
+        ]
+        return ScriptedState(self.output_ids, prefixes, self.source[rows.amax(1) // slots])
 
 
 class ScriptedModel(Searchable):

@@ -56,6 +56,7 @@ def test_a_neural_run_opens_as_a_system_with_a_model_that_lacks_nothing(copied):
     assert system.languages == ("de", "en")
     assert system.limitations == ""
     assert system.model.language_codes == (("de",), ("en",))
+    assert not any(weight.requires_grad for weight in system.model.parameters())
 
 
 def test_a_phrase_based_run_opens_as_a_system_that_says_what_it_lacks(tiny_corpus, workspace):

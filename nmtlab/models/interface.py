@@ -59,7 +59,8 @@ class State(Protocol):
 
         Args:
             rows: (B', K') indices into the B * K present slots; the slots of one sentence continue slots of one
-                sentence.
+                sentence. A negative one, for some of a sentence's slots, stands for a slot that ended: what the next
+                step returns for it means nothing.
         """
 
 

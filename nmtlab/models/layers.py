@@ -52,6 +52,50 @@ class Past:
         return longer
 
 
+_MULTIPLE = 16
+"""The number of computed slots is a multiple of this, for oneDNN compiles a kernel for each new number of rows."""
+
+
+@dataclass(frozen=True)
+class Slots:
+    """The slots of a search, K for each of B sentences, and which of them the decoder computes.
+
+    Args:
+        shape: B and K.
+        computed: (N,) ascending indices into the B * K slots; all if not given.
+        place: (B * K,) the place of each slot among the computed ones; any, if it is none of them.
+    """
+
+    shape: tuple[int, ...]
+    computed: Tensor | None = None
+    place: Tensor | None = None
+
+    @classmethod
+    def going_on(cls, rows: Tensor) -> "Slots":
+        """Return the slots that a search selects by `rows`, (B, K), negative for those that need not be computed."""
+        needed = rows.flatten() >= 0
+        if needed.all():
+            return cls(tuple(rows.shape))
+        filling = (~needed).cumsum(0) <= -needed.sum() % _MULTIPLE
+        computed = needed | filling
+        return cls(tuple(rows.shape), computed.nonzero().squeeze(1), (computed.cumsum(0) - 1).clamp_min(0))
+
+    def select(self, rows: Tensor) -> Tensor:
+        """Return which computed slots are selected by `rows`, (N',) indices into all slots, negative for any."""
+        rows = rows.clamp_min(0)
+        return rows if self.place is None else self.place[rows]
+
+    def rows(self, x: Tensor) -> Tensor:
+        """Return the rows of the computed slots, (N, ...), given those of all, (B, K, ...)."""
+        x = x.flatten(0, 1)
+        return x if self.computed is None else x.index_select(0, self.computed)
+
+    def spread(self, rows: Tensor) -> Tensor:
+        """Return rows for all slots, (B, K, ...), given those of the computed ones; the others get any of them."""
+        rows = rows if self.place is None else rows.index_select(0, self.place)
+        return rows.unflatten(0, self.shape)
+
+
 class EncoderLayer(nn.Module):
     """Self-attention, then feed-forward, then adapters if there are any."""
 
@@ -117,6 +161,7 @@ class DecoderLayer(nn.Module):
     def step(
         self,
         x: Tensor,
+        slots: Slots,
         past: Past,
         memory: KeysValues,
         memory_mask: Tensor | None,
@@ -124,22 +169,31 @@ class DecoderLayer(nn.Module):
         imposed: Tensor | None,
         language: str = "",
     ) -> tuple[Tensor, Past, Tensor | None]:
-        """Return the output at one more position, (B, K, D), the words so far, and attention weights."""
+        """Return the output at one more position, the words so far, and attention weights, (B, H, K, S).
+
+        Args:
+            x: (N, D) input of the computed slots, as the output.
+            slots: of the search.
+            past: words so far of the computed slots.
+            memory, memory_mask: keys and values of the source, and where they are padding.
+            record: whether to return attention weights.
+            imposed: weights that replace the computed ones.
+            language: code of the target language.
+        """
         weights: Tensor | None = None
 
         def attend_to_past(y: Tensor) -> Tensor:
             nonlocal past
-            y = y.flatten(0, 1)  # (B*K, D)
             past = past.longer(self.attention.key(y, language), self.attention.value(y, language))
             keys, values = (self.attention.split(seen.transpose(0, 1)) for seen in (past.keys, past.values))
-            return self.attention(y.unsqueeze(1), keys, values, language=language)[0].view_as(x)
+            return self.attention(y.unsqueeze(1), keys, values, language=language)[0].squeeze(1)
 
         def attend_to_source(y: Tensor) -> Tensor:
             nonlocal weights
             mixed, weights = self.cross_attention(
-                y, *memory, memory_mask, record=record, imposed=imposed, language=language
+                slots.spread(y), *memory, memory_mask, record=record, imposed=imposed, language=language
             )
-            return mixed
+            return slots.rows(mixed)
 
         x = self.attention_residual(x, attend_to_past)
         x = self.cross_attention_residual(x, attend_to_source)

@@ -179,7 +179,8 @@ class RecurrentState:
 
     def select(self, rows: Tensor) -> "RecurrentState":
         """Return the state of other slots; see `interface.State`."""
-        sentences = rows[:, 0] // self.h_tilde.shape[1]
+        sentences = rows.amax(1) // self.h_tilde.shape[1]
+        rows = rows.clamp_min(0)
         same = torch.equal(sentences, torch.arange(self.h_tilde.shape[0], device=rows.device))
         attended = self.attended if same else self.attended.select(sentences)
         layers = [tuple(tensor.flatten(0, 1)[rows] for tensor in layer) for layer in self.layers]

@@ -21,7 +21,7 @@ from nmtlab.models.interface import (
     TranslationModel,
     VocabularySide,
 )
-from nmtlab.models.layers import KeysValues, Past
+from nmtlab.models.layers import KeysValues, Past, Slots
 from nmtlab.nn.dropout import Dropout
 from nmtlab.nn.embeddings import WordEmbedding
 from nmtlab.nn.output import OutputLayer
@@ -64,9 +64,9 @@ class TransformerState:
         language: code of the target language.
         memory: keys and values of the source, (B, H, S, d_k), one pair per layer.
         memory_bias: as of `Memory`.
-        past: of each layer, in B*K slots.
+        past: of each layer, in the computed slots.
         position: of the next word, (1,), or (B, 1) if it differs between sentences.
-        slots: K.
+        slots: those of the search.
     """
 
     output: OutputTable
@@ -75,7 +75,7 @@ class TransformerState:
     memory_bias: Tensor | None
     past: list[Past]
     position: Tensor
-    slots: int
+    slots: Slots
 
     @property
     def output_ids(self) -> Tensor:
@@ -83,16 +83,19 @@ class TransformerState:
 
     def select(self, rows: Tensor) -> "TransformerState":
         """Return the state of other slots; see `interface.State`."""
-        sentences = rows[:, 0] // self.slots
+        sentences = rows.amax(1) // self.slots.shape[1]
         if torch.equal(sentences, torch.arange(self.memory[0][0].shape[0], device=rows.device)):
             memory, bias = self.memory, self.memory_bias
         else:
-            memory = [(keys[sentences], values[sentences]) for keys, values in self.memory]
+            memory = [
+                (keys.index_select(0, sentences), values.index_select(0, sentences)) for keys, values in self.memory
+            ]
             bias = None if self.memory_bias is None else self.memory_bias[sentences]
-        flat = rows.flatten()
-        past = [layer.select(flat) for layer in self.past]
+        slots = Slots.going_on(rows)
+        chosen = self.slots.select(slots.rows(rows))
+        past = [layer.select(chosen) for layer in self.past]
         position = self.position if self.position.dim() == 1 else self.position[sentences]
-        return TransformerState(self.output, self.language, memory, bias, past, position, rows.shape[1])
+        return TransformerState(self.output, self.language, memory, bias, past, position, slots)
 
 
 class Transformer(TranslationModel):
@@ -203,14 +206,15 @@ class Transformer(TranslationModel):
         table = self.output_table(language)
         language = language or self.default_languages[1]
         nothing = memory.states.new_empty(0, len(memory.states), memory.states.shape[-1])
+        projected = (layer.cross_attention.keys_values(memory.states, language) for layer in self.decoder)
         state = TransformerState(
             output=table,
             language=language,
-            memory=[layer.cross_attention.keys_values(memory.states, language) for layer in self.decoder],
+            memory=[(keys.contiguous(), values.contiguous()) for keys, values in projected],
             memory_bias=memory.bias,
             past=[Past(nothing, nothing)] * len(self.decoder),
             position=torch.zeros(1, dtype=torch.long, device=memory.states.device),
-            slots=1,
+            slots=Slots((len(memory.states), 1)),
         )
         if not self.reads_start:
             return state
@@ -221,23 +225,27 @@ class Transformer(TranslationModel):
         self, state: TransformerState, token: Tensor, record: bool = False, attention: Tensor | None = None
     ) -> Step:
         x, after, seen = self._read(state, self._embed_target(token, state.language, state.position), record, attention)
-        log_probs = widened(self.output(x, state.output)).log_softmax(-1)
+        log_probs = state.slots.spread(widened(self.output(x, state.output)).log_softmax(-1))
         return Step(log_probs, after, Record(widened(torch.stack(seen)).transpose(2, 3)) if record else None)
 
     def _read(
         self, state: TransformerState, x: Tensor, record: bool = False, attention: Tensor | None = None
     ) -> tuple[Tensor, TransformerState, list[Tensor | None]]:
-        """Return the decoder's output for embedded tokens, (B, K, D), the state after them, and attention weights."""
+        """Return the decoder's output for embedded tokens, (B, K, D), the state after them, and attention weights.
+
+        The output has rows for the computed slots only, (N, D).
+        """
+        x = state.slots.rows(x)
         imposed = _by_layer(attention, len(self.decoder))
         past, seen = [], []
         layers = zip(self.decoder, state.past, state.memory, imposed, strict=True)
         for layer, layer_past, layer_memory, layer_imposed in layers:
             x, layer_past, weights = layer.step(
-                x, layer_past, layer_memory, state.memory_bias, record, layer_imposed, state.language
+                x, state.slots, layer_past, layer_memory, state.memory_bias, record, layer_imposed, state.language
             )
             past.append(layer_past)
             seen.append(weights)
-        after = replace(state, past=past, position=state.position + self.direction, slots=x.shape[1])
+        after = replace(state, past=past, position=state.position + self.direction)
         return self.decoder_norm(x), after, seen
 
     def sublayers(self) -> list[Sublayer]:

@@ -13,6 +13,9 @@ from torch import Tensor, nn
 from nmtlab.nn.dropout import Dropout
 from nmtlab.nn.private import linear
 
+_SMALLEST_PRODUCT = 400
+"""Multiplications in the smallest product of matrices that torch's `bmm` leaves to MKL."""
+
 
 class MultiHeadAttention(nn.Module):
     """Scaled dot-product attention with several heads.
@@ -71,8 +74,8 @@ class MultiHeadAttention(nn.Module):
         """
         queries = self.split(self.query(x, language))  # (B, H, Q, d_k)
         drops = self.training and self.dropout.p > 0
-        # On a CPU torch's fused attention does the same, but its dropout is slower.
-        if record or imposed is not None or (drops and x.device.type == "cpu"):
+        products = x.device.type == "cpu" and (drops or _multiplied_faster(queries, keys))
+        if record or imposed is not None or products:
             weights = _weights(queries, keys, mask, causal)  # (B, H, Q, K)
             weights = weights if imposed is None else impose(imposed, weights)
             mixed = self.dropout(weights) @ values
@@ -86,6 +89,14 @@ class MultiHeadAttention(nn.Module):
 def impose(imposed: Tensor, weights: Tensor) -> Tensor:
     """Return `weights`, replaced by `imposed` where that is not NaN."""
     return torch.where(imposed.isnan(), weights, imposed.to(weights.dtype))
+
+
+def _multiplied_faster(queries: Tensor, keys: Tensor) -> bool:
+    """Return whether a CPU multiplies queries and keys faster than torch's fused attention, which computes the same.
+
+    It does for a single query, as in decoding, unless the matrices are so small that torch calls no library for them.
+    """
+    return queries.shape[2] == 1 and keys[0, 0].numel() >= _SMALLEST_PRODUCT
 
 
 def _weights(queries: Tensor, keys: Tensor, mask: Tensor | None, causal: bool) -> Tensor:

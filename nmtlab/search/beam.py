@@ -122,7 +122,8 @@ def search_from(
             return results  # type: ignore[return-value]
         kept = (~done).nonzero().flatten()
         beam, source_mask = beam.keep(kept), source_mask[kept]
-        state = state.select(parents[kept] + kept[:, None] * before.tokens.shape[1])
+        rows = parents[kept] + kept[:, None] * before.tokens.shape[1]
+        state = state.select(rows if record else rows.masked_fill(beam.finished, -1))
 
 
 def _advance(

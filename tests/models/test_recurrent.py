@@ -257,6 +257,8 @@ def test_selected_slots_go_on_as_if_nothing_else_had_been_there(choices):
         for slot, token in enumerate(tokens):
             alone = model.step(state.select(torch.tensor([[old]])), torch.tensor([[token]])).log_probs
             torch.testing.assert_close(spread[sentence, slot], alone[0, 0])
+    some = model.step(state.select(torch.tensor([[-1, 2], [0, -1]])), torch.tensor([[4, 5], [6, 7]])).log_probs
+    torch.testing.assert_close((some[0, 1], some[1, 0]), (spread[0, 1], spread[1, 0]))
 
 
 def test_a_blank_source_is_no_error():

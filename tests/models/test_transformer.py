@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from nmtlab.errors import RunError
+from nmtlab.models import layers
 from nmtlab.models.build import build_model, load_weights
 from nmtlab.models.interface import on_device
 from nmtlab.models.transformer import Transformer
@@ -188,6 +189,33 @@ def test_a_state_is_reordered_by_sentence_and_slot_and_drops_sentences(placement
         step = model.step(state.select(rows), torch.full(rows.shape, 13))
         expected = prefixes_after([[[BOS, word, 13] for word in slots] for slots in words], sentences)
         torch.testing.assert_close(step.log_probs, expected, atol=1e-12, rtol=0)
+
+
+@pytest.mark.parametrize("multiple", [1, 4])
+def test_slots_that_ended_are_not_computed_and_the_others_go_on_as_before(multiple, monkeypatch):
+    monkeypatch.setattr(layers, "_MULTIPLE", multiple)
+    model = transformer("pre", "layer", fixnorm=False)
+    computed: list[int] = []
+    model.decoder[0].feed_forward.register_forward_hook(lambda _, arguments, __: computed.append(len(arguments[0])))
+    beginnings = torch.tensor([[4, 5, 6], [7, 9, 10], [11, 12, 13]])
+    state = model.step(model.start(model.encode(pairs().source)), torch.full((3, 1), BOS)).state
+    state = model.step(state.select(torch.arange(3)[:, None].expand(3, 3)), beginnings).state
+    selected = [  # of all sentences, then of the first and the last
+        (torch.tensor([[-1, 1, 0], [3, 4, -1], [-1, -1, 8]]), 5),
+        (torch.tensor([[1, 2, 1], [-1, -1, 8]]), 4),
+        (torch.tensor([[-1, 1, 2], [5, -1, 5]]), 4),
+    ]
+    whole = state
+    for rows, needed in selected:
+        token = torch.randint(4, 13, rows.shape)
+        computed.clear()
+        step = model.step(state.select(rows), token)
+        assert computed == [-(-needed // multiple) * multiple]
+        stand_ins = torch.where(rows < 0, rows.amax(1, keepdim=True), rows)
+        expected = model.step(whole.select(stand_ins), token)
+        going_on = rows >= 0
+        torch.testing.assert_close(step.log_probs[going_on], expected.log_probs[going_on], atol=1e-12, rtol=0)
+        state, whole = step.state, expected.state
 
 
 @every_combination

@@ -49,6 +49,16 @@ def test_attention_to_a_memory_is_that_of_torch(record, padded):
         assert weights is None
 
 
+@pytest.mark.parametrize("keys", [1, 7, 200])
+@pytest.mark.parametrize("padded", [False, True])
+def test_a_single_query_attends_as_in_torch(keys, padded):
+    ours, theirs = pair()
+    x, memory = torch.randn(3, 1, D, dtype=torch.float64), torch.randn(3, keys, D, dtype=torch.float64)
+    where = padding(keys, 1, keys) if padded else None
+    mixed, _ = ours(x, *ours.keys_values(memory), None if where is None else as_mask(where))
+    torch.testing.assert_close(mixed, theirs(x, memory, memory, key_padding_mask=where)[0])
+
+
 @pytest.mark.parametrize("record", [False, True])
 def test_causal_attention_is_that_of_torch(record):
     ours, theirs = pair()
