@@ -91,7 +91,9 @@ def open_model(
     which: Which = "best",
     machine: MachineSettings | None = None,
 ) -> Translator:
-    """Return a translator with a run's weights; arguments as of `open_system`.
+    """Return a translator with a run's weights, as constants; arguments as of `open_system`.
+
+    Products with constant weights are faster. For gradients with respect to them, call `model.requires_grad_()`.
 
     Raises:
         RunError: as `open_system`; or the run has no model that can be searched and inspected.

@@ -150,7 +150,7 @@ def _gradients(
     model: TranslationModel, batches: Iterator[Batch[Tensor]], smoothing: float, names: set[str]
 ) -> dict[str, Tensor]:
     """Return the gradients of the loss on some batches with respect to the named parameters, as far as it has any."""
-    objective = training_objective(model, smoothing)
+    objective = training_objective(model.requires_grad_(), smoothing)  # weights of an opened model are constant
     parameters = {name: parameter for name, parameter in model.named_parameters() if name in names}
     found: dict[str, Tensor] = {}
     for batch in batches:

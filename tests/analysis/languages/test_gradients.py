@@ -124,6 +124,6 @@ def _gradients(run, language: str, pairs) -> dict[str, torch.Tensor]:
         pad([system.pipeline.target_ids(t) for _, t in pairs]),
     )
     batch = on_device(batch_of(*sides, source_language=language, target_language="en"))
-    training_objective(system.model, run.recipe.training.label_smoothing)(batch).total.backward()
+    training_objective(system.model.requires_grad_(), run.recipe.training.label_smoothing)(batch).total.backward()
     named = system.model.named_parameters()
     return {name: parameter.grad.clone() for name, parameter in named if parameter.grad is not None}
