@@ -93,7 +93,7 @@ def open_model(
 ) -> Translator:
     """Return a translator with a run's weights, as constants; arguments as of `open_system`.
 
-    Products with constant weights are faster. For gradients with respect to them, call `model.requires_grad_()`.
+    Constant weights need no gradients, which makes products faster; `model.requires_grad_()` undoes it.
 
     Raises:
         RunError: as `open_system`; or the run has no model that can be searched and inspected.

@@ -59,8 +59,8 @@ class State(Protocol):
 
         Args:
             rows: (B', K') indices into the B * K present slots; the slots of one sentence continue slots of one
-                sentence. A negative one, for some of a sentence's slots, stands for a slot that ended: what the next
-                step returns for it means nothing.
+                sentence. A negative index marks a slot that has ended: what the next step returns for it is
+                meaningless. Every sentence has a slot that has not.
         """
 
 

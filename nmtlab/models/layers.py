@@ -53,7 +53,7 @@ class Past:
 
 
 _MULTIPLE = 16
-"""The number of computed slots is a multiple of this, for oneDNN compiles a kernel for each new number of rows."""
+"""If slots are left out, a multiple of this is computed, since oneDNN compiles a kernel for each new number of rows."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Slots:
     Args:
         shape: B and K.
         computed: (N,) ascending indices into the B * K slots; all if not given.
-        place: (B * K,) the place of each slot among the computed ones; any, if it is none of them.
+        place: (B * K,) the place of each slot among the computed ones; arbitrary for the others.
     """
 
     shape: tuple[int, ...]
@@ -72,7 +72,7 @@ class Slots:
 
     @classmethod
     def going_on(cls, rows: Tensor) -> "Slots":
-        """Return the slots that a search selects by `rows`, (B, K), negative for those that need not be computed."""
+        """Return the slots that `rows`, (B, K), select as of `interface.State`; those that have ended are left out."""
         needed = rows.flatten() >= 0
         if needed.all():
             return cls(tuple(rows.shape))
@@ -81,7 +81,7 @@ class Slots:
         return cls(tuple(rows.shape), computed.nonzero().squeeze(1), (computed.cumsum(0) - 1).clamp_min(0))
 
     def select(self, rows: Tensor) -> Tensor:
-        """Return which computed slots are selected by `rows`, (N',) indices into all slots, negative for any."""
+        """Return indices into the computed slots, given indices into all slots, (N',); arbitrary for negative ones."""
         rows = rows.clamp_min(0)
         return rows if self.place is None else self.place[rows]
 
@@ -91,7 +91,7 @@ class Slots:
         return x if self.computed is None else x.index_select(0, self.computed)
 
     def spread(self, rows: Tensor) -> Tensor:
-        """Return rows for all slots, (B, K, ...), given those of the computed ones; the others get any of them."""
+        """Return rows for all slots, (B, K, ...), given those of the computed ones; arbitrary for the others."""
         rows = rows if self.place is None else rows.index_select(0, self.place)
         return rows.unflatten(0, self.shape)
 

@@ -14,7 +14,7 @@ from nmtlab.nn.dropout import Dropout
 from nmtlab.nn.private import linear
 
 _SMALLEST_PRODUCT = 400
-"""Multiplications in the smallest product of matrices that torch's `bmm` leaves to MKL."""
+"""Multiplications in the smallest matrix product that torch's `bmm` leaves to MKL; smaller ones run in slow loops."""
 
 
 class MultiHeadAttention(nn.Module):
@@ -74,6 +74,7 @@ class MultiHeadAttention(nn.Module):
         """
         queries = self.split(self.query(x, language))  # (B, H, Q, d_k)
         drops = self.training and self.dropout.p > 0
+        # Torch's fused attention does the same, but on a CPU it is slower with dropout and for a single query.
         products = x.device.type == "cpu" and (drops or _multiplied_faster(queries, keys))
         if record or imposed is not None or products:
             weights = _weights(queries, keys, mask, causal)  # (B, H, Q, K)
@@ -92,11 +93,8 @@ def impose(imposed: Tensor, weights: Tensor) -> Tensor:
 
 
 def _multiplied_faster(queries: Tensor, keys: Tensor) -> bool:
-    """Return whether a CPU multiplies queries and keys faster than torch's fused attention, which computes the same.
-
-    It does for a single query, as in decoding, unless the matrices are so small that torch calls no library for them.
-    """
-    return queries.shape[2] == 1 and keys[0, 0].numel() >= _SMALLEST_PRODUCT
+    """Return whether there is one query for each head, as in decoding, with enough keys for MKL."""
+    return queries.shape[2] == 1 and keys.shape[2] * keys.shape[3] >= _SMALLEST_PRODUCT
 
 
 def _weights(queries: Tensor, keys: Tensor, mask: Tensor | None, causal: bool) -> Tensor:

@@ -17,7 +17,7 @@ PACKED_BYTES = 192 * 2**20
 """Memory for all packed weights: enough for a base Transformer, and less than a tenth of a model of 600 M weights."""
 
 LARGEST_PACKED = 16 * 2**20
-"""Bytes of the largest weight to pack: an output layer of more types would take longer than a sentence gains."""
+"""Bytes of the largest weight to pack: packing a larger output layer would take longer than it saves in a sentence."""
 
 
 def affine(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
@@ -46,7 +46,8 @@ def packed(weight: Tensor) -> Tensor:
     """Return a weight, (out, in), in the order in which oneDNN reads it, so that no call has to reorder it.
 
     The packed form lives as long as the weight and is made anew when its values change. Weights that require gradients
-    are returned as they are: the optimiser changes them without a trace. So are those too large for the limits above.
+    are returned as they are, since the fused optimiser changes them unnoticed; so are those that exceed the limits
+    above. A weight computed in inference mode, as an output table is, must not be changed.
     """
     if weight.requires_grad:
         return weight
@@ -62,7 +63,7 @@ class _Packed(NamedTuple):
 
     Args:
         weight: reference to the weight.
-        values: what tells whether its values are still those that were packed.
+        values: address and version of the values that were packed.
         form: None if it was too large.
     """
 

@@ -123,6 +123,7 @@ def search_from(
         kept = (~done).nonzero().flatten()
         beam, source_mask = beam.keep(kept), source_mask[kept]
         rows = parents[kept] + kept[:, None] * before.tokens.shape[1]
+        # A record has the attention of finished hypotheses, too.
         state = state.select(rows if record else rows.masked_fill(beam.finished, -1))
 
 
