@@ -3,9 +3,11 @@
 import ctypes
 import os
 import platform
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from threading import Lock
+from itertools import takewhile
+from queue import SimpleQueue
+from threading import Event, Lock
 from typing import TypeVar
 
 import torch
@@ -39,29 +41,48 @@ def choose_device(settings: MachineSettings) -> torch.device:
 
 
 def in_parallel(
-    work: Callable[[Piece], Result], pieces: Sequence[Piece], device: torch.device, most: int
+    work: Callable[[Iterable[Piece]], Iterable[Result]], pieces: Sequence[Piece], device: torch.device, most: int
 ) -> Iterator[Result]:
-    """Yield the result of each piece of work, in order; on a CPU, its threads work on a piece each.
+    """Yield the result of each piece of work, in order; on a CPU, each of its threads works on a share of the pieces.
 
     Two threads that share the small matrix products of a decoder are hardly faster than one. Close the iterator;
-    only then does torch get its threads back. While one iterator is open, another works on a piece at a time.
+    only then does torch get its threads back. While one iterator is open, another works in the caller's thread.
 
     Args:
-        work: called in other threads, where the modes of torch (inference, autocast) are the default ones.
-        pieces: independent of each other.
+        work: yields the results of a share, in order; it is called in other threads, where the modes of torch
+            (inference, autocast) are the default ones.
+        pieces: independent of each other. Of n shares each has every n-th, whatever the time that they take, so that
+            the results do not depend on it.
         device: on which the work is done.
-        most: pieces at once, at most; 1 leaves all threads to it.
+        most: shares, at most; 1 leaves all threads to it.
     """
     threads = torch.get_num_threads() if device.type == "cpu" else 1
-    at_once = min(threads, len(pieces), most)
-    if at_once < 2 or not _sharing.acquire(blocking=False):
-        yield from map(work, pieces)
+    shares = min(threads, len(pieces), most)
+    if shares < 2 or not _sharing.acquire(blocking=False):
+        yield from work(pieces)
         return
-    pool = ThreadPoolExecutor(at_once, initializer=torch.set_num_threads, initargs=(threads // at_once,))
+    closed = Event()
+    results: list[SimpleQueue[Result | BaseException]] = [SimpleQueue() for _ in range(shares)]
+
+    def work_on(share: int) -> None:
+        try:
+            for result in work(takewhile(lambda _: not closed.is_set(), pieces[share::shares])):
+                results[share].put(result)
+        except BaseException as error:
+            results[share].put(error)
+
+    pool = ThreadPoolExecutor(shares, initializer=torch.set_num_threads, initargs=(threads // shares,))
     try:
-        yield from pool.map(work, pieces)
+        for share in range(shares):
+            pool.submit(work_on, share)
+        for number in range(len(pieces)):
+            result = results[number % shares].get()
+            if isinstance(result, BaseException):
+                raise result
+            yield result
     finally:
-        pool.shutdown(cancel_futures=True)
+        closed.set()
+        pool.shutdown()
         torch.set_num_threads(threads)
         _sharing.release()
 

@@ -1,8 +1,9 @@
 """Translate strings with any model."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
+from itertools import tee
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -15,6 +16,7 @@ from nmtlab.search.attention import word_attention
 from nmtlab.search.beam import beam_search
 from nmtlab.search.constraints import UNCONSTRAINED, Constraints
 from nmtlab.search.forced import ForcedDecoding, forced_decode_all
+from nmtlab.search.greedy import greedy_search
 from nmtlab.search.hypothesis import Hypothesis, SearchResult
 from nmtlab.search.planned import planned_search
 from nmtlab.text.batches import pad, sorted_batches
@@ -152,6 +154,7 @@ class Translator:
             hypotheses_per_source: how many hypotheses of a line `search` keeps at once; the beam size if not given.
         """
         prefixed = None if prefixes is None else [self._prefix_pieces(prefix) for prefix in prefixes]
+        greedy = search is None and prefixed is None and self._is_greedy()
         search = search or self._beam(n_best, prefixed)
         translations: list[Translation] = [Translation([""], []) for _ in lines]
         filled = [index for index, line in enumerate(lines) if line.strip()]
@@ -164,11 +167,23 @@ class Translator:
         )
         budget = max(1, self.settings.batch_tokens // hypotheses_per_source)
 
+        def source_of(batch: np.ndarray) -> torch.Tensor:
+            return torch.from_numpy(pad([ids[i] for i in batch])).to(self.model.device)
+
+        def searched(batch: np.ndarray) -> list[SearchResult]:
+            memory = self.model.encode(source_of(batch), self.languages[0])
+            return search(self.model, memory, [filled[i] for i in batch], self.languages[1])
+
         @torch.inference_mode()
-        def translate_batch(batch: np.ndarray) -> list[Translation]:
-            source = torch.from_numpy(pad([ids[i] for i in batch])).to(self.model.device)
-            memory = self.model.encode(source, self.languages[0])
-            results = search(self.model, memory, [filled[i] for i in batch], self.languages[1])
+        def translate_batches(batches: Iterable[np.ndarray]) -> Iterator[list[Translation]]:
+            batches, to_search = tee(batches)
+            if greedy:
+                results = greedy_search(self.model, map(source_of, to_search), self.settings, self.languages)
+            else:
+                results = map(searched, to_search)
+            yield from map(translations_of, batches, results)
+
+        def translations_of(batch: np.ndarray, results: list[SearchResult]) -> list[Translation]:
             found = [result.hypotheses for result in results]
             replaced = self._replacements([lines[filled[i]] for i in batch], [ids[i] for i in batch], found)
             if prefixed:
@@ -178,15 +193,18 @@ class Translator:
                 ]
             return [Translation(self._texts(*both), *both) for both in zip(found, replaced, strict=True)]
 
-        batches = sorted_batches([len(row) for row in ids], budget)
+        batches = sorted_batches([len(row) for row in ids], budget)[::-1]  # the longest take longest: they begin
         at_once = _BATCHES_AT_ONCE if self.pipeline.target_size <= _MANY_TYPES else 1
-        with closing(in_parallel(translate_batch, batches, self.model.device, at_once)) as results:
+        with closing(in_parallel(translate_batches, batches, self.model.device, at_once)) as results:
             for batch, found in zip(batches, results, strict=True):
                 for i, translation in zip(batch, found, strict=True):
                     translations[filled[i]] = translation
                 on_progress(len(batch))
         self.model.train(was_training)
         return translations
+
+    def _is_greedy(self) -> bool:
+        return self.settings.beam_size == 1 and not self.settings.coverage and not self.model.plans_length
 
     def _prefix_pieces(self, prefix: str) -> list[tuple[int, str]]:
         """Return the token ids of a prefix, each with its piece as written."""

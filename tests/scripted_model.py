@@ -7,7 +7,8 @@ import torch
 from torch import Tensor
 
 from nmtlab.models.interface import Record, Searchable, Step
-from nmtlab.text.vocabulary import EOS, PAD
+from nmtlab.models.overwriting import overwritten
+from nmtlab.text.vocabulary import BOS, EOS, PAD
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,12 @@ class ScriptedState:
             for sentence in rows.tolist()
         ]
         return ScriptedState(self.output_ids, prefixes, self.source[rows.amax(1) // slots])
+
+    def replace(self, sentences: Tensor, other: "ScriptedState", others: Tensor) -> "ScriptedState":
+        prefixes = list(self.prefixes)
+        for mine, theirs in zip(sentences.tolist(), others.tolist(), strict=True):
+            prefixes[mine] = other.prefixes[theirs]
+        return ScriptedState(self.output_ids, prefixes, overwritten(self.source, sentences, other.source[others]))
 
 
 class ScriptedModel(Searchable):
@@ -75,9 +82,8 @@ class ScriptedModel(Searchable):
 
     def step(self, state: ScriptedState, token: Tensor, record: bool = False, attention: Tensor | None = None) -> Step:
         self.steps += 1
-        started = bool(state.prefixes[0][0]) or int(token[0, 0]) != 1
         prefixes = [
-            [prefix + ((int(token[b, k]),) if started else ()) for k, prefix in enumerate(slots)]
+            [prefix + ((int(token[b, k]),) if token[b, k] != BOS else ()) for k, prefix in enumerate(slots)]
             for b, slots in enumerate(state.prefixes)
         ]
         sources = [tuple(t for t in row if t != PAD) for row in state.source.tolist()]

@@ -1,7 +1,9 @@
 """Batches of a translation share the CPU's threads, one each."""
 
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from threading import Barrier
+from time import sleep
 
 import pytest
 import torch
@@ -34,24 +36,37 @@ def translator(trained) -> Translator:
 def test_two_threads_work_on_two_pieces_at_once_and_the_results_are_in_order():
     together = Barrier(2)
 
-    def work(piece: int) -> tuple[int, int]:
-        together.wait(PATIENCE)
-        return piece, torch.get_num_threads()
+    def work(pieces: Iterable[int]) -> Iterator[tuple[int, int]]:
+        for piece in pieces:
+            together.wait(PATIENCE)
+            yield piece, torch.get_num_threads()
 
     with closing(in_parallel(work, range(4), CPU, most=8)) as results:
         assert list(results) == [(0, 1), (1, 1), (2, 1), (3, 1)]
 
 
+def test_each_thread_has_the_same_share_of_the_pieces_whatever_they_take():
+    def work(pieces: Iterable[int]) -> list[list[int]]:
+        share = list(pieces)
+        return [share] * len(share)
+
+    with closing(in_parallel(work, range(5), CPU, most=8)) as results:
+        assert list(results) == [[0, 2, 4], [1, 3], [0, 2, 4], [1, 3], [0, 2, 4]]
+
+
 @pytest.mark.parametrize(("pieces", "most"), [(1, 8), (3, 1)])
 def test_a_single_piece_at_a_time_has_all_threads(pieces, most):
-    with closing(in_parallel(lambda _: torch.get_num_threads(), range(pieces), CPU, most)) as results:
+    def work(share: Iterable[int]) -> Iterator[int]:
+        return (torch.get_num_threads() for _ in share)
+
+    with closing(in_parallel(work, range(pieces), CPU, most)) as results:
         assert list(results) == [2] * pieces
 
 
 def test_while_pieces_are_worked_on_in_parallel_others_wait_for_no_thread():
-    with closing(in_parallel(lambda piece: piece, range(4), CPU, most=8)) as results:
+    with closing(in_parallel(iter, range(4), CPU, most=8)) as results:
         next(results)
-        with closing(in_parallel(lambda piece: -piece, range(4), CPU, most=8)) as others:
+        with closing(in_parallel(lambda pieces: (-piece for piece in pieces), range(4), CPU, most=8)) as others:
             assert list(others) == [0, -1, -2, -3]
         assert list(results) == [1, 2, 3]
 
@@ -59,9 +74,13 @@ def test_while_pieces_are_worked_on_in_parallel_others_wait_for_no_thread():
 def test_an_error_in_a_piece_is_raised_and_the_rest_is_not_begun():
     begun = []
 
-    def work(piece: int) -> None:
-        begun.append(piece)
-        raise ValueError(f"piece {piece}")
+    def work(pieces: Iterable[int]) -> Iterator[int]:
+        for piece in pieces:
+            begun.append(piece)
+            if piece == 0:
+                raise ValueError("piece 0")
+            sleep(0.01)
+            yield piece
 
     with (
         pytest.raises(ValueError, match="piece 0"),

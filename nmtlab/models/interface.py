@@ -63,6 +63,17 @@ class State(Protocol):
                 meaningless. Every sentence has a slot that has not.
         """
 
+    def replace(self, sentences: Tensor, other: "State", others: Tensor) -> "State":
+        """Return the state with other sentences in place of some, where there is one slot per sentence.
+
+        This state is overwritten, and the memory that it attends to: neither can be used any more.
+
+        Args:
+            sentences: (n,) indices of those that make way.
+            other: before the first token, of the same model in the same language.
+            others: (n,) indices of its sentences.
+        """
+
 
 def output_index(output_ids: Tensor, types: Tensor) -> Tensor:
     """Return the columns of types, (...), among output ids, (C,); a type without a column is scored as UNK (SPEC 1)."""

@@ -1,14 +1,14 @@
-"""The layers of the Transformer (thesis 1.2, 3.3), and what a decoder's layer keeps from word to word.
+"""The layers of the Transformer (thesis 1.2, 3.3).
 
 Shapes: B sentences, S source length, T target length, K slots of a search, D width, H heads, d_k = D / H.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-import torch
 from torch import Tensor, nn
 
+from nmtlab.models.past import Past
 from nmtlab.nn.adapters import Adapters
 from nmtlab.nn.attention import MultiHeadAttention
 from nmtlab.nn.feed_forward import FeedForward
@@ -16,40 +16,6 @@ from nmtlab.nn.feed_forward import FeedForward
 KeysValues = tuple[Tensor, Tensor]
 Residual = Callable[[], nn.Module]
 """Makes the residual connection of one sublayer, with a new norm."""
-
-
-@dataclass(frozen=True)
-class Past:
-    """A layer's keys and values of the words so far, in N slots.
-
-    The slots chosen by a search are copied when the next word is added, in one pass.
-
-    Args:
-        keys, values: (t, N, D).
-        chosen: (N',) the slots that go on, in their new order; all if not given.
-    """
-
-    keys: Tensor
-    values: Tensor
-    chosen: Tensor | None = None
-
-    def select(self, slots: Tensor) -> "Past":
-        """Return the past of some of the slots, (N',), in a new order."""
-        return replace(self, chosen=slots if self.chosen is None else self.chosen[slots])
-
-    def longer(self, key: Tensor, value: Tensor) -> "Past":
-        """Return the past with one more word, given its keys and values, each (N', D)."""
-        return Past(self._longer(self.keys, key), self._longer(self.values, value))
-
-    def _longer(self, past: Tensor, new: Tensor) -> Tensor:
-        if self.chosen is None:
-            return torch.cat((past, new.unsqueeze(0)))
-        if torch.is_grad_enabled():  # which writing into a given tensor excludes
-            return torch.cat((past[:, self.chosen], new.unsqueeze(0)))
-        longer = new.new_empty(len(past) + 1, *new.shape)
-        torch.index_select(past, 1, self.chosen, out=longer[:-1])
-        longer[-1] = new
-        return longer
 
 
 _MULTIPLE = 16
@@ -163,6 +129,7 @@ class DecoderLayer(nn.Module):
         x: Tensor,
         slots: Slots,
         past: Past,
+        past_mask: Tensor | None,
         memory: KeysValues,
         memory_mask: Tensor | None,
         record: bool,
@@ -175,6 +142,7 @@ class DecoderLayer(nn.Module):
             x: (N, D) input of the computed slots, as the output.
             slots: of the search.
             past: words so far of the computed slots.
+            past_mask: added to the scores of these words and of the new one: broadcastable to (N, H, 1, t + 1).
             memory, memory_mask: keys and values of the source, and where they are padding.
             record: whether to return attention weights.
             imposed: weights that replace the computed ones.
@@ -185,8 +153,8 @@ class DecoderLayer(nn.Module):
         def attend_to_past(y: Tensor) -> Tensor:
             nonlocal past
             past = past.longer(self.attention.key(y, language), self.attention.value(y, language))
-            keys, values = (self.attention.split(seen.transpose(0, 1)) for seen in (past.keys, past.values))
-            return self.attention(y.unsqueeze(1), keys, values, language=language)[0].squeeze(1)
+            keys, values = (self.attention.split(seen.transpose(0, 1)) for seen in past.words)
+            return self.attention(y.unsqueeze(1), keys, values, past_mask, language=language)[0].squeeze(1)
 
         def attend_to_source(y: Tensor) -> Tensor:
             nonlocal weights

@@ -23,6 +23,7 @@ from nmtlab.models.interface import (
     TranslationModel,
     VocabularySide,
 )
+from nmtlab.models.overwriting import overwritten
 from nmtlab.nn.embeddings import WordEmbedding
 from nmtlab.nn.global_attention import GlobalAttention
 from nmtlab.nn.lexical import TABLE_EPSILON, LexicalModule, TranslationTable, at_length
@@ -156,6 +157,17 @@ class Attended:
         """Return the same for some sentences."""
         return Attended(*(tensor if tensor is None else tensor[sentences] for tensor in vars(self).values()))
 
+    def replace(self, sentences: Tensor, other: "Attended", others: Tensor) -> "Attended":
+        """Return the same with other sentences in place of some, and overwrite this."""
+        bias = overwritten(self.bias, sentences, other.bias[others], 2, -math.inf)
+        longest = int((bias == 0).sum(-1).max())
+        pairs = ((self.keys, other.keys), (self.values, other.values), (self.lexical, other.lexical))
+        keys, values, lexical = (
+            mine if mine is None else overwritten(mine, sentences, theirs[others])[:, :longest]
+            for mine, theirs in pairs
+        )
+        return Attended(keys, values, bias[..., :longest], lexical)
+
 
 @dataclass(frozen=True)
 class RecurrentState:
@@ -185,6 +197,14 @@ class RecurrentState:
         attended = self.attended if same else self.attended.select(sentences)
         layers = [tuple(tensor.flatten(0, 1)[rows] for tensor in layer) for layer in self.layers]
         return RecurrentState(self.output, attended, layers, self.h_tilde.flatten(0, 1)[rows])
+
+    def replace(self, sentences: Tensor, other: "RecurrentState", others: Tensor) -> "RecurrentState":
+        """Return the state with other sentences in place of some; see `interface.State`."""
+        attended = self.attended.replace(sentences, other.attended, others)
+        for mine, theirs in zip((*self.layers, (self.h_tilde,)), (*other.layers, (other.h_tilde,)), strict=True):
+            for x, y in zip(mine, theirs, strict=True):
+                x[sentences] = y[others]
+        return RecurrentState(self.output, attended, self.layers, self.h_tilde)
 
 
 class RecurrentModel(TranslationModel):

@@ -21,7 +21,9 @@ from nmtlab.models.interface import (
     TranslationModel,
     VocabularySide,
 )
-from nmtlab.models.layers import KeysValues, Past, Slots
+from nmtlab.models.layers import KeysValues, Slots
+from nmtlab.models.overwriting import overwritten
+from nmtlab.models.past import Past
 from nmtlab.nn.dropout import Dropout
 from nmtlab.nn.embeddings import WordEmbedding
 from nmtlab.nn.output import OutputLayer
@@ -67,6 +69,7 @@ class TransformerState:
         past: of each layer, in the computed slots.
         position: of the next word, (1,), or (B, 1) if it differs between sentences.
         slots: those of the search.
+        missing: (B,) how many positions of the past precede a sentence's first word; None if none do.
     """
 
     output: OutputTable
@@ -76,6 +79,7 @@ class TransformerState:
     past: list[Past]
     position: Tensor
     slots: Slots
+    missing: Tensor | None = None
 
     @property
     def output_ids(self) -> Tensor:
@@ -95,7 +99,50 @@ class TransformerState:
         chosen = self.slots.select(slots.rows(rows))
         past = [layer.select(chosen) for layer in self.past]
         position = self.position if self.position.dim() == 1 else self.position[sentences]
-        return TransformerState(self.output, self.language, memory, bias, past, position, slots)
+        missing = None if self.missing is None else self.missing[sentences]
+        return TransformerState(self.output, self.language, memory, bias, past, position, slots, missing)
+
+    def replace(self, sentences: Tensor, other: "TransformerState", others: Tensor) -> "TransformerState":
+        """Return the state with other sentences in place of some; see `interface.State`."""
+        bias = overwritten(self._bias(), sentences, other._bias()[others], 3, -math.inf)
+        longest = int((bias == 0).sum(-1).max())
+        memory = [
+            tuple(overwritten(x, sentences, y[others], 2)[:, :, :longest] for x, y in zip(mine, theirs, strict=True))
+            for mine, theirs in zip(self.memory, other.memory, strict=True)
+        ]
+        position, missing = self._by_sentence(self.position), self.missing
+        position[sentences] = other._by_sentence(other.position)[others]
+        missing = torch.zeros_like(position[:, 0]) if missing is None else missing
+        missing[sentences] = len(self.past[0]) - len(other.past[0])
+        unneeded = int(missing.min())
+        past = [
+            mine.replace(sentences, theirs, others, unneeded)
+            for mine, theirs in zip(self.past, other.past, strict=True)
+        ]
+        return replace(
+            self,
+            memory=memory,
+            memory_bias=bias[..., :longest],
+            past=past,
+            position=position,
+            missing=missing - unneeded,
+        )
+
+    def past_mask(self) -> Tensor | None:
+        """Return what is added to the scores of the past and of the next word, (N, 1, 1, t + 1), if anything."""
+        if self.missing is None:
+            return None
+        missing = self.slots.rows(self.missing[:, None].expand(self.slots.shape))
+        positions = torch.arange(len(self.past[0]) + 1, device=missing.device)
+        mask = self.past[0].words.new_zeros(len(missing), len(positions))
+        return mask.masked_fill_(positions < missing[:, None], -math.inf)[:, None, None]
+
+    def _bias(self) -> Tensor:
+        keys = self.memory[0][0]
+        return keys.new_zeros(len(keys), 1, 1, keys.shape[2]) if self.memory_bias is None else self.memory_bias
+
+    def _by_sentence(self, position: Tensor) -> Tensor:
+        return position.repeat(self.slots.shape[0], 1) if position.dim() == 1 else position
 
 
 class Transformer(TranslationModel):
@@ -205,14 +252,13 @@ class Transformer(TranslationModel):
     def start(self, memory: Memory, language: str | None = None, length: Tensor | None = None) -> TransformerState:
         table = self.output_table(language)
         language = language or self.default_languages[1]
-        nothing = memory.states.new_empty(0, len(memory.states), memory.states.shape[-1])
         projected = (layer.cross_attention.keys_values(memory.states, language) for layer in self.decoder)
         state = TransformerState(
             output=table,
             language=language,
             memory=[(keys.contiguous(), values.contiguous()) for keys, values in projected],
             memory_bias=memory.bias,
-            past=[Past(nothing, nothing)] * len(self.decoder),
+            past=[Past.empty(memory.states[:, 0])] * len(self.decoder),
             position=torch.zeros(1, dtype=torch.long, device=memory.states.device),
             slots=Slots((len(memory.states), 1)),
         )
@@ -237,11 +283,20 @@ class Transformer(TranslationModel):
         """
         x = state.slots.rows(x)
         imposed = _by_layer(attention, len(self.decoder))
+        past_mask = state.past_mask()
         past, seen = [], []
         layers = zip(self.decoder, state.past, state.memory, imposed, strict=True)
         for layer, layer_past, layer_memory, layer_imposed in layers:
             x, layer_past, weights = layer.step(
-                x, state.slots, layer_past, layer_memory, state.memory_bias, record, layer_imposed, state.language
+                x,
+                state.slots,
+                layer_past,
+                past_mask,
+                layer_memory,
+                state.memory_bias,
+                record,
+                layer_imposed,
+                state.language,
             )
             past.append(layer_past)
             seen.append(weights)

@@ -28,6 +28,11 @@ class _States:
         """Return the states of other slots; see `interface.State`."""
         return _States(tuple(state.select(rows) for state in self.states))
 
+    def replace(self, sentences: Tensor, other: "_States", others: Tensor) -> "_States":
+        """Return the states with other sentences in place of some; see `interface.State`."""
+        pairs = zip(self.states, other.states, strict=True)
+        return _States(tuple(mine.replace(sentences, theirs, others) for mine, theirs in pairs))
+
 
 @dataclass(frozen=True)
 class _Memories:

@@ -191,6 +191,32 @@ def test_a_state_is_reordered_by_sentence_and_slot_and_drops_sentences(placement
         torch.testing.assert_close(step.log_probs, expected, atol=1e-12, rtol=0)
 
 
+@pytest.mark.parametrize("mode", [torch.inference_mode, torch.no_grad, torch.enable_grad])
+def test_two_continuations_of_one_state_do_not_disturb_each_other(mode):
+    model = transformer("pre", "layer", fixnorm=False)
+    begun = torch.full((3, 1), BOS)
+    with mode():
+        state = model.start(model.encode(pairs().source))
+        for token in (begun, begun + 3, begun + 4):
+            state = model.step(state, token).state
+        one, other = (model.step(state, begun + more).state for more in (5, 6))
+        after_one, after_other = (model.step(after, begun + 7).log_probs for after in (one, other))
+        again = [model.step(model.step(state, begun + more).state, begun + 7).log_probs for more in (5, 6)]
+    torch.testing.assert_close(torch.stack((after_one, after_other)), torch.stack(again), atol=0, rtol=0)
+    assert not torch.allclose(after_one, after_other)
+
+
+def test_a_state_of_inference_can_be_continued_outside_of_it():
+    model = transformer("pre", "layer", fixnorm=False)
+    begun = torch.full((3, 1), BOS)
+    with torch.inference_mode():
+        state = model.step(model.start(model.encode(pairs().source)), begun).state
+    with torch.no_grad():
+        found = model.step(state, begun + 3).log_probs
+    with torch.inference_mode():
+        torch.testing.assert_close(found, model.step(state, begun + 3).log_probs)
+
+
 @pytest.mark.parametrize("multiple", [1, 4])
 def test_slots_that_ended_are_not_computed_and_the_others_go_on_as_before(multiple, monkeypatch):
     monkeypatch.setattr(layers, "_MULTIPLE", multiple)
