@@ -3,6 +3,7 @@
 import ctypes
 import os
 import platform
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import takewhile
@@ -41,50 +42,70 @@ def choose_device(settings: MachineSettings) -> torch.device:
 
 
 def in_parallel(
-    work: Callable[[Iterable[Piece]], Iterable[Result]], pieces: Sequence[Piece], device: torch.device, most: int
+    work: Callable[[Iterable[Piece]], Iterable[Result]],
+    pieces: Sequence[Piece],
+    device: torch.device,
+    most: int,
+    dealt: bool = False,
 ) -> Iterator[Result]:
-    """Yield the result of each piece of work, in order; on a CPU, each of its threads works on a share of the pieces.
+    """Yield the result of each piece of work, in order; on a CPU, each of its threads works on some of them.
 
     Two threads that share the small matrix products of a decoder are hardly faster than one. Close the iterator;
     only then does torch get its threads back. While one iterator is open, another works in the caller's thread.
 
     Args:
-        work: yields the results of a share, in order; it is called in other threads, where the modes of torch
+        work: yields the results of some pieces, in order; it is called in other threads, where the modes of torch
             (inference, autocast) are the default ones.
-        pieces: independent of each other. Of n shares each has every n-th, whatever the time that they take, so that
-            the results do not depend on it.
+        pieces: independent of each other.
         device: on which the work is done.
-        most: shares, at most; 1 leaves all threads to it.
+        most: threads, at most; 1 leaves all of torch's threads to the work.
+        dealt: give each of n threads every n-th piece; otherwise each takes the next one when it asks for it.
     """
     threads = torch.get_num_threads() if device.type == "cpu" else 1
-    shares = min(threads, len(pieces), most)
-    if shares < 2 or not _sharing.acquire(blocking=False):
+    workers = min(threads, len(pieces), most)
+    if workers < 2 or not _sharing.acquire(blocking=False):
         yield from work(pieces)
         return
     closed = Event()
-    results: list[SimpleQueue[Result | BaseException]] = [SimpleQueue() for _ in range(shares)]
+    found: SimpleQueue[tuple[int, Result | BaseException]] = SimpleQueue()
 
-    def work_on(share: int) -> None:
+    def work_on(numbers: Iterator[int]) -> None:
+        taken: deque[int] = deque()
+
+        def taking() -> Iterator[Piece]:
+            for number in takewhile(lambda _: not closed.is_set(), numbers):
+                taken.append(number)
+                yield pieces[number]
+
         try:
-            for result in work(takewhile(lambda _: not closed.is_set(), pieces[share::shares])):
-                results[share].put(result)
+            for result in work(taking()):
+                found.put((taken.popleft(), result))
         except BaseException as error:
-            results[share].put(error)
+            found.put((-1, error))
 
-    pool = ThreadPoolExecutor(shares, initializer=torch.set_num_threads, initargs=(threads // shares,))
+    pool = ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(threads // workers,))
     try:
-        for share in range(shares):
-            pool.submit(work_on, share)
-        for number in range(len(pieces)):
-            result = results[number % shares].get()
-            if isinstance(result, BaseException):
-                raise result
-            yield result
+        together = iter(range(len(pieces)))
+        for first in range(workers):
+            pool.submit(work_on, iter(range(first, len(pieces), workers)) if dealt else together)
+        yield from _in_order(found, len(pieces))
     finally:
         closed.set()
         pool.shutdown()
         torch.set_num_threads(threads)
         _sharing.release()
+
+
+def _in_order(found: "SimpleQueue[tuple[int, Result | BaseException]]", count: int) -> Iterator[Result]:
+    """Yield numbered results in order, or raise the first error that comes instead of one."""
+    early: dict[int, Result] = {}
+    for number in range(count):
+        while number not in early:
+            place, result = found.get()
+            if isinstance(result, BaseException):
+                raise result
+            early[place] = result
+        yield early.pop(number)
 
 
 def _keep_freed_memory() -> None:

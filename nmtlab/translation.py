@@ -195,7 +195,8 @@ class Translator:
 
         batches = sorted_batches([len(row) for row in ids], budget)[::-1]  # the longest take longest: they begin
         at_once = _BATCHES_AT_ONCE if self.pipeline.target_size <= _MANY_TYPES else 1
-        with closing(in_parallel(translate_batches, batches, self.model.device, at_once)) as results:
+        # Dealt batches are always in the same company, so that a greedy translation is always rounded alike.
+        with closing(in_parallel(translate_batches, batches, self.model.device, at_once, dealt=greedy)) as results:
             for batch, found in zip(batches, results, strict=True):
                 for i, translation in zip(batch, found, strict=True):
                     translations[filled[i]] = translation

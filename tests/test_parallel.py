@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from contextlib import closing
-from threading import Barrier
+from threading import Barrier, Event
 from time import sleep
 
 import pytest
@@ -45,13 +45,28 @@ def test_two_threads_work_on_two_pieces_at_once_and_the_results_are_in_order():
         assert list(results) == [(0, 1), (1, 1), (2, 1), (3, 1)]
 
 
-def test_each_thread_has_the_same_share_of_the_pieces_whatever_they_take():
+def test_each_thread_has_the_same_share_of_pieces_that_are_dealt():
     def work(pieces: Iterable[int]) -> list[list[int]]:
         share = list(pieces)
         return [share] * len(share)
 
-    with closing(in_parallel(work, range(5), CPU, most=8)) as results:
+    with closing(in_parallel(work, range(5), CPU, most=8, dealt=True)) as results:
         assert list(results) == [[0, 2, 4], [1, 3], [0, 2, 4], [1, 3], [0, 2, 4]]
+
+
+def test_a_thread_that_is_free_takes_the_next_piece():
+    rest_done = Event()
+
+    def work(pieces: Iterable[int]) -> Iterator[int]:
+        for piece in pieces:
+            if piece == 0:
+                assert rest_done.wait(PATIENCE)
+            if piece == 4:
+                rest_done.set()
+            yield piece
+
+    with closing(in_parallel(work, range(5), CPU, most=8)) as results:
+        assert list(results) == [0, 1, 2, 3, 4]
 
 
 @pytest.mark.parametrize(("pieces", "most"), [(1, 8), (3, 1)])
