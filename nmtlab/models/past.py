@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 _ROOM = 16
-"""How many more words fit into a new store."""
+"""How many more words fit into a new store of all slots."""
 
 
 @dataclass
@@ -95,7 +95,8 @@ class Past:
     def _moved(self) -> "Past":
         """Return the past of the slots that go on, in a new store."""
         size, slots = len(self), self.store.words.shape[2] if self.chosen is None else len(self.chosen)
-        words = self.store.words.new_empty(2, size + _ROOM, slots, self.store.words.shape[3])
+        room = _ROOM if self.chosen is None else 1  # a search chooses again after the next word
+        words = self.store.words.new_empty(2, size + room, slots, self.store.words.shape[3])
         for new, old in zip(words[:, :size], self.words, strict=True):
             if self.chosen is None:
                 new.copy_(old)
