@@ -193,9 +193,9 @@ class Translator:
                 ]
             return [Translation(self._texts(*both), *both) for both in zip(found, replaced, strict=True)]
 
-        batches = sorted_batches([len(row) for row in ids], budget)[::-1]  # the longest take longest: they begin
+        batches = sorted_batches([len(row) for row in ids], budget)[::-1]  # the longest first: they take the most time
         at_once = _BATCHES_AT_ONCE if self.pipeline.target_size <= _MANY_TYPES else 1
-        # Dealt batches are always in the same company, so that a greedy translation is always rounded alike.
+        # Greedy batches are dealt: a sentence is always decoded beside the same others, and so rounded alike.
         with closing(in_parallel(translate_batches, batches, self.model.device, at_once, dealt=greedy)) as results:
             for batch, found in zip(batches, results, strict=True):
                 for i, translation in zip(batch, found, strict=True):
