@@ -1,4 +1,4 @@
-"""What several tests need: one thread, no deadlines, and a small corpus that can be learned in seconds."""
+"""What several tests need: one thread, no GPU, no deadlines, and a small corpus that can be learned in seconds."""
 
 import os
 import random
@@ -9,6 +9,7 @@ from pathlib import Path
 
 os.environ["OMP_NUM_THREADS"] = "1"
 os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
+os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")  # CUDA_VISIBLE_DEVICES=0 pytest uses the first GPU
 
 import hypothesis
 import pytest
