@@ -39,7 +39,7 @@ class EfficiencyPage(Page):
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace, self._stored, self._found = workspace, pd.DataFrame(), pd.DataFrame()
-        self.text = widgets.Dropdown(description="Text", options=[], layout={"width": "48em"})
+        self.text = widgets.Dropdown(description="Text", options=[], layout={"width": "56em", "max_width": "100%"})
         self.cost = widgets.Dropdown(
             description="Cost", options=[(name, cost) for cost, name in COSTS.items()], layout=_WIDE
         )

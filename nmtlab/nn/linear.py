@@ -89,12 +89,12 @@ def _pack(weight: Tensor, values: tuple[int, int]) -> _Packed:
 
 def _in_onednn(x: Tensor, weight: Tensor) -> bool:
     return (
-        x.dtype == weight.dtype == torch.float32
+        _mkl_is_slow()
+        and x.dtype == weight.dtype == torch.float32
         and x.is_cpu
         and not torch.is_grad_enabled()
         and not torch.is_autocast_enabled("cpu")
         and not torch.compiler.is_compiling()
-        and _mkl_is_slow()
         and torch.backends.mkldnn.is_available()
     )
 

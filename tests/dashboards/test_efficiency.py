@@ -14,6 +14,8 @@ from nmtlab.workspace import Workspace
 RUN = "multi30k-de-en.small"
 GREEDY = f"{RUN} · nmtlab · fp32 · 1 · 8192 · 1"
 STORED, _ = stored_efficiency(Workspace(RESULTS.parent))
+MACHINES = STORED["machine"].unique()
+FIRST = STORED[STORED["machine"] == MACHINES[0]]
 
 
 @pytest.fixture
@@ -42,7 +44,7 @@ def points(page: EfficiencyPage) -> pd.DataFrame:
 @pytest.mark.parametrize("cost", COSTS)
 def test_figure_and_table_have_the_same_rows_and_the_same_front(page, cost):
     page.cost.value = cost
-    drawn, lines, found = points(page), page.lines.frame, medians(STORED)
+    drawn, lines, found = points(page), page.lines.frame, medians(FIRST)
     assert sorted(drawn.index) == sorted(lines.index)
     assert sorted(drawn["cost"]) == pytest.approx(sorted(found[cost]))
     assert lines["BLEU"].to_dict() == pytest.approx(drawn["bleu"].to_dict())
@@ -64,7 +66,7 @@ def test_a_point_picked_in_the_figure_is_picked_in_the_table_and_the_other_way_r
 
 
 def test_the_page_says_how_it_was_measured_and_what_the_faint_points_are(page):
-    assert STORED["signature"].iloc[0] in page.hint.value
+    assert FIRST["signature"].iloc[0] in page.hint.value
     assert "were measured on another text and other hardware" in page.hint.value
 
 
@@ -92,7 +94,7 @@ def test_texts_and_machines_are_kept_apart(workspace):
     measure(workspace, "own")
     measure(workspace, "other", machine="another machine")
     page = EfficiencyPage(workspace)
-    assert len(page.text.options) == 3
+    assert len(page.text.options) == len(MACHINES) + 2
     page.text.value = next(text for text in page.text.options if text.endswith("another machine"))
     assert len(page.lines.frame) == len(points(page)) == len(medians(STORED.head(2)))
 
@@ -101,7 +103,7 @@ def test_a_new_measurement_is_listed_and_a_damaged_one_is_named(page, workspace)
     before = page.text.value
     measure(workspace)
     page._looking()
-    assert len(page.text.options) == 2
+    assert len(page.text.options) == len(MACHINES) + 1
     assert page.text.value == before
     damaged = new_file(workspace, "damaged", "test")
     damaged.write_text("no")
