@@ -1,4 +1,4 @@
-"""Kernels forked from one process that has already imported the pages' modules and read the runs' recipes.
+"""Kernels forked from one process that has already imported the pages' modules and read what they all show.
 
 Such a kernel starts at once and shares the memory of these modules with all others. Jupyter starts each kernel as a
 process, `launch`, that asks for a fork and lives as long as the fork does; if nobody answers, it becomes an ordinary
@@ -14,7 +14,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Thread
 
@@ -63,12 +63,12 @@ def launch(address: str, connection_file: str) -> None:
 
 
 def fork_kernels(address: str) -> None:
-    """Import the pages' modules and read the recipes, then fork a kernel for each request until the server ends."""
+    """Import the pages' modules and read what they all show, then fork a kernel for each request."""
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(address)
         listener.listen(64)  # kernels may be asked for during the imports
         _import_pages()
-        _read_recipes()
+        _fill_caches()
         gc.collect()
         gc.freeze()  # otherwise a collection in a kernel would copy the shared memory
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # ended kernels leave no zombies
@@ -93,12 +93,16 @@ def _import_pages() -> None:
     go.Figure([go.Scatter(), go.Bar(), go.Heatmap()]).to_json()  # plotly imports its classes when they are first used
 
 
-def _read_recipes() -> None:
-    """Fill the cache of recipes, which forked kernels share: every page lists all runs."""
+def _fill_caches() -> None:
+    """Fill the caches that forked kernels share: every page lists all runs, and the first one judges all claims."""
+    from nmtlab.errors import NmtlabError
+    from nmtlab.experiments.claims.verdicts import measured_claims
     from nmtlab.runs.listing import list_runs
     from nmtlab.workspace import Workspace
 
     list_runs(Workspace.find())
+    with suppress(NmtlabError):  # the page says what is damaged
+        measured_claims()
 
 
 def _become_kernel(connection: socket.socket) -> None:

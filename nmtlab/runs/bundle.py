@@ -76,6 +76,12 @@ def opened_bundle(file: Path, cache: Path) -> dict[str, Path]:
     folder = cache / "bundles" / f"{file.name.removesuffix(ENDING)}-{digest[:12]}"
     if not folder.is_dir():
         _unpack(file, folder)
+    return dict(_folders(folder, folder.stat().st_mtime_ns))
+
+
+@lru_cache(maxsize=256)
+def _folders(folder: Path, changed: int) -> dict[str, Path]:
+    """Return the folders in a folder by name, cached until its time of modification differs."""
     return {path.name: path for path in sorted(folder.iterdir())}
 
 

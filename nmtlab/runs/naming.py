@@ -102,13 +102,16 @@ def _facts(runs: Sequence[Run], quiet: Sequence[str]) -> dict[str, dict[str, str
     systems, depths = _systems(runs), {layers(run.recipe) for run in runs}
     heads = {run.name: _head(run, systems[run.name], len(depths - {""}) > 1) for run in runs}
     settings = {run.name: _settings(run, quiet) for run in runs}
+    alike: dict[tuple[str, ...], list[dict[str, Any]]] = {}  # settings by head
+    for name, head in heads.items():
+        alike.setdefault(tuple(head.values()), []).append(settings[name])
     facts = {}
     for run in runs:
-        alike = [settings[other.name] for other in runs if heads[other.name] == heads[run.name]]
+        others = alike[tuple(heads[run.name].values())]
         told = {
             field: in_words(field, value)
             for field, value in _changed(run, settings[run.name]).items()
-            if _is_stated(field, run) or any(other.get(field) != value for other in alike)
+            if _is_stated(field, run) or any(other.get(field) != value for other in others)
         }
         seed = f"seed {run.recipe.training.seed}" if run.recipe.model.neural else ""
         facts[run.name] = {**heads[run.name], **told, "seed": seed}

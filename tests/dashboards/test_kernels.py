@@ -61,7 +61,7 @@ class Kernel:
         self.manager.shutdown_kernel(**how)
 
 
-def test_forked_kernels_share_what_is_imported_and_not_their_environment(address):
+def test_forked_kernels_share_what_is_imported_and_judged_and_not_their_environment(address):
     with listening(address):
         kernels = [Kernel(address, NMTLAB_SOME=str(number)) for number in range(2)]
         processes = [kernel.process() for kernel in kernels]
@@ -69,6 +69,10 @@ def test_forked_kernels_share_what_is_imported_and_not_their_environment(address
         for number, kernel in enumerate(kernels):
             assert kernel.ask("__import__('os').environ['NMTLAB_SOME']") == str(number)
             assert kernel.ask("'nmtlab.dashboards.attention' in __import__('sys').modules") == "True"
+            assert (
+                kernel.ask("len(__import__('nmtlab.experiments.claims.verdicts', fromlist=['_'])._latest) > 0")
+                == "True"
+            )
         kernels[0].end()
         kernels[1].end(now=True)
         eventually(lambda: [process.is_running() for process in processes], [False, False])

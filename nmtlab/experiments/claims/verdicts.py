@@ -26,6 +26,9 @@ COLUMNS = [
     "welch_p", "q", "detectable", "seeds_needed", "interval", "budget", "verdict", "reason", "runs", "evidence",
 ]  # fmt: skip
 
+_NEEDED = ["row", "column", "metric", "seed", "value", "status", "run", "machine", "updates"]
+"""Columns of the cells that are read here; each of the others would be copied for every line of every claim."""
+
 
 class _Line(NamedTuple):
     claim: Claim
@@ -102,7 +105,7 @@ def _of_table(path: Path, claims: Sequence[Claim], runs: frozenset[tuple[str, st
     judged_from = ([*claims], runs, [_changed(file) for file in files])
     if path not in _latest or _latest[path][0] != judged_from:
         kept = Kept.of(path, runs)
-        found = judged_claims(claims, read_cells(path), read_sentences(sentences), read_looks(looks), kept)
+        found = judged_claims(claims, read_cells(path)[_NEEDED], read_sentences(sentences), read_looks(looks), kept)
         _latest[path] = judged_from, found
     return _latest[path][1]
 

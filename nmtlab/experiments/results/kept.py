@@ -54,10 +54,11 @@ class Kept:
             measure: the number that was measured.
             cells: lines of `nmtlab.experiments.results.collected.results` with a value.
         """
+        columns = (cells[name].tolist() for name in ("run", "machine", *_CELL))
         return all(
-            {(cell.run, cell.machine), (cell.run, "")} & self.runs
-            or (isinstance(measure, OfSentences) and (*_key(cell), measure.split) in self.translated)
-            for cell in cells.itertuples()
+            {(run, machine), (run, "")} & self.runs
+            or (isinstance(measure, OfSentences) and (*_key(*cell), measure.split) in self.translated)
+            for run, machine, *cell in zip(*columns, strict=True)
         )
 
 
@@ -72,8 +73,8 @@ def kept_runs(folder: Path, workspace: Workspace) -> frozenset[tuple[str, str]]:
     return frozenset(machines_of_runs(workspace) | machines_of_runs(beside) | _left_out(beside.gallery))
 
 
-def _key(cell: Any) -> tuple[str, str, int]:
-    return cell.row, cell.column, 0 if pd.isna(cell.seed) else int(cell.seed)
+def _key(row: str, column: str, seed: Any) -> tuple[str, str, int]:
+    return row, column, 0 if pd.isna(seed) else int(seed)
 
 
 def _left_out(gallery: Path) -> set[tuple[str, str]]:

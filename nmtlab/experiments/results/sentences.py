@@ -120,9 +120,10 @@ def spread_of(
         absolute: whether two systems are compared by absolute values.
     """
     other, name = (than, _compared(measure, absolute)) if isinstance(than, str) else (ALONE, measure.name)
-    either = lines["system"].isin([system, other]) & lines["than"].isin([system, other])
-    found = lines[either & (lines["row"] == row) & (lines["metric"] == name)]
-    return None if found.empty else Spread(float(found["variance"].iloc[0]), float(found["freedom"].iloc[0]))
+    for *keys, variance, freedom in zip(*(lines[column].tolist() for column in (*KEYS, *_NUMBERS)), strict=True):
+        if keys[:2] == [row, name] and {*keys[2:]} <= {system, other}:
+            return Spread(variance, freedom)
+    return None
 
 
 def _compared(measure: Measure, absolute: bool) -> str:

@@ -144,8 +144,8 @@ class Difference:
             level: of the test, and of the interval (`1 - level`).
         """
         error, freedom = self.spread.variance**0.5, self.spread.freedom
-        margin = float(stats.t.isf(level / 2, freedom)) * error
-        p = float(2 * stats.t.sf(abs(self.effect - null) / error, freedom))
+        margin = _critical(freedom, level) * error
+        p = float(2 * special.stdtr(freedom, -abs(self.effect - null) / error))
         detectable = self.detectable if level == LEVEL else _multiple(freedom, level) * error
         return Estimate(self.effect, self.effect - margin, self.effect + margin, null, p, detectable)
 
@@ -194,7 +194,7 @@ def compare(
             them would make the intervals too narrow.
         sentences: of `sentence_spread`, if the measure has sentences.
     """
-    values = {str(name): _of_seeds(some) for name, some in cells.dropna(subset="value").groupby("column")}
+    values = _by_system(cells)
     one = values.get(system, [])
     other = values.get(than, []) if isinstance(than, str) else than
     trained = {name: scores for name, scores in values.items() if np.ndim(scores)}
@@ -347,13 +347,25 @@ def verdict(
 
 def _multiple(freedom: float, level: float = LEVEL) -> float:
     """Return the smallest detectable effect in standard errors (noncentral t; the wrong side's tail is neglected)."""
-    return float(special.nctdtrinc(freedom, 1 - POWER, stats.t.isf(level / 2, freedom)))
+    return float(special.nctdtrinc(freedom, 1 - POWER, _critical(freedom, level)))
 
 
-def _of_seeds(cells: pd.DataFrame) -> list[float] | float:
-    """Return the values of a system, or the one value of a system without seeds."""
-    values = cells["value"].tolist()
-    return values[0] if cells["seed"].isna().all() else values
+def _critical(freedom: float, level: float) -> float:
+    """Return the value that |t| exceeds with probability `level`; `stats.t.isf` is the same, a hundred times slower."""
+    return float(-special.stdtrit(freedom, level / 2))
+
+
+def _by_system(cells: pd.DataFrame) -> dict[str, list[float] | float]:
+    """Return the values of each system, or the one value of a system without seeds."""
+    values: dict[str, list[float]] = {}
+    with_seeds = set()
+    for name, value, without in zip(
+        cells["column"].tolist(), cells["value"].tolist(), cells["seed"].isna().tolist(), strict=True
+    ):
+        if value == value:
+            values.setdefault(name, []).append(value)
+            with_seeds |= set() if without else {name}
+    return {name: some if name in with_seeds else some[0] for name, some in sorted(values.items())}
 
 
 def _shared(scores: np.ndarray) -> float:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import pandas as pd
@@ -77,11 +78,8 @@ def read_cells(path: Path) -> pd.DataFrame:
         NmtlabError: the file is damaged.
     """
     try:
-        text = pd.read_csv(path, usecols=COLUMNS, dtype=str, keep_default_na=False)[COLUMNS]
-        cells = text.assign(**{name: _numbers(text[name], kind) for name, kind in NUMBERS.items()})
-        if cells.duplicated(["row", "column", "metric", "seed"]).any():
-            raise ValueError("a cell appears twice")
-        return cells
+        stat = path.stat()
+        return _read(path, stat.st_mtime_ns, stat.st_size).copy()
     except (ValueError, TypeError, OSError) as error:
         reason = str(error).strip().splitlines()[-1]
         raise NmtlabError(
@@ -152,6 +150,16 @@ def scores_on_test(workspace: Workspace) -> dict[str, float]:
 
 def _remedy(name: str, scale: Scale) -> str:
     return f"run 'nmtlab reproduce {name} --scale {scale} --save'"
+
+
+@lru_cache(maxsize=128)
+def _read(path: Path, changed: int, size: int) -> pd.DataFrame:
+    """Return the cells in a file, cached until its time of modification or its size differs: all pages read them."""
+    text = pd.read_csv(path, usecols=COLUMNS, dtype=str, keep_default_na=False)[COLUMNS]
+    cells = text.assign(**{name: _numbers(text[name], kind) for name, kind in NUMBERS.items()})
+    if cells.duplicated(["row", "column", "metric", "seed"]).any():
+        raise ValueError("a cell appears twice")
+    return cells
 
 
 def _numbers(text: pd.Series, kind: type | str) -> pd.Series:
