@@ -1,4 +1,4 @@
-"""Kernels forked from one process that has already imported the pages' modules and read what they all show.
+"""Kernels forked from one process that has already imported the pages' modules and filled their caches.
 
 Such a kernel starts at once and shares the memory of these modules with all others. Jupyter starts each kernel as a
 process, `launch`, that asks for a fork and lives as long as the fork does; if nobody answers, it becomes an ordinary
@@ -63,7 +63,7 @@ def launch(address: str, connection_file: str) -> None:
 
 
 def fork_kernels(address: str) -> None:
-    """Import the pages' modules and read what they all show, then fork a kernel for each request."""
+    """Import the pages' modules, fill their caches, then fork a kernel for each request until the server ends."""
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(address)
         listener.listen(64)  # kernels may be asked for during the imports
@@ -94,7 +94,7 @@ def _import_pages() -> None:
 
 
 def _fill_caches() -> None:
-    """Fill the caches that forked kernels share: every page lists all runs, and the first one judges all claims."""
+    """Fill the caches that forked kernels share: every page lists all runs, and the index judges all claims."""
     from nmtlab.errors import NmtlabError
     from nmtlab.experiments.claims.verdicts import measured_claims
     from nmtlab.runs.listing import list_runs

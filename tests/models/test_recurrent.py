@@ -6,82 +6,31 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from small_recurrent import (
+    ALLOWED,
+    SOURCE,
+    SYSTEMS,
+    TABLE,
+    TARGET,
+    TYPES,
+    D,
+    R,
+    every_system,
+    everything,
+    log_probs,
+    pairs,
+    recurrent,
+    stepwise,
+)
 from torch import Tensor
 
-from nmtlab.alignment.table import LexicalTable
 from nmtlab.errors import RecipeError
-from nmtlab.models.build import build_model
 from nmtlab.models.interface import on_device
 from nmtlab.models.recurrent import RecurrentModel
 from nmtlab.nn.recurrent import GruCell, LstmCell
-from nmtlab.recipe import Recipe, RnnSettings
-from nmtlab.text.batch import Batch, batch_of
+from nmtlab.recipe import Recipe
+from nmtlab.text.batch import batch_of
 from nmtlab.text.vocabulary import BOS, EOS, PAD
-from nmtlab.training.objective import training_objective
-
-SOURCE_TYPES, TYPES, D, R = 13, 12, 6, 3.0
-ALLOWED = np.array([i not in (0, 1, 8) for i in range(TYPES)])
-SOURCE = np.array([[5, 7, 4, 9, 2], [6, 8, 2, 0, 0], [12, 2, 0, 0, 0]])
-TARGET = np.array([[9, 10, 5, 2], [11, 2, 0, 0], [4, 4, 2, 0]])
-TABLE = LexicalTable(
-    offsets=np.array([0, 0, 0, 0, 0, 2, 4, 5, 8, 8, 9, 9, 9, 10]),
-    targets=np.array([4, 9, 5, 8, 3, 10, 11, 4, 7, 6]),
-    probabilities=np.array([0.5, 0.25, 0.75, 0.25, 1.0, 0.5, 0.25, 0.125, 1.0, 0.9], dtype=np.float32),
-)
-SYSTEMS = {
-    "untied": {"tied": False},
-    "tied": {},
-    "fixnorm": {"fixnorm": True},
-    "fixnorm-free": {"fixnorm": True, "fix_hidden": False},
-    "fixnorm-lex": {"fixnorm": True, "lexicon": "module"},
-    "arthur": {"lexicon": "table"},
-}
-VARIANTS = {
-    "gru": {"cell": "gru"},
-    "dot": {"attention": "dot"},
-    "additive": {"attention": "additive"},
-    "deep": {"layers": 3, "residual": True},
-    "both-ways": {"layers": 4, "bidirectional": True},
-    "forwards": {"layers": 2, "reversed_source": False},
-    "layer-norm": {"layer_norm": True, "layers": 2},
-    "layer-norm-gru": {"layer_norm": True, "cell": "gru"},
-    "variational": {"variational": True, "layers": 2},
-}
-every_system = pytest.mark.parametrize("system", SYSTEMS)
-everything = pytest.mark.parametrize("choices", [*SYSTEMS.values(), *VARIANTS.values()], ids=[*SYSTEMS, *VARIANTS])
-
-
-def recurrent(dropout: float = 0.0, allowed=ALLOWED, **choices) -> RecurrentModel:
-    """Return a float64 model with parameters far from their initial values."""
-    settings = RnnSettings(**({"d_model": D, "radius": R, "dropout": dropout} | choices))
-    languages = (("de", "nl"), tuple(allowed)) if isinstance(allowed, dict) else ((), ())
-    torch.manual_seed(0)
-    model = build_model(settings, SOURCE_TYPES, allowed, joint=False, table=TABLE, languages=languages).double().eval()
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.copy_(torch.randn(parameter.shape, dtype=torch.float64) * 0.5)
-    return model
-
-
-def pairs() -> Batch:
-    return on_device(batch_of(SOURCE, TARGET))
-
-
-def log_probs(model: RecurrentModel, batch: Batch) -> Tensor:
-    return model.output(model(batch)).log_softmax(-1)
-
-
-def stepwise(model: RecurrentModel, batch: Batch, language: str | None = None) -> tuple[Tensor, Tensor]:
-    """Return log-probabilities at unpadded positions and attention (B, T, S), token by token."""
-    state = model.start(model.encode(batch.source), language)
-    found, weights = [], []
-    for token in batch.target_input.split(1, dim=1):
-        step = model.step(state, token, record=True)
-        state = step.state
-        found.append(step.log_probs)
-        weights.append(step.record.attention[0, :, :, 0])
-    return torch.cat(found, dim=1)[batch.target != PAD], torch.cat(weights, dim=1)
-
 
 # The literal implementation
 
@@ -330,57 +279,6 @@ def test_the_lexicon_of_a_table_is_the_table_without_types_that_may_not_be_produ
 
 def test_other_systems_have_no_lexicon():
     assert recurrent().lexicon(torch.tensor([5])) is None
-
-
-# Several target languages
-
-BY_LANGUAGE = {
-    "en": ALLOWED,
-    "es": np.isin(np.arange(TYPES), [2, 3, 4, 5, 8, 9]),
-    "keys": np.isin(np.arange(TYPES), [2, 3, 6, 9, 10, 11]),  # 'keys' is an attribute of modules
-}
-
-
-@everything
-@pytest.mark.parametrize("language", BY_LANGUAGE)
-def test_into_each_language_it_is_the_model_of_that_language_alone(choices, language):
-    model, alone = recurrent(allowed=BY_LANGUAGE, **choices), recurrent(allowed=BY_LANGUAGE[language], **choices)
-    weights = dict(alone.named_parameters())
-    assert list(weights) == [name for name, _ in model.named_parameters()]
-    assert all(torch.equal(parameter, weights[name]) for name, parameter in model.named_parameters())
-    into = model.directed("nl", language)
-    expected = alone(pairs())
-    assert into.output_ids.tolist() == np.flatnonzero(BY_LANGUAGE[language]).tolist()
-    assert torch.equal(into(pairs()), expected)
-    assert torch.equal(into.output(expected), alone.output(expected))
-    assert all(torch.equal(term, into.explain(expected)[name]) for name, term in alone.explain(expected).items())
-    types = torch.arange(SOURCE_TYPES)
-    assert alone.lexicon(types) is into.lexicon(types) is None or torch.equal(into.lexicon(types), alone.lexicon(types))
-
-
-@everything
-@pytest.mark.parametrize("language", BY_LANGUAGE)
-def test_the_language_of_a_batch_decides_its_loss_and_its_gradient(choices, language):
-    model, alone = recurrent(allowed=BY_LANGUAGE, **choices), recurrent(allowed=BY_LANGUAGE[language], **choices)
-    batch = on_device(batch_of(SOURCE, TARGET, source_language="nl", target_language=language))
-    losses = [training_objective(one, smoothing=0.1)(of).total for one, of in ((model, batch), (alone, pairs()))]
-    assert torch.equal(*losses)
-    for loss in losses:
-        loss.backward()
-    weights = dict(alone.named_parameters())
-    for name, parameter in model.named_parameters():
-        assert parameter.grad is weights[name].grad is None or torch.equal(parameter.grad, weights[name].grad)
-    assert not model.output_bias.grad[~torch.from_numpy(BY_LANGUAGE[language])].any()
-
-
-@every_system
-@pytest.mark.parametrize("language", BY_LANGUAGE)
-def test_decoding_word_by_word_into_a_language_gives_the_numbers_of_training(system, language):
-    model = recurrent(allowed=BY_LANGUAGE, **SYSTEMS[system])
-    into = model.directed("nl", language)
-    expected = into.output(into(pairs())).log_softmax(-1)
-    torch.testing.assert_close(stepwise(into, pairs())[0], expected)
-    torch.testing.assert_close(stepwise(model, pairs(), language)[0], expected)
 
 
 # Dropout

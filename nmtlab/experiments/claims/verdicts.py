@@ -17,7 +17,7 @@ from nmtlab.experiments.results.kept import Kept, kept_runs
 from nmtlab.experiments.results.looks import Looks, read_looks
 from nmtlab.experiments.results.sentences import read_sentences, spread_of
 from nmtlab.experiments.results.statistics import Verdict
-from nmtlab.experiments.results.stored import RESULTS, read_cells
+from nmtlab.experiments.results.stored import RESULTS, read_cells, version
 from nmtlab.experiments.tables.labels import row_label
 from nmtlab.workspace import Workspace
 
@@ -102,20 +102,12 @@ def _of_table(path: Path, claims: Sequence[Claim], runs: frozenset[tuple[str, st
     """Judge claims about the table in a file, if anything has changed since the last time."""
     looks, sentences = path.parent / claims[0].looks, path.parent / claims[0].sentences
     files = (path, looks, sentences, path.with_suffix(".translations.parquet"))
-    judged_from = ([*claims], runs, [_changed(file) for file in files])
+    judged_from = ([*claims], runs, [version(file) for file in files])
     if path not in _latest or _latest[path][0] != judged_from:
         kept = Kept.of(path, runs)
         found = judged_claims(claims, read_cells(path)[_NEEDED], read_sentences(sentences), read_looks(looks), kept)
         _latest[path] = judged_from, found
     return _latest[path][1]
-
-
-def _changed(file: Path) -> tuple[int, int] | None:
-    """Return what tells that a file has changed; None if it does not exist."""
-    try:
-        return file.stat().st_mtime_ns, file.stat().st_size
-    except FileNotFoundError:
-        return None
 
 
 def overall(measured: pd.DataFrame) -> pd.DataFrame:

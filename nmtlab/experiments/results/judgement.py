@@ -11,6 +11,7 @@ from functools import cache
 from statistics import fmean
 from typing import Any, Literal, NamedTuple, get_args
 
+import numpy as np
 import pandas as pd
 
 from nmtlab.experiments.measures.attention import PeakShare
@@ -29,6 +30,7 @@ from nmtlab.experiments.results.statistics import (
     Spread,
     adjusted_ps,
     compare,
+    values_by_system,
     verdict,
 )
 from nmtlab.experiments.running.cells import NOT_RUN
@@ -141,8 +143,7 @@ def answered(
     is_kept = kept is None or kept.has(question.measure, measured)
     if question.absolute:
         cells = cells.assign(value=cells["value"].abs())
-    every = _cells(cells)
-    compared = [cell for cell in every if cell.column in question.compared]
+    compared = [cell for cell in _cells(cells) if cell.column in question.compared]
     known = [cell for cell in compared if cell.value == cell.value]
     counts = [sum(cell.column == name for cell in known) for name in _with_seeds(question, compared)]
     common = {
@@ -160,7 +161,7 @@ def answered(
     if isinstance(question.measure, ShareOfSentences) and not isinstance(question.than, str) and sentences and known:
         share = _of_share(question.than, question.null, known, sentences, len(looks) or 1)
         return Answer(**common, estimate=share, welch_p=math.nan, seeds_needed=None, interval=AND_SENTENCES)
-    found = compare(cells, question.system, question.than, _usable(question, every) & {*converging}, sentences)
+    found = compare(cells, question.system, question.than, _usable(question, cells) & {*converging}, sentences)
     line = sequential_estimate(found.chosen, question.null, looks)
     known_aim = math.isfinite(line.detectable) and question.aim > 0
     return Answer(
@@ -258,13 +259,9 @@ def _cells(cells: pd.DataFrame) -> list[_Cell]:
     return [_Cell(*one) for one in zip(*(cells[name].tolist() for name in _Cell._fields), strict=True)]
 
 
-def _usable(question: Question, cells: Sequence[_Cell]) -> set[str]:
+def _usable(question: Question, cells: pd.DataFrame) -> set[str]:
     """Return the systems whose mean score is usable: of others it is unknown whether they have converged."""
-    values: dict[str, list[float]] = {}
-    for cell in cells:
-        if cell.value == cell.value:
-            values.setdefault(cell.column, []).append(cell.value)
-    return {name for name, some in values.items() if fmean(some) >= question.measure.usable}
+    return {name for name, some in values_by_system(cells).items() if np.mean(some) >= question.measure.usable}
 
 
 def _counted(question: Question, known: Sequence[_Cell]) -> Estimate:

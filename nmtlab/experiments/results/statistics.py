@@ -194,7 +194,7 @@ def compare(
             them would make the intervals too narrow.
         sentences: of `sentence_spread`, if the measure has sentences.
     """
-    values = _by_system(cells)
+    values = values_by_system(cells)
     one = values.get(system, [])
     other = values.get(than, []) if isinstance(than, str) else than
     trained = {name: scores for name, scores in values.items() if np.ndim(scores)}
@@ -203,6 +203,19 @@ def compare(
         return Compared(welch, welch)
     pool = seed_variance(scores for name, scores in trained.items() if name in converged)
     return Compared(difference(one, other, pool, sentences), welch)
+
+
+def values_by_system(cells: pd.DataFrame) -> dict[str, list[float] | float]:
+    """Return the values of each system in some cells, or the one value of a system without seeds, by name."""
+    values: dict[str, list[float] | float] = {}
+    for name, seed, value in zip(*(cells[column].tolist() for column in ("column", "seed", "value")), strict=True):
+        if pd.isna(value):
+            continue
+        if pd.isna(seed):
+            values[name] = value
+        else:
+            values.setdefault(name, []).append(value)  # type: ignore[union-attr]
+    return dict(sorted(values.items()))
 
 
 def difference(
@@ -353,19 +366,6 @@ def _multiple(freedom: float, level: float = LEVEL) -> float:
 def _critical(freedom: float, level: float) -> float:
     """Return the value that |t| exceeds with probability `level`; `stats.t.isf` is the same, a hundred times slower."""
     return float(-special.stdtrit(freedom, level / 2))
-
-
-def _by_system(cells: pd.DataFrame) -> dict[str, list[float] | float]:
-    """Return the values of each system, or the one value of a system without seeds."""
-    values: dict[str, list[float]] = {}
-    with_seeds = set()
-    for name, value, without in zip(
-        cells["column"].tolist(), cells["value"].tolist(), cells["seed"].isna().tolist(), strict=True
-    ):
-        if value == value:
-            values.setdefault(name, []).append(value)
-            with_seeds |= set() if without else {name}
-    return {name: some if name in with_seeds else some[0] for name, some in sorted(values.items())}
 
 
 def _shared(scores: np.ndarray) -> float:

@@ -78,13 +78,20 @@ def read_cells(path: Path) -> pd.DataFrame:
         NmtlabError: the file is damaged.
     """
     try:
-        stat = path.stat()
-        return _read(path, stat.st_mtime_ns, stat.st_size).copy()
+        return _read(path, version(path)).copy()
     except (ValueError, TypeError, OSError) as error:
         reason = str(error).strip().splitlines()[-1]
         raise NmtlabError(
             f"{path}: not a table of results ({reason})", "remove it, or write it again with 'nmtlab reproduce --save'"
         ) from error
+
+
+def version(path: Path) -> tuple[int, int] | None:
+    """Return what differs once a file has changed; None if it does not exist."""
+    try:
+        return path.stat().st_mtime_ns, path.stat().st_size
+    except FileNotFoundError:
+        return None
 
 
 def measured_table(name: str, scale: Scale) -> Stored:
@@ -153,8 +160,8 @@ def _remedy(name: str, scale: Scale) -> str:
 
 
 @lru_cache(maxsize=128)
-def _read(path: Path, changed: int, size: int) -> pd.DataFrame:
-    """Return the cells in a file, cached until its time of modification or its size differs: all pages read them."""
+def _read(path: Path, version: tuple[int, int] | None) -> pd.DataFrame:
+    """Return the cells in a version of a file, which all pages read."""
     text = pd.read_csv(path, usecols=COLUMNS, dtype=str, keep_default_na=False)[COLUMNS]
     cells = text.assign(**{name: _numbers(text[name], kind) for name, kind in NUMBERS.items()})
     if cells.duplicated(["row", "column", "metric", "seed"]).any():
