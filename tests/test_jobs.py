@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from full_disk import files_of_at_most
+from support.full_disk import files_of_at_most
 
 from nmtlab.errors import NmtlabError
 from nmtlab.jobs import Job, list_jobs

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from foreign_models import marian
+from support.foreign_models import marian
 from typer.testing import CliRunner
 
 from nmtlab.cli.main import app

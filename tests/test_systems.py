@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from packed import GALLERY
+from support.packed import GALLERY
 
 import nmtlab
 from nmtlab.analysis.lexical.norms import word_norms

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from pointing_model import PointingModel
+from support.pointing_model import PointingModel
 
 from nmtlab.models.build import build_model
 from nmtlab.recipe import RnnSettings, SearchSettings, TextSettings, TransformerSettings

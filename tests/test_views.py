@@ -4,7 +4,7 @@ import shutil
 
 import pandas as pd
 import pytest
-from packed import packed_folder
+from support.packed import packed_folder
 
 from nmtlab.analysis.access.measure import measure
 from nmtlab.analysis.attention.shift import attention_shift, sink_summary

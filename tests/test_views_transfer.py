@@ -2,7 +2,7 @@
 
 import pandas as pd
 import pytest
-from child_sizes import results_of
+from support.child_sizes import results_of
 
 from nmtlab.errors import NmtlabError
 from nmtlab.views_transfer import child_size_view, cognate_view, vocabulary_view, worth_view

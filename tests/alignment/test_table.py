@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from full_disk import files_of_at_most
 from hypothesis import given
 from hypothesis import strategies as st
+from support.full_disk import files_of_at_most
 
 from nmtlab.alignment import LexicalTable
 from nmtlab.errors import RunError

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from learned import learned_run
-from pointing_model import PointingModel
+from support.learned import learned_run
+from support.pointing_model import PointingModel
 
 from nmtlab.analysis.attention.shift import (
     attention_error,

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from hand_made_model import SOURCE, SYSTEMS, TARGET, hand_made_pipeline, random_system, translator
-from linear_model import LinearModel
+from support.hand_made_model import SOURCE, SYSTEMS, TARGET, hand_made_pipeline, random_system, translator
+from support.linear_model import LinearModel
 
 from nmtlab.analysis.access.measure import measure, stored_answer
 from nmtlab.analysis.attention.shift import attention_error, attention_shift, peak_shifts, sink_summary

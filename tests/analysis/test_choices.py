@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hand_made_model import SOURCE, SYSTEMS, TARGET, immunologists, immunologists_with_lexicon, random_system
+from support.hand_made_model import SOURCE, SYSTEMS, TARGET, immunologists, immunologists_with_lexicon, random_system
 
 from nmtlab.analysis.lexical.choices import deciding_terms, rare_choices
 from nmtlab.analysis.lexical.logits import decompose

@@ -2,7 +2,7 @@
 
 import pandas as pd
 import pytest
-from learned import learned_run
+from support.learned import learned_run
 
 from nmtlab.analysis.dynamics.depth import GROUPS, g_by_depth, g_fits, g_slopes, g_trends
 from nmtlab.errors import RunError

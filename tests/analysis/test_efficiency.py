@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from learned import learned_run
+from support.learned import learned_run
 from typer.testing import CliRunner
 
 from nmtlab.analysis.access.translations import translations

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hand_made_model import random_system
+from support.hand_made_model import random_system
 
 from nmtlab.analysis.attention.heads import KINDS, all_heads, head_summary
 from nmtlab.analysis.attention.weights import attention_of

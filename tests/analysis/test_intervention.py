@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from learned import learned_run
+from support.learned import learned_run
 
 from nmtlab.analysis.attention.intervention import _moved, redecode
 from nmtlab.errors import NmtlabError

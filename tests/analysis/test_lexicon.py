@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from hand_made_model import (
+from support.hand_made_model import (
     TABLE,
     HandMadeModel,
     Vectors,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from hand_made_model import (
+from support.hand_made_model import (
     SYSTEMS,
     hand_made_pipeline,
     immunologists,

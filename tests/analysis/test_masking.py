@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from packed import GALLERY
+from support.packed import GALLERY
 
 from nmtlab.analysis.attention.masking import masked_losses, masking_summary
 from nmtlab.analysis.attention.shift import attention_shift

@@ -3,8 +3,15 @@
 import numpy as np
 import pytest
 import torch
-from hand_made_model import SYSTEMS, HandMadeModel, Vectors, along_the_first_axis, hand_made_pipeline, random_system
-from hand_made_model import translator as translator_of
+from support.hand_made_model import (
+    SYSTEMS,
+    HandMadeModel,
+    Vectors,
+    along_the_first_axis,
+    hand_made_pipeline,
+    random_system,
+)
+from support.hand_made_model import translator as translator_of
 
 from nmtlab.analysis.lexical.neighbours import neighbours
 from nmtlab.errors import NmtlabError

@@ -6,7 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from hand_made_model import (
+from hypothesis import given
+from hypothesis import strategies as st
+from support.hand_made_model import (
     HandMadeModel,
     Vectors,
     along_the_first_axis,
@@ -15,8 +17,6 @@ from hand_made_model import (
     random_system,
     translator,
 )
-from hypothesis import given
-from hypothesis import strategies as st
 
 from nmtlab.analysis.lexical.norms import norm_bins, norm_correlations, spearman, word_norms
 from nmtlab.errors import RunError

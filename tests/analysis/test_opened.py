@@ -1,7 +1,7 @@
 """Asking for single words."""
 
 import pytest
-from hand_made_model import hand_made_pipeline, immunologists
+from support.hand_made_model import hand_made_pipeline, immunologists
 
 from nmtlab.analysis.access.opened import forced_states, opened, type_of
 from nmtlab.errors import NmtlabError, RunError

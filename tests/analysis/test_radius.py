@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from hand_made_model import hand_made_pipeline
+from support.hand_made_model import hand_made_pipeline
 
 from nmtlab.analysis.lexical.radius import last_perplexity
 from nmtlab.recipe import Recipe

@@ -1,7 +1,7 @@
 """Reference links: the truth where it is known, an aligner's elsewhere."""
 
 import pytest
-from learned import learned_run
+from support.learned import learned_run
 
 from nmtlab.analysis.lexical.reference_links import kept_links, reference_links
 from nmtlab.analysis.lexical.word_pairs import word_pairs

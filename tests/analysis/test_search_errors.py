@@ -8,7 +8,7 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 import torch
-from packed import packed_folder
+from support.packed import packed_folder
 
 from nmtlab.analysis.access.measure import answers, measure, measure_by_sentence
 from nmtlab.analysis.search.beams import decoded, missed_by_beams, outcome, stored_sweeps, sweep, text_of, varied

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 import torch
-from learned import learned_run
+from support.learned import learned_run
 
 from nmtlab.analysis.search.beams import decoded
 from nmtlab.analysis.search.lengths import length_plan

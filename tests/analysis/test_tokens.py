@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from hand_made_model import SYSTEMS, immunologists, random_system
+from support.hand_made_model import SYSTEMS, immunologists, random_system
 
 from nmtlab.analysis.lexical.logits import decompose
 from nmtlab.analysis.lexical.tokens import token_probabilities

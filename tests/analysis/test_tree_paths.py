@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from learned import learned_run
+from support.learned import learned_run
 
 from nmtlab.analysis.search.search_tree import search_tree
 from nmtlab.analysis.search.tree_paths import continue_from, path_to, reference_path

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from learned import learned_run
+from support.learned import learned_run
 
 from nmtlab.analysis.lexical.unknown_words import (
     in_reference,

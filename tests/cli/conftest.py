@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from learned import learned_run
+from support.learned import learned_run
 
 from nmtlab.cli import main
 from nmtlab.runs.run import Run

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from full_disk import files_of_at_most, memory_of_at_most
+from support.full_disk import files_of_at_most, memory_of_at_most
 
 TRAIN = ("train", "spoiled", "--recipe", "tiny.toml", "--name", "new")
 

@@ -3,7 +3,7 @@
 import shutil
 
 import pytest
-from child_sizes import results_of
+from support.child_sizes import results_of
 
 KINDS = ("norms", "dev", "gradients")
 

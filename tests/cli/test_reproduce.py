@@ -6,8 +6,8 @@ import re
 
 import pandas as pd
 import pytest
-from learned import LEARNED
-from little_table import little_table
+from support.learned import LEARNED
+from support.little_table import little_table
 
 from nmtlab.cli.grid_bar import GridBar
 from nmtlab.cli.reproduce import reproduce

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from dashboards.hostile import BROKEN, TINY, write_hostile_corpus
-from packed import packed_folder
+from support.hostile import BROKEN, TINY, write_hostile_corpus
+from support.packed import packed_folder
 
 from nmtlab.dashboards.chart import SERVED
 from nmtlab.recipe import named_recipe
@@ -137,7 +137,7 @@ def browser() -> Iterator[Any]:
 @pytest.fixture
 def show(browser, served) -> Iterator[Callable[..., Any]]:
     """Open pages, each in a tab of its own; in none of them may anything go wrong."""
-    from dashboards.shown import Shown
+    from support.shown import Shown
 
     context = browser.new_context(viewport={"width": 1500, "height": 1300}, accept_downloads=True)
     pages = []

@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, urlencode
 
 import pandas as pd
 import pytest
-from dashboards.shown import Shown, eventually, near
+from support.shown import Shown, eventually, near
 
 from nmtlab.analysis.access.sentences import sentences, texts
 from nmtlab.analysis.attention.weights import attention_of

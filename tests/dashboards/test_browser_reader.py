@@ -1,6 +1,6 @@
 """In a browser: what a new reader wants to know is two clicks away from the index."""
 
-from dashboards.shown import Shown, eventually
+from support.shown import Shown, eventually
 
 from nmtlab.experiments.claims.verdicts import measured_claims
 

@@ -4,7 +4,7 @@ import re
 from urllib.parse import parse_qs
 
 import pytest
-from dashboards.shown import Shown, eventually
+from support.shown import Shown, eventually
 
 TIED, FIXNORM = "small-tr-en.tied.s1", "small-tr-en.fixnorm.s1"
 ADDRESS = f"?runs={TIED}%2C{FIXNORM}&line=3"

@@ -6,8 +6,8 @@ from urllib.parse import parse_qs, urlencode
 
 import psutil
 import pytest
-from dashboards.hostile import BROKEN, HOSTILE, LONG, TINY
-from dashboards.shown import PATIENCE, Shown, eventually, near
+from support.hostile import BROKEN, HOSTILE, LONG, TINY
+from support.shown import PATIENCE, Shown, eventually, near
 
 from nmtlab.analysis.attention.weights import attention_of
 from nmtlab.analysis.dynamics.curves import dev_curve

@@ -9,10 +9,10 @@ from tempfile import TemporaryDirectory
 
 import psutil
 import pytest
-from dashboards.shown import eventually
 from jupyter_client.blocking import BlockingKernelClient
 from jupyter_client.kernelspec import KernelSpec
 from jupyter_client.manager import KernelManager
+from support.shown import eventually
 
 from nmtlab.dashboards import server
 from nmtlab.dashboards.kernels import forks, kernel_spec

@@ -132,7 +132,7 @@ def test_without_a_text_in_several_directions_the_page_says_how_to_make_one(copy
 
 
 def test_in_a_browser_a_run_is_measured_and_a_cell_leads_to_its_sentences_and_to_translate(browser, serve, copy):
-    from dashboards.shown import Shown, eventually
+    from support.shown import Shown, eventually
 
     served = serve(copy)
     shown = Shown(browser.new_page(viewport={"width": 1500, "height": 1300}), served.address)

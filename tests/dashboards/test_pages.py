@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import ipywidgets as widgets
 import pytest
 from dashboards.conftest import workspace_of
-from foreign_models import marian
-from packed import packed_folder
+from support.foreign_models import marian
+from support.packed import packed_folder
 
 from nmtlab.analysis.access.translations import translations
 from nmtlab.analysis.lexical.rare_words import name_translations

@@ -6,7 +6,7 @@ import shutil
 import pandas as pd
 import pytest
 import torch
-from packed import GALLERY, packed_folder
+from support.packed import GALLERY, packed_folder
 
 from nmtlab.analysis.access.measure import measure, measure_by_sentence
 from nmtlab.analysis.search.beams import stored_sweeps, sweep, varied

@@ -7,7 +7,7 @@ from contextlib import nullcontext
 
 import pandas as pd
 import pytest
-from packed import GALLERY
+from support.packed import GALLERY
 
 from nmtlab.analysis.access.measure import answers, measure
 from nmtlab.analysis.dynamics.signals import ENOUGH, signals

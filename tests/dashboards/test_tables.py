@@ -4,7 +4,7 @@ import shutil
 
 import pandas as pd
 import pytest
-from packed import GALLERY, packed_folder
+from support.packed import GALLERY, packed_folder
 
 from nmtlab.analysis.access.translations import source_digest
 from nmtlab.dashboards.tables import TablesPage

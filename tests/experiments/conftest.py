@@ -3,8 +3,8 @@
 from typing import NamedTuple
 
 import pytest
-from learned import LEARNED
-from little_table import little_table
+from support.learned import LEARNED
+from support.little_table import little_table
 
 from nmtlab.experiments import Table, cells_of, run_grid
 from nmtlab.experiments.claims import verdicts

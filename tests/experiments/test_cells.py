@@ -3,7 +3,7 @@
 import dataclasses
 
 import pytest
-from little_table import little_table
+from support.little_table import little_table
 
 from nmtlab.errors import RunError
 from nmtlab.experiments import cells_of

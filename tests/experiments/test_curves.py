@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from child_sizes import results_of
+from support.child_sizes import results_of
 
 from nmtlab.experiments import find_table
 from nmtlab.experiments.results.curves import child_size_curves, child_sizes, vocabulary_curves

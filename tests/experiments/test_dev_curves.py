@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pandas as pd
 import pytest
-from little_table import little_table
+from support.little_table import little_table
 
 from nmtlab.errors import NmtlabError
 from nmtlab.experiments import cells_of, run_grid

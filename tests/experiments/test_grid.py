@@ -4,7 +4,7 @@ import dataclasses
 import multiprocessing
 
 import pytest
-from little_table import little_table
+from support.little_table import little_table
 
 from nmtlab.analysis.access.measure import stored_answer
 from nmtlab.analysis.search.beams import outcome

@@ -2,7 +2,7 @@
 
 import pandas as pd
 import pytest
-from little_table import little_table
+from support.little_table import little_table
 
 from nmtlab.experiments.claims.declared import Claim
 from nmtlab.experiments.claims.verdicts import RESULTS, judged_claims, overall

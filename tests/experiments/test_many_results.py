@@ -4,9 +4,9 @@ import math
 
 import pandas as pd
 import pytest
-from child_sizes import results_of
-from packed import GALLERY, packed_folder
 from scipy import stats
+from support.child_sizes import results_of
+from support.packed import GALLERY, packed_folder
 
 from nmtlab.analysis.languages.parameters import counted_parameters
 from nmtlab.errors import NmtlabError

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from little_table import little_table
+from support.little_table import little_table
 
 from nmtlab.evaluation import bleu
 from nmtlab.experiments import cells_of, find_table, results, run_grid

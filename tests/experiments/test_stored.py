@@ -2,7 +2,7 @@
 
 import pandas as pd
 import pytest
-from child_sizes import results_of
+from support.child_sizes import results_of
 
 from nmtlab.experiments import results
 from nmtlab.experiments.results.hypotheses import read_hypotheses

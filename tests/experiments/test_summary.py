@@ -5,8 +5,8 @@ import random
 
 import pandas as pd
 import pytest
-from little_table import little_table
 from scipy import stats
+from support.little_table import little_table
 
 from nmtlab.experiments import find_table, summary, with_published
 from nmtlab.experiments.measures.lexical import LEFT_SHIFT

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from little_table import little_table
 from scipy import stats
+from support.little_table import little_table
 
 from nmtlab.errors import NmtlabError
 from nmtlab.experiments.claims import until_decided

@@ -6,7 +6,7 @@ import random
 import numpy as np
 import pandas as pd
 import pytest
-from child_sizes import results_of
+from support.child_sizes import results_of
 
 from nmtlab.experiments import find_table
 from nmtlab.experiments.results.worth import monotone, replaced_pairs, size_with, worth

@@ -6,10 +6,10 @@ import sys
 from itertools import pairwise
 from pathlib import Path
 
-import foreign_models  # noqa: F401 (keeps the transformers library offline)
 import pytest
+import support.foreign_models  # noqa: F401 (keeps the transformers library offline)
 import torch
-from learned import LEARNED, learned_run
+from support.learned import LEARNED, learned_run
 from typer.testing import CliRunner
 
 from nmtlab.analysis.lexical.norms import word_norms

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import torch
 from conftest import WORDS
-from foreign_models import SIZES, pieces, subwords, write_json
 from safetensors.torch import save_file
+from support.foreign_models import SIZES, pieces, subwords, write_json
 from typer.testing import CliRunner
 
 from nmtlab.analysis.lexical.choices import rare_choices

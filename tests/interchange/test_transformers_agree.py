@@ -24,7 +24,7 @@ from nmtlab.workspace import Workspace
 
 pytest.importorskip("transformers", reason="needs transformers, which the test extra installs")
 
-from foreign_models import m2m, marian
+from support.foreign_models import m2m, marian
 
 MANY = ("en", "de", "gl")
 NLLB = ("deu_Latn", "eng_Latn", "glg_Latn")

@@ -1,7 +1,7 @@
 """Recorded attention: what the decoder records step by step, and nothing that stays behind."""
 
 import torch
-from hand_made_model import random_system
+from support.hand_made_model import random_system
 
 from nmtlab.models.interface import on_device
 from nmtlab.models.recording import recorded_attention

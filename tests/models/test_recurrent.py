@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from small_recurrent import (
+from support.small_recurrent import (
     ALLOWED,
     SOURCE,
     SYSTEMS,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from small_recurrent import (
+from support.small_recurrent import (
     ALLOWED,
     SOURCE,
     SOURCE_TYPES,

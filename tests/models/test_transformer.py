@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from small_transformer import (
+from support.small_transformer import (
     ALLOWED,
     FF,
     SOURCE,

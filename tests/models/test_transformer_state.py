@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from small_transformer import (
+from support.small_transformer import (
     ALLOWED,
     SOURCE,
     TARGET,

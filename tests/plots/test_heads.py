@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hand_made_model import random_system
+from support.hand_made_model import random_system
 
 from nmtlab.analysis.attention.heads import all_heads
 from nmtlab.analysis.attribution.contributions import contributions

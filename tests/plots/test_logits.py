@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hand_made_model import SYSTEMS, immunologists, random_system
+from support.hand_made_model import SYSTEMS, immunologists, random_system
 
 from nmtlab.analysis.lexical.logits import decompose, term_values, with_radius
 from nmtlab.plots import logit_figure

@@ -7,8 +7,8 @@ import tomllib
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from packed import packed_folders
 from pydantic import BaseModel
+from support.packed import packed_folders
 
 from nmtlab.errors import RecipeError
 from nmtlab.recipe import Recipe, RnnSettings, TransformerSettings, find_recipe, load_recipe, named_recipe, recipe_names

@@ -4,9 +4,9 @@ import os
 
 import pytest
 import torch
-from full_disk import files_of_at_most
 from hypothesis import given
 from hypothesis import strategies as st
+from support.full_disk import files_of_at_most
 
 from nmtlab.errors import RunError
 from nmtlab.runs.checkpoint import load_tensors, save_tensors

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
-from packed import packed_folders
 from safetensors import safe_open
+from support.packed import packed_folders
 
 from nmtlab.errors import NmtlabError, RunError
 from nmtlab.recipe import Recipe

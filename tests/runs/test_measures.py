@@ -8,7 +8,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from full_disk import files_of_at_most
+from support.full_disk import files_of_at_most
 
 from nmtlab.errors import RunError
 from nmtlab.recipe.migrate import SCHEMA

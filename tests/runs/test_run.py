@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from full_disk import files_of_at_most
+from support.full_disk import files_of_at_most
 
 import nmtlab
 from nmtlab.errors import CorpusError, NmtlabError, RecipeError, RunError

@@ -3,7 +3,7 @@ import math
 
 import pytest
 import torch
-from scripted_model import ScriptedModel, ScriptedState, every_translation, score_of
+from support.scripted_model import ScriptedModel, ScriptedState, every_translation, score_of
 
 from nmtlab.models.interface import Step
 from nmtlab.recipe import SearchSettings

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from scripted_model import ScriptedModel, every_translation, score_of
+from support.scripted_model import ScriptedModel, every_translation, score_of
 
 from nmtlab.models.build import build_model
 from nmtlab.recipe import RnnSettings, SearchSettings, TransformerSettings

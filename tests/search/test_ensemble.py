@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from scripted_model import ScriptedModel
+from support.scripted_model import ScriptedModel
 
 from nmtlab.errors import RunError
 from nmtlab.models.build import build_model

@@ -8,7 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import settings as trials
 from hypothesis import strategies as st
-from scripted_model import ScriptedModel, every_translation, score_of
+from support.scripted_model import ScriptedModel, every_translation, score_of
 
 from nmtlab.errors import RecipeError
 from nmtlab.models.build import build_model

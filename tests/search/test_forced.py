@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from scripted_model import ScriptedModel
+from support.scripted_model import ScriptedModel
 
 from nmtlab.models.build import build_model
 from nmtlab.models.interface import TranslationModel, on_device

@@ -5,7 +5,7 @@ import random
 import numpy as np
 import pytest
 import torch
-from scripted_model import ScriptedModel
+from support.scripted_model import ScriptedModel
 from torch import Tensor
 
 from nmtlab.alignment.table import LexicalTable

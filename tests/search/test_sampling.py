@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 import torch
-from scripted_model import ScriptedModel, every_translation
+from support.scripted_model import ScriptedModel, every_translation
 
 from nmtlab.search.sampling import sample
 from nmtlab.text.vocabulary import EOS, PAD

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from scripted_model import ScriptedMemory, ScriptedModel
+from support.scripted_model import ScriptedMemory, ScriptedModel
 from torch import Tensor
 
 from nmtlab.alignment.table import LexicalTable

@@ -8,7 +8,7 @@ from itertools import islice
 import numpy as np
 import pytest
 from sacremoses import MosesTokenizer
-from text.grown import ADJECTIVES, LANGUAGES, NOUNS, VERBS, content_forms, every_language, pairs_of
+from support.grown import ADJECTIVES, LANGUAGES, NOUNS, VERBS, content_forms, every_language, pairs_of
 
 from nmtlab.errors import CorpusError
 from nmtlab.text.artificial import FAMILY, ArtificialLanguage, ArtificialSettings

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from text.grown import ADJECTIVES, LANGUAGES, NOUNS, content_forms, pairs_of
+from support.grown import ADJECTIVES, LANGUAGES, NOUNS, content_forms, pairs_of
 
 from nmtlab.text.transliteration import UYGHUR_LATIN
 

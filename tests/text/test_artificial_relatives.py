@@ -1,7 +1,7 @@
 """Relatives at a distance: cognates, sound changes and word order can be set; the meanings stay the same."""
 
 import pytest
-from text.grown import NOUNS, content_forms
+from support.grown import NOUNS, content_forms
 
 from nmtlab.errors import CorpusError
 from nmtlab.text.artificial import FAMILY, ArtificialLanguage, ArtificialSettings

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from packed import GALLERY, packed_folders
+from support.packed import GALLERY, packed_folders
 
 from nmtlab.errors import CorpusError, RunError
 from nmtlab.recipe.text import TextSettings

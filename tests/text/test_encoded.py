@@ -3,7 +3,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from full_disk import files_of_at_most
+from support.full_disk import files_of_at_most
 
 from nmtlab.errors import CorpusError
 from nmtlab.recipe.text import TextSettings

@@ -5,7 +5,7 @@ import math
 import pytest
 import sacrebleu
 import torch
-from learned import learned_run
+from support.learned import learned_run
 
 from nmtlab.errors import CorpusError
 from nmtlab.systems import open_system

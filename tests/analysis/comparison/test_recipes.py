@@ -2,7 +2,7 @@
 
 import shutil
 
-from packed import GALLERY, packed_folder, packed_folders
+from support.packed import GALLERY, packed_folder, packed_folders
 
 from nmtlab.analysis.comparison.recipes import differing_settings
 from nmtlab.runs.naming import labelled

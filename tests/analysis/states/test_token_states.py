@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from packed import GALLERY
+from support.packed import GALLERY
 
 from nmtlab.analysis.access.measure import measure, stored_answer
 from nmtlab.analysis.states.state_neighbours import nearest_states, state_neighbours

@@ -5,7 +5,7 @@ from pathlib import Path
 from nmtlab.runs.bundle import bundled_runs, bundles
 from nmtlab.workspace import Workspace
 
-GALLERY = Path(__file__).parents[1] / "data/gallery"
+GALLERY = Path(__file__).parents[2] / "data/gallery"
 
 
 def packed_folder(name: str) -> Path:

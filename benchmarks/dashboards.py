@@ -1,6 +1,6 @@
 """How long a person waits for the dashboards, alone and with nine others.
 
-    python tests/benchmarks/dashboards.py
+    python benchmarks/dashboards.py
 
 Run it in the checkout's root, on a machine with nothing else to do; it needs playwright and Chromium. README.md,
 beside it, says what is measured.
@@ -23,7 +23,7 @@ from typing import NamedTuple
 import psutil
 from playwright.sync_api import BrowserContext, Page, sync_playwright
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 WARM = 3  # pages that have a kernel ready
 PAGES = ("tables", "attention", "translate", "norms", "search", "dynamics", "lexicon", "depth", "compare", "train")
 RUN = "small-tr-en.tied.s1"

@@ -1,11 +1,11 @@
 """A model whose logits are linear in the source's word vectors, so that contributions to a contrast are known."""
 
 import torch
-from hand_made_model import HandMadeModel, Vectors
 from torch import Tensor
 
 from nmtlab.text.batch import Batch
 from nmtlab.text.vocabulary import EOS
+from support.hand_made_model import HandMadeModel, Vectors
 
 
 class LinearModel(HandMadeModel):

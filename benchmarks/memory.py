@@ -1,6 +1,6 @@
 """Memory and speed of the way from text to batches, on an artificial language of any size.
 
-    python tests/benchmarks/memory.py --pairs 10000000
+    python benchmarks/memory.py --pairs 10000000
 
 Everything runs in one process, as before a training. `peak RssAnon` is memory that is not a page of a file (sampled
 from /proc/self/status, so this runs on Linux only); it should not grow with the number of pairs, but for the four bytes

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
-from scripted_model import ScriptedMemory
 from torch import Tensor, nn
 
 from nmtlab.models.interface import Record, Searchable, Step
 from nmtlab.text.vocabulary import EOS, PAD
+from support.scripted_model import ScriptedMemory
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,1 @@
+"""What tests share: hand-made models, small corpora, packed runs."""
