@@ -13,15 +13,14 @@ from nmtlab.analysis.dynamics.depth import g_by_depth, g_fits, g_slopes
 from nmtlab.analysis.dynamics.signals import stored_signals
 from nmtlab.analysis.lexical.norms import norm_bins, norm_correlations, word_norms
 from nmtlab.analysis.search.beams import stored_sweeps
-from nmtlab.analysis.search.length_baselines import length_models
 from nmtlab.analysis.search.search_tree import ended_hypotheses, ranked, search_tree
 from nmtlab.errors import NmtlabError, RunError
 from nmtlab.experiments import Scale, find_table, summary, with_published
 from nmtlab.experiments.claims.budgets import at_two_budgets
 from nmtlab.experiments.claims.verdicts import measured_claims
 from nmtlab.experiments.results.effects import effects_over_training, still_rising
-from nmtlab.experiments.results.stored import RESULTS, measured_cells, measured_curves, measured_table
-from nmtlab.experiments.results.summary import interval, stored_summary
+from nmtlab.experiments.results.stored import measured_cells, measured_curves, measured_table
+from nmtlab.experiments.results.summary import stored_summary
 from nmtlab.experiments.running.trainability import map_path, read_map
 from nmtlab.experiments.tables.labels import drawn_labels, labelled, published_name, row_label, system_labels
 from nmtlab.experiments.tables.length_planning import LENGTH_PLANNING, WHOLE_TEXT
@@ -29,12 +28,10 @@ from nmtlab.plots import (
     View,
     attention_figure,
     budgets_figure,
-    calibration_figure,
     depth_figure,
     dev_figure,
     effect_figure,
     gradient_figure,
-    length_models_figure,
     loss_figure,
     masking_figure,
     norm_figure,
@@ -336,44 +333,6 @@ def planning_view(scale: Scale = "small") -> View:
     begun = labelled(chosen[chosen["seeds"] > 0], LENGTH_PLANNING, scale)
     means = begun.pivot_table("mean", ["row", "way"], "beam").rename(columns="beam {}".format)
     return View(means.reset_index(), ways_figure(begun))
-
-
-def length_models_view(run: Run, corpus: ParallelCorpus, part: Literal["dev", "test"] = "test") -> View:
-    """Show how well a run's length model predicts lengths, beside baselines that know only the source's (thesis 4.1).
-
-    Args:
-        run: one that plans lengths.
-        corpus: in its languages; only that which it was trained on has baselines.
-        part: the text.
-
-    Raises:
-        CorpusError: no such part, or other languages.
-        RunError: the run does not plan lengths, or has neither weights nor the answers.
-    """
-    lines = length_models(run, corpus, part)
-    return View(lines[["system", "error", "bias", "among 1", "among 5", "nll"]], length_models_figure(lines))
-
-
-def calibration_view() -> View:
-    """Show how often planned lengths are right, by the confidence of the systems of `length-planning` (thesis 4.1).
-
-    Its table has a row for each fifth of the sentences, the least confident first: means over the seeds, and the margin
-    of the 95 % interval of the accuracy.
-
-    Raises:
-        NmtlabError: the calibration was not measured.
-    """
-    path = RESULTS / "length-calibration.csv"
-    if not path.is_file():
-        remedy = "run 'python data/results/length_calibration.py'"
-        raise NmtlabError("the calibration of planned lengths was not measured", remedy)
-    grouped = pd.read_csv(path).groupby(["row", "column", "bin"])
-    means = grouped[["probability", "right"]].mean()
-    means["margin"] = grouped["right"].agg(lambda seeds: interval(seeds.tolist()).margin)
-    bins = means.reset_index()
-    bins = labelled(bins, LENGTH_PLANNING, "small")
-    edges = {"low": bins["right"] - bins["margin"], "high": bins["right"] + bins["margin"]}
-    return View(bins, calibration_figure(bins.assign(**edges)))
 
 
 def trainability_view(training: str = "") -> View:

@@ -6,7 +6,6 @@ from typing import Literal
 import pandas as pd
 
 from nmtlab.analysis.access.measure import Analysis, answers, measure
-from nmtlab.analysis.languages.directions import direction_scores
 from nmtlab.analysis.languages.gradients import gradient_cosines
 from nmtlab.analysis.languages.insides import insides
 from nmtlab.analysis.languages.layers import similarity_by_layer
@@ -38,9 +37,7 @@ from nmtlab.plots import (
     Numbers,
     View,
     ablation_figure,
-    directions_figure,
     gain_figure,
-    gradient_cosine_figure,
     probe_figure,
     similarity_figure,
 )
@@ -111,40 +108,6 @@ def costs_table(runs: Sequence[Run]) -> Numbers:
         speed = round(log["tokens_per_second"].median())
         rows.append({"system": run.label, **counts, "target tokens": tokens, "tokens/s": speed})
     return Numbers(pd.DataFrame(rows))
-
-
-def directions_view(run: Run, corpora: Sequence[ParallelCorpus] = (), split: str = "test") -> View:
-    """Show BLEU in all directions, trained and zero-shot; its table has the scores.
-
-    Args:
-        run: a trained run.
-        corpora: a text in each direction, or none, as of `similarity_view`.
-        split: train, dev or test.
-
-    Raises:
-        CorpusError: as of `directions.direction_scores`.
-    """
-    scores = _found(run, direction_scores, corpora, split)
-    return View(scores, directions_figure(scores, title=run.label))
-
-
-def gradient_cosine_view(run: Run, corpora: Sequence[ParallelCorpus] = (), split: str = "dev") -> View:
-    """Show the cosine of gradients of each two directions, by part; its table has a column for each two.
-
-    Args:
-        run: of a Transformer.
-        corpora: of two or more directions, or none, as of `similarity_view`.
-        split: train, dev or test.
-
-    Raises:
-        NmtlabError: as of `gradients.gradient_cosines`.
-    """
-    found = _found(run, gradient_cosines, corpora, split)
-    pairs = found["direction"] + " " + found["other_direction"]
-    place = ["side", "kind", "depth"]
-    wide = found.assign(pair=pairs).pivot(index=place, columns="pair", values="cosine")
-    order = pd.MultiIndex.from_frame(found[place].drop_duplicates())
-    return View(wide.reindex(order)[list(dict.fromkeys(pairs))].reset_index(), gradient_cosine_figure(found))
 
 
 def insides_table(runs: Sequence[Run]) -> Numbers:

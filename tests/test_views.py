@@ -14,7 +14,6 @@ from nmtlab.analysis.dynamics.depth import g_by_depth, g_fits, g_slopes
 from nmtlab.analysis.dynamics.signals import signals
 from nmtlab.analysis.lexical.norms import norm_correlations, word_norms
 from nmtlab.analysis.search.beams import sweep, varied
-from nmtlab.analysis.search.length_baselines import length_models
 from nmtlab.errors import NmtlabError, RunError
 from nmtlab.experiments import find_table, summary
 from nmtlab.experiments.results.stored import RESULTS, read_cells
@@ -22,15 +21,12 @@ from nmtlab.experiments.running.trainability import Outcome, Point, read_map, wi
 from nmtlab.experiments.tables.labels import published_name
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
-from nmtlab.training.setup import train
 from nmtlab.views import (
     attention_view,
     budgets_view,
-    calibration_view,
     depth_view,
     dev_view,
     gradient_view,
-    length_models_view,
     norms_view,
     planning_view,
     shift_view,
@@ -41,7 +37,6 @@ from nmtlab.views import (
     trainability_view,
     tree_view,
 )
-from nmtlab.workspace import Workspace
 
 
 @pytest.fixture(scope="module")
@@ -209,28 +204,6 @@ def test_claims_at_two_budgets_have_the_effects_of_both_tables():
         assert shown[f"effect_{budget}"].tolist() == pytest.approx(effects.tolist())
     with pytest.raises(NmtlabError, match="not measured at two budgets"):
         budgets_view("length-planning", "gl-en, LibreOffice")
-
-
-def test_the_length_model_stands_beside_its_baselines(tiny_corpus, tiny_recipe, tmp_path):
-    changes = {"model.plan_length": True, "model.max_predicted_length": 12, "training.max_evaluations": 1}
-    planned = train("planned", tiny_recipe.with_changes(changes), tiny_corpus, Workspace(tmp_path))
-    view, lines = length_models_view(planned, tiny_corpus, "dev"), length_models(planned, tiny_corpus, "dev")
-    pd.testing.assert_frame_equal(view.frame, lines[list(view.frame.columns)])
-    assert {"system", "error", "among 5", "nll"} <= set(view.frame.columns)
-    assert list(view.figure.data[0].x) == list(lines["error"])
-
-
-def test_how_often_planned_lengths_are_right_is_of_the_seeds(tmp_path, monkeypatch):
-    monkeypatch.setattr("nmtlab.views.RESULTS", tmp_path)
-    with pytest.raises(NmtlabError, match="calibration of planned lengths was not measured"):
-        calibration_view()
-    made = {"row": "gl-en", "column": "planned", "bin": 0, "sentences": 100, "probability": [0.1, 0.2, 0.3]}
-    seeds = pd.DataFrame({**made, "seed": [1, 2, 3], "right": [0.1, 0.2, 0.3]})
-    seeds.to_csv(tmp_path / "length-calibration.csv", index=False)
-    (row,) = calibration_view().frame.to_dict("records")
-    assert (row["row"], row["column"], row["bin"]) == ("gl-en, LibreOffice", "planned", 0)
-    assert (row["probability"], row["right"]) == pytest.approx((0.2, 0.2))
-    assert row["margin"] == pytest.approx(4.303 * 0.1 / 3**0.5, rel=1e-3)
 
 
 def test_a_map_of_trainability_with_its_shares(tmp_path, monkeypatch):
