@@ -17,7 +17,7 @@ from nmtlab.recipe import SearchSettings
 from nmtlab.systems import train
 from nmtlab.workspace import Workspace
 
-pytest.importorskip("ctranslate2", reason="ctranslate2 is not installed; pip install 'nmtlab[test]' brings it")
+pytest.importorskip("ctranslate2")
 
 PUBLISHED = pd.read_csv(Path(__file__).parents[2] / "data/published/wnmt-2018-efficiency.csv")
 
