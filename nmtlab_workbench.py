@@ -17,7 +17,7 @@ def main() -> None:
 
 
 def other_project() -> tuple[str, str] | None:
-    """Return what is wrong and what to do if the index's package `nmtlab` is installed in nmtlab's folder, else None."""
+    """Return what is wrong, and what to do, if the index's package `nmtlab` is installed in this folder; else None."""
     try:
         found = version("nmtlab")
     except PackageNotFoundError:
