@@ -4,6 +4,8 @@ They learn an artificial language, so that a bare checkout can show every kind o
 seed of a small model on little text: an illustration, not evidence.
 """
 
+from typing import Any
+
 from nmtlab.recipe import Recipe, named_recipe
 from nmtlab.runs.run import Run
 from nmtlab.systems import train
@@ -38,7 +40,7 @@ TRANSFER = ("demo-alone", "demo-parent", "demo-child")
 TRANSFORMERS = ("demo-postnorm", "demo-prenorm", "demo-scalenorm")
 RECURRENT = ("demo-tied", "demo-fixnorm", "demo-fixnorm-lex")
 
-_SYSTEMS = {
+_SYSTEMS: dict[str, tuple[str, dict[str, Any]]] = {
     "demo-postnorm": ("postnorm", _TRANSFORMER),
     "demo-prenorm": ("prenorm", _TRANSFORMER),
     "demo-scalenorm": ("prenorm-fixnorm-scalenorm", _TRANSFORMER),
@@ -53,7 +55,7 @@ _SYSTEMS = {
     "demo-child": ("fixnorm-bpe", {**_SUBWORDS, **_CHILD, "transfer.parent": "demo-parent"}),
 }
 _CORPORA = {"demo-parent": PARENT_CORPUS, "demo-alone": CHILD_CORPUS, "demo-child": CHILD_CORPUS}
-_GENERATED = {
+_GENERATED: dict[str, tuple[str, dict[str, Any]]] = {
     CORPUS: (LANGUAGE, {"train": 6000, "dev": 200, "test": 500}),
     PARENT_CORPUS: ("qaa", {"train": 6000, "dev": 200, "test": 200}),
     # Its sentences are far from the parent's, so that their English is new to the parent.
@@ -109,7 +111,7 @@ def _trained(workspace: Workspace, name: str, on_event: OnEvent, threads: int | 
     if threads:
         recipe = recipe.with_changes({"machine.threads": threads})
     resume = workspace.run_folder(name).exists()
-    for corpus in recipe.more_corpora:
-        demo_corpus(workspace, corpus.name)
+    for more in recipe.more_corpora:
+        demo_corpus(workspace, more.name)
     corpus = demo_corpus(workspace, _CORPORA.get(name, CORPUS))
     return train(name, recipe, corpus, workspace, resume=resume, on_event=on_event)

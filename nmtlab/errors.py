@@ -79,7 +79,7 @@ def _requirement(package: str) -> str:
         declared = [line.partition(";")[0].strip() for line in requires(DISTRIBUTION) or []]
     except PackageNotFoundError:
         return package
-    return next((line for line in declared if re.match(r"[\w.-]+", line)[0] == package), package)
+    return next((line for line in declared if re.split(r"[^\w.-]", line)[0] == package), package)
 
 
 def error_of_the_machine(error: Exception) -> NmtlabError | None:
@@ -90,7 +90,7 @@ def error_of_the_machine(error: Exception) -> NmtlabError | None:
     if isinstance(error, OSError):
         where = error.filename or ("standard input" if error.errno == errno.EBADF else "a file or standard output")
         where = os.fsdecode(where) if isinstance(where, str | bytes) else where
-        remedy = _REMEDIES.get(error.errno, "check it, and the space on its disk")
+        remedy = _REMEDIES.get(error.errno or 0, "check it, and the space on its disk")
         return NmtlabError(f"{where}: {error.strerror or text or type(error).__name__}", remedy)
     if isinstance(error, RuntimeError) and _NO_MEMORY.search(text):
         return _no_memory(text)

@@ -38,12 +38,14 @@ class Dropout(nn.Module):
 class _Drop(torch.autograd.Function):
     @staticmethod
     def forward(ctx: torch.autograd.function.FunctionCtx, x: Tensor, p: float) -> Tensor:
-        ctx.mask = _kept(x.shape, p).to(x.dtype).mul_(1 / (1 - p))
-        return x * ctx.mask
+        mask = _kept(x.shape, p).to(x.dtype).mul_(1 / (1 - p))
+        ctx.save_for_backward(mask)
+        return x * mask
 
     @staticmethod
-    def backward(ctx: torch.autograd.function.FunctionCtx, grad: Tensor) -> tuple[Tensor, None]:
-        return grad * ctx.mask, None
+    def backward(ctx: torch.autograd.function.BackwardCFunction, grad: Tensor) -> tuple[Tensor, None]:
+        (mask,) = ctx.saved_tensors
+        return grad * mask, None
 
 
 def _kept(shape: torch.Size, p: float) -> Tensor:

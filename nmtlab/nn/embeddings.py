@@ -44,7 +44,7 @@ class WordEmbedding(nn.Module):
 
     def stored(self, language: str = "", ids: Tensor | None = None) -> Tensor:
         """Return the embeddings of `ids`, (n,), or of all types, in a language, before normalisation: (n, d_model)."""
-        parts = [] if self.weight is None else [self.weight]
+        parts: list[Tensor] = [] if self.weight is None else [self.weight]
         if self.private is not None:
             parts.append(self.private[key(language)])
         rows = parts if ids is None else [F.embedding(ids, part) for part in parts]
@@ -67,8 +67,8 @@ class WordEmbedding(nn.Module):
         """
         if self.weight is not None:
             self._draw(self.weight, None)
-        for language, generator in generators.items() if self.private is not None else ():
-            if key(language) in self.private:
+        for language, generator in generators.items():
+            if self.private is not None and key(language) in self.private:
                 self._draw(self.private[key(language)], generator)
 
     def _draw(self, weight: Tensor, generator: torch.Generator | None) -> None:

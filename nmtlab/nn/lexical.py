@@ -59,6 +59,10 @@ class TranslationTable(nn.Module):
         probabilities: (entries,).
     """
 
+    offsets: Tensor
+    targets: Tensor
+    probabilities: Tensor
+
     def __init__(self, offsets: Tensor, targets: Tensor, probabilities: Tensor) -> None:
         super().__init__()
         self.register_buffer("offsets", offsets, persistent=False)

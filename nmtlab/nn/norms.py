@@ -1,6 +1,7 @@
 """Normalisations of activations (thesis 3.3.2.3)."""
 
 import math
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -40,7 +41,7 @@ class _ScaleNorm(torch.autograd.Function):
         return x * (g * inverse)
 
     @staticmethod
-    def backward(ctx: torch.autograd.function.FunctionCtx, grad: Tensor) -> tuple[Tensor, Tensor]:
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor]:
         check_first_derivative("ScaleNorm")
         x, g, inverse = ctx.saved_tensors
         projection = torch.linalg.vecdot(grad, x).unsqueeze(-1)

@@ -96,7 +96,7 @@ class Recipe(Section):
 
     def fields(self) -> dict[str, Any]:
         """Return all field values by full name, as in `model.norm`."""
-        named = {}
+        named: dict[str, Any] = {}
         for name, value in self.model_dump().items():
             named |= {f"{name}.{key}": one for key, one in value.items()} if isinstance(value, dict) else {name: value}
         return named

@@ -85,7 +85,7 @@ def _groups_within(lengths: np.ndarray, order: np.ndarray, budget: int, max_sent
     `lengths[order]` must increase; `max_sentences` 0 means no limit.
     """
     max_sentences = max_sentences or len(lengths)
-    starts = []
+    starts: list[int] = []
     begin = 0
     for index, length in enumerate(lengths[order].tolist()):
         rows = index - begin + 1

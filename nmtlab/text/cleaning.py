@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
+from typing import TypeVar
 
 from nmtlab.errors import CorpusError
 from nmtlab.text.corpus import Pair
@@ -15,6 +16,8 @@ TOO_LONG = "too long"
 RATIO = "length ratio"
 DUPLICATE = "duplicate"
 LEAK = "sentence of dev or test"
+
+_Sides = TypeVar("_Sides", bound=tuple[str, ...])
 
 
 @dataclass(frozen=True)
@@ -74,12 +77,12 @@ def clean(pairs: Iterable[Pair], limits: Limits, dropped: Counter[str]) -> Itera
                 yield pair
 
 
-def sentence_digests(pairs: Iterable[Pair]) -> set[bytes]:
+def sentence_digests(pairs: Iterable[tuple[str, ...]]) -> set[bytes]:
     """Return the digests of all normalised sentences of both sides, for `without_leaks`."""
     return {digest(normalise(side)) for pair in pairs for side in pair}
 
 
-def without_leaks(pairs: Iterable[Pair], held_out: set[bytes], dropped: Counter[str]) -> Iterator[Pair]:
+def without_leaks(pairs: Iterable[_Sides], held_out: set[bytes], dropped: Counter[str]) -> Iterator[_Sides]:
     """Yield the pairs with neither side in `held_out` (`sentence_digests` of dev or test); count the rest in `dropped`.
 
     Sentences are normalised first: case and white space are ignored.

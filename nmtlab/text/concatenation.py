@@ -123,10 +123,10 @@ def _key(sentence: str) -> bytes:
 
 
 def _write(corpus: ParallelCorpus, split: str, pairs: Iterator[Pair]) -> None:
-    files = [corpus.folder / f"{split}.{language}" for language in (corpus.source, corpus.target)]
-    if not write_pairs(*files, pairs):
-        for file in files:
-            file.unlink()
+    source, target = (corpus.folder / f"{split}.{language}" for language in (corpus.source, corpus.target))
+    if not write_pairs(source, target, pairs):
+        source.unlink()
+        target.unlink()
 
 
 def _choose(corpus: ParallelCorpus, split: str, most: int, dropped: Counter[str]) -> None:

@@ -150,7 +150,8 @@ class ParallelCorpus:
     def checksum(self) -> str:
         """Return the SHA-256 of the text of all splits, independent of direction and compression."""
         sides = [(split, language) for split in self.splits for language in sorted((self.source, self.target))]
-        files = tuple((f"{split}.{language}", self._file(split, language)) for split, language in sides)
+        found = ((f"{split}.{language}", self._file(split, language)) for split, language in sides)
+        files = tuple((name, path) for name, path in found if path)
         status = [path.stat() for _, path in files]
         if time.time() - max((one.st_mtime for one in status), default=0.0) < _SETTLED:
             return _checksum(files)  # a file just written may be rewritten within one clock tick

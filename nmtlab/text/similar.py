@@ -22,7 +22,7 @@ def shares_similar(corpus: ParallelCorpus) -> dict[tuple[str, str], float]:
     held_out = [split for split in corpus.splits if split != "train"]
     if "train" not in corpus.splits:
         return {}
-    shares = {}
+    shares: dict[tuple[str, str], float] = {}
     for language in corpus.direction:
         lines = {split: list(corpus.lines(split, language)) for split in held_out}
         found = iter(similar(list(chain.from_iterable(lines.values())), corpus.lines("train", language)))

@@ -28,7 +28,7 @@ def moments(
 
     A parameter of one language misses the updates of others: its number of updates is kept if it is not `step`.
     """
-    found = {}
+    found: dict[str, Tensor] = {}
     for name, parameter in parameters.items():
         state = optimiser.state[parameter]
         found |= {f"{key}.{name}": state.get(key, torch.zeros_like(parameter)) for key in kept}

@@ -5,6 +5,11 @@ from pathlib import Path
 from nmtlab.errors import missing_package
 from nmtlab.training.events import Event, OnEvent, Progress, Validated
 
+_LOGGED = {
+    "train": ("loss", "perplexity", "tokens_per_second", "gradient_norm", "rate"),
+    "dev": ("bleu", "perplexity"),
+}
+
 
 def event_writer(folder: Path) -> OnEvent:
     """Return a listener that writes a training's curves as TensorBoard event files.
@@ -23,9 +28,8 @@ def event_writer(folder: Path) -> OnEvent:
             return
         if not writers:  # the run's folder does not exist before the first event
             writers.append(SummaryWriter(str(folder)))
-        names = ("loss", "perplexity", "tokens_per_second", "gradient_norm", "rate")
-        kind, names = ("train", names) if isinstance(event, Progress) else ("dev", ("bleu", "perplexity"))
-        for name in names:
+        kind = "train" if isinstance(event, Progress) else "dev"
+        for name in _LOGGED[kind]:
             writers[0].add_scalar(f"{kind}/{name}", getattr(event, name), event.step)
         for name, value in (event.terms if isinstance(event, Progress) else {}).items():
             writers[0].add_scalar(f"train/loss/{name}", value, event.step)
