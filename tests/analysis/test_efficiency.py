@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from support.learned import learned_run
 from typer.testing import CliRunner
 
 from nmtlab.analysis.access.translations import translations
@@ -14,7 +13,6 @@ from nmtlab.errors import NmtlabError
 from nmtlab.evaluation.scores import bleu
 from nmtlab.experiments.results.efficiency import stored_efficiency
 from nmtlab.recipe import SearchSettings
-from nmtlab.systems import train
 from nmtlab.workspace import Workspace
 
 pytest.importorskip("ctranslate2", reason="ctranslate2 is not installed; pip install 'nmtlab[test]' brings it")
@@ -23,8 +21,8 @@ PUBLISHED = pd.read_csv(Path(__file__).parents[2] / "data/published/wnmt-2018-ef
 
 
 @pytest.fixture(scope="module")
-def run(tiny_corpus, tiny_recipe, tmp_path_factory):
-    return learned_run(tmp_path_factory.mktemp("data"), tiny_corpus, tiny_recipe)
+def run(zoo):
+    return zoo("learned")
 
 
 def test_every_setting_is_measured_in_every_round_and_scored(run, tiny_corpus):
@@ -82,9 +80,8 @@ def test_a_time_that_loading_hides_is_on_no_frontier():
     assert frontier(frame, "seconds").to_dict() == {"a": False, "b": True, "c": True}
 
 
-def test_a_run_that_ctranslate2_lacks_is_named_before_anything_is_measured(tiny_corpus, tiny_recipe, tmp_path):
-    changes = {"model.plan_length": True, "training.max_evaluations": 1, "training.validate_every": 1}
-    planned = train("planned", tiny_recipe.with_changes(changes), tiny_corpus, Workspace(tmp_path))
+def test_a_run_that_ctranslate2_lacks_is_named_before_anything_is_measured(zoo, tiny_corpus, tmp_path):
+    planned = zoo.copy("planned", Workspace(tmp_path), "planned")
     told = []
     options = Options([("nmtlab", "fp32"), ("ctranslate2", "fp32")], [1], [500], [1])
     with pytest.raises(NmtlabError, match="plan_length = true"):
