@@ -48,6 +48,26 @@ def write_split(folder: Path, split: str, count: int, seed: int) -> None:
     )
 
 
+MOST_SECONDS = 3.0
+"""Of CPU time, its children's included, that a test of the quick tier may take."""
+
+
+def cpu_seconds() -> float:
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """In CI, fail a test of the quick tier that takes too long."""
+    before = cpu_seconds()
+    result = yield
+    taken = cpu_seconds() - before
+    if "CI" in os.environ and taken > MOST_SECONDS and not item.get_closest_marker("full"):
+        pytest.fail(f"took {taken:.1f} seconds of CPU time: make it faster, or mark it with @pytest.mark.full")
+    return result
+
+
 @pytest.fixture(scope="session")
 def make_corpus(tmp_path_factory) -> Callable[[], Path]:
     """Make a corpus of its own for a test that spoils it."""

@@ -14,6 +14,8 @@ import pytest
 
 from nmtlab.recipe import recipe_names
 
+pytestmark = pytest.mark.full
+
 pytest.importorskip("sphinx", reason="needs the extra docs")
 ROOT = Path(__file__).parents[1]
 NO_NETWORK = (

@@ -65,6 +65,7 @@ def test_what_was_interrupted_is_trained_to_its_end(short):
     assert finished(short, "demo-postnorm").folder == Run(run.folder).folder
 
 
+@pytest.mark.full
 def test_the_command_trains_the_transformers_and_compares_them(short, monkeypatch, capsys):
     from nmtlab.cli.demo import demo as command
 

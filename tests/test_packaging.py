@@ -14,6 +14,8 @@ from packaging.utils import canonicalize_name
 
 import nmtlab
 
+pytestmark = pytest.mark.full
+
 ROOT = Path(__file__).parents[1]
 ENVIRONMENT = (ROOT / "environment.yml").read_text(encoding="utf-8")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]

@@ -18,6 +18,7 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", README, flags=re.DOTALL)
 
 
+@pytest.mark.full
 def test_the_python_of_the_readme_trains_translates_and_looks(tmp_path):
     code = "".join(blocks("python"))
     smaller = code.replace("train=4000", "train=400, dev=20, test=20").replace(
@@ -32,6 +33,7 @@ def test_the_python_of_the_readme_trains_translates_and_looks(tmp_path):
     assert all(len(block.strip().splitlines()) <= 12 for block in blocks("python"))
 
 
+@pytest.mark.full
 def test_an_imported_folder_gets_to_a_search_tree_as_the_readme_says(tmp_path, tiny_corpus, monkeypatch):
     pytest.importorskip("transformers", reason="it makes the folder; pip install 'nmtlab[test]' brings it")
     monkeypatch.setenv("NMTLAB_DATA", str(tmp_path / "data"))

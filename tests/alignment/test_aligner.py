@@ -57,6 +57,7 @@ def test_words_are_linked_with_their_translations_in_text_that_was_not_learned_f
     assert sum(map(len, found)) > 0.9 * sum(len(source) for source, _ in new)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("model", MODELS)
 def test_gold_links_of_an_artificial_language_are_found_far_better_than_by_chance(model, grown):
     learned, held_out = ([(s.split(), t.split()) for s, t in grown.pairs(split)] for split in ("train", "test"))

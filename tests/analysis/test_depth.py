@@ -74,6 +74,7 @@ def test_one_layer_has_no_slope(tiny_corpus, tiny_recipe, tmp_path):
     assert found["g, late decoder"] > 0
 
 
+@pytest.mark.full
 def test_a_run_without_scalenorm_is_refused(tiny_corpus, tiny_recipe, tmp_path):
     layer = {"model.norm": "layer", "model.fixnorm": False, "training.max_evaluations": 1}
     with pytest.raises(RunError, match="no values of g"):

@@ -25,6 +25,7 @@ def run(zoo):
     return zoo("learned")
 
 
+@pytest.mark.full
 def test_every_setting_is_measured_in_every_round_and_scored(run, tiny_corpus):
     told = []
     ways = [("nmtlab", "fp32"), ("ctranslate2", "fp32")]
@@ -89,6 +90,7 @@ def test_a_run_that_ctranslate2_lacks_is_named_before_anything_is_measured(zoo, 
     assert not told
 
 
+@pytest.mark.full
 def test_the_command_writes_a_row_for_each_measurement(run, tiny_corpus, tmp_path, monkeypatch):
     monkeypatch.setenv("NMTLAB_DATA", str(run.folder.parents[1]))
     out = tmp_path / "measured.csv"
@@ -99,6 +101,7 @@ def test_the_command_writes_a_row_for_each_measurement(run, tiny_corpus, tmp_pat
     assert f"all measurements: {out}" in done.output
 
 
+@pytest.mark.full
 def test_without_a_file_the_command_writes_one_to_the_workspace(run, tiny_corpus, monkeypatch):
     workspace = Workspace(run.folder.parents[1])
     monkeypatch.setenv("NMTLAB_DATA", str(workspace.data))

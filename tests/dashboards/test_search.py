@@ -211,6 +211,7 @@ def test_what_was_measured_of_whole_texts_is_drawn(here, tiny_corpus):
     assert again.about_curves.value == ""
 
 
+@pytest.mark.full
 def test_planned_lengths_of_whole_texts_are_shown_where_they_were_measured(here, tiny_corpus):
     page = SearchPage(here)
     page.runs.table.choose(["planned"])
@@ -234,6 +235,7 @@ def test_planned_lengths_of_whole_texts_are_shown_where_they_were_measured(here,
     assert again.planned.layout.display == again.calibration.layout.display == "none"
 
 
+@pytest.mark.full
 def test_a_run_without_weights_shows_what_was_measured_of_it(tmp_path):
     workspace = Workspace(tmp_path)
     for name in ("small-gl-en.prenorm.s1", "small-gl-en.prenorm-fixnorm-scalenorm.s1", "deep-de-en.post-layernorm"):
@@ -271,6 +273,7 @@ def test_a_run_without_its_text_has_an_example(tmp_path):
     assert len(page.curves.figure.data) == 10  # by log-probability and length-normalised, in five panels
 
 
+@pytest.mark.full
 def test_the_note_on_the_empty_translation_holds_at_every_beam(here):
     page = SearchPage(here)
     page.runs.table.choose(["ordinary"])
@@ -288,6 +291,7 @@ def test_the_note_on_the_empty_translation_holds_at_every_beam(here):
         assert ("may be dropped again at step 2" in page.hint.value) == (beam < rank)
 
 
+@pytest.mark.full
 def test_curves_are_of_one_text_at_a_time():
     page = SearchPage(Workspace(GALLERY.parent))
     page.runs.table.choose(["small-gl-en.prenorm-fixnorm-scalenorm.s1", "small-gl-en.planned.s1"])

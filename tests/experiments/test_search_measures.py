@@ -78,6 +78,7 @@ def test_the_reward_is_the_one_that_is_best_on_dev(pair):
     assert SearchedBleu("BLEU", Way(REWARD, gammas)).value(run, corpus) == expected
 
 
+@pytest.mark.full
 def test_a_run_that_plans_lengths_is_searched_by_its_own_score(zoo, tiny_corpus, tmp_path):
     run = zoo.copy("planned", Workspace(tmp_path))
     own = SearchSettings(score="log-prob", beam_size=2, length_candidates=3)
