@@ -8,10 +8,14 @@ NOTEBOOK` makes a notebook clean again.
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import nbformat
 import pytest
+
+if TYPE_CHECKING:
+    from nbformat import NotebookNode
 
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -20,25 +24,34 @@ MAX_BYTES = 300_000
 each_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 
 
-def code_cells(path: Path) -> list[nbformat.NotebookNode]:
-    return [cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
+@cache
+def read(path: Path) -> "NotebookNode":
+    import nbformat  # takes three seconds, which only the process of these tests needs to wait
+
+    return nbformat.read(path, as_version=4)
+
+
+def code_cells(path: Path) -> "list[NotebookNode]":
+    return [cell for cell in read(path).cells if cell.cell_type == "code"]
 
 
 def prose(path: Path) -> str:
-    return "\n".join(cell.source for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "markdown")
+    return "\n".join(cell.source for cell in read(path).cells if cell.cell_type == "markdown")
 
 
-def is_compared(cell: nbformat.NotebookNode) -> bool:
+def is_compared(cell: "NotebookNode") -> bool:
     return "nbval-ignore-output" not in cell.metadata.get("tags", [])
 
 
-def texts(cells: list[nbformat.NotebookNode]) -> str:
+def texts(cells: "list[NotebookNode]") -> str:
     outputs = [output for cell in cells for output in cell.outputs]
     return "\n".join(output.get("text", "") + output.get("data", {}).get("text/plain", "") for output in outputs)
 
 
 @pytest.mark.full
 def test_another_number_than_the_stored_one_is_noticed(tmp_path):
+    import nbformat
+
     cell = nbformat.v4.new_code_cell("print(0.54)", execution_count=1)
     nbval = [sys.executable, "-m", "pytest", "--nbval", "--nbval-current-env", "-p", "no:cacheprovider"]
     for stored, code in (("0.54\n", 0), ("0.53\n", 1)):
@@ -56,7 +69,7 @@ def test_every_cell_was_executed_in_its_order_and_without_error(path):
 
 @each_notebook
 def test_a_notebook_is_stored_clean_and_small(path):
-    notebook = nbformat.read(path, as_version=4)
+    notebook = read(path)
     assert notebook.metadata == {
         "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
         "language_info": {"name": "python"},
