@@ -7,6 +7,7 @@ long as its code, nmtlab and the results that come with it are the same.
 import hashlib
 import json
 import os
+import sys
 from fnmatch import fnmatch
 from pathlib import Path
 
@@ -33,7 +34,7 @@ def show_figures(app: Sphinx, document: str, content: list[str]) -> None:
     notebook = nbformat.reads(content[0], as_version=4)
     kept = Path(app.srcdir) / "build/notebooks" / f"{path.stem}.{_digest(notebook)}.json"
     if not kept.exists():
-        print(f"running {path.name}", flush=True)
+        sys.stderr.write(f"running {path.name}\n")
         outputs = _run(notebook, path.parent)
         kept.parent.mkdir(parents=True, exist_ok=True)
         for older in kept.parent.glob(f"{path.stem}.*.json"):
