@@ -21,7 +21,7 @@ from nmtlab.recipe import recipe_names
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
 GUIDE = ROOT / "docs/guide"
-DOCUMENTS = [README, ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").rglob("*.md"))]
+DOCUMENTS = [*sorted(ROOT.glob("*.md")), ROOT / "benchmarks/README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 MAX_LINES = 150
 
 every_document = pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
@@ -129,6 +129,20 @@ def test_the_findings_of_the_front_page_are_those_of_the_results():
     metric = "empty global best, % (sample of 200)"
     empty = [mean("search-errors", row, "PostNorm + LayerNorm", metric) for row in ("gl-en", "de-en")]
     assert re.search(rf"empty for {empty[0]:.1f} % .* and for {empty[1]:.1f} % .* of captions", text)
+
+
+def test_each_file_of_results_has_a_line_that_says_how_it_was_made():
+    with (RESULTS / "provenance.csv").open(encoding="utf-8", newline="") as file:
+        lines = list(csv.DictReader(file))
+    names = [line["file"] for line in lines]
+    assert len(names) == len({*names})
+    assert [name for name in names if not (RESULTS / name).is_file()] == []
+    files = {path.relative_to(RESULTS).as_posix() for path in RESULTS.rglob("*.*") if path.suffix in (".csv", ".txt")}
+    written_with = tuple(f"{name.rpartition('.')[0]}." for name in names)
+    assert [name for name in sorted(files - {"provenance.csv"}) if not name.startswith(written_with)] == []
+    for line in lines:
+        if line["command"].startswith("nmtlab "):
+            check(line["command"].removeprefix("nmtlab "))
 
 
 @pytest.fixture

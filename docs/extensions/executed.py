@@ -1,4 +1,5 @@
-"""Figures of the notebooks in the book: notebooks are run as the book is built, and what they show is kept in `build/`.
+"""Figures of the notebooks in the book: notebooks are run as the book is built, and what they show is kept
+beside the book.
 
 The repository stores the notebooks without pictures. A notebook that has been run before is taken from the cache, as
 long as its code, nmtlab and the results that come with it are the same.
@@ -32,7 +33,7 @@ def show_figures(app: Sphinx, document: str, content: list[str]) -> None:
     if path.suffix != ".ipynb" or not any(fnmatch(path.stem, one) for one in app.config.executed_notebooks):
         return
     notebook = nbformat.reads(content[0], as_version=4)
-    kept = Path(app.srcdir) / "build/notebooks" / f"{path.stem}.{_digest(notebook)}.json"
+    kept = Path(app.outdir).parent / "notebooks" / f"{path.stem}.{_digest(notebook)}.json"
     if not kept.exists():
         sys.stderr.write(f"running {path.name}\n")
         outputs = _run(notebook, path.parent)
