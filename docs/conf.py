@@ -38,4 +38,9 @@ html_css_files = ["book.css"]
 html_extra_path = ["start"]  # an index.html that leads to the first page
 html_math_renderer = "mathml"
 html_copy_source = False
-html_theme_options = {"use_download_button": False, "use_fullscreen_button": False, "show_toc_level": 2}
+html_theme_options = {
+    "use_download_button": False,
+    "use_fullscreen_button": False,
+    "show_toc_level": 2,
+    "navbar_persistent": [],  # the side bar has the search
+}

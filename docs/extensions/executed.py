@@ -73,6 +73,7 @@ def _run(notebook: nbformat.NotebookNode, folder: Path) -> list[list[dict]]:
 
 def _html(figure: dict) -> str:
     drawn = plotly.io.from_json(json.dumps(figure), skip_invalid=True)
+    drawn.update_layout(title_font_size=14)  # a page is narrower than a dashboard
     html = plotly.io.to_html(drawn, full_html=False, include_plotlyjs=False, config={"responsive": True})
     return f'<script src="../_static/{SCRIPT.name}"></script>{html}'
 

@@ -75,9 +75,8 @@ class ProvenanceDirective(SphinxDirective):
         path = RESULTS / "provenance.csv"
         self.env.note_dependency(str(path))
         with path.open(encoding="utf-8", newline="") as file:
-            head, *rows = csv.reader(file)
-        body = [[f"`{name}`", f"`{command}`" if command else "", *rest] for name, command, *rest in rows]
-        return self.parse_text_to_nodes(markdown_table(head, body))
+            parts = [_made(**line) for line in csv.DictReader(file)]
+        return self.parse_text_to_nodes("\n\n".join(parts))
 
 
 def verbs(command: Any, words: str) -> Iterator[tuple[str, Any]]:
@@ -94,6 +93,12 @@ def markdown_table(head: list[str], body: list[list[str]]) -> str:
     """Return a table as Markdown."""
     rows = [head, ["---"] * len(head), *body]
     return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows)
+
+
+def _made(file: str, command: str, machine: str, seeds: str, remarks: str) -> str:
+    facts = "; ".join(filter(None, [machine, f"seeds {seeds}" if seeds else "", remarks]))
+    code = f"\n\n```text\n{command}\n```\n\n" if command else ": "
+    return f"**{file}**{code}{facts}"
 
 
 def _described(words: str, command: Any) -> str:
