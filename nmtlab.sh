@@ -1,43 +1,77 @@
 #!/bin/sh
-# Installs nmtlab into an environment of its own, .venv beside this file, and runs it there.
+# Installs nmtlab into .venv beside this file, and runs it there.
 #
-#   ./nmtlab.sh demo        install, then `nmtlab demo`
-#   ./nmtlab.sh test        install, then lint and tests
-#   ./nmtlab.sh docs        install, then build the book: build/book/index.html
-#   ./nmtlab.sh ANY WORDS   install, then `nmtlab ANY WORDS`
+#   ./nmtlab.sh demo          install, then `nmtlab demo`
+#   ./nmtlab.sh test          install, then linter, type checker and quick tests
+#   ./nmtlab.sh test --full   install, then linter, type checker and all tests
+#   ./nmtlab.sh docs          install, then build the book: build/book/index.html
+#   ./nmtlab.sh ANY WORDS     install, then `nmtlab ANY WORDS`
 #
-# PYTHON names the Python to build the environment with (3.11 or newer). The versions are those of environment.yml.
+# The versions are those of environment.yml; when they change, .venv is updated, or stays as it is if that fails.
+# PYTHON names the Python that makes .venv: 3.11, 3.12 or 3.13.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 venv="$here/.venv"
 python=${PYTHON:-python3}
+wanted=$(sed -n 's/^      - //p' "$here/environment.yml")
+
+say() {
+    echo "nmtlab.sh: $*" >&2
+}
 
 fail() {
-    echo "nmtlab.sh: $1" >&2
+    say "$@"
     exit 2
 }
 
-install() {
-    "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null ||
-        fail "Python 3.11 or newer is needed; install it, or name one as in PYTHON=python3.12 ./nmtlab.sh demo"
+make_environment() {
+    "$python" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))' 2>/dev/null ||
+        fail "Python 3.11, 3.12 or 3.13 is needed, and $python is $("$python" -V 2>/dev/null || echo missing);" \
+            "install one, or name it: PYTHON=python3.12 ./nmtlab.sh demo"
+    case "$(uname -sm)" in
+    "Darwin x86_64") fail "PyTorch no longer supports Macs with Intel processors; use Linux, or a newer Mac" ;;
+    "Darwin arm64") say "on a Mac, PyTorch needs macOS 14 or newer" ;;
+    "Linux aarch64") say "on ARM, sil-thot is compiled, which needs CMake and a C++ compiler" ;;
+    esac
+    [ ! -e "$venv" ] || say "the environment in .venv is incomplete, and is made anew"
     rm -rf "$venv"
     "$python" -m venv "$venv" ||
-        fail "Python's venv module is missing; on Debian and Ubuntu: apt-get install python3-venv"
-    echo "installing into .venv; this takes a minute or two and about 2 GB"
-    sed -n 's/^      - //p' "$here/environment.yml" >"$venv/requirements.txt"
-    (cd "$here" && "$venv/bin/python" -m pip install --quiet --disable-pip-version-check -r "$venv/requirements.txt") ||
-        fail "the installation failed; mend what pip says above, and run this again"
-    cp "$here/environment.yml" "$venv/installed.yml"
+        fail "Python's venv module is missing or incomplete; on Debian and Ubuntu: apt-get install python3-venv"
 }
 
-cmp -s "$here/environment.yml" "$venv/installed.yml" || install
+# pip resolves and downloads everything before it changes anything: without a network, .venv stays as it was.
+install() {
+    echo "$wanted" >"$venv/wanted.txt"
+    (cd "$here" && "$venv/bin/python" -m pip install --quiet --disable-pip-version-check -r "$venv/wanted.txt") &&
+        mv "$venv/wanted.txt" "$venv/installed.txt"
+}
+
+if [ ! -e "$venv/installed.txt" ] || [ ! -x "$venv/bin/python" ]; then
+    make_environment
+    echo "installing into .venv; this takes a minute or two and about 2 GB"
+    install || fail "the installation failed; mend what pip says above ('from versions: none' means that it reaches no" \
+        "package index), and run this again"
+elif [ "$wanted" != "$(cat "$venv/installed.txt")" ]; then
+    echo "updating .venv to the versions of environment.yml"
+    install || say "the update failed; .venv is older than environment.yml, and is used as it is"
+fi
 
 if [ "${1:-}" = test ]; then
     cd "$here"
-    "$venv/bin/ruff" check .
-    "$venv/bin/ruff" format --check .
-    # Two processes of one thread each: two contended threads are slower than one.
-    OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE exec "$venv/bin/python" -m pytest -n 2 --dist loadfile
+    "$venv/bin/python" -m ruff check .
+    "$venv/bin/python" -m ruff format --check .
+    "$venv/bin/python" -m mypy
+    # Two processes of one thread each: two contended threads are slower than one. Each has whole files.
+    export OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE
+    run_tests() {
+        "$venv/bin/python" -m pytest -n 2 --dist loadfile --durations=25 "$@"
+    }
+    case "${2:-}" in
+    "") run_tests -p no:nbval -m "not full" ;;
+    --full) run_tests --nbval --nbval-current-env --nbval-cell-timeout=300 tests notebooks ;;
+    *) fail "test $2: unknown; use 'test', or 'test --full'" ;;
+    esac
+    exit
 fi
 if [ "${1:-}" = docs ]; then
     cd "$here"

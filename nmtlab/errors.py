@@ -4,6 +4,9 @@ import errno
 import os
 import re
 
+DISTRIBUTION = "nmtlab-workbench"
+"""nmtlab's name on the package index, where `nmtlab` is another project."""
+
 _LONG_WORD = re.compile(r"\S{241,}")
 _LONGEST_WORD, _LONGEST_TEXT = 240, 1000
 """Most characters of a word, and of a problem or remedy: quoted input may be as long as a file."""
@@ -56,6 +59,27 @@ class CorpusError(NmtlabError):
 
 class RunError(NmtlabError):
     """A run that is missing, incomplete, damaged, in use, or whose name is taken or not allowed."""
+
+
+def missing_package(package: str) -> NmtlabError:
+    """Return the error that a library, by its name on the package index, is not installed, with what installs it."""
+    return NmtlabError(f"{package} is not installed", how_to_install(package))
+
+
+def how_to_install(*packages: str) -> str:
+    """Return the command that installs libraries in versions that nmtlab accepts: `pip install 'ray>=2.40'`."""
+    return f"pip install {' '.join(repr(_requirement(package)) for package in packages)}"
+
+
+def _requirement(package: str) -> str:
+    """Return a library with the versions that pyproject.toml accepts; without them if nmtlab is not installed."""
+    from importlib.metadata import PackageNotFoundError, requires
+
+    try:
+        declared = [line.partition(";")[0].strip() for line in requires(DISTRIBUTION) or []]
+    except PackageNotFoundError:
+        return package
+    return next((line for line in declared if re.match(r"[\w.-]+", line)[0] == package), package)
 
 
 def error_of_the_machine(error: Exception) -> NmtlabError | None:

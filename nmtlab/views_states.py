@@ -18,10 +18,10 @@ def word_projection_view(runs: Sequence[Run], method: Method = "pca") -> View:
 
     Args:
         runs: neural, with weights.
-        method: `pca`, or `umap`, which needs `pip install 'nmtlab[projection]'`.
+        method: `pca`, or `umap`, which needs the library umap-learn.
 
     Raises:
-        NmtlabError: UMAP is not installed.
+        NmtlabError: umap-learn is not installed.
         RunError: a run is phrase-based, or has no weights.
     """
     points = pd.concat([measure(run, word_projection, method=method).assign(panel=run.label) for run in runs])

@@ -1,13 +1,22 @@
 """Errors as users see them, and as other processes receive them."""
 
 import errno
+import importlib.metadata
 import pickle
 
 import numpy as np
 import pytest
 import torch
 
-from nmtlab.errors import CorpusError, NmtlabError, RecipeError, RunError, error_of_the_machine
+from nmtlab.errors import (
+    CorpusError,
+    NmtlabError,
+    RecipeError,
+    RunError,
+    error_of_the_machine,
+    how_to_install,
+    missing_package,
+)
 
 
 def raised(call) -> Exception:
@@ -74,3 +83,24 @@ def test_what_is_too_long_is_cut_in_the_middle():
     assert len(word) < 300
     text = NmtlabError(f"begin {'a b ' * 5000} end", "look").problem
     assert (len(text), text[:6], text[-4:]) == (999, "begin ", " end")
+
+
+@pytest.fixture
+def declared(monkeypatch) -> None:
+    """Some dependencies in the metadata of the installed nmtlab."""
+    lines = {"nmtlab-workbench": ["torch<2.14,>=2.11", 'ray>=2.40; extra == "ray"', 'ray-tune>=9; extra == "x"']}
+    monkeypatch.setattr(importlib.metadata, "requires", lines.__getitem__)
+
+
+def test_a_missing_library_is_named_with_the_versions_that_are_accepted(declared):
+    assert str(missing_package("ray")) == "ray is not installed; pip install 'ray>=2.40'"
+    assert how_to_install("torch", "ray") == "pip install 'torch<2.14,>=2.11' 'ray>=2.40'"
+    assert how_to_install("sacrebleu[ko]") == "pip install 'sacrebleu[ko]'"
+
+
+def test_without_metadata_a_missing_library_is_named_alone(monkeypatch):
+    def fail(name: str) -> list[str]:
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(importlib.metadata, "requires", fail)
+    assert how_to_install("ray") == "pip install 'ray'"

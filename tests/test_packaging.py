@@ -1,11 +1,13 @@
 """The files that declare dependencies agree with each other, and a wheel has what it needs without a checkout."""
 
+import json
 import os
 import re
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 from packaging.requirements import Requirement
@@ -13,6 +15,10 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 import nmtlab
+from nmtlab import errors
+from nmtlab.cli.dashboards import _WORKBENCH
+from nmtlab.experiments.claims.declared import declared_claims
+from nmtlab.experiments.claims.verdicts import measured_claims
 
 pytestmark = pytest.mark.full
 
@@ -68,87 +74,154 @@ def test_the_conda_lines_are_what_conda_reads_and_are_few():
     assert [str(spec).split()[0] for spec in specs] == ["python", "pip"]
 
 
+PYTHONS = (("3.10.14", False), ("3.11.0", True), ("3.12.4", True), ("3.13.1", True), ("3.14.0", False))
+
+
 def test_python_is_asked_for_alike_everywhere():
     rattler = pytest.importorskip("rattler")
     (conda,) = (line for line in dependencies()[0] if line.startswith("python"))
     range_ = rattler.VersionSpec(conda.removeprefix("python"))
     required = SpecifierSet(PROJECT["requires-python"])
-    for version, accepted in (("3.10.14", False), ("3.11.0", True), ("3.12.4", True), ("3.13.1", True)):
+    for version, accepted in PYTHONS:
         assert range_.matches(rattler.Version(version)) == accepted
         assert required.contains(version) == accepted
     script = (ROOT / "nmtlab.sh").read_text(encoding="utf-8")
-    assert re.findall(r"sys\.version_info < \((\d+), (\d+)\)", script) == [("3", "11")]
+    ((*bounds,),) = re.findall(r"\((\d+), (\d+)\) <= sys\.version_info\[:2\] < \((\d+), (\d+)\)", script)
+    assert bounds == ["3", "11", "3", "14"]
+    named = [line.rpartition(":: ")[2] for line in PROJECT["classifiers"] if ":: Python :: 3." in line]
+    assert named == ["3.11", "3.12", "3.13"]
 
 
-def test_the_version_is_the_same_everywhere():
+def test_the_version_is_written_once_and_cited():
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     (cited,) = re.findall(r"^version: (.+)$", citation, re.MULTILINE)
-    assert nmtlab.__version__ == PROJECT["version"] == cited
+    assert nmtlab.__version__ == cited
+    assert PROJECT["dynamic"] == ["version"]
 
 
-def test_the_script_installs_the_pip_section_and_nothing_else():
-    script = (ROOT / "nmtlab.sh").read_text(encoding="utf-8")
-    ((program, file),) = re.findall(r"^\s*sed -n '([^']+)' \"\$here/([\w.]+)\"", script, re.MULTILINE)
-    done = subprocess.run(["sed", "-n", program, str(ROOT / file)], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines() == dependencies()[1]
+def test_the_name_is_not_the_one_that_another_project_has_on_the_index():
+    assert PROJECT["name"] == errors.DISTRIBUTION == "nmtlab-workbench"
 
 
-def test_the_script_is_one_that_a_shell_can_read():
-    subprocess.run(["sh", "-n", str(ROOT / "nmtlab.sh")], check=True)
-    assert (ROOT / "nmtlab.sh").stat().st_mode & 0o111
+def test_who_made_it_and_what_it_is_for_is_declared():
+    assert PROJECT["authors"] == [{"name": "The nmtlab authors"}]
+    assert PROJECT["keywords"]
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    for address in PROJECT["urls"].values():
+        assert f"url: {address}" in citation
+
+
+def test_the_command_names_what_the_workbench_needs():
+    extra = [Requirement(line).name for line in PROJECT["optional-dependencies"]["workbench"]]
+    assert list(_WORKBENCH) == extra
+
+
+def test_no_text_tells_anyone_to_install_the_other_project():
+    folders = ("nmtlab", "tests", "docs", "notebooks")
+    files = [ROOT / "README.md", ROOT / "nmtlab.sh", *(file for name in folders for file in (ROOT / name).rglob("*.*"))]
+    texts = {file: file.read_text(encoding="utf-8") for file in files if file.suffix in {".md", ".py", ".ipynb", ".sh"}}
+    misled = re.compile(r"pip install [^\n]*\bnmtlab\b(?!-workbench)" + r"|\bnmtlab" + r"\[[a-z]+\]")
+    found = {str(file.relative_to(ROOT)): misled.findall(text) for file, text in texts.items() if misled.search(text)}
+    assert found == {}
 
 
 # A wheel
 
-SOURCES = ("nmtlab", "data", "pyproject.toml", "setup.py", "README.md", "LICENSE")
+SOURCES = ("nmtlab", "nmtlab_workbench.py", "data", "pyproject.toml", "setup.py", "README.md", "LICENSE")
+MOST_BYTES = 7_000_000
+QUIET = ("--quiet", "--disable-pip-version-check")
+
+# Everything in one process, for most of its time is torch's import.
+USE = """
+import importlib, json, sys
+import nmtlab
+from nmtlab.experiments.claims.declared import declared_claims
+from nmtlab.experiments.claims.verdicts import measured_claims
+
+workspace = nmtlab.Workspace.find()
+about = [claim for claim in declared_claims() if claim.table.name in ("table-3.2", "untrained-gradients")]
+seen = {"runs": sorted(run.name for run in nmtlab.list_runs(workspace)[0])}
+seen["verdicts"] = list(measured_claims(claims=about)["verdict"])
+seen["messages"] = {}
+for name in ("index", "norms", "depth", "dynamics", "tables"):
+    page = getattr(importlib.import_module(f"nmtlab.dashboards.{name}"), f"{name}_page")()
+    seen["messages"][name] = page._message.value
+workspace.gallery.mkdir(parents=True)
+seen["runs with a gallery"] = sorted(run.name for run in nmtlab.list_runs(workspace)[0])
+json.dump(seen, sys.stdout)
+"""
+
+
+def pip(*words: object, python: object = sys.executable) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([python, "-m", "pip", *map(str, words)], capture_output=True, text=True, check=False)
+
+
+def used(python: object, folder: Path, **environment: str) -> dict[str, Any]:
+    """Return what the program sees, run in a folder outside of any checkout."""
+    without = {name: value for name, value in os.environ.items() if not name.startswith(("NMTLAB_", "PYTHONPATH"))}
+    done = subprocess.run(
+        [python, "-c", USE], cwd=folder, env=without | environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory) -> Path:
-    """A folder with nothing but the package, installed from a wheel."""
-    source, target = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("installed")
+def wheel(tmp_path_factory) -> Path:
+    source, target = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
     for name in SOURCES:
         (source / name).symlink_to(ROOT / name)
-    options = ["--no-deps", "--no-index", "--no-build-isolation", "--quiet", "--disable-pip-version-check"]
-    command = [sys.executable, "-m", "pip", "install", *options, "--target", str(target), str(source)]
-    subprocess.run(command, check=True)
-    return target
-
-
-def say(program: str, installed: Path, folder: Path) -> str:
-    """Return what a program prints with the installed package, in a folder outside of any checkout."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("NMTLAB_")}
-    environment["PYTHONPATH"] = str(installed)
-    done = subprocess.run(
-        [sys.executable, "-c", program], cwd=folder, env=environment, capture_output=True, text=True, check=False
-    )
+    done = pip("wheel", "--no-deps", "--no-index", "--no-build-isolation", *QUIET, "--wheel-dir", target, source)
     assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
+    (built,) = target.iterdir()
+    return built
 
 
-def test_an_installed_package_shows_a_few_small_runs_until_there_is_a_gallery(installed, tmp_path):
-    names = "import nmtlab\nw = nmtlab.Workspace.find()\nprint(*sorted(run.name for run in nmtlab.list_runs(w)[0]))"
-    listed = say(names, installed, tmp_path).split()
-    assert listed == ["deep-de-en.pre-scalenorm", "small-qaa-en.fixnorm.s1", "small-qaa-en.untied.s1"]
-    files = [path for path in (installed / "nmtlab/data/gallery").rglob("*") if path.is_file()]
-    assert sum(path.stat().st_size for path in files) < 1_500_000
-    (tmp_path / "data/gallery").mkdir(parents=True)
-    assert say(names, installed, tmp_path) == ""
+@pytest.fixture(scope="module")
+def seen(wheel, tmp_path_factory) -> dict[str, Any]:
+    """What an installed package shows beside this environment's libraries."""
+    target = tmp_path_factory.mktemp("installed")
+    done = pip("install", "--no-deps", "--no-index", *QUIET, "--target", target, wheel)
+    assert done.returncode == 0, done.stderr
+    return used(sys.executable, tmp_path_factory.mktemp("elsewhere"), PYTHONPATH=str(target))
 
 
-@pytest.mark.parametrize("page", ["index", "norms", "depth", "dynamics", "tables"])
-def test_pages_of_an_installed_package_have_something_to_show(installed, tmp_path, page):
-    program = f"from nmtlab.dashboards.{page} import {page}_page as page\nprint(page()._message.value, 'end')"
-    assert say(program, installed, tmp_path) == "end"
+@pytest.mark.full
+def test_a_wheel_is_small(wheel):
+    assert wheel.name.startswith("nmtlab_workbench-")
+    assert wheel.stat().st_size < MOST_BYTES
 
 
-def test_verdicts_of_an_installed_package_are_those_of_the_checkout(installed, tmp_path):
-    program = (
-        "from nmtlab.experiments.claims.declared import declared_claims\n"
-        "from nmtlab.experiments.claims.verdicts import measured_claims\n"
-        "about = [claim for claim in declared_claims() if claim.table.name in ('table-3.2', 'untrained-gradients')]\n"
-        "print(*measured_claims(claims=about)['verdict'], sep='\\n')"
-    )
-    verdicts = say(program, installed, tmp_path)
-    assert verdicts == say(program, ROOT, ROOT)
-    assert "reproduced here" in verdicts
+@pytest.mark.full
+def test_an_installed_package_shows_a_few_small_runs_until_there_is_a_gallery(seen):
+    assert seen["runs"] == ["deep-de-en.pre-scalenorm", "small-qaa-en.fixnorm.s1", "small-qaa-en.untied.s1"]
+    assert seen["runs with a gallery"] == []
+
+
+@pytest.mark.full
+def test_pages_of_an_installed_package_have_something_to_show(seen):
+    assert seen["messages"] == dict.fromkeys(("index", "norms", "depth", "dynamics", "tables"), "")
+
+
+@pytest.mark.full
+def test_verdicts_of_an_installed_package_are_those_of_the_checkout(seen, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    monkeypatch.delenv("NMTLAB_DATA", raising=False)
+    about = [claim for claim in declared_claims() if claim.table.name in ("table-3.2", "untrained-gradients")]
+    assert seen["verdicts"] == list(measured_claims(claims=about)["verdict"])
+    assert "reproduced here" in seen["verdicts"]
+
+
+@pytest.mark.full
+def test_in_an_empty_environment_the_wheel_brings_all_that_it_needs_with_every_extra(wheel, seen, tmp_path):
+    subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "empty")], check=True)
+    python = tmp_path / "empty/bin/python"
+    done = pip("install", *QUIET, f"{wheel}[{','.join(EXTRAS)}]", python=python)
+    if "from versions: none" in done.stderr:
+        pytest.skip("no package index answers")
+    assert done.returncode == 0, done.stderr
+    assert "No broken requirements" in pip("check", python=python).stdout
+    said = subprocess.run([tmp_path / "empty/bin/nmtlab", "--version"], capture_output=True, text=True, check=True)
+    assert said.stdout.startswith(f"nmtlab {nmtlab.__version__} in {tmp_path / 'empty'}")
+    (tmp_path / "elsewhere").mkdir()
+    assert used(python, tmp_path / "elsewhere") == seen

@@ -6,6 +6,7 @@ from urllib.parse import urlencode
 import typer
 
 _HERE = "127.0.0.1"
+_WORKBENCH = ("jupyterlab", "ipywidgets", "plotly", "anywidget", "voila", "kaleido")
 
 
 def dashboards(
@@ -81,6 +82,6 @@ def lab(
 
 
 def _missing(error: ImportError) -> Exception:
-    from nmtlab.errors import NmtlabError
+    from nmtlab.errors import NmtlabError, how_to_install
 
-    return NmtlabError(f"the workbench needs {error.name}", "install the extra: pip install 'nmtlab[workbench]'")
+    return NmtlabError(f"the workbench needs {error.name}", how_to_install(*_WORKBENCH))

@@ -3,6 +3,7 @@
 import io
 import os
 import sys
+from typing import Annotated
 
 import typer
 
@@ -23,6 +24,7 @@ from nmtlab.cli import (
 )
 from nmtlab.cli.corpus import app as corpus
 from nmtlab.cli.corpus_make import make
+from nmtlab.cli.version import show_version
 from nmtlab.errors import NmtlabError, error_of_the_machine
 
 app = typer.Typer(
@@ -35,6 +37,18 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
+
+
+@app.callback()
+def _options(
+    _version: Annotated[
+        bool,
+        typer.Option("--version", callback=show_version, is_eager=True, help="Print the versions in use, and where."),
+    ] = False,
+) -> None:
+    pass
+
+
 app.command()(demo.demo)
 corpus.command("make")(make)
 app.add_typer(corpus, name="corpus")

@@ -58,7 +58,7 @@ def reproduce(
         Literal["local", "ray"],
         typer.Option(
             help="ray: on the cluster that RAY_ADDRESS names, or that runs here, or else a new one of --workers "
-            "processes; needs the extra `ray`, and the workspace under the same path on every machine."
+            "processes; needs the library ray, and the workspace under the same path on every machine."
         ),
     ] = "local",
     save: Annotated[

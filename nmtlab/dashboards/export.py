@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import plotly.graph_objects as go
 
-from nmtlab.errors import NmtlabError
+from nmtlab.errors import NmtlabError, how_to_install
 
 _DIGITS = 4  # significant ones of a number in LaTeX, as on the page
 
@@ -40,7 +40,9 @@ def as_pdf(figure: go.Figure, shown: Mapping[str, Any]) -> bytes:
         import kaleido
         from kaleido.errors import KaleidoError
     except ImportError as error:
-        raise NmtlabError("PDF needs kaleido, which is not installed", "install it, or take the SVG") from error
+        raise NmtlabError(
+            "PDF needs kaleido, which is not installed", f"{how_to_install('kaleido')}, or take the SVG"
+        ) from error
     present = go.Figure({"data": figure.data, "layout": shown["layout"]}, skip_invalid=True)
     for trace, visible in zip(present.data, shown["visible"], strict=True):
         trace.visible = visible

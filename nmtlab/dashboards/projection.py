@@ -15,6 +15,7 @@ from nmtlab.dashboards.chart import Chart
 from nmtlab.dashboards.columns import row
 from nmtlab.dashboards.page import Note
 from nmtlab.dashboards.work import Work
+from nmtlab.errors import how_to_install
 from nmtlab.plots import projection_figure
 from nmtlab.plots.marks import Side, shows_word
 from nmtlab.plots.theme import plain
@@ -66,7 +67,7 @@ class VectorProjection(widgets.VBox):
             self.note.say("States are those of the sentences of a text: choose one below.")
             return
         drawn = list(runs)[:_MAX_SYSTEMS]
-        notes = [] if has_umap() else ["For UMAP, install it: pip install 'nmtlab[projection]'."]
+        notes = [] if has_umap() else [f"For UMAP, install it: {how_to_install('umap-learn')}."]
         notes += [f"The first {_MAX_SYSTEMS} of {len(runs)} systems."] if len(runs) > _MAX_SYSTEMS else []
         self.note.say(" ".join(notes))
         self.work.start(f"{self.method.label} of {self.vectors.label}", len(drawn), self._drawn(drawn, text))

@@ -20,7 +20,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from nmtlab.errors import NmtlabError
+from nmtlab.errors import missing_package
 from nmtlab.interchange.folding import MAX_POSITIONS, folded, norm_epsilon
 from nmtlab.models.transformer import Transformer
 from nmtlab.nn.positions import sinusoids
@@ -50,7 +50,7 @@ def library(part: str = "") -> ModuleType:
     try:
         return importlib.import_module(f"ctranslate2{part}")
     except ImportError as error:
-        raise NmtlabError("ctranslate2 is not installed", "pip install 'nmtlab[export]'") from error
+        raise missing_package("ctranslate2") from error
 
 
 def write_ctranslate2(system: Translator, model: TransformerSettings, folder: Path, precision: Precision) -> None:

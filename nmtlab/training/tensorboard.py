@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from nmtlab.errors import NmtlabError
+from nmtlab.errors import missing_package
 from nmtlab.training.events import Event, OnEvent, Progress, Validated
 
 
@@ -15,7 +15,7 @@ def event_writer(folder: Path) -> OnEvent:
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError as error:
-        raise NmtlabError("tensorboard is not installed", "pip install 'nmtlab[tensorboard]'") from error
+        raise missing_package("tensorboard") from error
     writers: list[SummaryWriter] = []
 
     def write(event: Event) -> None:

@@ -15,7 +15,7 @@ from nmtlab.experiments.results.efficiency import stored_efficiency
 from nmtlab.recipe import SearchSettings
 from nmtlab.workspace import Workspace
 
-pytest.importorskip("ctranslate2", reason="ctranslate2 is not installed; pip install 'nmtlab[test]' brings it")
+pytest.importorskip("ctranslate2")
 
 PUBLISHED = pd.read_csv(Path(__file__).parents[2] / "data/published/wnmt-2018-efficiency.csv")
 

@@ -198,7 +198,7 @@ def test_a_page_of_a_run_of_ones_own_stands_without_its_corpus(name, alone):
 @pytest.fixture(scope="module")
 def uncounted(tiny_corpus, tmp_path_factory) -> Workspace:
     """A workspace with a random Marian model that was imported without a text, and nothing else."""
-    pytest.importorskip("transformers", reason="it makes the folder; pip install 'nmtlab[test]' brings it")
+    pytest.importorskip("transformers", reason="it makes the folder")
     folder, workspace = tmp_path_factory.mktemp("folder"), Workspace(tmp_path_factory.mktemp("imported"))
     marian(folder / "marian", [list(tiny_corpus.lines("train", code)) for code in ("de", "en")])
     import_model(folder / "marian", "marian", workspace)

@@ -66,7 +66,7 @@ def test_without_umap_it_is_not_offered_and_the_page_says_how_to_install_it(here
     monkeypatch.setattr(projection, "has_umap", lambda: False)
     page = NormsPage(here)
     assert [label for label, _ in page.projection.method.options] == ["PCA"]
-    assert "pip install &#x27;nmtlab[projection]&#x27;" in page.projection.note.value
+    assert "pip install &#x27;umap-learn" in page.projection.note.value
 
 
 def test_the_nearest_states_of_a_token_are_listed(page, here, tiny_corpus):

@@ -368,4 +368,4 @@ def test_an_existing_folder_is_left_as_it_is(learned, tmp_path):
 def test_without_ctranslate2_the_message_says_how_to_get_it(learned, tmp_path, monkeypatch):
     for name in ("ctranslate2", "ctranslate2.specs"):
         monkeypatch.setitem(sys.modules, name, None)
-    assert refusal(learned(SCALED), tmp_path) == "ctranslate2 is not installed; pip install 'nmtlab[export]'"
+    assert refusal(learned(SCALED), tmp_path).startswith("ctranslate2 is not installed; pip install 'ctranslate2")

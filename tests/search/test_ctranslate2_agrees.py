@@ -19,7 +19,7 @@ from nmtlab.text.batches import pad
 from nmtlab.text.vocabulary import BOS, EOS, PAD, SPECIALS
 from nmtlab.training.objective import training_objective
 
-pytest.importorskip("ctranslate2", reason="ctranslate2 is not installed; pip install 'nmtlab[test]' brings it")
+pytest.importorskip("ctranslate2")
 
 from benchmarks.peers.ctranslate import decode
 

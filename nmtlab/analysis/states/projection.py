@@ -11,7 +11,7 @@ from nmtlab.analysis.access.checks import check_counts, in_direction
 from nmtlab.analysis.access.measure import versioned
 from nmtlab.analysis.access.opened import RunOrSystem, opened, output_vectors
 from nmtlab.analysis.states.token_states import Where, token_states
-from nmtlab.errors import NmtlabError
+from nmtlab.errors import NmtlabError, missing_package
 from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.sample import draw_sample
@@ -46,7 +46,7 @@ def project(vectors: NDArray[np.floating], method: Method = "pca", seed: int = 1
         seed: of UMAP; PCA has no randomness.
 
     Raises:
-        NmtlabError: there are too few vectors, or UMAP is not installed.
+        NmtlabError: there are too few vectors, or umap-learn is not installed.
     """
     least = 2 if method == "pca" else 4
     if len(vectors) < least:
@@ -73,7 +73,7 @@ def word_projection(system: RunOrSystem, method: Method = "pca", seed: int = 1) 
         training text of the target language; `x`, `y`; `x_share`, `y_share`, the shares of the variance.
 
     Raises:
-        NmtlabError: UMAP is not installed.
+        NmtlabError: umap-learn is not installed.
         RunError: a phrase-based run, one without weights, or an imported one without counts.
     """
     translator = opened(system)
@@ -132,7 +132,7 @@ def _placed(frame: pd.DataFrame, found: Projection) -> pd.DataFrame:
 
 def _umap(vectors: NDArray[np.floating], seed: int) -> NDArray[np.float64]:
     if not has_umap():
-        raise NmtlabError("UMAP is not installed", "install it with: pip install 'nmtlab[projection]'")
+        raise missing_package("umap-learn")
     from umap import UMAP
 
     neighbours = min(15, len(vectors) - 1)

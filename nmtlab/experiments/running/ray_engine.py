@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from nmtlab.errors import NmtlabError
+from nmtlab.errors import NmtlabError, missing_package
 from nmtlab.experiments.running.cells import Cell
 from nmtlab.experiments.running.engines import Engine, made, take_ready
 from nmtlab.experiments.running.events import CellEnded, GridEvent, OnGridEvent
@@ -35,7 +35,7 @@ def on_ray(workers: int) -> Engine:
         workers: number of cells made at once on a new local cluster.
 
     Raises:
-        NmtlabError: when the engine is used: Ray is not installed, or the cluster does not answer.
+        NmtlabError: when the engine is used: ray is not installed, or the cluster does not answer.
     """
 
     def engine(
@@ -76,7 +76,7 @@ def _connected(workers: int) -> Any:
     try:
         import ray
     except ImportError as error:
-        raise NmtlabError("Ray is not installed", "install it with pip install 'nmtlab[ray]'") from error
+        raise missing_package("ray") from error
     _check_answers(os.environ.get("RAY_ADDRESS", ""))
     quiet = {"log_to_driver": False, "logging_level": "error"}
     on_term = signal.getsignal(signal.SIGTERM)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from nmtlab.errors import CorpusError
+from nmtlab.errors import CorpusError, missing_package
 from nmtlab.text.cleaning import Limits
 from nmtlab.text.corpus import Pair
 from nmtlab.text.importers.corpus_builder import ImportReport, build
@@ -85,10 +85,11 @@ def import_mtdata(
         allow_overlap: keep training pairs with a sentence of the recipe's dev or test.
 
     Raises:
-        CorpusError: mtdata is not installed, or a data set is unknown or cannot be fetched; or as `build`.
+        CorpusError: a data set is unknown or cannot be fetched; or as `build`.
+        NmtlabError: mtdata is not installed.
     """
     if importlib.util.find_spec("mtdata") is None:
-        raise CorpusError("mtdata is not installed", "pip install 'nmtlab[download]'")
+        raise missing_package("mtdata")
     if not recipe.train:
         raise CorpusError("no data set to train on", "give a data set's id, or a recipe")
     splits = {"train": recipe.train, "dev": recipe.dev, "test": recipe.test}
