@@ -7,6 +7,7 @@ import statistics
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.foreign_models import marian
@@ -178,7 +179,18 @@ def test_the_python_of_the_guide_trains_translates_and_looks(in_folder):
     assert all(len(block.strip().splitlines()) <= 12 for block in shown)
 
 
+<<<<<<< HEAD
 @pytest.mark.full
+=======
+def test_the_table_of_the_page_on_extensions_can_be_declared():
+    (code,) = blocks(ROOT / "docs/development/extending.md", "python")
+    names: dict[str, Any] = {}
+    exec(code, names)
+    assert names["MINE"].baseline in {system.name for system in names["MINE"].systems}
+    assert names["MINE"].rows[0].at["tiny"]
+
+
+>>>>>>> docs
 def test_an_imported_folder_gets_to_a_search_tree_as_the_guide_says(tmp_path, tiny_corpus, monkeypatch):
     pytest.importorskip("transformers", reason="it makes the folder")
     monkeypatch.setenv("NMTLAB_DATA", str(tmp_path / "data"))
