@@ -179,9 +179,6 @@ def test_the_python_of_the_guide_trains_translates_and_looks(in_folder):
     assert all(len(block.strip().splitlines()) <= 12 for block in shown)
 
 
-<<<<<<< HEAD
-@pytest.mark.full
-=======
 def test_the_table_of_the_page_on_extensions_can_be_declared():
     (code,) = blocks(ROOT / "docs/development/extending.md", "python")
     names: dict[str, Any] = {}
@@ -190,7 +187,7 @@ def test_the_table_of_the_page_on_extensions_can_be_declared():
     assert names["MINE"].rows[0].at["tiny"]
 
 
->>>>>>> docs
+@pytest.mark.full
 def test_an_imported_folder_gets_to_a_search_tree_as_the_guide_says(tmp_path, tiny_corpus, monkeypatch):
     pytest.importorskip("transformers", reason="it makes the folder")
     monkeypatch.setenv("NMTLAB_DATA", str(tmp_path / "data"))

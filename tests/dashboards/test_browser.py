@@ -35,8 +35,6 @@ from nmtlab.systems import open_system
 from nmtlab.translation import Translator
 from nmtlab.workspace import Workspace
 
-pytestmark = pytest.mark.full
-
 TIED, FIXNORM, LEX, ARTHUR = (f"small-tr-en.{name}.s1" for name in ("tied", "fixnorm", "fixnorm-lex", "arthur"))
 NORMS, LOGITS = "Norm of output embeddings", "What makes a word win"
 ATTENTION, TOKENS = "Attention of each system", "How sure the system is"

@@ -1,11 +1,8 @@
 """In a browser: what a new reader wants to know is two clicks away from the index."""
 
-import pytest
 from support.shown import Shown, eventually
 
 from nmtlab.experiments.claims.verdicts import measured_claims
-
-pytestmark = pytest.mark.full
 
 CLAIM = "fixnorm translates better than tied."
 

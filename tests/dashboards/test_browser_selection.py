@@ -6,8 +6,6 @@ from urllib.parse import parse_qs
 import pytest
 from support.shown import Shown, eventually
 
-pytestmark = pytest.mark.full
-
 TIED, FIXNORM = "small-tr-en.tied.s1", "small-tr-en.fixnorm.s1"
 ADDRESS = f"?runs={TIED}%2C{FIXNORM}&line=3"
 ATTENTION, TREE, TOKENS = "Attention of each system", "Beam search tree", "How sure the system is"

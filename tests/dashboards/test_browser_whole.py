@@ -17,8 +17,6 @@ from nmtlab.runs.listing import open_run
 from nmtlab.systems import open_system
 from nmtlab.text.corpus import ParallelCorpus
 
-pytestmark = pytest.mark.full
-
 TIED, LEX = "small-tr-en.tied.s1", "small-tr-en.fixnorm-lex.s1"
 ATTENTION, LOGITS, NORMS, DEV = "Attention", "What makes a word win", "Norm of output embeddings", "Dev "
 SENTENCES, JOBS, TRANSLATIONS = "Sentences: select one", "Trainings started here", "Translations: select one"
