@@ -272,6 +272,15 @@ def test_cutting_back_forgets_what_came_after_a_step_and_how_the_run_ended(copie
     assert list(copied.embedding_norms()) == [20]
 
 
+def test_cutting_back_to_an_evaluation_keeps_all_that_it_logged(copied):
+    RunWriter(copied).truncate_after(40)
+    assert copied.metrics("train")["step"].tolist() == [10, 20, 30, 40]
+    assert copied.metrics("validation")["step"].tolist() == [20, 40]
+    assert copied.gradient_norms()["step"].max() == 40
+    assert set(copied.g_values()["step"]) == {20, 40}
+    assert list(copied.embedding_norms()) == [20, 40]
+
+
 # One writer
 
 
