@@ -4,6 +4,7 @@ import pytest
 
 from nmtlab import demo
 from nmtlab.demo import CORPUS, LANGUAGE, RECURRENT, TRANSFORMERS, demo_corpus, demo_recipe, demo_runs, finished
+from nmtlab.experiments.results.stored import measured_table
 from nmtlab.runs.run import Run
 from nmtlab.systems import train
 from nmtlab.text.artificial import write_corpus
@@ -65,6 +66,26 @@ def test_what_was_interrupted_is_trained_to_its_end(short):
     assert finished(short, "demo-postnorm").folder == Run(run.folder).folder
 
 
+@pytest.mark.parametrize(
+    ("table", "row", "verdicts"),
+    [("table-3.13", "gl-en", ["better"] * 3), ("table-3.2", "Uyg-Eng", ["better", "better", "worse", "better"])],
+)
+def test_the_finding_shown_first_is_the_one_that_is_stored(table, row, verdicts, capsys):
+    from nmtlab.cli.demo import _show_finding
+
+    _show_finding(table, row)
+    shown = [
+        [cell.strip() for cell in line.strip("│").split("│")]
+        for line in capsys.readouterr().out.splitlines()
+        if line.startswith("│")
+    ]
+    assert [cells[-1] for cells in shown] == ["", *verdicts]
+    stored = measured_table(table, "small").path.with_suffix(".txt").read_text(encoding="utf-8")
+    for cells in shown:
+        (line,) = (line for line in stored.splitlines() if all(f" {cell} " in line for cell in cells))
+        assert line.startswith("│")
+
+
 @pytest.mark.full
 def test_the_command_trains_the_transformers_and_compares_them(short, monkeypatch, capsys):
     from nmtlab.cli.demo import demo as command
@@ -72,7 +93,7 @@ def test_the_command_trains_the_transformers_and_compares_them(short, monkeypatc
     monkeypatch.setenv("NMTLAB_DATA", str(short.data))
     command(threads=1)
     said = capsys.readouterr().out
-    assert "Nara" in said
+    assert said.index("PreNorm + fixnorm + ScaleNorm") < said.index("Nara")
     for name in TRANSFORMERS:
         assert f"\n{name}: {demo_recipe(name).about}" in said
     assert sorted(path.name for path in short.runs.iterdir()) == sorted(TRANSFORMERS)

@@ -156,12 +156,15 @@ def pip(*words: object, python: object = sys.executable) -> subprocess.Completed
     return subprocess.run([python, "-m", "pip", *map(str, words)], capture_output=True, text=True, check=False)
 
 
-def used(python: object, folder: Path, **environment: str) -> dict[str, Any]:
-    """Return what the program sees, run in a folder outside of any checkout."""
+def outside(*command: object, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run a command in a folder, as if there were no checkout."""
     without = {name: value for name, value in os.environ.items() if not name.startswith(("NMTLAB_", "PYTHONPATH"))}
-    done = subprocess.run(
-        [python, "-c", USE], cwd=folder, env=without | environment, capture_output=True, text=True, check=False
-    )
+    return subprocess.run(command, cwd=folder, env=without | environment, capture_output=True, text=True, check=False)
+
+
+def used(python: object, folder: Path, **environment: str) -> dict[str, Any]:
+    """Return what the program sees."""
+    done = outside(python, "-c", USE, folder=folder, **environment)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -221,7 +224,8 @@ def test_in_an_empty_environment_the_wheel_brings_all_that_it_needs_with_every_e
         pytest.skip("no package index answers")
     assert done.returncode == 0, done.stderr
     assert "No broken requirements" in pip("check", python=python).stdout
-    said = subprocess.run([tmp_path / "empty/bin/nmtlab", "--version"], capture_output=True, text=True, check=True)
-    assert said.stdout.startswith(f"nmtlab {nmtlab.__version__} in {tmp_path / 'empty'}")
     (tmp_path / "elsewhere").mkdir()
+    said = outside(tmp_path / "empty/bin/nmtlab", "--version", folder=tmp_path / "elsewhere")
+    assert said.returncode == 0
+    assert said.stdout.startswith(f"nmtlab {nmtlab.__version__} in {tmp_path / 'empty'}")
     assert used(python, tmp_path / "elsewhere") == seen

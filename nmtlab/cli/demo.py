@@ -19,13 +19,15 @@ def demo(
     ] = False,
     threads: Annotated[int | None, typer.Option(min=1, help="CPU threads. (default: torch's choice)")] = None,
 ) -> None:
-    """Train three tiny systems on a small artificial language and compare them: three to four minutes on 2 CPU cores.
+    """Show a measured finding, then train three tiny systems on a small artificial language and compare them.
 
-    Results of an earlier demo are reused. At the end, it offers to open the dashboards.
+    The trainings take three to four minutes on 2 CPU cores; those of an earlier demo are reused. At the end, it offers
+    to open the dashboards.
     """
     from nmtlab.demo import CHILD_CORPUS, CORPUS, PARENT_CORPUS, TRANSFER, TRANSFORMERS, demo_corpus
     from nmtlab.workspace import Workspace
 
+    _show_finding(*(("table-3.2", "Uyg-Eng") if transfer else ("table-3.13", "gl-en")))
     workspace = Workspace.find()
     corpus = demo_corpus(workspace, CHILD_CORPUS if transfer else CORPUS)
     _introduce(corpus)
@@ -45,6 +47,19 @@ def demo(
         _next_steps(runs[-1])
     if sys.stdin.isatty() and sys.stdout.isatty() and typer.confirm("\nOpen the dashboards now?", default=True):
         dashboards(browser=True)
+
+
+def _show_finding(name: str, row: str) -> None:
+    """Print what the trainings that come with nmtlab found on one text, to be read while the demo trains."""
+    from nmtlab.cli.results_table import print_row
+    from nmtlab.experiments.results.stored import measured_table
+
+    stored = measured_table(name, "small")
+    print_row(stored, row)
+    print(
+        f"  the whole table: nmtlab reproduce {name} --stored, or the page Tables of nmtlab dashboards\n\n"
+        "The demo trains smaller systems of these kinds.\n"
+    )
 
 
 def _next_steps(run: "Run") -> None:

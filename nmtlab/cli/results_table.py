@@ -10,8 +10,10 @@ from nmtlab.experiments import Scale, Table, published, summary
 from nmtlab.experiments.measures.quality import Converged, ShareOfSentences
 from nmtlab.experiments.results.judgement import NOT_KEPT, RULE
 from nmtlab.experiments.results.kept import Kept
-from nmtlab.experiments.results.looks import Looks
+from nmtlab.experiments.results.looks import Looks, read_looks
+from nmtlab.experiments.results.sentences import read_sentences
 from nmtlab.experiments.results.signatures import printed_signatures, signatures
+from nmtlab.experiments.results.stored import Stored, read_cells
 from nmtlab.experiments.tables.labels import caveats, labelled, system_labels
 
 
@@ -73,6 +75,21 @@ def print_results(
         if lines["published_mark"].any():
             print(f"  marks of the published values: {table.marks}")
     print_reasons(table, scale, left_out)
+
+
+def print_row(stored: Stored, row: str) -> None:
+    """Print the systems of one row of a measured table: means, differences to the baseline and verdicts."""
+    table, cells = stored.table, read_cells(stored.path)
+    lines = summary(cells, table, read_sentences(stored.sentences), read_looks(stored.looks))
+    lines = labelled(lines[(lines["row"] == row) & (lines["seeds"] > 0)], table, stored.scale)
+    baseline = system_labels(table)[table.baseline]
+    columns = ["system", f"{table.measures[0].name}, 95 %", f"vs {baseline}, 95 %", "verdict"]
+    rows = []
+    for line in lines.itertuples():
+        difference, *_, verdict = _compared(line)
+        rows.append([line.column, _measured(line), difference, verdict])
+    print_table(f"{table.title}: {lines['row'].iloc[0]}", columns, rows, set(columns[1:3]))
+    print(f"  mean over {_seeds(cells[cells['row'] == row])}, ± 95 %")
 
 
 def _seeds(cells: pd.DataFrame) -> str:
