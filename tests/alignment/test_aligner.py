@@ -57,6 +57,13 @@ def test_words_are_linked_with_their_translations_in_text_that_was_not_learned_f
     assert sum(map(len, found)) > 0.9 * sum(len(source) for source, _ in new)
 
 
+@pytest.mark.parametrize("model", MODELS)
+def test_the_source_comes_first_in_a_link(model):
+    pairs = [(["eben", *source], target) for source, target in reversed_pairs(200)]  # a word without a translation
+    found = WordAligner.train(pairs, model).align([(["eben", "hund", "singt", "alt"], ["old", "sings", "dog"])])
+    assert found[0] >= {(1, 2), (2, 1), (3, 0)}
+
+
 @pytest.mark.full
 @pytest.mark.parametrize("model", MODELS)
 def test_gold_links_of_an_artificial_language_are_found_far_better_than_by_chance(model, grown):
