@@ -61,13 +61,17 @@ if [ "${1:-}" = test ]; then
     "$venv/bin/python" -m ruff check .
     "$venv/bin/python" -m ruff format --check .
     "$venv/bin/python" -m mypy
-    # Two processes of one thread each: two contended threads are slower than one.
+    # Two processes of one thread each: two contended threads are slower than one. Each has whole files.
     export OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE
+    run_tests() {
+        "$venv/bin/python" -m pytest -n 2 --dist loadfile --durations=25 "$@"
+    }
     case "${2:-}" in
-    "") exec "$venv/bin/python" -m pytest -n 2 --dist loadgroup -m "not full" --durations=25 ;;
-    --full) exec "$venv/bin/python" -m pytest -n 2 --dist loadgroup --durations=25 ;;
+    "") run_tests -p no:nbval -m "not full" ;;
+    --full) run_tests --nbval --nbval-current-env --nbval-cell-timeout=300 tests notebooks ;;
     *) fail "test $2: unknown; use 'test', or 'test --full'" ;;
     esac
+    exit
 fi
 if [ "${1:-}" = docs ]; then
     cd "$here"

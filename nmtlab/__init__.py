@@ -1,6 +1,6 @@
 """nmtlab: an interactive workbench for low-resource neural machine translation.
 
-The names that scripts and notebooks use most are exported here; for the rest see the README, 'Where to look'. Names are
+The names that scripts and notebooks use most are exported here; for the rest see docs/reference. Names are
 loaded on first use, so that importing nmtlab is quick.
 """
 

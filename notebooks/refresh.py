@@ -1,24 +1,19 @@
 """Run the notebooks again and store them clean: python notebooks/refresh.py [NOTEBOOK ...]
 
-What is stored is what a reader of the bare file, and GitHub, can show: tables, and a picture in place of each figure,
-which is interactive again when its cell is run. Times, widgets and the machine's Python are left out, so that a second
-run changes nothing that has not changed. Chrome or Chromium has to be there to draw the pictures.
+What is stored is what a reader of the bare file, and a test, can read: text and tables. Figures are drawn when a
+notebook is run, or as the book is built. Times, widgets and the machine's Python are left out, so that a second run
+changes nothing that has not changed.
 """
 
-import base64
-import io
-import json
 import os
 import sys
 from pathlib import Path
 
 import nbformat
-import plotly.io
 from nbclient import NotebookClient
-from PIL import Image
 
-_COLOURS = 40  # as many as a figure needs: less than a third of the size
-FIGURE = "application/vnd.plotly.v1+json"
+READ = ("text/plain", "text/html")
+"""Forms of an output that are stored."""
 WIDGET = "application/vnd.jupyter.widget-view+json"
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 
@@ -31,20 +26,19 @@ def refresh(path: Path) -> None:
     for cell in notebook.cells:
         cell.metadata = {name: value for name, value in cell.metadata.items() if name == "tags"}
         if cell.cell_type == "code":
-            cell.outputs = [output for output in cell.outputs if WIDGET not in output.get("data", {})]
-            for output in cell.outputs:
-                if FIGURE in output.get("data", {}):
-                    output.data["image/png"] = picture(output.data.pop(FIGURE))
+            cell.outputs = [output for output in map(readable, cell.outputs) if output]
     nbformat.validate(notebook)
     nbformat.write(notebook, path)
 
 
-def picture(figure: dict) -> str:
-    """Return a figure as PNG in base64."""
-    drawn = plotly.io.from_json(json.dumps(figure), skip_invalid=True).to_image("png", width=800)
-    small = io.BytesIO()
-    Image.open(io.BytesIO(drawn)).convert("RGB").quantize(_COLOURS).save(small, "png", optimize=True)
-    return base64.b64encode(small.getvalue()).decode()
+def readable(output: nbformat.NotebookNode) -> nbformat.NotebookNode | None:
+    """Return an output without its figure; None if nothing is left of it, or if it is a widget."""
+    if "data" in output:
+        data = {form: text for form, text in output.data.items() if form in READ}
+        if WIDGET in output.data or not data:
+            return None
+        output.data, output.metadata = data, {}
+    return output
 
 
 if __name__ == "__main__":

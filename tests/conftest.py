@@ -4,7 +4,7 @@ import os
 import random
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 os.environ["OMP_NUM_THREADS"] = "1"
@@ -14,6 +14,7 @@ os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")  # CUDA_VISIBLE_DEVICES=0 pyte
 import hypothesis
 import pytest
 import torch
+from support.zoo import Zoo
 
 from nmtlab.recipe import Recipe, named_recipe
 from nmtlab.runs.run import Run
@@ -45,6 +46,26 @@ def write_split(folder: Path, split: str, count: int, seed: int) -> None:
     (folder / f"{split}.en").write_text(
         "".join(" ".join(WORDS[w] for w in s) + "\n" for s in sentences), encoding="utf-8"
     )
+
+
+MOST_SECONDS = 3.0
+"""Of CPU time, its children's included, that a test of the quick tier may take."""
+
+
+def cpu_seconds() -> float:
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """In CI, fail a test of the quick tier that takes too long."""
+    before = cpu_seconds()
+    result = yield
+    taken = cpu_seconds() - before
+    if "CI" in os.environ and taken > MOST_SECONDS and not item.get_closest_marker("full"):
+        pytest.fail(f"took {taken:.1f} seconds of CPU time: make it faster, or mark it with @pytest.mark.full")
+    return result
 
 
 @pytest.fixture(scope="session")
@@ -100,11 +121,21 @@ def workspace(tmp_path) -> Workspace:
 
 
 @pytest.fixture(scope="session")
-def trained(tiny_corpus, tiny_recipe, tmp_path_factory):
-    """A run trained to the end, and the workspace it is in; all tests read it, so whoever measures takes a copy."""
-    from nmtlab.training.setup import train
+def shared_folder(tmp_path_factory) -> Path:
+    """A folder of all processes of this session."""
+    folder = tmp_path_factory.getbasetemp()
+    return folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
 
-    workspace = Workspace(tmp_path_factory.mktemp("trained"))
-    run = train("whole", tiny_recipe, tiny_corpus, workspace)
-    yield run, workspace
-    assert not run.measures(), "a test stored a measure with the run that all tests share"
+
+@pytest.fixture(scope="session")
+def zoo(shared_folder, tiny_corpus, tiny_recipe) -> Iterator[Zoo]:
+    """Trained runs of several kinds, read-only."""
+    zoo = Zoo(shared_folder / "zoo", tiny_corpus, tiny_recipe)
+    yield zoo
+    zoo.check()
+
+
+@pytest.fixture(scope="session")
+def trained(zoo) -> tuple[Run, Workspace]:
+    """A run trained to the end, and the workspace it is in; all tests read it, so whoever measures takes a copy."""
+    return zoo("trained"), zoo.workspace("trained")

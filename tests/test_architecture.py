@@ -72,6 +72,23 @@ def own(module: str) -> set[str]:
     return {name if name in MODULES else name.rpartition(".")[0] for name in names}
 
 
+def packages(module: str) -> set[str]:
+    """Return the packages that a module imports from."""
+    return {name.split(".")[0] for name in imported(module)}
+
+
+SAFE_LOADS = {"torch.load": ("weights_only", "True"), "np.load": ("allow_pickle", "False")}
+
+
+def unsafe_loads(module: str) -> Iterator[str]:
+    """Yield the places where a module loads a file that may execute code."""
+    for node in ast.walk(tree(module)):
+        if isinstance(node, ast.Call) and (safe := SAFE_LOADS.get(ast.unparse(node.func))):
+            given = {keyword.arg: ast.unparse(keyword.value) for keyword in node.keywords}
+            if given.get(safe[0]) != safe[1]:
+                yield f"{module}, line {node.lineno}"
+
+
 def names_used(module: str) -> Iterator[str]:
     """Yield every name and attribute as it is written: `print`, `sys.stdout`."""
     for node in ast.walk(tree(module)):
@@ -83,10 +100,12 @@ def test_every_room_has_its_floor():
     assert {room(module) for module in MODULES} <= FLOOR.keys()
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_imports_only_go_downwards(module):
+def test_imports_only_go_downwards():
     upwards = {
-        other for other in own(module) if room(other) != room(module) and FLOOR[room(other)] >= FLOOR[room(module)]
+        (module, other)
+        for module in MODULES
+        for other in own(module)
+        if room(other) != room(module) and FLOOR[room(other)] >= FLOOR[room(module)]
     }
     assert upwards == set()
 
@@ -98,9 +117,9 @@ def test_no_two_files_import_each_other():
         pytest.fail(" imports ".join(error.args[1][::-1]))
 
 
-@pytest.mark.parametrize("module", [module for module in MODULES if room(module) in WITHOUT_TORCH])
-def test_text_recipes_and_scores_do_without_torch(module):
-    assert not {"torch", "safetensors"} & {name.split(".")[0] for name in imported(module)}
+def test_text_recipes_and_scores_do_without_torch():
+    modules = [module for module in MODULES if room(module) in WITHOUT_TORCH]
+    assert [module for module in modules if {"torch", "safetensors"} & packages(module)] == []
 
 
 def test_text_recipes_and_scores_load_nothing_that_loads_torch():
@@ -125,39 +144,35 @@ def test_the_help_of_the_command_loads_nothing_heavy():
     assert done.stdout.splitlines()[-1] == "end"
 
 
-@pytest.mark.parametrize("module", [module for module in MODULES if room(module) not in MAY_PRINT])
-def test_nothing_below_the_command_line_prints(module):
-    assert not {"print", "sys.stdout", "sys.stderr"} & set(names_used(module))
-    assert not {"rich", "tqdm", "typer", "logging"} & {name.split(".")[0] for name in imported(module)}
+def test_nothing_below_the_command_line_prints():
+    modules = [module for module in MODULES if room(module) not in MAY_PRINT]
+    assert [module for module in modules if {"print", "sys.stdout", "sys.stderr"} & set(names_used(module))] == []
+    assert [module for module in modules if {"rich", "tqdm", "typer", "logging"} & packages(module)] == []
 
 
-@pytest.mark.parametrize("module", [module for module in MODULES if module != "nmtlab.__main__"])
-def test_every_module_can_be_imported(module):
-    importlib.import_module(module)
+def test_every_module_can_be_imported():
+    for module in MODULES:
+        if module != "nmtlab.__main__":
+            importlib.import_module(module)
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_every_module_public_function_and_public_class_says_what_it_is(module):
-    public = [
-        node
+def test_every_module_public_function_and_public_class_says_what_it_is():
+    public = {
+        (module, node.name): node
+        for module in MODULES
         for node in tree(module).body
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_")
-    ]
-    assert ast.get_docstring(tree(module))
-    assert [node.name for node in public if not ast.get_docstring(node)] == []
+    }
+    assert [module for module in MODULES if not ast.get_docstring(tree(module))] == []
+    assert [name for name, node in public.items() if not ast.get_docstring(node)] == []
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_nothing_is_pickled(module):
-    assert not {"pickle", "dill", "joblib", "shelve", "marshal"} & {name.split(".")[0] for name in imported(module)}
-    assert not {"torch.save", "pd.read_pickle", "pickle.load"} & set(names_used(module))
-    for node in ast.walk(tree(module)):
-        if isinstance(node, ast.Call) and ast.unparse(node.func) == "torch.load":
-            given = {keyword.arg: ast.unparse(keyword.value) for keyword in node.keywords}
-            assert given.get("weights_only") == "True", f"{module}, line {node.lineno}"
-        if isinstance(node, ast.Call) and ast.unparse(node.func) == "np.load":
-            given = {keyword.arg: ast.unparse(keyword.value) for keyword in node.keywords}
-            assert given.get("allow_pickle") == "False", f"{module}, line {node.lineno}"
+def test_nothing_is_pickled():
+    pickling = {"pickle", "dill", "joblib", "shelve", "marshal"}
+    assert [module for module in MODULES if pickling & packages(module)] == []
+    unsafe = {"torch.save", "pd.read_pickle", "pickle.load"}
+    assert [module for module in MODULES if unsafe & set(names_used(module))] == []
+    assert [place for module in MODULES for place in unsafe_loads(module)] == []
 
 
 # Text that is committed

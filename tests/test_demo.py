@@ -86,6 +86,7 @@ def test_the_finding_shown_first_is_the_one_that_is_stored(table, row, verdicts,
         assert line.startswith("│")
 
 
+@pytest.mark.full
 def test_the_command_trains_the_transformers_and_compares_them(short, monkeypatch, capsys):
     from nmtlab.cli.demo import demo as command
 

@@ -103,6 +103,7 @@ def test_a_process_that_the_command_left_behind_keeps_the_job_alive_and_is_kille
     ended(job)
 
 
+@pytest.mark.full
 def test_a_training_that_is_stopped_can_be_resumed(start, tmp_path, tiny_corpus, tiny_recipe, monkeypatch):
     workspace = Workspace(tmp_path / "data")
     monkeypatch.setenv("NMTLAB_DATA", str(workspace.data))
@@ -234,6 +235,7 @@ def test_a_log_that_is_gone_or_no_text_is_shown_as_well_as_it_can_be(start):
     assert (job.tail(), job.last_error) == ("", None)
 
 
+@pytest.mark.full
 def test_a_command_that_fails_shows_its_sentence(start, tmp_path, monkeypatch):
     monkeypatch.setenv("NMTLAB_DATA", str(tmp_path / "data"))
     job = ended(start([sys.executable, "-m", "nmtlab", "train", "nosuchcorpus"]))

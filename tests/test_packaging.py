@@ -20,6 +20,8 @@ from nmtlab.cli.dashboards import _WORKBENCH
 from nmtlab.experiments.claims.declared import declared_claims
 from nmtlab.experiments.claims.verdicts import measured_claims
 
+pytestmark = pytest.mark.full
+
 ROOT = Path(__file__).parents[1]
 ENVIRONMENT = (ROOT / "environment.yml").read_text(encoding="utf-8")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]

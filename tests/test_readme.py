@@ -1,45 +1,202 @@
-"""What the README shows works."""
+"""What the front page and the guide show works: commands parse, links lead somewhere, the Python runs."""
 
+import csv
 import re
+import shlex
+import statistics
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.foreign_models import marian
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from nmtlab.cli.main import app
+from nmtlab.dashboards.about import PAGES
+from nmtlab.experiments.results.stored import RESULTS
+from nmtlab.recipe import recipe_names
 
-README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[1]
+README = ROOT / "README.md"
+GUIDE = ROOT / "docs/guide"
+DOCUMENTS = [*sorted(ROOT.glob("*.md")), ROOT / "benchmarks/README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+MAX_LINES = 150
+
+every_document = pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", README, flags=re.DOTALL)
+def text_of(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
 
 
-def test_the_python_of_the_readme_trains_translates_and_looks(tmp_path):
-    code = "".join(blocks("python"))
-    smaller = code.replace("train=4000", "train=400, dev=20, test=20").replace(
-        '"training.max_evaluations": 3', '"training.max_evaluations": 1, "training.validate_every": 10'
+def blocks(path: Path, language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", text_of(path), flags=re.DOTALL)
+
+
+def commands(path: Path) -> list[str]:
+    """Return the calls of nmtlab in the shell blocks of a document and in its running text."""
+    shown = "\n".join(blocks(path, "sh")).splitlines()
+    shown += re.findall(r"`((?:\./nmtlab\.sh|nmtlab) [^`]+)`", re.sub(r"```.*?```", "", text_of(path), flags=re.DOTALL))
+    without_remarks = (re.sub(r"\s+", " ", line.partition(" #")[0]).strip() for line in shown)
+    calls = [re.search(r"(?:\./nmtlab\.sh|\bnmtlab) ([a-z].*)", line) for line in without_remarks]
+    return sorted({call[1] for call in calls if call})
+
+
+def check(call: str) -> None:
+    """Check that the verbs of a call and its options are there, and that options have the values they need."""
+    words = shlex.split(re.split(r"\s[<|>]\s", call)[0])
+    command = get_command(app)
+    while hasattr(command, "commands") and words and not words[0].startswith("-"):
+        assert words[0] in command.commands, f"nmtlab {call}: there is no {words[0]}"
+        command = command.commands[words.pop(0)]
+    if words in (["..."], ["--help"], []):
+        return
+    assert not hasattr(command, "commands"), f"nmtlab {call}: {words[0]} is no option of a group"
+    options = {name: one for one in command.params for name in one.opts if name.startswith("-")}
+    plain = []
+    while words:
+        word = words.pop(0)
+        if not word.startswith("-"):
+            plain.append(word)
+            continue
+        assert word in options, f"nmtlab {call}: there is no option {word}"
+        if not options[word].is_flag:
+            assert words, f"nmtlab {call}: {word} needs a value"
+            check_value(word, words.pop(0), call)
+    needed = [one for one in command.params if one.param_type_name == "argument" and one.required]
+    taken = [one for one in command.params if one.param_type_name == "argument"]
+    assert plain == [] or len(plain) >= len(needed), f"nmtlab {call}: arguments are missing"
+    assert len(plain) <= len(taken) or any(one.nargs == -1 for one in taken), f"nmtlab {call}: too many arguments"
+
+
+def check_value(option: str, value: str, call: str) -> None:
+    if option == "--recipe" and not value.endswith(".toml") and not value.isupper():
+        assert value in recipe_names(), f"nmtlab {call}: there is no recipe {value}"
+
+
+def test_the_front_page_is_short():
+    assert len(text_of(README).splitlines()) <= MAX_LINES
+
+
+@every_document
+def test_every_command_of_a_document_is_there_with_its_options(path):
+    for call in commands(path):
+        if call.split()[0] not in ("test", "docs", "evidence", "pip"):  # the first two are those of nmtlab.sh
+            check(call)
+
+
+def test_commands_are_found_and_wrong_ones_noticed():
+    assert {"demo", "corpus stats ha-news", "translate scale --n-best 3 --scores"} <= {*commands(README)}
+    assert sum(len(commands(path)) for path in GUIDE.glob("*.md")) > 40
+    for wrong in ("trian x", "train x --recipe unheard-of", "train x --colour blue", "train x y", "train x --name"):
+        with pytest.raises(AssertionError):
+            check(wrong)
+
+
+@every_document
+def test_every_relative_link_of_a_document_leads_to_a_file(path):
+    links = re.findall(r"\]\(<?([^)#>\s]+)", re.sub(r"```.*?```", "", text_of(path), flags=re.DOTALL))
+    relative = [link for link in links if not re.match(r"\w+:", link)]
+    assert [link for link in relative if not (path.parent / link).exists()] == []
+
+
+@every_document
+def test_no_document_installs_a_package_of_the_same_name(path):
+    assert re.findall(r"pip3? install[^\n]*\bnmtlab(?!-workbench)\b", text_of(path)) == []
+    assert "nmtlab[" not in text_of(path)
+
+
+@pytest.mark.parametrize("path", [README, GUIDE / "dashboards.md"], ids=lambda path: path.name)
+def test_every_page_is_in_the_table_of_pages(path):
+    assert [page.title for page in PAGES if f"| {page.title} |" not in text_of(path)] == []
+
+
+def test_the_findings_of_the_front_page_are_those_of_the_results():
+    def mean(table: str, row: str, system: str, metric: str = "test BLEU") -> float:
+        with (RESULTS / f"{table}.small.csv").open(encoding="utf-8", newline="") as file:
+            lines = [line for line in csv.DictReader(file) if (line["row"], line["metric"]) == (row, metric)]
+        return statistics.fmean(float(line["value"]) for line in lines if line["column"] == system)
+
+    text = re.sub(r"\s+", " ", text_of(README))
+    gain = mean("table-3.6", "tu-en", "fixnorm+lex") - mean("table-3.6", "tu-en", "tied")
+    assert f"{gain:+.1f} ± 1.6 on Turkish" in text
+    alone, far, near = (
+        mean("child-size", "gl-en (500)", name) for name in ("BPE", "BPE + unrelated parent", "BPE + transfer")
+    )
+    assert f"BLEU of {alone:.1f} alone, {far:.1f} with a Hungarian parent and {near:.1f} with a Portuguese one" in text
+    metric = "empty global best, % (sample of 200)"
+    empty = [mean("search-errors", row, "PostNorm + LayerNorm", metric) for row in ("gl-en", "de-en")]
+    assert re.search(rf"empty for {empty[0]:.1f} % .* and for {empty[1]:.1f} % .* of captions", text)
+
+
+def test_each_file_of_results_has_a_line_that_says_how_it_was_made():
+    with (RESULTS / "provenance.csv").open(encoding="utf-8", newline="") as file:
+        lines = list(csv.DictReader(file))
+    names = [line["file"] for line in lines]
+    assert len(names) == len({*names})
+    assert [name for name in names if not (RESULTS / name).is_file()] == []
+    files = {path.relative_to(RESULTS).as_posix() for path in RESULTS.rglob("*.*") if path.suffix in (".csv", ".txt")}
+    written_with = tuple(f"{name.rpartition('.')[0]}." for name in names)
+    assert [name for name in sorted(files - {"provenance.csv"}) if not name.startswith(written_with)] == []
+    for line in lines:
+        if line["command"].startswith("nmtlab "):
+            check(line["command"].removeprefix("nmtlab "))
+
+
+@pytest.fixture
+def in_folder(tmp_path, monkeypatch):
+    monkeypatch.delenv("NMTLAB_DATA", raising=False)
+
+    def run(code: str) -> str:
+        done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return run
+
+
+def test_the_python_of_the_front_page_is_that_of_the_guide():
+    (first,), (same, _) = blocks(README, "python"), blocks(GUIDE / "library.md", "python")
+    assert same.startswith(first)
+
+
+@pytest.mark.full
+def test_the_python_of_the_guide_trains_translates_and_looks(in_folder):
+    shown = blocks(GUIDE / "library.md", "python")
+    smaller = (
+        "".join(shown)
+        .replace("train=4000", "train=400, dev=20, test=20")
+        .replace('"training.max_evaluations": 3', '"training.max_evaluations": 1, "training.validate_every": 10')
     )
     assert smaller.count("400,") == smaller.count('_every": 10') == 1
-    done = subprocess.run([sys.executable, "-c", smaller], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert "Translation(texts=" in done.stdout
-    assert "bleu" in done.stdout
-    assert "spearman" in done.stdout
-    assert all(len(block.strip().splitlines()) <= 12 for block in blocks("python"))
+    printed = in_folder(smaller)
+    assert "Translation(texts=" in printed
+    assert "bleu" in printed
+    assert "spearman" in printed
+    assert all(len(block.strip().splitlines()) <= 12 for block in shown)
 
 
-def test_an_imported_folder_gets_to_a_search_tree_as_the_readme_says(tmp_path, tiny_corpus, monkeypatch):
+def test_the_table_of_the_page_on_extensions_can_be_declared():
+    (code,) = blocks(ROOT / "docs/development/extending.md", "python")
+    names: dict[str, Any] = {}
+    exec(code, names)
+    assert names["MINE"].baseline in {system.name for system in names["MINE"].systems}
+    assert names["MINE"].rows[0].at["tiny"]
+
+
+@pytest.mark.full
+def test_an_imported_folder_gets_to_a_search_tree_as_the_guide_says(tmp_path, tiny_corpus, monkeypatch):
     pytest.importorskip("transformers", reason="it makes the folder")
     monkeypatch.setenv("NMTLAB_DATA", str(tmp_path / "data"))
     marian(tmp_path / "opus-tr-en", [list(tiny_corpus.lines("train", code)) for code in ("de", "en")])
-    (code,) = blocks("ipython")
+    page = GUIDE / "import-and-export.md"
+    (code,) = blocks(page, "ipython")
     importing = ["runs", "import", str(tmp_path / "opus-tr-en"), "--name", "opus"]
     assert CliRunner().invoke(app, importing).exit_code == 0
-    assert "nmtlab runs import opus-tr-en --name opus" in README
+    assert all("nmtlab runs import opus-tr-en --name opus" in text_of(path) for path in (README, page))
     *lines, tree = code.strip().splitlines()
     shown = [*lines, f"print({tree})"]
     done = subprocess.run([sys.executable, "-c", "\n".join(shown)], capture_output=True, text=True, check=False)
@@ -47,25 +204,8 @@ def test_an_imported_folder_gets_to_a_search_tree_as_the_readme_says(tmp_path, t
     assert done.stdout.split()[:4] == ["log_prob", "scored_length", "step", "text"]
 
 
-WORDS = r"nmtlab ([a-z-]+)(?: ([a-z]+))?"
-COMMANDS = sorted({tuple(words) for words in re.findall(WORDS, "\n".join(blocks("sh")))})
-
-
-@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
-def test_every_command_of_the_readme_is_there(words):
-    from typer.main import get_command
-
-    command = get_command(app)
-    for word in filter(None, words):
-        if not hasattr(command, "commands"):
-            return
-        assert word in command.commands
-        command = command.commands[word]
-
-
-def test_the_set_up_script_is_what_the_readme_says():
-    script = (Path(__file__).parents[1] / "nmtlab.sh").read_text(encoding="utf-8")
-    first = blocks("sh")[0]
-    assert "./nmtlab.sh demo" in first
-    assert "./nmtlab.sh test" in first
+def test_the_set_up_script_is_what_the_front_page_says():
+    script = (ROOT / "nmtlab.sh").read_text(encoding="utf-8")
+    assert "./nmtlab.sh demo" in blocks(README, "sh")[0]
+    assert "./nmtlab.sh test" in "".join(blocks(README, "sh"))
     assert "= test ]" in script

@@ -83,6 +83,7 @@ def test_no_file_but_its_own_asks_for_the_name_of_a_family_without_a_model():
     assert asked == []
 
 
+@pytest.mark.full
 def test_a_transformer_opens_without_torchs_symbolic_algebra():
     """It takes a second to import, and torch does so to draw random numbers on the device `meta`."""
     program = (

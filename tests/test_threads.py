@@ -33,5 +33,6 @@ def test_the_commands_threads_spin_briefly_unless_it_is_said_otherwise_and_befor
     assert printed(COMMAND, own) == [count, "False"]
 
 
+@pytest.mark.full
 def test_a_program_that_imports_nmtlab_keeps_its_environment():
     assert printed(HOST, {}) == ["None"]

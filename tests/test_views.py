@@ -195,6 +195,7 @@ def test_planned_lengths_stand_beside_every_way_of_searching(tmp_path, monkeypat
         planning_view("tiny")
 
 
+@pytest.mark.full
 def test_claims_at_two_budgets_have_the_effects_of_both_tables():
     shown = budgets_view("length-planning", "de-en, Multi30k").frame.set_index("metric")
     for budget, name in (("short", "length-planning"), ("long", "length-planning-trained-out")):

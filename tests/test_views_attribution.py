@@ -6,6 +6,7 @@ from nmtlab.analysis.attribution.agreement import agreement
 from nmtlab.views_attribution import agreement_view
 
 
+@pytest.mark.full
 def test_each_method_of_each_run_has_its_shares(trained, tiny_corpus):
     run, _ = trained
     view = agreement_view([run], tiny_corpus, "dev", ("attention", "erasure"), sample=5)

@@ -19,7 +19,7 @@ class ModulesDirective(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         names = [name for package in self.arguments[0].split() for name in modules(package)]
-        parts = (f"## {name}\n\n```{{eval-rst}}\n.. automodule:: {name}\n   :members:\n```\n" for name in names)
+        parts = (f"## {_short(name)}\n\n```{{eval-rst}}\n.. automodule:: {name}\n   :members:\n```\n" for name in names)
         return self.parse_text_to_nodes("\n".join(parts), allow_section_headings=True)
 
 
@@ -29,6 +29,11 @@ def modules(name: str) -> Iterator[str]:
     for one in (name, *(module.name for module in inner)):
         if any(getattr(value, "__module__", None) == one for value in vars(import_module(one)).values()):
             yield one
+
+
+def _short(name: str) -> str:
+    """Return the last two parts of a module's name."""
+    return ".".join(name.split(".")[1:][-2:])
 
 
 _LITERAL = re.compile(r"(?ms)^ *```\n(?P<fenced>.*?)\n *```$|(?P<table>(?:^ *\|[^\n]*\|(?:\n|\Z))+)")
@@ -47,9 +52,11 @@ def read_docstring(app: Sphinx, what: str, name: str, documented: object, option
         lines[:0] = ["..", ""]  # napoleon takes what stands before a colon in the first line for a type
 
 
-def hide_repetition(app: Sphinx, what: str, name: str, documented: object, skip: bool, options: object) -> bool | None:
-    """Hide the fields of a named tuple, which its docstring lists, and pydantic's settings of a class."""
-    return True if name == "model_config" or type(documented).__name__ == "_tuplegetter" else None
+def hide_constants(app: Sphinx, what: str, name: str, documented: object, skip: bool, options: object) -> bool | None:
+    """Hide constants of modules, the fields of a named tuple, which its docstring lists, and pydantic's settings."""
+    constant = what == "module" and not (isinstance(documented, type) or callable(documented))
+    hidden = constant or name == "model_config" or type(documented).__name__ == "_tuplegetter"
+    return True if hidden else None
 
 
 def shorten_signature(
@@ -67,6 +74,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     """Register the directive, and what becomes of docstrings and signatures."""
     app.add_directive("modules", ModulesDirective)
     app.connect("autodoc-process-docstring", read_docstring, priority=100)  # napoleon has 500
-    app.connect("autodoc-skip-member", hide_repetition)
+    app.connect("autodoc-skip-member", hide_constants)
     app.connect("autodoc-process-signature", shorten_signature)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

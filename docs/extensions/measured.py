@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import pandas as pd
 from docutils import nodes
 from docutils.parsers.rst import directives
+from generated import markdown_table
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
@@ -61,7 +62,7 @@ class ScoresDirective(SphinxDirective):
         rows = {row.name: row_label(row, "small") for row in table.rows}
         body = [[rows[row], *(scores.get((row, one), "") for one in systems)] for row in lines["row"].unique()]
         labels = system_labels(table)
-        return self.parse_text_to_nodes(_markdown([metric, *(labels[one] for one in systems)], body))
+        return self.parse_text_to_nodes(markdown_table([metric, *(labels[one] for one in systems)], body))
 
 
 class ClaimsDirective(SphinxDirective):
@@ -79,13 +80,13 @@ class ClaimsDirective(SphinxDirective):
             return self.parse_text_to_nodes("None of the claims about these systems has been measured yet.")
         body = []
         for (claim, source), lines in found.groupby(["claim", "source"], sort=False):
-            told = [f"{claim} ({source})", *[""] * (len(lines) - 1)]
+            named = [f"{claim} ({source})", *[""] * (len(lines) - 1)]
             body += [
                 [about, line.text, line.metric, _effect(line), line.verdict]
-                for about, line in zip(told, lines.itertuples(), strict=True)
+                for about, line in zip(named, lines.itertuples(), strict=True)
             ]
         return self.parse_text_to_nodes(
-            _markdown(["claim", "text", "measure", "effect (95 % interval)", "verdict"], body)
+            markdown_table(["claim", "text", "measure", "effect (95 % interval)", "verdict"], body)
         )
 
 
@@ -106,11 +107,6 @@ def _effect(line: Any) -> str:
     effect = f"{line.effect:+.2f}".replace("-", "−")
     bounds = in_words(line.low, line.high)
     return f"{effect} ({bounds})" if bounds else effect
-
-
-def _markdown(head: list[str], body: list[list[str]]) -> str:
-    rows = [head, ["---"] * len(head), *body]
-    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows)
 
 
 @cache

@@ -7,8 +7,6 @@ from hashlib import sha256
 from itertools import chain
 from pathlib import Path
 
-from machine.translation.thot import ThotSmtParameters, ThotWordAlignmentModelType
-from machine.translation.thot.thot_utils import load_smt_decoder, load_smt_model
 from thot.translation import TranslationData
 
 from nmtlab.errors import RunError
@@ -84,6 +82,10 @@ class PhraseDecoder:
     def __init__(
         self, folder: Path, weights: Weights, stack_size: int, distortion_limit: int, max_phrase_length: int
     ) -> None:
+        # Loaded here, since the library takes seconds to load.
+        from machine.translation.thot import ThotSmtParameters, ThotWordAlignmentModelType
+        from machine.translation.thot.thot_utils import load_smt_decoder, load_smt_model
+
         parameters = ThotSmtParameters(
             translation_model_filename_prefix=str(folder / "tm"),
             language_model_filename_prefix=str(folder / "lm"),

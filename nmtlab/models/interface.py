@@ -76,7 +76,7 @@ class State(Protocol):
 
 
 def output_index(output_ids: Tensor, types: Tensor) -> Tensor:
-    """Return the columns of types, (...), among output ids, (C,); a type without a column is scored as UNK (SPEC 1)."""
+    """Return the columns of types, (...), among output ids, (C,); a type without a column is scored as UNK."""
     types = types.contiguous()
     column = torch.searchsorted(output_ids, types).clamp_max(len(output_ids) - 1)
     unknown = torch.searchsorted(output_ids, torch.full_like(types, UNK))
@@ -139,7 +139,7 @@ class Searchable(ABC):
     """What a search needs of a model, or of several models that translate as one."""
 
     plans_length = False
-    """Whether the model plans the length of a translation in advance instead of generating EOS (SPEC 5)."""
+    """Whether the model plans the length of a translation in advance instead of generating EOS."""
 
     @property
     @abstractmethod

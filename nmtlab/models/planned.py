@@ -1,4 +1,4 @@
-"""A Transformer that plans the length of a translation and counts down to its end (thesis 4.1, SPEC 5)."""
+"""A Transformer that plans the length of a translation and counts down to its end (thesis 4.1)."""
 
 from dataclasses import replace
 from typing import Any

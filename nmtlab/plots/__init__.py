@@ -24,6 +24,7 @@ from nmtlab.plots.norms import norm_figure
 from nmtlab.plots.projection import projection_figure
 from nmtlab.plots.search import (
     calibration_figure,
+    length_models_figure,
     lengths_figure,
     sweep_figure,
     ways_figure,
@@ -57,6 +58,7 @@ __all__ = [
     "gradient_cosine_figure",
     "gradient_figure",
     "heads_figure",
+    "length_models_figure",
     "lengths_figure",
     "lexicon_figure",
     "logit_figure",

@@ -123,6 +123,30 @@ def lengths_figure(plan: pd.DataFrame, reference: int | None = None) -> go.Figur
     return dressed(figure, "Planned length of the translation (blue: lengths decoded)", 380)
 
 
+_LENGTH_ERRORS = {
+    "error": "absolute error (tokens)", "among 5": "in the top 5 (share)", "nll": "loss (nats a sentence)",
+}  # fmt: skip
+
+
+def length_models_figure(lines: pd.DataFrame) -> go.Figure:
+    """Draw how well lengths are predicted: a panel for each measure, a line for each system.
+
+    Args:
+        lines: rows of `analysis.length_baselines.length_models`.
+    """
+    figure = make_subplots(rows=1, cols=len(_LENGTH_ERRORS), shared_yaxes=True, horizontal_spacing=0.05)
+    systems = [escape(system) for system in lines["system"]]
+    for place, (column, title) in enumerate(_LENGTH_ERRORS.items(), start=1):
+        figure.add_scatter(
+            x=lines[column], y=systems, mode="markers", name=title, showlegend=False,
+            marker={"size": 11, "color": COLOURS[: len(systems)]},
+            hovertemplate="%{y}: %{x:.3f}<extra></extra>", row=1, col=place,
+        )  # fmt: skip
+        figure.update_xaxes(title_text=title, rangemode="tozero", col=place)
+    figure.update_yaxes(autorange="reversed")
+    return dressed(figure, "Predicted lengths of translations, by the length model and by baselines", 300)
+
+
 def calibration_figure(bins: pd.DataFrame) -> go.Figure:
     """Draw how often the likeliest length is right, by how sure systems are of it: calibration, ideally the diagonal.
 

@@ -1,4 +1,6 @@
-"""Beam search in which a finished hypothesis keeps its slot until better ones push it out (SPEC 4; survey, Alg. 3).
+"""Beam search in which a finished hypothesis keeps its slot until better ones push it out (survey, Algorithm 3).
+
+docs/guide/decoding.md says why, and when the search of a sentence ends.
 
 Greedy search is a beam of one, and a planned length is a limit that every translation reaches.
 Shapes: B sentences still being searched, K slots, S source length.

@@ -1,4 +1,4 @@
-"""Exact search: the model's global best translation (Stahlberg and Byrne, 2019; SPEC 4).
+"""Exact search: the model's global best translation (Stahlberg and Byrne, 2019; docs/guide/decoding.md).
 
 Depth-first branch and bound: a hypothesis that cannot beat the best complete score so far is pruned. A beam's result is
 a good first bound. Continuations of equal length are expanded in batches, the most probable first.

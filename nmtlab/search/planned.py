@@ -1,5 +1,6 @@
-"""Search with a model that plans the length of a translation: the most probable lengths, each decoded (SPEC 5).
+"""Search with a model that plans the length of a translation: the most probable lengths, each decoded.
 
+docs/systems/planned-lengths.md has the formulas.
 Shapes: B sentences, k lengths per sentence, each with a separate beam.
 """
 

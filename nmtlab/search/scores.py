@@ -1,5 +1,6 @@
-"""The score of a hypothesis, and the best score that an open one can still reach (SPEC 4).
+"""The score of a hypothesis, and the best score that an open one can still reach.
 
+docs/guide/decoding.md has the formulas.
 Lengths |y| count EOS.
 """
 

@@ -58,6 +58,14 @@ def test_words_are_linked_with_their_translations_in_text_that_was_not_learned_f
 
 
 @pytest.mark.parametrize("model", MODELS)
+def test_the_source_comes_first_in_a_link(model):
+    pairs = [(["eben", *source], target) for source, target in reversed_pairs(200)]  # a word without a translation
+    found = WordAligner.train(pairs, model).align([(["eben", "hund", "singt", "alt"], ["old", "sings", "dog"])])
+    assert found[0] >= {(1, 2), (2, 1), (3, 0)}
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("model", MODELS)
 def test_gold_links_of_an_artificial_language_are_found_far_better_than_by_chance(model, grown):
     learned, held_out = ([(s.split(), t.split()) for s, t in grown.pairs(split)] for split in ("train", "test"))
     gold = gold_links(grown, "test")

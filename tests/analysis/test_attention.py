@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from support.learned import learned_run
 from support.pointing_model import PointingModel
 
 from nmtlab.analysis.attention.shift import (
@@ -35,6 +34,7 @@ from nmtlab.systems import open_system
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.vocabulary import BOS, UNK
 from nmtlab.translation import Translator
+from nmtlab.workspace import Workspace
 
 
 @pytest.fixture(scope="module")
@@ -44,15 +44,10 @@ def links(tiny_corpus) -> list[frozenset]:
 
 
 @pytest.fixture(scope="module")
-def runs(tiny_corpus, tiny_recipe, tmp_path_factory) -> dict[str, Run]:
+def runs(zoo, tmp_path_factory) -> dict[str, Run]:
     """A word system that knows ten words of each language, and a subword system."""
-    changes = {
-        "words": {"text.vocabulary_size": 14, "text.joint": False, "training.max_evaluations": 1},
-        "pieces": {"text.segmentation": "bpe", "text.vocabulary_size": 50, "training.max_evaluations": 1},
-    }
-    folders = {name: tmp_path_factory.mktemp(name) for name in changes}
-    learned = {n: learned_run(folders[n], tiny_corpus, tiny_recipe.with_changes(changes[n])) for n in changes}
-    return {name: Run(run.folder.rename(run.folder.with_name(name))) for name, run in learned.items()}
+    workspace = Workspace(tmp_path_factory.mktemp("runs"))
+    return {name: zoo.copy(name, workspace, name) for name in ("words", "pieces")}
 
 
 def pair_of(source: str, target: str, links: set, unknown: str = "", line: int = 1) -> WordPair:

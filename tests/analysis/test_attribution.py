@@ -174,6 +174,7 @@ def test_a_system_without_end_has_nothing_that_contributes_to_it():
 # Against links
 
 
+@pytest.mark.full
 def test_the_agreement_is_that_of_the_peaks_of_a_sample(trained, tiny_corpus):
     run, _ = trained
     links = reference_links(run.pipeline, tiny_corpus, "test")
@@ -192,6 +193,7 @@ def test_the_agreement_is_that_of_the_peaks_of_a_sample(trained, tiny_corpus):
         pd.testing.assert_frame_equal(found[expected.columns], expected)
 
 
+@pytest.mark.full
 def test_the_agreement_of_each_method_is_stored_with_the_run(trained, tiny_corpus, tmp_path):
     shutil.copytree(trained[0].folder, tmp_path / "copy")
     run = Run(tmp_path / "copy")

@@ -9,10 +9,8 @@ from nmtlab.errors import RunError
 
 
 @pytest.fixture(scope="module")
-def run(tiny_corpus, tiny_recipe, tmp_path_factory):
-    two = {"model.encoder_layers": 2, "model.decoder_layers": 2, "training.max_evaluations": 2}
-    scale = {"model.norm": "scale", "model.placement": "pre", "model.fixnorm": True}
-    return learned_run(tmp_path_factory.mktemp("scale"), tiny_corpus, tiny_recipe.with_changes(two | scale))
+def run(zoo):
+    return zoo("scale")
 
 
 def test_each_scalenorm_has_the_value_that_was_logged_at_the_best_evaluation(run):
@@ -76,6 +74,7 @@ def test_one_layer_has_no_slope(tiny_corpus, tiny_recipe, tmp_path):
     assert found["g, late decoder"] > 0
 
 
+@pytest.mark.full
 def test_a_run_without_scalenorm_is_refused(tiny_corpus, tiny_recipe, tmp_path):
     layer = {"model.norm": "layer", "model.fixnorm": False, "training.max_evaluations": 1}
     with pytest.raises(RunError, match="no values of g"):

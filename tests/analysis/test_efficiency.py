@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from support.learned import learned_run
 from typer.testing import CliRunner
 
 from nmtlab.analysis.access.translations import translations
@@ -14,7 +13,6 @@ from nmtlab.errors import NmtlabError
 from nmtlab.evaluation.scores import bleu
 from nmtlab.experiments.results.efficiency import stored_efficiency
 from nmtlab.recipe import SearchSettings
-from nmtlab.systems import train
 from nmtlab.workspace import Workspace
 
 pytest.importorskip("ctranslate2")
@@ -23,10 +21,11 @@ PUBLISHED = pd.read_csv(Path(__file__).parents[2] / "data/published/wnmt-2018-ef
 
 
 @pytest.fixture(scope="module")
-def run(tiny_corpus, tiny_recipe, tmp_path_factory):
-    return learned_run(tmp_path_factory.mktemp("data"), tiny_corpus, tiny_recipe)
+def run(zoo):
+    return zoo("learned")
 
 
+@pytest.mark.full
 def test_every_setting_is_measured_in_every_round_and_scored(run, tiny_corpus):
     told = []
     ways = [("nmtlab", "fp32"), ("ctranslate2", "fp32")]
@@ -82,9 +81,8 @@ def test_a_time_that_loading_hides_is_on_no_frontier():
     assert frontier(frame, "seconds").to_dict() == {"a": False, "b": True, "c": True}
 
 
-def test_a_run_that_ctranslate2_lacks_is_named_before_anything_is_measured(tiny_corpus, tiny_recipe, tmp_path):
-    changes = {"model.plan_length": True, "training.max_evaluations": 1, "training.validate_every": 1}
-    planned = train("planned", tiny_recipe.with_changes(changes), tiny_corpus, Workspace(tmp_path))
+def test_a_run_that_ctranslate2_lacks_is_named_before_anything_is_measured(zoo, tiny_corpus, tmp_path):
+    planned = zoo.copy("planned", Workspace(tmp_path), "planned")
     told = []
     options = Options([("nmtlab", "fp32"), ("ctranslate2", "fp32")], [1], [500], [1])
     with pytest.raises(NmtlabError, match="plan_length = true"):
@@ -92,6 +90,7 @@ def test_a_run_that_ctranslate2_lacks_is_named_before_anything_is_measured(tiny_
     assert not told
 
 
+@pytest.mark.full
 def test_the_command_writes_a_row_for_each_measurement(run, tiny_corpus, tmp_path, monkeypatch):
     monkeypatch.setenv("NMTLAB_DATA", str(run.folder.parents[1]))
     out = tmp_path / "measured.csv"
@@ -102,6 +101,7 @@ def test_the_command_writes_a_row_for_each_measurement(run, tiny_corpus, tmp_pat
     assert f"all measurements: {out}" in done.output
 
 
+@pytest.mark.full
 def test_without_a_file_the_command_writes_one_to_the_workspace(run, tiny_corpus, monkeypatch):
     workspace = Workspace(run.folder.parents[1])
     monkeypatch.setenv("NMTLAB_DATA", str(workspace.data))

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import torch
-from support.learned import learned_run
 
 from nmtlab.analysis.attention.intervention import _moved, redecode
 from nmtlab.errors import NmtlabError
@@ -15,8 +14,8 @@ SOURCE = "ein Hund singt"
 
 
 @pytest.fixture(scope="module")
-def system(tmp_path_factory, tiny_corpus, tiny_recipe) -> Translator:
-    return open_system(learned_run(tmp_path_factory.mktemp("learned"), tiny_corpus, tiny_recipe))
+def system(zoo) -> Translator:
+    return open_system(zoo("learned"))
 
 
 def test_the_others_share_what_is_left_as_they_did():

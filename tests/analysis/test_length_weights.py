@@ -15,18 +15,14 @@ from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
 from nmtlab.systems import open_system
 from nmtlab.text.sample import draw_sample
-from nmtlab.training.setup import train
 from nmtlab.workspace import Workspace
 
 SEARCH = SearchSettings(score="log-prob", beam_size=2, length_candidates=5)
 
 
 @pytest.fixture(scope="module")
-def planned(tiny_corpus, tiny_recipe, tmp_path_factory) -> Run:
-    recipe = tiny_recipe.with_changes(
-        {"model.plan_length": True, "model.max_predicted_length": 12, "training.max_evaluations": 1}
-    )
-    return train("planned", recipe, tiny_corpus, Workspace(tmp_path_factory.mktemp("planned")))
+def planned(zoo, tmp_path_factory) -> Run:
+    return zoo.copy("planned", Workspace(tmp_path_factory.mktemp("planned")), "planned")
 
 
 def test_each_length_has_its_best_translation_the_most_probable_length_first(planned, tiny_corpus):

@@ -22,14 +22,12 @@ from nmtlab.runs.run import Run
 from nmtlab.search.planned import planned_search
 from nmtlab.systems import open_system
 from nmtlab.text.sample import draw_sample
-from nmtlab.training.setup import train
 from nmtlab.workspace import Workspace
 
 
 @pytest.fixture(scope="module")
-def planned(tiny_corpus, tiny_recipe, tmp_path_factory) -> Run:
-    recipe = tiny_recipe.with_changes({"model.plan_length": True, "model.max_predicted_length": 12})
-    return train("planned", recipe, tiny_corpus, Workspace(tmp_path_factory.mktemp("planned")))
+def planned(zoo, tmp_path_factory) -> Run:
+    return zoo.copy("planned", Workspace(tmp_path_factory.mktemp("planned")), "planned")
 
 
 def test_each_sentence_has_what_the_model_says_of_its_length(planned, tiny_corpus):

@@ -41,7 +41,7 @@ def runs(corpus, tmp_path_factory) -> dict[str, Run]:
     recipes = {
         "tied": find_recipe("tied").with_changes(SMALL),
         "fixnorm-lex": find_recipe("fixnorm-lex").with_changes(SMALL),
-        "moses": find_recipe("moses").with_changes({"machine.threads": 1}),
+        "moses": find_recipe("moses").with_changes({"machine.threads": 1, "model.tuning_evaluations": 4}),
     }
     return {name: train(name, recipe, corpus, workspace) for name, recipe in recipes.items()}
 

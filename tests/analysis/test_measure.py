@@ -299,6 +299,7 @@ def test_an_answer_of_version_0_1_is_found_under_the_names_of_today(run, tiny_co
     assert CALLS == ["dev"]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("packed", sorted((Path(nmtlab.__file__).parents[1] / "data/gallery").iterdir()), ids=str)
 def test_every_answer_of_the_gallery_is_found(packed, tmp_path):
     known = {"outcome": outcome, "missed_by_beams": missed_by_beams, "signals": signals, "search_errors": search_errors}

@@ -87,6 +87,7 @@ measure_by_sentence(Run(Path(sys.argv[1])), squares)
 """
 
 
+@pytest.mark.full
 def test_a_long_answer_survives_its_process_being_killed(run, tmp_path, monkeypatch):
     (tmp_path / "squares_of_numbers.py").write_text(SQUARES, encoding="utf-8")
     environment = {**os.environ, "PYTHONPATH": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}

@@ -36,6 +36,7 @@ def test_an_artificial_language_has_its_true_links(grown, run):
     assert reference_links(run.pipeline, grown, "test") == gold_links(grown, "test")
 
 
+@pytest.mark.full
 def test_other_text_has_an_aligners_which_are_near_the_true_ones(grown, run, tmp_path):
     plain = without_gold(grown, tmp_path)
     assert not has_gold_links(plain, "test")
@@ -45,6 +46,7 @@ def test_other_text_has_an_aligners_which_are_near_the_true_ones(grown, run, tmp
     assert len(word_pairs(run, plain, "test", links)) == 40
 
 
+@pytest.mark.full
 def test_links_of_the_training_text_itself(grown, run, tmp_path):
     assert len(reference_links(run.pipeline, without_gold(grown, tmp_path), "train")) == 400
 

@@ -19,9 +19,8 @@ from nmtlab.workspace import Workspace
 
 
 @pytest.fixture(scope="module")
-def planned(tiny_corpus, tiny_recipe, tmp_path_factory) -> Run:
-    recipe = tiny_recipe.with_changes({"model.plan_length": True, "model.max_predicted_length": 12})
-    return train("planned", recipe, tiny_corpus, Workspace(tmp_path_factory.mktemp("planned")))
+def planned(zoo, tmp_path_factory) -> Run:
+    return zoo.copy("planned", Workspace(tmp_path_factory.mktemp("planned")), "planned")
 
 
 @pytest.fixture(scope="module")

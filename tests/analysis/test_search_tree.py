@@ -3,7 +3,6 @@
 import pandas as pd
 import pytest
 import torch
-from support.learned import learned_run
 
 from nmtlab.analysis.search.beams import decoded
 from nmtlab.analysis.search.lengths import length_plan
@@ -13,17 +12,15 @@ from nmtlab.search.beam import beam_search
 from nmtlab.search.forced import forced_decode
 from nmtlab.systems import open_system
 from nmtlab.text.vocabulary import EOS
-from nmtlab.training.setup import train
 from nmtlab.translation import Translator
-from nmtlab.workspace import Workspace
 
 SEARCH = SearchSettings(score="log-prob", beam_size=4, extra_length=5)
 SENTENCE = "ein Hund singt"
 
 
 @pytest.fixture(scope="module")
-def system(tmp_path_factory, tiny_corpus, tiny_recipe) -> Translator:
-    return open_system(learned_run(tmp_path_factory.mktemp("learned"), tiny_corpus, tiny_recipe), SEARCH)
+def system(zoo) -> Translator:
+    return open_system(zoo("learned"), SEARCH)
 
 
 @pytest.fixture(scope="module")
@@ -152,10 +149,8 @@ def test_of_lengths_that_may_or_may_not_count_the_end_nothing_is_ranked():
         ranked(TREE.rename(columns={"scored_length": "length"}), SearchSettings(score="average"))
 
 
-def test_a_run_that_plans_lengths_has_a_tree_of_its_beams(tmp_path, tiny_corpus, tiny_recipe):
-    recipe = tiny_recipe.with_changes({"model.plan_length": True, "model.max_predicted_length": 8})
-    run = train("planned", recipe, tiny_corpus, Workspace(tmp_path))
-    system = open_system(run, SEARCH.model_copy(update={"length_candidates": 3}))
+def test_a_run_that_plans_lengths_has_a_tree_of_its_beams(zoo):
+    system = open_system(zoo("planned"), SEARCH.model_copy(update={"length_candidates": 3}))
     tree = search_tree(system, SENTENCE)
     best = tree[tree["best"]]
     (translation,) = system.translate([SENTENCE])
@@ -174,11 +169,8 @@ def test_a_run_that_plans_lengths_has_a_tree_of_its_beams(tmp_path, tiny_corpus,
         assert len(tokens) == row.scored_length - 1
 
 
-def test_of_a_planned_nothing_there_is_no_tree(tmp_path, tiny_corpus, tiny_recipe):
-    recipe = tiny_recipe.with_changes(
-        {"model.plan_length": True, "model.max_predicted_length": 8, "model.length_output": "classifier"}
-    )
-    system = open_system(train("planned", recipe, tiny_corpus, Workspace(tmp_path)))
+def test_of_a_planned_nothing_there_is_no_tree(zoo):
+    system = open_system(zoo("classified"))
     with torch.no_grad():
         system.model.length_model.output.bias[0] = 99.0
     for lengths in (1, 3):

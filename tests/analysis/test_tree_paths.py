@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-from support.learned import learned_run
 
 from nmtlab.analysis.search.search_tree import search_tree
 from nmtlab.analysis.search.tree_paths import continue_from, path_to, reference_path
@@ -11,24 +10,20 @@ from nmtlab.recipe import SearchSettings
 from nmtlab.search.beam import beam_search
 from nmtlab.search.forced import forced_decode
 from nmtlab.systems import open_system
-from nmtlab.training.setup import train
 from nmtlab.translation import Translator
-from nmtlab.workspace import Workspace
 
 SEARCH = SearchSettings(score="log-prob", beam_size=4, extra_length=5)
 SENTENCE, REFERENCE = "ein Hund singt", "sees sees sees"
 
 
 @pytest.fixture(scope="module")
-def system(tmp_path_factory, tiny_corpus, tiny_recipe) -> Translator:
-    return open_system(learned_run(tmp_path_factory.mktemp("learned"), tiny_corpus, tiny_recipe), SEARCH)
+def system(zoo) -> Translator:
+    return open_system(zoo("learned"), SEARCH)
 
 
 @pytest.fixture(scope="module")
-def planning(tmp_path_factory, tiny_corpus, tiny_recipe) -> Translator:
-    changes = {"model.plan_length": True, "model.max_predicted_length": 30, "search.length_candidates": 3}
-    workspace = Workspace(tmp_path_factory.mktemp("planned") / "data")
-    return open_system(train("planned", tiny_recipe.with_changes(changes), tiny_corpus, workspace))
+def planning(zoo) -> Translator:
+    return open_system(zoo("planned"))
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-from support.learned import learned_run
 
 from nmtlab.analysis.lexical.unknown_words import (
     in_reference,
@@ -15,6 +14,7 @@ from nmtlab.errors import CorpusError, RunError
 from nmtlab.runs.run import Run
 from nmtlab.systems import open_system
 from nmtlab.text.vocabulary import UNK
+from nmtlab.workspace import Workspace
 
 SOURCE = "But Deutsche Telekom said no".split()
 TARGET = "tuy Deutsche Telekom nói không".split()
@@ -83,10 +83,9 @@ def links(tiny_corpus) -> list[frozenset]:
 
 
 @pytest.fixture(scope="module")
-def run(tiny_corpus, tiny_recipe, tmp_path_factory) -> Run:
+def run(zoo, tmp_path_factory) -> Run:
     """A system that knows eight words of each language."""
-    recipe = tiny_recipe.with_changes({"text.vocabulary_size": 12, "text.joint": False})
-    return learned_run(tmp_path_factory.mktemp("words"), tiny_corpus, recipe)
+    return zoo.copy("words", Workspace(tmp_path_factory.mktemp("words")))
 
 
 def test_every_unknown_word_of_the_references_is_asked_about(run, tiny_corpus, links):

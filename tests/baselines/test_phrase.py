@@ -123,6 +123,7 @@ def test_attention_is_a_distribution_over_the_source_and_covers_it(system):
     assert weights[0, 0, -1].tolist() == [0.0] * 5 + [1.0]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("n_best", [1, 3])
 def test_a_sentence_of_any_length_is_translated_whole(system, n_best):
     words = (list(WORDS) * 40)[:450]
@@ -134,6 +135,7 @@ def test_a_sentence_of_any_length_is_translated_whole(system, n_best):
     assert (weights.sum(-2) > 0).all()
 
 
+@pytest.mark.full
 def test_subwords_can_be_translated_too(tiny_corpus, workspace):
     recipe = RECIPE.with_changes(
         {"text.segmentation": "bpe", "text.vocabulary_size": 60, "model.tuning_evaluations": 0}
@@ -173,6 +175,7 @@ def test_what_is_stopped_leaves_nothing(tiny_corpus, workspace):
     assert list(workspace.runs.iterdir()) == []
 
 
+@pytest.mark.full
 def test_what_is_killed_is_no_run(tiny_corpus, workspace):
     program = (
         "import sys; from pathlib import Path; from nmtlab.baselines.phrase import train_phrase\n"

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from support.learned import learned_run
 
 from nmtlab.cli import main
 from nmtlab.runs.run import Run
@@ -24,9 +23,9 @@ class Said(NamedTuple):
 
 
 @pytest.fixture(scope="session")
-def learned(tmp_path_factory, tiny_corpus, tiny_recipe) -> Run:
+def learned(zoo) -> Run:
     """A trained run, read-only."""
-    return learned_run(tmp_path_factory.mktemp("learned"), tiny_corpus, tiny_recipe)
+    return zoo("learned")
 
 
 @pytest.fixture

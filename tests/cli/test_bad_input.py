@@ -384,6 +384,7 @@ LC_ALL=C PYTHONUTF8=0 PYTHONCOERCECLOCALE=0 "$python" -m nmtlab recipes show tra
 """
 
 
+@pytest.mark.full
 def test_streams_that_are_closed_or_ascii_end_in_a_line_or_change_nothing(data):
     Path("in.txt").write_text("\n", encoding="utf-8")
     done = subprocess.run(["bash", "-c", CLOSED, "bash", sys.executable], capture_output=True, text=True)
@@ -409,6 +410,7 @@ def test_of_several_processes_one_says_what_is_wrong(nmtlab, monkeypatch):
 # As others see it
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("words", "expected"),
     [

@@ -263,6 +263,7 @@ def test_an_artificial_language_is_grown_into_a_corpus(nmtlab, data):
 # The command as others call it
 
 
+@pytest.mark.full
 def test_python_runs_the_package_as_the_command(data):
     words = [sys.executable, "-m", "nmtlab", "translate", "whole", "--threads", "1"]
     done = subprocess.run(words, input=TEXT.encode(), capture_output=True)

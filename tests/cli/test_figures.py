@@ -53,6 +53,7 @@ def test_measured_tables_on_transfer_have_figures_unless_runs_are_named(nmtlab, 
     assert [path.name for path in (tmp_path / "figures").iterdir()] == ["figure-3.1.small.html"]
 
 
+@pytest.mark.full
 def test_pictures_for_a_document(nmtlab, data, tmp_path):
     if not chromium():
         pytest.skip("needs Chrome or Chromium")

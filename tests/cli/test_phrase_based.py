@@ -1,6 +1,9 @@
 """A phrase-based system goes through the same commands as any other."""
 
+import pytest
 
+
+@pytest.mark.full
 def test_it_is_trained_listed_evaluated_compared_and_translated_with(nmtlab, data, tiny_corpus, tiny_recipe, tmp_path):
     corpus = str(tiny_corpus.folder)
     recipe = tmp_path / "quick.toml"

@@ -66,6 +66,7 @@ def test_a_plan_without_its_text_says_what_is_missing(nmtlab, data, table, monke
     assert said.err.startswith("nmtlab: corpus 'tiny': not found")
 
 
+@pytest.mark.full
 def test_a_table_is_run_printed_beside_what_was_published_and_saved(nmtlab, data, table):
     said = nmtlab("reproduce", "table-3.4", "--scale", "tiny", "--save")
     assert said.code == 0, said.err
@@ -105,6 +106,7 @@ def test_a_table_is_run_printed_beside_what_was_published_and_saved(nmtlab, data
     assert "finished after" not in again.out
 
 
+@pytest.mark.full
 def test_every_system_is_trained_with_as_many_seeds_as_are_asked_for(nmtlab, data, table):
     plan = nmtlab("reproduce", "table-3.4", "--scale", "tiny", "--seeds", 7, "--estimate")
     assert [row[:4] for row in rows(plan)] == [["ha-en", "tied", "7", "0"], ["ha-en", "fixnorm", "7", "0"]]
@@ -121,6 +123,7 @@ def test_every_system_is_trained_with_as_many_seeds_as_are_asked_for(nmtlab, dat
     assert both.err == "nmtlab: both --seeds and --until-decided are given; choose one of them\n"
 
 
+@pytest.mark.full
 def test_seeds_are_added_until_a_row_is_decided_and_the_table_says_so(nmtlab, data, table):
     asked = ("reproduce", "table-3.4", "--scale", "tiny", "--until-decided", 6)
     plan = nmtlab(*asked, "--estimate")
@@ -179,6 +182,7 @@ def test_an_unknown_table_is_answered_with_those_there_are(nmtlab):
     assert said.err == f"nmtlab: table 'table-1.1': unknown; choose one of {', '.join(t.name for t in TABLES)}\n"
 
 
+@pytest.mark.full
 def test_of_a_table_of_our_own_nothing_is_said_of_what_was_published_nor_of_what_no_run_has(
     nmtlab, data, tmp_path, tiny_recipe, monkeypatch
 ):

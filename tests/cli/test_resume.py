@@ -97,6 +97,7 @@ def test_the_whole_command_and_other_threads_are_accepted(nmtlab, data, tmp_path
     assert stopped.metrics("train")[EXACT].equals(uninterrupted.metrics("train")[EXACT])
 
 
+@pytest.mark.full
 def test_precision_is_the_runs(nmtlab, data, tiny_corpus, tiny_recipe):
     steps = iter(range(1000))
     recipe = tiny_recipe.with_changes({"machine.precision": "bf16"})

@@ -7,7 +7,6 @@ from nmtlab.analysis.search.length_baselines import BASELINES, baseline_lengths
 from nmtlab.analysis.search.lengths import length_errors
 from nmtlab.runs.run import Run
 from nmtlab.text.sample import draw_sample
-from nmtlab.training.setup import train
 from nmtlab.workspace import Workspace
 
 
@@ -106,9 +105,8 @@ def test_threads_are_those_that_are_asked_for_whatever_the_recipe_says(nmtlab, d
         assert seen.pop() == 3
 
 
-def test_planned_lengths_are_compared_with_the_references_and_kept(nmtlab, data, tiny_corpus, tiny_recipe, tmp_path):
-    recipe = tiny_recipe.with_changes({"model.plan_length": True, "model.max_predicted_length": 12})
-    train("planned", recipe, tiny_corpus, Workspace(data))
+def test_planned_lengths_are_compared_with_the_references_and_kept(nmtlab, data, zoo, tiny_corpus, tmp_path):
+    zoo.copy("planned", Workspace(data), "planned")
     asked = ["--corpus", tiny_corpus.folder, "--split", "dev", "--sample", "5", "--csv", tmp_path / "lengths.csv"]
     said = nmtlab("length-errors", "planned", *asked)
     assert said.code == 0

@@ -7,6 +7,7 @@ SMALL = ("--recipe", "transformer-tiny", "--layers", "1", "--rates", "1e-3,1e-2"
 WIDTH = ("--set", "model.d_model=16", "--set", "text.vocabulary_size=60")
 
 
+@pytest.mark.full
 def test_a_map_is_drawn_and_gone_on_with(nmtlab, data, tiny_corpus):
     path, text = data / "results/trainability.csv", tiny_corpus.checksum()[:8]
     said = nmtlab("trainability", "tiny", *SMALL, *WIDTH)

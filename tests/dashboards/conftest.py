@@ -19,7 +19,7 @@ from nmtlab.recipe import named_recipe
 from nmtlab.training.setup import train
 from nmtlab.workspace import Workspace
 
-pytest.register_assert_rewrite("dashboards.shown")
+pytest.register_assert_rewrite("support.shown")
 
 ROOT = Path(__file__).parents[2]
 GALLERY = (
@@ -32,6 +32,14 @@ FLAGS = [
 ]  # fmt: skip
 PATIENCE = 90
 """Seconds that a page has for an answer: the machine may be busy."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave tests that need a server or a browser out of the quick tier."""
+    for item in items:
+        if {"serve", "browser"} & {*getattr(item, "fixturenames", ())}:
+            item.add_marker(pytest.mark.full)
 
 
 @pytest.fixture(autouse=True)

@@ -82,6 +82,7 @@ def test_all_heads_of_a_transformer_and_a_click_on_one(page):
     assert page.heads.layout.display == "none"
 
 
+@pytest.mark.full
 def test_agreement_is_measured_once_and_stored_with_the_runs(page, monkeypatch):
     monkeypatch.setattr("nmtlab.dashboards.agreement.EXPLANATIONS", EXPLANATIONS[:2])
     page.runs.table.choose([TIED])

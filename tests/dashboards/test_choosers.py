@@ -85,6 +85,7 @@ def test_runs_that_do_not_fit_are_counted(runs):
     assert "not for this page:</b> b, c<" in said
 
 
+@pytest.mark.full
 def test_runs_that_a_page_cannot_show_are_counted_by_what_they_lack():
     gallery = Workspace(Path(__file__).parents[2] / "data")
     chooser = RunChooser(gallery, accepts=can_decode)
@@ -92,6 +93,7 @@ def test_runs_that_a_page_cannot_show_are_counted_by_what_they_lack():
     assert sum(map(int, counts.groups())) + len(chooser.table.frame) == len(list_runs(gallery)[0])
 
 
+@pytest.mark.full
 def test_runs_are_grouped_by_their_text_that_of_the_first_runs_before_the_others():
     chooser = RunChooser(Workspace(Path(__file__).parents[2] / "data"), first=["small-tr-en.tied.s1"])
     rows = json.loads(chooser.table.content)["rows"]
@@ -104,6 +106,7 @@ def test_runs_are_grouped_by_their_text_that_of_the_first_runs_before_the_others
     assert tied["test BLEU"] == round(cell, 1)
 
 
+@pytest.mark.full
 def test_chosen_runs_have_short_names_as_labels(runs):
     gallery = Workspace(Path(__file__).parents[2] / "data")
     chooser = RunChooser(gallery, first=["small-tr-en.tied.s1", "small-tr-en.fixnorm.s1"])

@@ -71,6 +71,7 @@ def test_a_claim_leads_to_its_lines_and_to_no_pages_but_its_own(links):
     assert {page_of(address) for address in links[rare]} == {"tables", "compare", "dynamics"}
 
 
+@pytest.mark.full
 def test_a_claim_leads_to_its_runs_alone_of_one_pair_a_link(links):
     found = measured_claims().groupby("claim")["runs"].sum()
     for claim, addresses in links.items():
@@ -81,6 +82,7 @@ def test_a_claim_leads_to_its_runs_alone_of_one_pair_a_link(links):
                 assert set.intersection(*(set(open_run(name, CHECKOUT).directions) for name in names))
 
 
+@pytest.mark.full
 def test_the_numbers_of_a_claim_say_what_was_decided_and_why_not():
     page = index_page(CHECKOUT)
     assert any(RULE in part.value for part in page.body if isinstance(part, Note))
@@ -117,12 +119,14 @@ def follow(page: Page, address: str) -> str:
     return page._message.value
 
 
+@pytest.mark.full
 def test_no_link_of_a_claim_asks_for_a_line_that_is_not_there(links, tmp_path):
     page = make("tables", Workspace(tmp_path))  # whatever runs are here, lines are those of the checkout's results
     lines = {address for addresses in links.values() for address in addresses if page_of(address) == "tables"}
     assert {address: told for address in sorted(lines) if (told := follow(page, address))} == {}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", sorted({page for claim in declared_claims() for page in claim.pages}))
 def test_no_link_of_a_claim_asks_a_page_for_runs_that_it_cannot_show(links, name):
     page = make(name, CHECKOUT)

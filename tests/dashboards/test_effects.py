@@ -2,6 +2,7 @@
 
 from urllib.parse import parse_qs
 
+import pytest
 from dashboards.test_pages import figures, make, told
 
 from nmtlab.dashboards.table import Table
@@ -22,6 +23,7 @@ def test_a_table_is_shown_against_the_system_that_its_address_names(gallery):
     assert (address["table"], address["than"]) == ([CHOSEN], ["BPE + unrelated parent"])
 
 
+@pytest.mark.full
 def test_the_system_to_compare_with_stays_if_the_next_table_has_it(gallery):
     page = make("dynamics", gallery)
     page.effects.text.value = CHOSEN

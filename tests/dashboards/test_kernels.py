@@ -61,6 +61,7 @@ class Kernel:
         self.manager.shutdown_kernel(**how)
 
 
+@pytest.mark.full
 def test_forked_kernels_share_what_is_imported_and_judged_and_not_their_environment(address):
     with listening(address):
         kernels = [Kernel(address, NMTLAB_SOME=str(number)) for number in range(2)]
@@ -76,6 +77,7 @@ def test_forked_kernels_share_what_is_imported_and_judged_and_not_their_environm
         eventually(lambda: [process.is_running() for process in processes], [False, False])
 
 
+@pytest.mark.full
 def test_kernels_end_with_the_process_that_they_are_forked_from(address):
     with listening(address):
         kernel = Kernel(address)

@@ -34,6 +34,7 @@ def translated(page: TranslatePage) -> set[tuple[str, str]]:
     return {(key.rsplit("/", 2)[0], said) for key, said in frame["translation"].items()}
 
 
+@pytest.mark.full
 def test_attention_gives_a_run_without_a_text_an_example_and_leaves_out_other_pairs_in_words(workspace):
     page = AttentionPage(workspace)
     page._opened(f"?runs={GERMAN}")
@@ -47,6 +48,7 @@ def test_attention_gives_a_run_without_a_text_an_example_and_leaves_out_other_pa
     assert page.sentences.source == FIRST_TURKISH
 
 
+@pytest.mark.full
 def test_a_sentence_that_was_pinned_in_another_language_is_let_go(workspace):
     page = AttentionPage(workspace)
     page.runs.table.choose([TURKISH])
@@ -67,6 +69,7 @@ def test_both_tables_of_a_shift_count_it_to_the_left(workspace):
     assert "positive: too far left" in page.measured.title
 
 
+@pytest.mark.full
 def test_search_draws_an_example_of_the_runs_language_alone(workspace):
     page = SearchPage(workspace)
     assert page.sentences.source.startswith("Drei Kinder")
@@ -76,6 +79,7 @@ def test_search_draws_an_example_of_the_runs_language_alone(workspace):
     assert "1 of 2 shown: “multi30k-de-en, small” translates de-en." in page.hint.value
 
 
+@pytest.mark.full
 def test_norms_offers_the_texts_of_the_chosen_systems_languages(workspace):
     page = NormsPage(workspace)
     page.runs.table.choose([TURKISH, ARTIFICIAL, GERMAN])
@@ -87,6 +91,7 @@ def test_norms_offers_the_texts_of_the_chosen_systems_languages(workspace):
         assert page.logits.figure.data
 
 
+@pytest.mark.full
 def test_norms_counts_positions_from_one_wherever_they_are_seen(workspace):
     page = NormsPage(workspace)
     page.runs.table.choose([TURKISH])
@@ -101,6 +106,7 @@ def test_norms_counts_positions_from_one_wherever_they_are_seen(workspace):
     assert f"Reference word: “{row['right word']}”, rank" in page.hint.value
 
 
+@pytest.mark.full
 def test_norms_keeps_wrong_words_when_the_length_is_moved_and_not_for_another_system(workspace):
     page = NormsPage(workspace)
     page.runs.table.choose([TURKISH, FIXNORM])

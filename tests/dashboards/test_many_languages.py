@@ -52,6 +52,7 @@ def copy(here, tmp_path) -> Workspace:
     return Workspace(tmp_path / "data")
 
 
+@pytest.mark.full
 def test_a_run_of_several_directions_is_shown_without_what_is_said_of_a_child(copy):
     page = make("languages", copy)
     assert told(page) == ""
@@ -66,6 +67,7 @@ def test_a_run_of_several_directions_is_shown_without_what_is_said_of_a_child(co
     assert "languages.ipynb?runs=many" in links_to([Run(copy.runs / "many")])
 
 
+@pytest.mark.full
 def test_directions_with_stored_translations_are_shown_at_once_and_all_when_measured(copy):
     run = Run(copy.runs / "many")
     corpus = ParallelCorpus.open(copy.data / "corpora/tiny", "de", "nl")  # never trained
@@ -88,6 +90,7 @@ def test_directions_with_stored_translations_are_shown_at_once_and_all_when_meas
     assert [figure.to_json() for figure in figures(again)] == [figure.to_json() for figure in figures(page)]
 
 
+@pytest.mark.full
 def test_a_click_on_a_direction_shows_its_sentences_with_a_link_to_translate(copy):
     run = Run(copy.runs / "many")
     corpus = ParallelCorpus.open(copy.data / "corpora/tiny", "en", "nl")
@@ -108,6 +111,7 @@ def test_a_click_on_a_direction_shows_its_sentences_with_a_link_to_translate(cop
     assert page.many.direction.value == "en-nl"
 
 
+@pytest.mark.full
 def test_a_packed_run_shows_its_stored_answers_without_the_texts(copy, tmp_path):
     page = make("languages", copy)
     page.many.measure.click()
@@ -122,6 +126,7 @@ def test_a_packed_run_shows_its_stored_answers_without_the_texts(copy, tmp_path)
         assert [str(trace) for trace in ours.data] == [str(trace) for trace in theirs.data]
 
 
+@pytest.mark.full
 def test_without_a_text_in_several_directions_the_page_says_how_to_make_one(copy):
     shutil.rmtree(copy.data / "corpora")
     page = make("languages", copy)

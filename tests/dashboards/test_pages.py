@@ -91,6 +91,7 @@ def test_a_page_of_a_workspace_with_nothing_says_so_in_a_sentence(name, workspac
     assert told(page) == ""
 
 
+@pytest.mark.full
 @each_page
 def test_a_page_of_packed_runs_without_weights_shows_what_it_can(name, packed):
     page = make(name, packed)
@@ -137,6 +138,7 @@ def answering(name: str, workspace: Workspace) -> Page:
     return page
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "train"])
 def test_where_nothing_is_chosen_no_figure_table_or_note_is_left_of_what_was(name, twice):
     page = answering(name, twice)
@@ -149,6 +151,7 @@ def test_where_nothing_is_chosen_no_figure_table_or_note_is_left_of_what_was(nam
     assert held(page) == {}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in ("index", "tables", "efficiency", "train")])
 def test_where_an_answer_fails_no_figure_table_or_note_is_left_of_what_was(name, twice):
     page = answering(name, twice)
@@ -184,6 +187,7 @@ def alone(trained, workspace) -> Workspace:
     return workspace
 
 
+@pytest.mark.full
 @each_page
 def test_a_page_of_a_run_of_ones_own_stands_without_its_corpus(name, alone):
     page = make(name, alone)
@@ -201,6 +205,7 @@ def uncounted(tiny_corpus, tmp_path_factory) -> Workspace:
     return workspace
 
 
+@pytest.mark.full
 @each_page
 def test_a_page_of_an_imported_model_without_text_and_counts_stands(name, uncounted):
     page = make(name, uncounted)
@@ -226,6 +231,7 @@ def test_logits_and_neighbours_of_an_imported_model_need_no_counts(uncounted):
     assert len(page.neighbours.frame)
 
 
+@pytest.mark.full
 @each_page
 def test_a_page_of_a_run_that_has_hardly_begun_stands(name, tiny_recipe, tiny_corpus, workspace):
     Run.create(workspace.runs / "begun", tiny_recipe, {}, Pipeline.learn(tiny_recipe.text, tiny_corpus))
@@ -242,6 +248,7 @@ def test_a_page_of_a_run_on_hostile_text_stands(name, hostile):
     assert figures(page)
 
 
+@pytest.mark.full
 def test_what_is_said_of_g_is_what_the_slopes_and_the_seeds_say(hostile):
     page = make("depth", hostile)
     (slopes,) = (leaf.frame["slope"] for leaf in leaves(page) if isinstance(leaf, Table) and "slope" in leaf.frame)
@@ -254,6 +261,7 @@ def test_what_is_said_of_g_is_what_the_slopes_and_the_seeds_say(hostile):
     assert "as the thesis found" not in note
 
 
+@pytest.mark.full
 def test_every_page_keeps_its_state_in_its_address(gallery):
     for name in NAMES:
         page = make(name, gallery)
@@ -365,6 +373,7 @@ def colours(value: object, key: str = "") -> Iterator[str]:
         yield value
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "name", ["tables", "compare", "norms", "attention", "depth", "dynamics", "languages", "search", "efficiency"]
 )
@@ -376,6 +385,7 @@ def test_every_colour_of_a_figure_has_a_partner_on_a_dark_page(name, hostile):
             assert (as_hex(f"rgb({', '.join(rgba.groups())})") if rgba else plain) in DARK
 
 
+@pytest.mark.full
 def test_tables_have_a_row_a_key(hostile):
     for name in NAMES:
         for leaf in leaves(make(name, hostile)):

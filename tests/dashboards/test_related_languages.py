@@ -2,6 +2,7 @@
 
 from urllib.parse import quote
 
+import pytest
 from dashboards.conftest import workspace_of
 from dashboards.test_pages import leaves, make, told
 
@@ -9,6 +10,7 @@ GALICIAN = "child-gl-en.4000.transfer-bpe.related-parent.s1"
 ARTIFICIAL = "child-qab-en.10000.transfer-bpe.cousin-parent.s1"
 
 
+@pytest.mark.full
 def test_cognates_are_shown_for_the_artificial_child_whose_cognates_are_known(tmp_path):
     page = make("languages", workspace_of(tmp_path / "data", (GALICIAN, ARTIFICIAL)))
     page.runs.table.choose([GALICIAN])
@@ -20,6 +22,7 @@ def test_cognates_are_shown_for_the_artificial_child_whose_cognates_are_known(tm
     assert precision["cognate", "child"] > precision["cognate", "spelling alone"] > precision["no cognate", "parent"]
 
 
+@pytest.mark.full
 def test_a_subword_is_chosen_in_the_figure_by_typing_or_among_its_neighbours_and_marked_in_all(tmp_path):
     page = make("languages", workspace_of(tmp_path / "data", (GALICIAN,)))
     points = next(trace for trace in page.moved.figure.data if trace.customdata is not None)
@@ -39,6 +42,7 @@ def test_a_subword_is_chosen_in_the_figure_by_typing_or_among_its_neighbours_and
     assert page.selection.value == ""
 
 
+@pytest.mark.full
 def test_an_address_selects_a_subword(tmp_path):
     page = make("languages", workspace_of(tmp_path / "data", (GALICIAN,)))
     page._opened(f"?runs={GALICIAN}&selected=source:2:%E2%96%81casa")

@@ -21,18 +21,16 @@ from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
 from nmtlab.search.exact import exact_search
 from nmtlab.systems import open_system
-from nmtlab.training.setup import train
 from nmtlab.workspace import Workspace
 
 
 @pytest.fixture(scope="module")
-def here(tmp_path_factory, tiny_corpus, tiny_recipe) -> Workspace:
+def here(tmp_path_factory, zoo, tiny_corpus) -> Workspace:
     """An ordinary run, one that plans lengths, and their corpus."""
     workspace = Workspace(tmp_path_factory.mktemp("here") / "data")
     shutil.copytree(tiny_corpus.folder, workspace.data / "corpora" / tiny_corpus.name)
-    train("ordinary", tiny_recipe, tiny_corpus, workspace)
-    planned = {"model.plan_length": True, "model.max_predicted_length": 30, "search.length_candidates": 2}
-    train("planned", tiny_recipe.with_changes(planned), tiny_corpus, workspace)
+    zoo.copy("trained", workspace, "ordinary")
+    zoo.copy("planned", workspace, "planned")
     return workspace
 
 
@@ -168,7 +166,7 @@ def test_exact_search_goes_on_where_its_budget_ended(page, monkeypatch):
 def test_a_run_that_plans_lengths_has_a_tree_beside_the_others(page, here):
     page.runs.table.choose(["planned", "ordinary"])
     assert page.each.frame["run"].tolist() == ["planned", "ordinary"]
-    assert page.each.frame["by"].tolist()[0] == "planned, 2 lengths"
+    assert page.each.frame["by"].tolist()[0] == "planned, 3 lengths"
     (bars,) = page.lengths.figure.data
     assert sum(bars.y) == pytest.approx(1.0, abs=1e-5)
     assert {part.layout.display for part in (page.lengths, page.tree, page.planned_tree, page.exact)} == {""}
@@ -179,7 +177,7 @@ def test_a_run_that_plans_lengths_has_a_tree_beside_the_others(page, here):
     system = open_system(Run(here.runs / "planned"))
     plan = length_plan(system, page.sentences.source)
     assert page.hint.value.endswith(f"with probability {plan['probability'].iloc[0]:.2g}.")
-    search = SearchSettings(score="log-prob", beam_size=page.beam.value, length_candidates=2)
+    search = SearchSettings(score="log-prob", beam_size=page.beam.value, length_candidates=3)
     tree = search_tree(system, page.sentences.source, search, page.sentences.reference)
     assert page.step.max == tree["step"].max()
     page.step.value = 1
@@ -187,10 +185,8 @@ def test_a_run_that_plans_lengths_has_a_tree_beside_the_others(page, here):
     assert len(page.ended.frame) == len(ended_hypotheses(tree))
 
 
-def test_where_nothing_is_planned_there_is_no_tree_but_its_probability(here, tiny_corpus, tiny_recipe):
-    planned = {"model.plan_length": True, "model.max_predicted_length": 30, "search.length_candidates": 1}
-    planned |= {"model.length_output": "classifier"}
-    run = train("nothing", tiny_recipe.with_changes(planned), tiny_corpus, here)
+def test_where_nothing_is_planned_there_is_no_tree_but_its_probability(here, zoo):
+    run = zoo.copy("classified", here, "nothing")
     with torch.no_grad():
         system_of(run).model.length_model.output.bias[0] = 99.0
     page = SearchPage(here)
@@ -215,6 +211,7 @@ def test_what_was_measured_of_whole_texts_is_drawn(here, tiny_corpus):
     assert again.about_curves.value == ""
 
 
+@pytest.mark.full
 def test_planned_lengths_of_whole_texts_are_shown_where_they_were_measured(here, tiny_corpus):
     page = SearchPage(here)
     page.runs.table.choose(["planned"])
@@ -238,6 +235,7 @@ def test_planned_lengths_of_whole_texts_are_shown_where_they_were_measured(here,
     assert again.planned.layout.display == again.calibration.layout.display == "none"
 
 
+@pytest.mark.full
 def test_a_run_without_weights_shows_what_was_measured_of_it(tmp_path):
     workspace = Workspace(tmp_path)
     for name in ("small-gl-en.prenorm.s1", "small-gl-en.prenorm-fixnorm-scalenorm.s1", "deep-de-en.post-layernorm"):
@@ -275,6 +273,7 @@ def test_a_run_without_its_text_has_an_example(tmp_path):
     assert len(page.curves.figure.data) == 10  # by log-probability and length-normalised, in five panels
 
 
+@pytest.mark.full
 def test_the_note_on_the_empty_translation_holds_at_every_beam(here):
     page = SearchPage(here)
     page.runs.table.choose(["ordinary"])
@@ -292,6 +291,7 @@ def test_the_note_on_the_empty_translation_holds_at_every_beam(here):
         assert ("may be dropped again at step 2" in page.hint.value) == (beam < rank)
 
 
+@pytest.mark.full
 def test_curves_are_of_one_text_at_a_time():
     page = SearchPage(Workspace(GALLERY.parent))
     page.runs.table.choose(["small-gl-en.prenorm-fixnorm-scalenorm.s1", "small-gl-en.planned.s1"])

@@ -70,6 +70,7 @@ def test_a_cell_of_a_heatmap_selects_the_token_of_its_row_in_all_that_shows_it_a
     assert list(shapes(page.chart)) == []
 
 
+@pytest.mark.full
 def test_a_selected_token_is_marked_in_all_heads_and_a_head_is_chosen_without_clearing_it(opened):
     page = opened("attention", address((SUBWORDS,), text=f"{SUBWORDS} (packed dev)"))
     row = {"x": 0, "y": 1, "xaxis": "x3", "yaxis": "y3", "customdata": [], "meta": [1, 2]}
@@ -85,6 +86,7 @@ def test_a_selected_token_is_marked_in_all_heads_and_a_head_is_chosen_without_cl
     assert len(list(shapes(page.heads.chart))) == 2 * len(page.heads.chart.figure.data)  # attending and attended to
 
 
+@pytest.mark.full
 def test_the_question_why_is_of_the_selected_target_token(opened):
     page = opened("attention", address(token="target:3:going", show="erasure"))
     assert page.explained.state["position"].value == 2
@@ -114,6 +116,7 @@ def test_what_is_no_token_is_refused_in_words(workspace):
     assert page.selection.value == ""
 
 
+@pytest.mark.full
 def test_on_norms_a_token_a_position_and_a_word_follow_each_other(opened):
     page = opened("norms", address(token="target:3:going"))
     assert (page.position.value, page.word.value) == (3, "going")
@@ -139,6 +142,7 @@ def test_on_norms_a_source_token_asks_for_the_encoders_state(opened):
     assert page.word.value == ""
 
 
+@pytest.mark.full
 def test_a_node_of_the_tree_selects_its_token_with_its_prefix_and_again_neither(opened):
     page = opened("search", address((TIED,), beam="4"))
     best = page.tree.tree[page.tree.tree["best"]].iloc[2]
@@ -197,6 +201,7 @@ def test_on_compare_a_token_is_marked_in_all_translations(opened):
     assert page.lines.marked == page.ngrams.marked == "going"
 
 
+@pytest.mark.full
 def test_links_take_sentence_and_token_along_and_other_pages_open_with_them(opened):
     page = opened("attention", address((TIED, LEX), token="target:3:going"))
     links = {link["page"]: link["href"] for link in page.selection.links}

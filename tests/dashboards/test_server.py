@@ -206,6 +206,7 @@ def test_whoever_has_the_token_is_let_in_and_stays_so_on_the_next_page(guarded):
 # How it ends
 
 
+@pytest.mark.full
 def test_it_ends_at_once_and_leaves_nothing_behind(serve, hostile, tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     process = serve(hostile).process
@@ -215,6 +216,7 @@ def test_it_ends_at_once_and_leaves_nothing_behind(serve, hostile, tmp_path, mon
     assert list(tmp_path.glob("nmtlab-pages-*")) == []
 
 
+@pytest.mark.full
 def test_a_port_that_is_taken_is_passed_over(serve, served, hostile):
     port = urlsplit(served.address).port
     environment = {**os.environ, "NMTLAB_DATA": str(hostile.data), "NMTLAB_CORPORA": ""}

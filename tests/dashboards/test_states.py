@@ -10,17 +10,16 @@ from nmtlab.analysis.states.state_neighbours import state_neighbours
 from nmtlab.dashboards import projection
 from nmtlab.dashboards.norms import NormsPage
 from nmtlab.runs.run import Run
-from nmtlab.training.setup import train
 from nmtlab.workspace import Workspace
 
 
 @pytest.fixture(scope="module")
-def here(tmp_path_factory, tiny_corpus, tiny_recipe) -> Workspace:
+def here(tmp_path_factory, zoo, tiny_corpus) -> Workspace:
     """Two runs and their corpus."""
     workspace = Workspace(tmp_path_factory.mktemp("here") / "data")
     shutil.copytree(tiny_corpus.folder, workspace.data / "corpora" / tiny_corpus.name)
     for name in ("one", "two"):
-        train(name, tiny_recipe, tiny_corpus, workspace)
+        zoo.copy("trained", workspace, name)
     return workspace
 
 

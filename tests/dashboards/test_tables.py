@@ -37,6 +37,7 @@ def page(here, monkeypatch) -> TablesPage:
     return TablesPage(here)
 
 
+@pytest.mark.full
 def test_lines_whose_runs_are_not_here_have_numbers_and_no_verdict(here):
     page = TablesPage(here)
     page.table.value = "table-3.10.small"
@@ -68,6 +69,7 @@ def test_a_line_has_its_mean_its_verdict_and_what_was_published(page):
     assert "Differences are system − tied; better is above 0" in page.hint.value
 
 
+@pytest.mark.full
 def test_numbers_by_a_definition_that_is_no_more_are_named_and_not_shown(tmp_path):
     now, before = "% searched exactly (sample of 200)", "% searched exactly"
     cells = pd.read_csv(RESULTS / "ambiguity.small.csv")
@@ -195,6 +197,7 @@ def test_another_table_brings_its_own_measures_claims_and_lines(page):
     assert measured == pytest.approx({key: wanted[key] for key in measured}, abs=0.005, nan_ok=True)
 
 
+@pytest.mark.full
 def test_where_nothing_was_published_no_column_is_left_for_it(page):
     page.table.value = "length-planning.small"
     assert not [name for name in page.lines.frame.columns if name.startswith("published")]
@@ -203,6 +206,7 @@ def test_where_nothing_was_published_no_column_is_left_for_it(page):
     assert list(page.lines.frame.columns)[-2:] == ["published, on another text", "published difference"]
 
 
+@pytest.mark.full
 def test_a_table_without_a_baseline_leaves_the_next_one_as_a_person_wants_it_drawn(page):
     page.table.value = "table-3.8.small"
     page.table.value = "table-3.6.small"
@@ -214,6 +218,7 @@ def test_a_table_without_a_baseline_leaves_the_next_one_as_a_person_wants_it_dra
     assert page.chart.figure.layout.annotations[-1].text == "test BLEU"
 
 
+@pytest.mark.full
 def test_rounding_hides_no_difference(page):
     page.table.value = "lexical-choice.small"
     page.measure.value = "rare recall"
@@ -248,6 +253,7 @@ def test_a_line_says_what_its_interval_covers_what_it_could_have_shown_and_why_n
     assert (lines["why undecided"] != "").tolist() == undecided.tolist()
 
 
+@pytest.mark.full
 def test_the_lines_of_all_measures_are_judged_together(page):
     page.table.value = "lexical-choice.small"
     stored = read_cells(RESULTS / "lexical-choice.small.csv")

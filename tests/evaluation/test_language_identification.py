@@ -58,6 +58,7 @@ def test_an_artificial_family_is_told_apart_exactly():
     assert LanguageClassifier(trained).accuracy(held_out) == dict.fromkeys(held_out, 1.0)
 
 
+@pytest.mark.full
 @pytest.mark.skipif(not DATA.is_dir(), reason="no real corpora beside the checkout")
 def test_close_relatives_are_told_apart_on_software_texts():
     trained, held_out = {}, {}

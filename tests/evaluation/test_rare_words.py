@@ -57,6 +57,7 @@ words = st.sampled_from("a b c d e f".split())
 sentences = st.lists(st.tuples(st.lists(words, max_size=8), st.lists(words, max_size=8)), max_size=6)
 
 
+@pytest.mark.full
 @given(sentences, st.dictionaries(words, st.integers(0, 200)))
 def test_buckets_agree_with_crossing_words_out_one_by_one(pairs, counts):
     rows = accuracy_by_frequency([h for h, _ in pairs], [r for _, r in pairs], counts)

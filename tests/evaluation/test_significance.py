@@ -50,6 +50,7 @@ def slow_bootstrap(baseline, system, references, score, samples):
     return statistics.mean(scores), (scores[-1 - samples // 40] - scores[samples // 40]) / 2, p, not_better / samples
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("metric", "score"),
     [(bleu_metric(), bleu), (chrf_metric(), chrf), (tokenized_bleu_metric(), tokenized_bleu)],
@@ -66,6 +67,7 @@ def test_a_slow_bootstrap_of_our_own_agrees(references, metric, score):
     assert measured.p == pytest.approx(p, abs=0.12)
 
 
+@pytest.mark.full
 def test_p_is_that_of_a_one_sided_test_and_half_that_of_a_two_sided_one(references):
     baseline, system = corrupted(references, 0.3, seed=2), corrupted(references, 0.22, seed=3)
     *_, koehn = slow_bootstrap(baseline, system, references, chrf, samples=600)

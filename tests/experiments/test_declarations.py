@@ -66,6 +66,7 @@ def test_rows_systems_and_baseline_of_exceptions_exist(name):
     assert len(systems) == len(table.systems)
 
 
+@pytest.mark.full
 def test_cells_of_the_same_name_are_the_same_training_in_every_table():
     found = {}
     for cell in (cell for table in TABLES for scale in SCALES for cell in cells_of(table, scale)):

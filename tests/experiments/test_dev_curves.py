@@ -44,6 +44,7 @@ def test_every_cell_of_a_table_has_its_evaluations(grid):
             assert of_cell[["step", "bleu"]].to_numpy().tolist() == evaluations[["step", "bleu"]].to_numpy().tolist()
 
 
+@pytest.mark.full
 def test_a_phrase_based_system_has_no_curve(space, tmp_path, tiny_recipe):
     recipe = tmp_path / "phrase.toml"
     recipe.write_text('base = "moses"\n[model]\ntuning_evaluations = 8\n', encoding="utf-8")

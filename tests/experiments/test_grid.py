@@ -59,6 +59,7 @@ def test_what_is_finished_is_not_touched_again(grid):
     assert written(grid.workspace) == before
 
 
+@pytest.mark.full
 def test_the_numbers_of_a_cell_are_measured_where_it_is_made(tiny_recipe, space, tmp_path):
     way = Way(SearchSettings(score="log-prob", beam_size=2))
     table = little_table(tmp_path, tiny_recipe, seeds=(1,), measures=(SearchedBleu("BLEU by log-prob, beam 2", way),))
@@ -69,6 +70,7 @@ def test_the_numbers_of_a_cell_are_measured_where_it_is_made(tiny_recipe, space,
         assert len(runs) == len(rows) == 2
 
 
+@pytest.mark.full
 def test_a_stopped_grid_goes_on_where_it_stopped(tiny_recipe, space, tmp_path):
     table = little_table(tmp_path, tiny_recipe, seeds=(1,))
     asked = iter(range(1000))
@@ -121,6 +123,7 @@ def test_a_cell_with_a_problem_that_nobody_thought_of_does_not_either(tiny_recip
     assert results(table, "tiny", space)["status"].tolist() == ["finished", "not run"]
 
 
+@pytest.mark.full
 def test_processes_come_to_the_same_results_and_a_killed_one_is_gone_on_with_as_if_nothing_had_happened(grid, space):
     first, _ = cells = cells_of(grid.table, "tiny")[:2]
 
@@ -149,6 +152,7 @@ def test_processes_come_to_the_same_results_and_a_killed_one_is_gone_on_with_as_
     assert values[0].equals(values[1])
 
 
+@pytest.mark.full
 def test_a_process_whose_grid_is_gone_saves_its_training_and_ends(grid, space, tiny_recipe, tmp_path):
     recipe = tiny_recipe.with_changes({"training.max_evaluations": 5000, "training.patience": 5000})
     (cell, _) = cells_of(little_table(tmp_path, recipe, seeds=(1,)), "tiny")

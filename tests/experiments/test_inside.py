@@ -21,14 +21,12 @@ from nmtlab.experiments.measures.quality import (
     OUTPUT_G,
 )
 from nmtlab.runs.run import Run
-from nmtlab.training.setup import train
 from nmtlab.workspace import Workspace
 
 
 @pytest.fixture(scope="module")
-def run(tiny_corpus, tiny_recipe, tmp_path_factory):
-    scale = {"model.norm": "scale", "model.placement": "pre", "model.encoder_layers": 2, "model.decoder_layers": 2}
-    return train("scale", tiny_recipe.with_changes(scale), tiny_corpus, Workspace(tmp_path_factory.mktemp("inside")))
+def run(zoo, tmp_path_factory):
+    return zoo.copy("scale", Workspace(tmp_path_factory.mktemp("inside")), "scale")
 
 
 def test_trends_of_g_are_those_of_the_analysis(run, tiny_corpus):

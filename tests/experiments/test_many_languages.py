@@ -55,6 +55,7 @@ def test_a_system_on_a_base_starts_from_half_of_its_training():
     assert [one.run for one in trainings([cell])] == [cell.parent.run, cell.run]
 
 
+@pytest.mark.full
 def test_zero_shot_rows_are_those_of_no_training_and_use_the_same_runs_but_for_the_turkic_ones():
     trained = {cell.run for cell in cells_of(MANY, "small")}
     for cell in cells_of(ZERO_SHOT, "small"):

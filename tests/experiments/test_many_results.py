@@ -97,6 +97,7 @@ def test_views_of_what_was_saved(tmp_path, monkeypatch):
             view("artificial")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("group", ["iberian", "artificial"])
 def test_a_gain_has_the_interval_that_its_table_has(group, monkeypatch):
     monkeypatch.setenv("NMTLAB_DATA", str(GALLERY.parent))

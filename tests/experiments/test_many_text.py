@@ -61,6 +61,7 @@ def test_each_language_has_english_both_ways_and_the_others_without_training(tex
     assert {corpus.name for corpus in texts.zero_shot} == {texts.together.name}
 
 
+@pytest.mark.full
 @real
 @pytest.mark.parametrize(
     ("texts", "sizes", "common"),
@@ -80,6 +81,7 @@ def test_no_english_of_dev_or_test_of_a_real_language_is_in_any_training_text(tm
         assert corpus.open(Workspace(tmp_path, (DATA,))).count("test") == common
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "texts", [smaller(ARTIFICIAL, 3200, 80), TINY, smaller(TINY, 150, 20)], ids=["artificial", "tiny", "tinier"]
 )
@@ -87,6 +89,7 @@ def test_no_english_of_dev_or_test_of_an_artificial_language_is_in_any_training_
     assert leaks(opened(texts, Workspace(tmp_path))) == {}
 
 
+@pytest.mark.full
 def test_artificial_training_texts_differ_by_language_and_the_common_test_is_the_same_in_all(tmp_path):
     workspace = Workspace(tmp_path)
     texts = smaller(ARTIFICIAL, 800, 30)

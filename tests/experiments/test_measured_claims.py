@@ -63,6 +63,7 @@ def recomputed_share(
     return 100 * share - than, 100 * low - than, 100 * high - than
 
 
+@pytest.mark.full
 def test_what_is_said_of_the_measured_tables_is_what_pandas_finds_in_their_files():
     if not any(RESULTS.glob("*.small.csv")):
         pytest.skip("nothing was measured in this checkout")
@@ -95,6 +96,7 @@ def test_what_is_said_of_the_measured_tables_is_what_pandas_finds_in_their_files
     assert (measured | missing, measured & missing) == (set(by_text), set())
 
 
+@pytest.mark.full
 def test_a_claim_is_not_measured_only_if_what_it_compares_has_no_run():
     for claim in not_measured(measured_claims()):
         path = RESULTS / claim.evidence

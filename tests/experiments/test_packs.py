@@ -66,6 +66,7 @@ def test_another_training_of_the_same_name_in_the_gallery_is_told_apart(grid, co
     assert pack_table(grid.table, "tiny", copied).elsewhere == {first: False}
 
 
+@pytest.mark.full
 def test_packed_runs_are_taken_as_made_and_only_the_others_are_trained(grid, copied):
     before = results(grid.table, "tiny", copied)
     first = min(run.name for run in copied.runs.iterdir())

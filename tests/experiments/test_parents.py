@@ -89,6 +89,7 @@ def test_a_child_waits_for_its_parent_and_other_cells_do_not(table):
     assert take_ready(waiting, begun).column == "child"
 
 
+@pytest.mark.full
 def test_parents_are_made_first_and_made_cells_are_left_alone(table, space):
     cells = [cell for cell in cells_of(table, "tiny") if cell.seed == 1 and cell.row == "xx"]
     assert len(estimate_grid(cells, space)) == len(cells) + 1

@@ -10,6 +10,8 @@ from nmtlab.runs.run import Run
 from nmtlab.training.events import Progress
 from nmtlab.workspace import Workspace
 
+pytestmark = pytest.mark.full
+
 
 def losses(run: Run) -> list[list[float]]:
     return run.metrics("train")[["step", "loss", "perplexity", "gradient_norm"]].to_numpy().tolist()

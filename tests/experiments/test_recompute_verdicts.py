@@ -36,6 +36,7 @@ def one_table(script, tmp_path, monkeypatch) -> ModuleType:
     return script
 
 
+@pytest.mark.full
 def test_it_comes_to_the_same_numbers_and_verdicts_on_every_line(script, capsys):
     assert script.main() == 0, capsys.readouterr().out
     assert f"{len(measured_claims())} lines of " in capsys.readouterr().out
@@ -54,6 +55,7 @@ def test_it_tells_a_line_on_which_nmtlab_says_something_else(one_table, monkeypa
     assert "; nmtlab: surely" in said
 
 
+@pytest.mark.full
 def test_it_allows_for_repeated_tests_by_a_simulation_of_its_own(one_table, tmp_path, capsys):
     before = measured_claims(tmp_path, one_table.declared_claims())
     (tmp_path / f"{TABLE}.looks.csv").write_text("row,looks\nde-en,3 5 10\n", encoding="utf-8")

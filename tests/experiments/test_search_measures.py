@@ -32,7 +32,6 @@ from nmtlab.experiments.measures.search import (
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
 from nmtlab.text.sample import draw_sample
-from nmtlab.training.setup import train
 from nmtlab.workspace import Workspace
 
 REWARD = SearchSettings(score="word-reward", beam_size=2, extra_length=4)
@@ -79,11 +78,9 @@ def test_the_reward_is_the_one_that_is_best_on_dev(pair):
     assert SearchedBleu("BLEU", Way(REWARD, gammas)).value(run, corpus) == expected
 
 
-def test_a_run_that_plans_lengths_is_searched_by_its_own_score(tiny_corpus, tiny_recipe, tmp_path):
-    planned = tiny_recipe.with_changes(
-        {"model.plan_length": True, "model.max_predicted_length": 30, "search.length_candidates": 3}
-    )
-    run = train("planned", planned, tiny_corpus, Workspace(tmp_path))
+@pytest.mark.full
+def test_a_run_that_plans_lengths_is_searched_by_its_own_score(zoo, tiny_corpus, tmp_path):
+    run = zoo.copy("planned", Workspace(tmp_path))
     own = SearchSettings(score="log-prob", beam_size=2, length_candidates=3)
     usual = outcome(run, tiny_corpus, "test", own).iloc[0]["bleu"]
     assert SearchedBleu("BLEU", Way(REWARD)).value(run, tiny_corpus) == usual

@@ -61,6 +61,7 @@ def shared_variance(scores: dict[tuple[str, int], np.ndarray]) -> float:
     return max(covariance[0, 1] + covariance[2, 3] - covariance[:2, 2:].sum() / 2, 0)
 
 
+@pytest.mark.full
 def test_the_variance_is_that_of_sacrebleus_scores_of_drawn_test_sets(found, translated, tiny_corpus):
     (line,) = found.to_dict("records")
     assert list(found) == COLUMNS
@@ -88,6 +89,7 @@ def test_a_pair_that_the_baseline_and_a_claim_compare_is_there_once(grid, transl
     assert spread_of(found, "ha-en", DEV_BLEU, "tied", 5.0) is None
 
 
+@pytest.mark.full
 def test_scores_of_other_searches_have_sentences_too(grid, tmp_path):
     wide = SearchedBleu("BLEU of a sample", Way(SearchSettings(score="log-prob", beam_size=2), sample=12))
     table = replace(grid.table, measures=(DEV_BLEU, wide))
@@ -111,6 +113,7 @@ def test_scores_of_other_searches_have_sentences_too(grid, tmp_path):
     assert judged.loc[(wide.name, "fixnorm"), "interval"] == "seeds and sentences"
 
 
+@pytest.mark.full
 def test_a_share_has_sentences_too_alone_and_beside_another(grid, translated):
     share = Missed("% missed", "errors", sample=20)
     table = replace(grid.table, measures=(DEV_BLEU, share))

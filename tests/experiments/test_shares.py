@@ -45,6 +45,7 @@ def test_two_shares_of_runs_have_the_interval_of_newcombe_and_p_of_fisher():
     assert difference_of_runs((3, 10), (9, 10)).effect == pytest.approx(-0.6)
 
 
+@pytest.mark.full
 def test_three_runs_against_three_cannot_be_told_apart_and_ten_against_ten_can():
     assert difference_of_runs((3, 3), (0, 3)).p == pytest.approx(0.1)
     assert difference_of_runs((3, 3), (0, 3)).detectable == math.inf
@@ -70,6 +71,7 @@ def share(hits: np.ndarray, than: float) -> Estimate:
     return share_of_sentences((100 * hits.mean(axis=1)).tolist(), sentence_spread(scores, None, sentences), than)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("seeds", "odds", "seed", "sentence", "truth"),
     [

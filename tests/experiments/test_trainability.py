@@ -89,6 +89,7 @@ def test_a_loss_that_is_not_finite_is_a_verdict_at_its_update(judge):
     assert math.isnan(outcome.loss)
 
 
+@pytest.mark.full
 def test_a_point_comes_out_the_same_wherever_it_stands_on_the_map(judge):
     other = Point("post", "small", 2, 0.002, 2)
     assert judge([LEARNS, other], 20) == judge([other, LEARNS], 20)[::-1]

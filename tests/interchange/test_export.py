@@ -152,6 +152,7 @@ def test_the_generation_settings_are_those_of_the_recipe(learned, tmp_path):
 # CTranslate2
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kind", ["PostNorm + LayerNorm", "PreNorm + LayerNorm", SCALED])
 def test_ctranslate2_finds_the_same_greedy_translations(learned, lines, kind):
     pytest.importorskip("ctranslate2")

@@ -1,4 +1,4 @@
-"""The golden values of SPEC 8: every parameter is set by a formula, the losses are known."""
+"""The golden values of docs/development/testing.md: every parameter is set by a formula, the losses are known."""
 
 import numpy as np
 import pytest

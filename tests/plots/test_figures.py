@@ -99,6 +99,7 @@ def test_attention_is_a_heatmap_a_run_of_the_chosen_head(trained):
     assert attention_figure(one_head).layout.title.text == "Attention of each system for each target word"
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("words", [2, 12, 40])
 def test_heatmaps_of_any_number_of_runs_stand_in_rows_of_at_most_four_and_apart(trained, words):
     weights = attention([trained[0]], " ".join(["das"] * words), "this is")

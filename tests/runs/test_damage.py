@@ -213,6 +213,7 @@ def test_two_packs_of_a_run_are_the_same_to_the_last_byte(trained, tmp_path):
 # Arrays and tables
 
 
+@pytest.mark.full
 def test_arrays_that_would_inflate_are_not_read(copied):
     path = copied.folder / "probes/embedding_norms/0000040.npz"
     np.savez_compressed(path, source=np.zeros(1 << 26, dtype=np.float64))
@@ -276,6 +277,7 @@ def test_weights_that_are_none_are_refused(content, packed, tmp_path, workspace)
     assert not list(workspace.runs.iterdir())
 
 
+@pytest.mark.full
 def test_every_packed_run_of_the_gallery_has_what_a_packed_run_may_have(tmp_path, workspace):
     folders = packed_folders()
     assert len(folders) >= 25

@@ -69,6 +69,7 @@ def test_a_short_name_says_what_is_not_shared(gallery, runs, short):
     assert short_names([gallery[name] for name in runs]) == dict(zip(runs, short, strict=True))
 
 
+@pytest.mark.full
 def test_any_two_runs_of_the_gallery_have_different_short_names_in_their_order(gallery):
     assert len(gallery) > 40
     some = list(gallery.values())[::4]

@@ -272,9 +272,19 @@ def test_cutting_back_forgets_what_came_after_a_step_and_how_the_run_ended(copie
     assert list(copied.embedding_norms()) == [20]
 
 
+def test_cutting_back_to_an_evaluation_keeps_all_that_it_logged(copied):
+    RunWriter(copied).truncate_after(40)
+    assert copied.metrics("train")["step"].tolist() == [10, 20, 30, 40]
+    assert copied.metrics("validation")["step"].tolist() == [20, 40]
+    assert copied.gradient_norms()["step"].max() == 40
+    assert set(copied.g_values()["step"]) == {20, 40}
+    assert list(copied.embedding_norms()) == [20, 40]
+
+
 # One writer
 
 
+@pytest.mark.full
 def test_a_run_is_training_while_another_process_holds_it_and_interrupted_when_that_has_gone(copied):
     RunWriter(copied).truncate_after(35)
     program = (
@@ -318,6 +328,7 @@ def test_the_last_checkpoint_and_its_optimiser_are_replaced_together(too_large, 
     assert files(run.folder / "checkpoints") == ["last.optimiser-0000020.safetensors", "last.safetensors"]
 
 
+@pytest.mark.full
 def test_a_disk_that_fills_up_while_training_loses_nothing(tmp_path, tiny_corpus, tiny_recipe, trained):
     whole, _ = trained
     workspace = Workspace(tmp_path / "data")

@@ -93,7 +93,7 @@ def test_attention_is_imposed_on_the_steps_that_are_chosen_and_on_no_other(name)
 
 
 def test_coverage_is_of_the_words_that_a_model_can_look_at():
-    """An RNN never attends to EOS, a Transformer does (SPEC 3)."""
+    """An RNN never attends to EOS, which its source lacks; a Transformer does."""
     settings = SearchSettings(score="log-prob", coverage=1.0, beam_size=2, extra_length=4)
     for name in MODELS:
         model = model_of(name)

@@ -122,6 +122,7 @@ def test_groups_of_a_beam_keep_them_side_by_side():
     assert plain[0].hypotheses[0].attention is None
 
 
+@pytest.mark.full
 def test_the_beams_of_planned_lengths_keep_them_side_by_side():
     model = model_of(plan_length=True)
     results = planned_search(model, model.encode(SOURCE), SETTINGS, n_best=2, record=True)

@@ -123,7 +123,7 @@ def every_translation(model: ScriptedModel, source: tuple[int, ...], limit: int)
 
 
 def score_of(settings, log_prob: float, length: int) -> float:
-    """The scores of SPEC 4, once more and plainly."""
+    """The scores of docs/guide/decoding.md, once more and plainly."""
     if settings.score == "average":
         return log_prob / length
     if settings.score == "length-normalised":

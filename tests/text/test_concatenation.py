@@ -201,6 +201,7 @@ def test_of_train_only_target_sentences_that_all_have_are_kept_each_once(tmp_pat
     assert report.options["among"] == ["uz", "tr", "hu"]
 
 
+@pytest.mark.full
 @pytest.mark.skipif(not DATA.is_dir(), reason="no real corpora beside the checkout")
 def test_real_parents_can_be_cut_to_the_english_sentences_of_all(tmp_path):
     parts = [ParallelCorpus.open(DATA / f"libreoffice-{code}-en") for code in ("pt", "es", "hu", "tr")]

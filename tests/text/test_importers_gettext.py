@@ -184,6 +184,7 @@ def test_a_tree_of_catalogues_becomes_a_corpus(tmp_path):
     assert all(target.startswith("File") and source.endswith("dosya") for source, target in corpus.pairs("test"))
 
 
+@pytest.mark.full
 def test_the_catalogues_of_this_machine_can_be_imported(tmp_path):
     languages = [path.name for path in sorted(LOCALE.glob("*")) if len(list(path.glob("LC_MESSAGES/*.mo"))) >= 5]
     if not languages:

@@ -158,6 +158,7 @@ def test_the_command_joins_languages_that_differ_and_shows_the_next_step(tmp_pat
     assert ParallelCorpus.open(tmp_path / "data/corpora/together", "gl", "pt").check() == {"test": 1}
 
 
+@pytest.mark.full
 @pytest.mark.skipif(not DATA.is_dir(), reason="no real corpora beside the checkout")
 @pytest.mark.parametrize(("codes", "common"), [(("gl", "pt", "es"), 577), (("tr", "uz", "ug"), 63)])
 def test_real_corpora_of_related_languages_have_a_common_test_set(tmp_path, codes, common):

@@ -38,6 +38,7 @@ def texts(encoded: EncodedCorpus, pipeline: Pipeline) -> list[tuple[str, str]]:
     return [(pipeline.source_text(encoded.source(n)), pipeline.target_text(encoded.target(n))) for n in numbers]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("shard_pairs", [1, 7, 90, 999])
 def test_every_pair_is_in_one_shard_beside_its_translation(tmp_path, monkeypatch, pipeline, corpus, shard_pairs):
     found = encoded(tmp_path, monkeypatch, pipeline, corpus, shard_pairs)

@@ -61,6 +61,7 @@ def test_a_training_that_accumulates_resumes_as_if_nothing_had_happened(accumula
         assert resumed.metrics("train")[name].tolist() == whole.metrics("train")[name].tolist()
 
 
+@pytest.mark.full
 def test_two_processes_that_accumulate_give_the_losses_of_one(accumulated, tiny_corpus):
     whole, workspace = accumulated
     two = train_with_two_processes(tiny_corpus, whole.recipe, "two", workspace)

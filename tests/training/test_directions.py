@@ -121,6 +121,7 @@ def test_a_direction_without_dev_text_is_trained_and_not_evaluated(here, tiny, r
     assert "directions" not in run.metrics("validation")
 
 
+@pytest.mark.full
 def test_an_interrupted_training_in_several_directions_resumes_exactly(here, tiny, recipe, many):
     steps = iter(range(1000))
     train("stopped", recipe, tiny, here, should_stop=lambda: next(steps) == 57, allow_overlap=True)

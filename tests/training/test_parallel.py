@@ -13,6 +13,8 @@ from nmtlab.text.batch import batch_of
 from nmtlab.training.parallel import Group
 from nmtlab.training.setup import train
 
+pytestmark = pytest.mark.full
+
 TOLERANCE = 2e-5
 """Relative tolerance; float32 sums are taken in a different order."""
 

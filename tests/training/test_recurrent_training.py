@@ -43,6 +43,7 @@ def test_a_named_system_trains_validates_after_every_pass_and_translates(name, t
     assert texts[1] == ""
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", ["fixnorm-lex-bpe", "arthur-bpe"])
 def test_a_system_of_two_directions_says_the_words_of_the_language_it_is_asked_for(name, tiny_corpus, workspace):
     back = {"name": "tiny", "source": "en", "target": "de"}

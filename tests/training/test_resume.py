@@ -35,6 +35,7 @@ def same_weights(one: Run, other: Run, which: str = "last") -> bool:
     return first.keys() == second.keys() and all(torch.equal(first[name], second[name]) for name in first)
 
 
+@pytest.mark.full
 def test_one_seed_repeats_bit_for_bit(trained, tiny_corpus, tiny_recipe, workspace):
     run, _ = trained
     again = train("again", tiny_recipe, tiny_corpus, workspace)
@@ -44,6 +45,7 @@ def test_one_seed_repeats_bit_for_bit(trained, tiny_corpus, tiny_recipe, workspa
     assert losses(other) != losses(run)
 
 
+@pytest.mark.full
 def test_a_killed_training_resumes_with_the_same_losses(trained, tiny_corpus, tiny_recipe, workspace):
     whole, _ = trained
     recipe = workspace.data / "recipe.toml"
@@ -145,6 +147,7 @@ def test_a_loss_that_is_not_finite_ends_the_run_as_diverged(tiny_corpus, tiny_re
     assert end["step"].iloc[0] <= 30
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("minutes", "begins_at"), [(1e-9, 10), (0.0, 0)])
 def test_a_training_is_saved_by_the_clock_between_its_evaluations(
     tiny_corpus, tiny_recipe, workspace, minutes, begins_at

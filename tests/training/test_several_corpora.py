@@ -68,6 +68,7 @@ def test_a_batch_of_two_corpora_becomes_a_loss_of_two_terms(here, tiny, tiny_rec
     assert loss.total.item() == pytest.approx(by_hand.item(), rel=1e-5)
 
 
+@pytest.mark.full
 def test_a_training_names_its_corpora_and_resumes_on_them(here, tiny, tiny_recipe):
     recipe = tiny_recipe.with_changes({**SUBWORDS, "more_corpora": [SYNTHETIC, BACK], "training.accumulate": 2})
     whole = train("whole", recipe, tiny, here)

@@ -227,6 +227,7 @@ def test_a_child_may_generate_what_its_parent_can_and_its_text_lacks(parent, rnn
     assert "inherited" not in (tmp_path / "alone/pipeline.json").read_text(encoding="utf-8")
 
 
+@pytest.mark.full
 def test_a_child_goes_on_when_its_parent_is_gone(parent, rnn, corpora, here):
     whole = child_of(parent, rnn, corpora, here, "whole")
     for name, stop in (("early", 0), ("late", 13)):

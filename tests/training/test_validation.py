@@ -5,7 +5,6 @@ import math
 import pytest
 import sacrebleu
 import torch
-from support.learned import learned_run
 
 from nmtlab.errors import CorpusError
 from nmtlab.systems import open_system
@@ -17,8 +16,8 @@ from nmtlab.training.validation import dev_bleu, text_perplexity
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory, tiny_corpus, tiny_recipe):
-    return learned_run(tmp_path_factory.mktemp("learned"), tiny_corpus, tiny_recipe)
+def run(zoo):
+    return zoo("learned")
 
 
 @pytest.fixture(scope="module")

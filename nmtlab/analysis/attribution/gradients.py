@@ -10,17 +10,19 @@ The fixed table of `arthur` looks up source types, not vectors: what passes thro
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from captum.attr import InputXGradient, IntegratedGradients
 from torch import Tensor
 
 from nmtlab.analysis.attribution.contrast import Contrast
 from nmtlab.models.interface import TranslationModel, on_device
 from nmtlab.text.batch import batch_of
 from nmtlab.text.vocabulary import SPECIALS
+
+if TYPE_CHECKING:
+    from captum.attr import GradientAttribution
 
 STEPS = 50
 """Points at which the gradient is evaluated for integrated gradients."""
@@ -43,6 +45,8 @@ def input_x_gradient(
         (|y|, S) in nats; positive where the source token supports the target token. A system that plans lengths does
         not generate EOS: its row is 0.
     """
+    from captum.attr import InputXGradient  # which loads matplotlib: two seconds
+
     vectors = _vectors(model, source)
     return _contributions(InputXGradient, model, source, target, contrast, vectors)
 
@@ -64,6 +68,8 @@ def integrated_gradients(
         (|y|, S) in nats, as of `input_x_gradient`. A row adds up to the log-probability minus that at the baseline, up
         to the error of the quadrature.
     """
+    from captum.attr import IntegratedGradients
+
     vectors = _vectors(model, source)
     rows = max(len(target), _BATCH_TOKENS // (len(source) + len(target)))
     more = {"baselines": baseline(model, vectors), "n_steps": steps, "internal_batch_size": rows}
@@ -108,7 +114,7 @@ def _vectors(model: TranslationModel, source: Sequence[int]) -> Tensor:
 
 
 def _contributions(
-    method: type[InputXGradient] | type[IntegratedGradients],
+    method: "type[GradientAttribution]",
     model: TranslationModel,
     source: Sequence[int],
     target: Sequence[int],

@@ -10,17 +10,13 @@ from nmtlab.analysis.access.measure import measure, stored_answer
 from nmtlab.analysis.access.scores import score_texts
 from nmtlab.analysis.access.translations import translations
 from nmtlab.analysis.languages.directions import direction_scores, parallel_texts, stored_direction_scores
+from nmtlab.analysis.languages.gradients import gradient_cosines
 from nmtlab.analysis.languages.parameters import parameter_counts
 from nmtlab.errors import RunError
 from nmtlab.runs.run import Run
 from nmtlab.text.lines import write_lines
 from nmtlab.training.setup import train
-from nmtlab.views_languages import (
-    costs_table,
-    insides_table,
-    probe_view,
-    similarity_view,
-)
+from nmtlab.views_languages import costs_table, insides_table, probe_view, similarity_view
 
 
 @pytest.fixture(scope="module")

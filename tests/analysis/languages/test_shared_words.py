@@ -112,6 +112,7 @@ def test_only_so_many_pairs_are_aligned_and_all_are_counted(strangers):
     assert (lists["translation"] == "").any()
 
 
+@pytest.mark.full
 def test_a_language_shares_all_its_words_with_itself(grown):
     lists = word_lists(grown(), grown())
     assert (lists["translation"] == lists["parent_translation"]).all()
@@ -120,6 +121,7 @@ def test_a_language_shares_all_its_words_with_itself(grown):
     assert set(translated["kind"]) == {"shared"}
 
 
+@pytest.mark.full
 def test_words_of_other_sentences_of_the_same_language_mean_the_same(grown):
     lists = word_lists(grown(start=100_000), grown())
     tokens = lists.groupby("kind")["count"].sum()
@@ -128,6 +130,7 @@ def test_words_of_other_sentences_of_the_same_language_mean_the_same(grown):
     assert judged > 0.75 * tokens.sum()
 
 
+@pytest.mark.full
 def test_inherited_words_of_an_artificial_relative_are_shared_and_those_of_one_language_are_not(grown):
     lists = word_lists(grown(HALF), grown()).set_index("word")
     entries = zip(ArtificialLanguage("qaa").lexicon(), ArtificialLanguage("qaa", HALF).lexicon(), strict=True)

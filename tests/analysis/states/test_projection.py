@@ -50,6 +50,7 @@ def test_without_umap_the_error_says_how_to_install_it(monkeypatch):
         project(np.eye(6), "umap")
 
 
+@pytest.mark.full
 def test_umap_keeps_neighbours_together_and_is_the_same_with_the_same_seed():
     pytest.importorskip("umap", reason="needs the extra 'projection'")
     directions = np.repeat(np.eye(2, 8), 30, axis=0)

@@ -1,0 +1,135 @@
+"""Lists in the book, from declarations: the directives `fields`, `commands`, `pages`, `tables` and `provenance`."""
+
+import csv
+from collections.abc import Iterator
+from typing import Any
+
+import typer
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+from nmtlab.cli.main import app as commands
+from nmtlab.dashboards.about import INDEX, PAGES
+from nmtlab.experiments.results.stored import RESULTS, stored_tables
+from nmtlab.experiments.tables.listing import TABLES
+from nmtlab.recipe import PhraseSettings, Recipe, RnnSettings, TransformerSettings
+from nmtlab.recipe.explained import explained_fields
+
+_FAMILIES = {"transformer": TransformerSettings, "recurrent": RnnSettings, "phrase-based": PhraseSettings}
+
+
+class FieldsDirective(SphinxDirective):
+    """`{fields} SECTION [FAMILY]`: the settings of a section of recipes, in a fold."""
+
+    required_arguments = 1
+    optional_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        section, family = (*self.arguments, "transformer")[:2]
+        fields = explained_fields(Recipe(model=_FAMILIES[family]()))
+        rows = [
+            [f"`{field.name}`", f"`{field.value}`" if field.value else "", field.allowed, field.explanation]
+            for field in fields
+            if field.name.startswith(f"{section}.")
+        ]
+        if not rows:
+            raise self.error(f"recipes have no section {section!r}")
+        about = f"All settings of <code>{section}</code>" + (f" ({family})" if section == "model" else "")
+        table = self.parse_text_to_nodes(markdown_table(["setting", "default", "values", "meaning"], rows))
+        return [_html(f"<details><summary>{about}</summary>"), *table, _html("</details>")]
+
+
+class CommandsDirective(SphinxDirective):
+    """`{commands}`: every command of the command line, with its arguments and options."""
+
+    def run(self) -> list[nodes.Node]:
+        parts = (_described(words, command) for words, command in verbs(typer.main.get_command(commands), "nmtlab"))
+        return self.parse_text_to_nodes("\n\n".join(parts), allow_section_headings=True)
+
+
+class PagesDirective(SphinxDirective):
+    """`{pages}`: the dashboards with their questions."""
+
+    def run(self) -> list[nodes.Node]:
+        rows = [["index" if page == INDEX else page.title, page.question] for page in (INDEX, *PAGES)]
+        return self.parse_text_to_nodes(markdown_table(["page", "question"], rows))
+
+
+class TablesDirective(SphinxDirective):
+    """`{tables}`: the tables that can be run, and what has been measured of them."""
+
+    def run(self) -> list[nodes.Node]:
+        measured = {stored.table.name for stored in stored_tables()}
+        rows = [
+            [f"`{table.name}`", table.title, "yes" if table.published else "", "yes" if table.name in measured else ""]
+            for table in TABLES
+        ]
+        return self.parse_text_to_nodes(markdown_table(["table", "what it shows", "published", "measured"], rows))
+
+
+class ProvenanceDirective(SphinxDirective):
+    """`{provenance}`: how each file of results was made."""
+
+    def run(self) -> list[nodes.Node]:
+        path = RESULTS / "provenance.csv"
+        self.env.note_dependency(str(path))
+        with path.open(encoding="utf-8", newline="") as file:
+            parts = [_made(**line) for line in csv.DictReader(file)]
+        return self.parse_text_to_nodes("\n\n".join(parts))
+
+
+def verbs(command: Any, words: str) -> Iterator[tuple[str, Any]]:
+    """Yield the commands below a command, each with the words that call it."""
+    inner = getattr(command, "commands", None)
+    if inner is None:
+        yield words, command
+        return
+    for name, one in inner.items():
+        yield from verbs(one, f"{words} {name}")
+
+
+def markdown_table(head: list[str], body: list[list[str]]) -> str:
+    """Return a table as Markdown."""
+    rows = [head, ["---"] * len(head), *body]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows)
+
+
+def _made(file: str, command: str, machine: str, seeds: str, remarks: str) -> str:
+    facts = "; ".join(filter(None, [machine, f"seeds {seeds}" if seeds else "", remarks]))
+    code = f"\n\n```text\n{command}\n```\n\n" if command else ": "
+    return f"**{file}**{code}{facts}"
+
+
+def _described(words: str, command: Any) -> str:
+    arguments = [one for one in command.params if one.param_type_name == "argument"]
+    options = [one for one in command.params if one.param_type_name == "option" and not one.hidden]
+    usage = " ".join([words, *(one.name.upper() + ("..." if one.nargs == -1 else "") for one in arguments)])
+    rows = [[f"`{one.name.upper()}`", _meaning(one)] for one in arguments]
+    rows += [[f"`{', '.join(one.opts)}`", _meaning(one)] for one in options]
+    table = markdown_table(["", "meaning"], rows) if rows else ""
+    return f"## {words}\n\n```text\n{usage}\n```\n\n{_escaped(command.help or '')}\n\n{table}"
+
+
+def _meaning(parameter: Any) -> str:
+    default = parameter.default
+    shown = default not in (None, "", False, ()) and not callable(default) and parameter.param_type_name == "option"
+    return _escaped(parameter.help or "") + (f" (default: {default})" if shown else "")
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("*", "\\*").replace("_", "\\_").replace("<", "&lt;").replace("$", "\\$")
+
+
+def _html(text: str) -> nodes.raw:
+    return nodes.raw("", text, format="html")
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Register the directives."""
+    app.add_directive("fields", FieldsDirective)
+    app.add_directive("commands", CommandsDirective)
+    app.add_directive("pages", PagesDirective)
+    app.add_directive("tables", TablesDirective)
+    app.add_directive("provenance", ProvenanceDirective)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
