@@ -1,7 +1,6 @@
-"""Figures of the notebooks in the book: notebooks are run as the book is built, and what they show is kept
-beside the book.
+"""Figures of the notebooks in the book: notebooks are run as the book is built, and what they show is kept beside it.
 
-The repository stores the notebooks without pictures. A notebook that has been run before is taken from the cache, as
+The repository stores the notebooks without pictures. A notebook that has been run before is taken from what is kept, as
 long as its code, nmtlab and the results that come with it are the same.
 """
 
@@ -11,6 +10,7 @@ import os
 import sys
 from fnmatch import fnmatch
 from pathlib import Path
+from typing import Any
 
 import nbformat
 import plotly
@@ -33,45 +33,45 @@ def show_figures(app: Sphinx, document: str, content: list[str]) -> None:
     if path.suffix != ".ipynb" or not any(fnmatch(path.stem, one) for one in app.config.executed_notebooks):
         return
     notebook = nbformat.reads(content[0], as_version=4)
-    kept = Path(app.outdir).parent / "notebooks" / f"{path.stem}.{_digest(notebook)}.json"
+    for cell, outputs in zip(notebook.cells, _outputs(notebook, path, Path(app.outdir).parent), strict=True):
+        if cell.cell_type == "code":
+            cell.outputs = [_shown(output) for output in outputs if WIDGET not in output.get("data", {})]
+    content[0] = nbformat.writes(notebook)
+
+
+def _outputs(notebook: nbformat.NotebookNode, path: Path, folder: Path) -> list[list[nbformat.NotebookNode]]:
+    """Return the outputs of each cell, from a run that is kept in a folder, or from a new one."""
+    code = "\0".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
+    digest = hashlib.sha256(f"{code}\0{sources()}".encode()).hexdigest()[:16]
+    kept = folder / "notebooks" / f"{path.stem}.{digest}.ipynb"
     if not kept.exists():
         sys.stderr.write(f"running {path.name}\n")
-        outputs = _run(notebook, path.parent)
+        executed = nbformat.from_dict(notebook)
+        client = NotebookClient(executed, timeout=SECONDS, resources={"metadata": {"path": path.parent}})
+        client.execute(env={**os.environ, "PLOTLY_RENDERER": "plotly_mimetype"})
         kept.parent.mkdir(parents=True, exist_ok=True)
-        for older in kept.parent.glob(f"{path.stem}.*.json"):
+        for older in kept.parent.glob(f"{path.stem}.*"):
             older.unlink()
-        kept.write_text(json.dumps(outputs), encoding="utf-8")
-    source = json.loads(content[0])
-    for cell, outputs in zip(source["cells"], json.loads(kept.read_text(encoding="utf-8")), strict=True):
-        if cell["cell_type"] == "code":
-            cell["outputs"] = outputs
-    content[0] = json.dumps(source)
+        nbformat.write(executed, kept)
+    return [cell.get("outputs", []) for cell in nbformat.read(kept, as_version=4).cells]
 
 
-def _digest(notebook: nbformat.NotebookNode) -> str:
-    """Return a digest of all that decides what a notebook shows."""
-    digest = hashlib.sha256("\0".join(cell.source for cell in notebook.cells if cell.cell_type == "code").encode())
-    for path in sorted([*Path(nmtlab.__file__).parent.rglob("*.py"), *RESULTS.rglob("*.csv")]):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]
+def sources(*more: Path) -> str:
+    """Return a digest of nmtlab, its results and the files of more folders."""
+    digest = hashlib.sha256()
+    for path in sorted(path for folder in (Path(nmtlab.__file__).parent, RESULTS, *more) for path in folder.rglob("*")):
+        if path.suffix in (".py", ".toml", ".csv"):
+            digest.update(path.read_bytes())
+    return digest.hexdigest()
 
 
-def _run(notebook: nbformat.NotebookNode, folder: Path) -> list[list[dict]]:
-    """Return the outputs of each cell, with HTML in place of figures."""
-    environment = {**os.environ, "PLOTLY_RENDERER": "plotly_mimetype"}
-    client = NotebookClient(notebook, timeout=SECONDS, resources={"metadata": {"path": folder}})
-    client.execute(env=environment)
-    shown = []
-    for cell in notebook.cells:
-        outputs = [output for output in cell.get("outputs", []) if WIDGET not in output.get("data", {})]
-        for output in outputs:
-            if FIGURE in output.get("data", {}):
-                output.data = {"text/html": _html(output.data[FIGURE])}
-        shown.append(outputs)
-    return shown
+def _shown(output: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    if FIGURE in output.get("data", {}):
+        output.data = {"text/html": _html(output.data[FIGURE])}
+    return output
 
 
-def _html(figure: dict) -> str:
+def _html(figure: dict[str, Any]) -> str:
     drawn = plotly.io.from_json(json.dumps(figure), skip_invalid=True)
     drawn.update_layout(title_font_size=14)  # a page is narrower than a dashboard
     html = plotly.io.to_html(drawn, full_html=False, include_plotlyjs=False, config={"responsive": True})
@@ -81,6 +81,9 @@ def _html(figure: dict) -> str:
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register the setting `executed_notebooks`, patterns of the names of notebooks to run, and what runs them."""
     app.add_config_value("executed_notebooks", ["*"], "env", list)
+    app.add_config_value(
+        "sources", sources(Path(__file__).parent), "env", str
+    )  # when they change, all pages are read again
     app.connect("source-read", show_figures)
     app.connect("config-inited", lambda app, config: config.html_static_path.append(str(SCRIPT)))
     return {"parallel_read_safe": True, "parallel_write_safe": True}

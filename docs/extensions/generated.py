@@ -1,6 +1,7 @@
 """Lists in the book, from declarations: the directives `fields`, `commands`, `pages`, `tables` and `provenance`."""
 
 import csv
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,6 +17,7 @@ from nmtlab.experiments.tables.listing import TABLES
 from nmtlab.recipe import PhraseSettings, Recipe, RnnSettings, TransformerSettings
 from nmtlab.recipe.explained import explained_fields
 
+_PLAIN = re.compile(r"(--[a-z][a-z-]*)|[\\*_<$`]")
 _FAMILIES = {"transformer": TransformerSettings, "recurrent": RnnSettings, "phrase-based": PhraseSettings}
 
 
@@ -118,7 +120,13 @@ def _meaning(parameter: Any) -> str:
 
 
 def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("*", "\\*").replace("_", "\\_").replace("<", "&lt;").replace("$", "\\$")
+    """Return plain text as Markdown, with options as code; indented lines are code already."""
+    lines = text.split("\n")
+    return "\n".join(line if line.startswith("    ") else _PLAIN.sub(_as_markdown, line) for line in lines)
+
+
+def _as_markdown(found: re.Match[str]) -> str:
+    return f"`{found[1]}`" if found[1] else f"\\{found[0]}"
 
 
 def _html(text: str) -> nodes.raw:
