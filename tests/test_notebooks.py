@@ -45,9 +45,11 @@ def texts(cells: list[nbformat.NotebookNode]) -> str:
 
 @pytest.fixture(scope="module")
 def surroundings(tmp_path_factory) -> dict[str, str]:
-    """The environment of a workspace that has the gallery, and demo runs cut short: no output of theirs is compared."""
+    """The environment of a workspace with the packed runs and short demo runs, of which no output is compared."""
     data = tmp_path_factory.mktemp("notebooks") / "data"
-    shutil.copytree(ROOT / "data/gallery", data / "gallery")
+    (data / "evidence").mkdir(parents=True)
+    for kind in ("runs", "vocabularies"):
+        (data / "evidence" / kind).symlink_to(ROOT / "data/evidence" / kind)
     workspace = Workspace(data)
     for name in (*RECURRENT, *TRANSFORMERS):
         train(name, demo_recipe(name).with_changes(SHORT), demo_corpus(workspace), workspace)

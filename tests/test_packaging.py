@@ -124,13 +124,13 @@ def say(program: str, installed: Path, folder: Path) -> str:
     return done.stdout.strip()
 
 
-def test_an_installed_package_shows_a_few_small_runs_until_there_is_a_gallery(installed, tmp_path):
+def test_an_installed_package_shows_a_few_small_runs_until_there_is_evidence(installed, tmp_path):
     names = "import nmtlab\nw = nmtlab.Workspace.find()\nprint(*sorted(run.name for run in nmtlab.list_runs(w)[0]))"
     listed = say(names, installed, tmp_path).split()
     assert listed == ["deep-de-en.pre-scalenorm", "small-qaa-en.fixnorm.s1", "small-qaa-en.untied.s1"]
-    files = [path for path in (installed / "nmtlab/data/gallery").rglob("*") if path.is_file()]
+    files = [path for path in (installed / "nmtlab/evidence/runs").rglob("*") if path.is_file()]
     assert sum(path.stat().st_size for path in files) < 1_500_000
-    (tmp_path / "data/gallery").mkdir(parents=True)
+    (tmp_path / "data/evidence").mkdir(parents=True)
     assert say(names, installed, tmp_path) == ""
 
 

@@ -19,7 +19,7 @@ from nmtlab.workspace import Workspace
 
 pytest.importorskip("ctranslate2", reason="ctranslate2 is not installed; pip install 'nmtlab[test]' brings it")
 
-PUBLISHED = pd.read_csv(Path(__file__).parents[2] / "data/published/wnmt-2018-efficiency.csv")
+PUBLISHED = pd.read_csv(Path(__file__).parents[2] / "data/evidence/published/wnmt-2018-efficiency.csv")
 
 
 @pytest.fixture(scope="module")
