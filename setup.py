@@ -1,46 +1,48 @@
 """Puts into a wheel what the pages show without a checkout: published values, results and a few packed runs."""
 
+import json
 import shutil
 import tarfile
+from collections.abc import Iterator
 from pathlib import Path
 
 from setuptools import setup
 from setuptools.command.build_py import build_py
 
-DATA = Path(__file__).parent / "data"
-FILES = ("published/*.csv", "results/*.csv", "results/*.parquet", "results/efficiency/*.csv")
+EVIDENCE = Path(__file__).parent / "data/evidence"
+FILES = ("published/*.csv", "results/*.csv", "results/efficiency/*.csv")
 RUNS = ("deep-de-en.pre-scalenorm", "small-qaa-en.fixnorm.s1", "small-qaa-en.untied.s1")
 
 
 class BuildWithData(build_py):
-    """Copies modules, and data into `nmtlab/data`; an editable install finds its data in the checkout."""
+    """Copies modules, and evidence into `nmtlab/evidence`; an editable install finds it in the checkout."""
 
     def run(self) -> None:
         super().run()
         if not self.editable_mode:
-            copy_data(Path(self.build_lib) / "nmtlab/data")
+            copy_evidence(Path(self.build_lib) / "nmtlab/evidence")
 
 
-def copy_data(target: Path) -> None:
-    """Copy the data of a wheel, and list the other runs of the gallery, which verdicts count as kept."""
+def copy_evidence(target: Path) -> None:
+    """Copy the evidence of a wheel, and list the runs that it leaves out, which verdicts count as kept."""
     shutil.rmtree(target, ignore_errors=True)
-    for file in (path for pattern in FILES for path in DATA.glob(pattern)):
-        copy = target / file.relative_to(DATA)
+    for file in (*(path for pattern in FILES for path in EVIDENCE.glob(pattern)), *packed()):
+        copy = target / file.relative_to(EVIDENCE)
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(file, copy)
+    names = {path.name.removesuffix(".tar.xz") for path in EVIDENCE.glob("runs/*.tar.xz")}
+    left_out = sorted(names - {*RUNS})
+    (target / "runs/left_out.txt").write_text("".join(f"{name}\n" for name in left_out), encoding="utf-8")
+
+
+def packed() -> Iterator[Path]:
+    """Yield the archives of `RUNS` and those of their vocabularies."""
     for name in RUNS:
-        shutil.copytree(DATA / "gallery" / name, target / "gallery" / name)
-    left_out = sorted(gallery_names() - {*RUNS})
-    (target / "gallery/left_out.txt").write_text("".join(f"{name}\n" for name in left_out), encoding="utf-8")
-
-
-def gallery_names() -> set[str]:
-    """Return the names of all runs in the gallery: folders, and folders in archives."""
-    names = {path.name for path in DATA.glob("gallery/[!.]*") if path.is_dir()}
-    for file in DATA.glob("gallery/*.tar.xz"):
-        with tarfile.open(file) as archive:
-            names |= {name.partition("/")[0] for name in archive.getnames()}
-    return names
+        path = EVIDENCE / f"runs/{name}.tar.xz"
+        with tarfile.open(path) as archive:
+            facts = json.load(archive.extractfile(f"{name}/packed.json"))
+        yield path
+        yield EVIDENCE / f"vocabularies/{facts['vocabulary']}.tar.xz"
 
 
 setup(cmdclass={"build_py": BuildWithData})

@@ -95,7 +95,7 @@ def served() -> Iterator[tuple[str, psutil.Process]]:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
         probe.close()
-        shutil.copytree(ROOT / "data/gallery", Path(folder) / "gallery")
+        (Path(folder) / "evidence").symlink_to(ROOT / "data/evidence")
         environment = {**os.environ, "NMTLAB_DATA": folder, "NMTLAB_CORPORA": ""}
         command = [sys.executable, "-m", "nmtlab", "dashboards", "--port", str(port), "--warm", "1"]
         process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

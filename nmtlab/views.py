@@ -18,8 +18,9 @@ from nmtlab.errors import NmtlabError, RunError
 from nmtlab.experiments import Scale, find_table, summary, with_published
 from nmtlab.experiments.claims.budgets import at_two_budgets
 from nmtlab.experiments.claims.verdicts import measured_claims
+from nmtlab.experiments.results.dev_curves import dev_curves
 from nmtlab.experiments.results.effects import effects_over_training, still_rising
-from nmtlab.experiments.results.stored import measured_cells, measured_curves, measured_table
+from nmtlab.experiments.results.stored import measured_cells, measured_table
 from nmtlab.experiments.results.summary import stored_summary
 from nmtlab.experiments.running.trainability import map_path, read_map
 from nmtlab.experiments.tables.labels import drawn_labels, labelled, published_name, row_label, system_labels
@@ -280,7 +281,9 @@ def effect_view(name: str, row: str, than: str = "", scale: Scale = "small") -> 
         NmtlabError: the table or its dev scores were not measured at this scale, or it has no such row or system.
     """
     than = than or find_table(name).baseline
-    curves = measured_curves(name, scale)
+    curves = dev_curves(measured_table(name, scale), Workspace.find())
+    if curves.empty:
+        raise NmtlabError(f"{name}: the dev scores of its trainings were not kept", f"run 'nmtlab reproduce {name}'")
     effects = effects_over_training(curves, row, than)
     if effects.empty:
         rows = ", ".join(curves["row"].unique())

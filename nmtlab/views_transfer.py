@@ -24,7 +24,7 @@ from nmtlab.plots import (
 from nmtlab.runs.run import Run
 
 _SMALLEST: Final = "qab-en (500)"
-COGNATE_SCRIPT = "python data/results/cognates.py"
+COGNATE_SCRIPT = "python tests/oracles/cognates.py"
 
 
 def movement_view(child: Run) -> View:

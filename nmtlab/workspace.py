@@ -9,15 +9,20 @@ from nmtlab.errors import CorpusError, RunError
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,149}")
 _MARKER = ".nmtlab"
-_INSTALLED = Path(__file__).parent / "data"  # a wheel has it, a checkout does not
+_INSTALLED = Path(__file__).parent / "evidence"  # a wheel has it, a checkout does not
 
-SHIPPED = _INSTALLED if _INSTALLED.is_dir() else Path(__file__).parents[1] / "data"
-"""What comes with nmtlab, `published/`, `results/` and `gallery/`: inside an installed package, or in the checkout."""
+EVIDENCE = _INSTALLED if _INSTALLED.is_dir() else Path(__file__).parents[1] / "data" / "evidence"
+"""What comes with nmtlab: `published/`, `results/`, `runs/`, `vocabularies/`. Only `nmtlab evidence` writes there."""
 
 
 @dataclass(frozen=True)
 class Workspace:
-    """The `data` folder: `corpora/`, `runs/`, `gallery/`, `cache/`, and folders of corpora kept elsewhere."""
+    """The `data` folder: what a user makes, in `corpora/`, `runs/`, `results/`, `cache/`, and corpora kept elsewhere.
+
+    In a checkout it also contains `evidence/`, which is shown with the user's runs. A workspace elsewhere begins empty,
+    so that nobody's list begins with hundreds of runs; nmtlab installed from a wheel shows the few that it contains.
+    Published values, measured tables and their verdicts are those of `EVIDENCE` in every workspace.
+    """
 
     data: Path
     more_corpora: tuple[Path, ...] = ()
@@ -42,15 +47,20 @@ class Workspace:
         return self.data / "runs"
 
     @property
-    def gallery(self) -> Path:
-        """Packed runs of this workspace, which open like any other run."""
-        return self.data / "gallery"
+    def results(self) -> Path:
+        """Tables saved by `nmtlab reproduce --save`."""
+        return self.data / "results"
 
     @property
-    def packed_runs(self) -> Path:
-        """Folder of the packed runs that are shown: the gallery or, without one, the few in an installed package."""
-        installed = _INSTALLED / "gallery"
-        return installed if installed.is_dir() and not self.gallery.is_dir() else self.gallery
+    def evidence(self) -> Path:
+        """The evidence that this workspace shows: its folder `evidence` or, without one, that of a wheel."""
+        ours = self.data / "evidence"
+        return _INSTALLED if _INSTALLED.is_dir() and not ours.is_dir() else ours
+
+    @property
+    def gallery(self) -> Path:
+        """Packed runs of version 0.1: folders, and bundles of several runs. They open like any other run."""
+        return self.data / "gallery"
 
     @property
     def cache(self) -> Path:

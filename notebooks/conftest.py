@@ -13,7 +13,7 @@ import pytest
 
 FOLDER = "NMTLAB_NOTEBOOKS"
 """The environment variable that names the folder which all processes of a session share."""
-DATA = Path(__file__).parents[1] / "data"
+EVIDENCE = Path(__file__).parents[1] / "data/evidence"
 SHORT = {"training.validate_every": 20, "training.max_evaluations": 1}
 
 
@@ -48,4 +48,4 @@ def make_workspace(data: Path) -> None:
     workspace = Workspace(data)
     for name in (*RECURRENT, *TRANSFORMERS):
         train(name, demo_recipe(name).with_changes(SHORT), demo_corpus(workspace), workspace)
-    (data / "gallery").symlink_to(DATA / "gallery")
+    (data / "evidence").symlink_to(EVIDENCE)

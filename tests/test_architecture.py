@@ -178,7 +178,7 @@ def test_nothing_is_pickled():
 # Text that is committed
 
 TEXT = {".py", ".md", ".toml", ".yml", ".yaml", ".cff", ".sh", ".ipynb", ".cfg", ".txt", ".csv", ".j2", ".css", ""}
-FOLDERS = (".ci", "nmtlab", "tests", "notebooks", "docs", "figures", "data/gallery", "data/published")
+FOLDERS = (".ci", "nmtlab", "tests", "notebooks", "docs", "figures", "data/evidence/published")
 # Assembled here so that this file does not match itself.
 MACHINE = re.compile("|".join(map(re.escape, ("/" + "work/", "/" + "root/", "/" + "home/"))))
 REGISTRY = re.compile("|".join(name + ending for name, ending in (

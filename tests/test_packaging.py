@@ -20,8 +20,6 @@ from nmtlab.cli.dashboards import _WORKBENCH
 from nmtlab.experiments.claims.declared import declared_claims
 from nmtlab.experiments.claims.verdicts import measured_claims
 
-pytestmark = pytest.mark.full
-
 ROOT = Path(__file__).parents[1]
 ENVIRONMENT = (ROOT / "environment.yml").read_text(encoding="utf-8")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -146,8 +144,8 @@ seen["messages"] = {}
 for name in ("index", "norms", "depth", "dynamics", "tables"):
     page = getattr(importlib.import_module(f"nmtlab.dashboards.{name}"), f"{name}_page")()
     seen["messages"][name] = page._message.value
-workspace.gallery.mkdir(parents=True)
-seen["runs with a gallery"] = sorted(run.name for run in nmtlab.list_runs(workspace)[0])
+(workspace.data / "evidence").mkdir(parents=True)
+seen["runs with empty evidence"] = sorted(run.name for run in nmtlab.list_runs(workspace)[0])
 json.dump(seen, sys.stdout)
 """
 
@@ -196,9 +194,9 @@ def test_a_wheel_is_small(wheel):
 
 
 @pytest.mark.full
-def test_an_installed_package_shows_a_few_small_runs_until_there_is_a_gallery(seen):
+def test_an_installed_package_shows_a_few_small_runs_until_there_is_evidence(seen):
     assert seen["runs"] == ["deep-de-en.pre-scalenorm", "small-qaa-en.fixnorm.s1", "small-qaa-en.untied.s1"]
-    assert seen["runs with a gallery"] == []
+    assert seen["runs with empty evidence"] == []
 
 
 @pytest.mark.full

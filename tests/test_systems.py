@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from support.packed import GALLERY
+from support.packed import packed_folder
 
 import nmtlab
 from nmtlab.analysis.lexical.norms import word_norms
@@ -88,7 +88,7 @@ def test_a_transformer_opens_without_torchs_symbolic_algebra():
     """It takes a second to import, and torch does so to draw random numbers on the device `meta`."""
     program = (
         "import sys; from pathlib import Path; from nmtlab.runs.run import Run; from nmtlab.systems import open_model; "
-        f"open_model(Run(Path({str(GALLERY / 'multi30k-de-en.small')!r}))); print('sympy' in sys.modules)"
+        f"open_model(Run(Path({str(packed_folder('multi30k-de-en.small'))!r}))); print('sympy' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.split()[-1] == "False"

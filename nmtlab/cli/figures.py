@@ -36,7 +36,7 @@ def figures(
 
     workspace = Workspace.find()
     runs = [open_run(name, workspace) for name in names] if names else list_runs(workspace)[0]
-    stored = stored_tables([workspace.data / "results"])
+    stored = stored_tables([workspace.results, workspace.evidence / "results"])
     tables = [] if names else [one for one in stored if one.table.name in _OF_TABLES]
     if not runs and not tables:
         raise NmtlabError("no runs yet", "make some with 'nmtlab demo' or 'nmtlab train'")

@@ -13,6 +13,7 @@ from nmtlab.cli import (
     demo,
     efficiency,
     evaluate,
+    evidence,
     figures,
     recipes,
     reproduce,
@@ -61,6 +62,7 @@ app.command()(search.search_errors)
 app.command()(search.beam_sweep)
 app.command()(search.length_errors)
 app.command()(reproduce.reproduce)
+app.add_typer(evidence.app, name="evidence")
 app.command()(trainability.trainability)
 app.command()(figures.figures)
 app.command()(dashboards.dashboards)

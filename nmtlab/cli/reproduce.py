@@ -1,6 +1,6 @@
 """`nmtlab reproduce`."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from nmtlab.experiments import Cell, Scale, Table
-    from nmtlab.experiments.claims.until_decided import Look
-    from nmtlab.experiments.results.stored import Stored
     from nmtlab.workspace import Workspace
 
 
@@ -41,15 +39,6 @@ def reproduce(
     seeds: Annotated[
         int | None, typer.Option(min=1, help="Train every system with seeds 1 to SEEDS. (default: the table's seeds)")
     ] = None,
-    until_decided: Annotated[
-        int | None,
-        typer.Option(
-            metavar="MOST_SEEDS",
-            help="Train every system of a row with 3 seeds, then 5, then 10, but no more than MOST_SEEDS, until all "
-            "its differences to the baseline, and those of claims, are decided; p and intervals allow for the repeated "
-            "tests.",
-        ),
-    ] = None,
     estimate: Annotated[bool, typer.Option("--estimate", help="Estimate the remaining work, and do nothing.")] = False,
     workers: Annotated[
         int, typer.Option(min=1, help="Cells trained and measured at once, each in a separate process with one thread.")
@@ -65,23 +54,16 @@ def reproduce(
         bool,
         typer.Option(
             "--save",
-            help="Also write the cells and the printed table to data/results; stored cells of other pairs are kept.",
-        ),
-    ] = False,
-    pack: Annotated[
-        bool,
-        typer.Option(
-            "--pack",
-            help="Also pack the runs of all seeds, without their models, into one small file of the gallery; its other "
-            "runs are kept.",
+            help="Also write the cells and the printed table to data/results, with the cells of other pairs that are "
+            "there or come with nmtlab.",
         ),
     ] = False,
     packed: Annotated[
         bool,
         typer.Option(
             "--packed",
-            help="First copy the runs of the gallery that are cells of the table into the workspace, so that only the "
-            "others are trained.",
+            help="First copy the packed runs that are cells of the table into the workspace, so that only the others "
+            "are trained.",
         ),
     ] = False,
     stored: Annotated[
@@ -94,53 +76,37 @@ def reproduce(
     Each cell is an ordinary run: finished ones are not trained again, interrupted ones are resumed, and a training
     that diverges is a result. Real text is searched for in data/corpora and in the folders of NMTLAB_CORPORA.
     """
+    from nmtlab.cli.grid_bar import GridBar
     from nmtlab.cli.results_table import print_results
-    from nmtlab.errors import NmtlabError
     from nmtlab.experiments import cells_of, find_table, in_processes, on_ray, one_by_one, results, run_grid
-    from nmtlab.experiments.claims.until_decided import run_until_decided
     from nmtlab.experiments.results.hypotheses import hypotheses
-    from nmtlab.experiments.results.looks import read_looks
     from nmtlab.experiments.results.sentences import sentence_spreads
-    from nmtlab.experiments.results.sequential import planned_looks
-    from nmtlab.experiments.results.stored import saved_table
     from nmtlab.workspace import Workspace
 
-    if seeds and until_decided:
-        raise NmtlabError("both --seeds and --until-decided are given", "choose one of them")
     workspace = Workspace.find()
     declared = find_table(table)
     if stored:
         _print_stored(declared, scale, save, workspace)
         return
     wanted = declared.only(pair) if pair else declared
-    looks = planned_looks(until_decided) if until_decided else ()
-    if most := seeds or max(looks, default=0):
-        wanted = wanted.with_seeds([row.name for row in wanted.rows], most)
+    if seeds:
+        wanted = wanted.with_seeds([row.name for row in wanted.rows], seeds)
     if packed:
         _unpack(wanted, scale, workspace)
     if estimate:
-        _print_estimate(wanted, scale, cells_of(wanted, scale), workspace, looks)
+        _print_estimate(wanted, scale, cells_of(wanted, scale), workspace)
         return
-
-    from nmtlab.cli.grid_bar import GridBar
 
     bar, should_stop = GridBar(f"{table} {scale}", workers), _interrupted()
     local = one_by_one if workers == 1 else in_processes(workers)
     chosen = on_ray(workers) if engine == "ray" else local
-    if looks:
-        wanted, problems = run_until_decided(wanted, scale, workspace, looks, chosen, bar, _print_look, should_stop)
-    else:
-        problems = run_grid(cells_of(wanted, scale), workspace, chosen, bar, should_stop)
+    problems = run_grid(cells_of(wanted, scale), workspace, chosen, bar, should_stop)
     bar.close()
     measured = results(wanted, scale, workspace)
-    spreads = sentence_spreads(wanted, scale, workspace, hypotheses(wanted, scale, workspace))
-    print_results(
-        wanted, scale, measured, spreads, read_looks(saved_table(wanted, scale, workspace).looks), bar.left_out
-    )
+    spreads = sentence_spreads(wanted, scale, workspace, hypotheses(wanted, scale, workspace, measured))
+    print_results(wanted, scale, measured, spreads, bar.left_out)
     if save:
-        _save(declared, wanted, scale, measured, bar.left_out, workspace)
-    if pack:
-        _pack(declared, wanted, scale, workspace)
+        _save(declared, scale, measured, bar.left_out, workspace)
     for problem in problems:
         print(f"failed: {problem.problem}")
     if should_stop():
@@ -159,17 +125,7 @@ def _interrupted() -> Callable[[], bool]:
     return lambda: bool(caught)
 
 
-def _print_look(look: "Look") -> None:
-    from tqdm.auto import tqdm
-
-    left = [f"{row} ({undecided} of {lines})" for row, (undecided, lines) in look.undecided.items() if undecided]
-    said = f"undecided lines of {', '.join(left)}" if left else "every line is decided"
-    tqdm.write(f"look at {look.seeds} seeds: {said}")
-
-
-def _print_estimate(
-    table: "Table", scale: "Scale", wanted: "list[Cell]", workspace: "Workspace", looks: Sequence[int]
-) -> None:
+def _print_estimate(table: "Table", scale: "Scale", wanted: "list[Cell]", workspace: "Workspace") -> None:
     from nmtlab.cli.results_table import number, print_reasons
     from nmtlab.cli.tables import print_table
     from nmtlab.experiments import estimate_grid
@@ -188,63 +144,38 @@ def _print_estimate(
         f"trained one by one, within a factor of two; about {disk:,.0f} MiB more on disk"
         + (f"; {uncounted} cells without their text are not counted" if uncounted else "")
     )
-    if looks:
-        up_to = [f"{look} ({cells.loc[cells['seed'].le(look, fill_value=0), 'minutes'].sum():,.0f})" for look in looks]
-        print(
-            f"this is the most: rows that are decided stop at fewer seeds; minutes up to each look: {', '.join(up_to)}"
-        )
     without = cells[cells["problem"] != ""]
     print_reasons(table, scale, dict(zip(without["row"], without["problem"], strict=True)))
 
 
 def _print_stored(table: "Table", scale: "Scale", save: bool, workspace: "Workspace") -> None:
-    """Judge and print the stored cells of a table, and write what follows from them beside them if asked to."""
+    """Judge and print the stored cells of a table, and write what follows from them to the workspace if asked to."""
     from nmtlab.cli.results_table import print_results
-    from nmtlab.experiments.results.kept import Kept, kept_runs
-    from nmtlab.experiments.results.looks import read_looks
+    from nmtlab.experiments.results.kept import Kept
     from nmtlab.experiments.results.sentences import read_sentences
     from nmtlab.experiments.results.stored import measured_table, read_cells
 
     stored = measured_table(table.name, scale)
-    cells = read_cells(stored.path)
-    written = _write_judged(stored, cells, {}, workspace) if save else []
-    spreads, looks = read_sentences(stored.sentences), read_looks(stored.looks)
-    print_results(
-        table, scale, cells, spreads, looks, {}, Kept.of(stored.path, kept_runs(stored.path.parent, workspace))
-    )
+    cells, spreads = read_cells(stored.path), read_sentences(stored.sentences)
+    written = _write(table, scale, cells, spreads, {}, workspace) if save else []
+    print_results(table, scale, cells, spreads, {}, Kept.of(workspace))
     for path in written:
         print(f"written to {path}")
 
 
 def _save(
-    declared: "Table",
-    made: "Table",
-    scale: "Scale",
-    measured: "pd.DataFrame",
-    left_out: Mapping[str, str],
-    workspace: "Workspace",
+    table: "Table", scale: "Scale", measured: "pd.DataFrame", left_out: Mapping[str, str], workspace: "Workspace"
 ) -> None:
-    """Write the cells of the rows that were made, and the whole table with those stored earlier."""
+    """Write the cells of the rows that were made, with those of the others as they were measured before."""
     from nmtlab.experiments.results.collected import with_kept
-    from nmtlab.experiments.results.dev_curves import ENDING, dev_curves, save_dev_curves
-    from nmtlab.experiments.results.hypotheses import hypotheses, save_hypotheses
-    from nmtlab.experiments.results.stored import read_cells, saved_table
-    from nmtlab.files import write_text
+    from nmtlab.experiments.results.sentences import read_sentences
+    from nmtlab.experiments.results.stored import RESULTS, read_cells, saved_table, stored_tables
 
-    stored = saved_table(declared, scale, workspace)
-    cells, translated = stored.path, stored.path.with_suffix(".translations.parquet")
-    whole = with_kept(measured, read_cells(cells), declared) if cells.exists() else measured
-    written = [cells]
-    if len(found := hypotheses(made, scale, workspace)):
-        save_hypotheses(translated, found)
-        written.append(translated)
-    written += _write_judged(stored, whole, left_out, workspace)
-    write_text(cells, whole.to_csv(index=False))
-    if len(evaluated := dev_curves(made, scale, workspace)):
-        curves = cells.with_suffix(ENDING)
-        save_dev_curves(curves, evaluated)
-        written.append(curves)
-    for path in written:
+    name = saved_table(table, scale, workspace).name
+    stored = stored_tables((workspace.results, RESULTS))
+    before = next((one for one in stored if one.name == name), saved_table(table, scale, workspace))
+    whole = with_kept(measured, read_cells(before.path), table) if before.path.exists() else measured
+    for path in _write(table, scale, whole, read_sentences(before.sentences), left_out, workspace):
         print(f"written to {path}")
 
 
@@ -255,57 +186,38 @@ def _unpack(table: "Table", scale: "Scale", workspace: "Workspace") -> None:
     print(f"copied {len(copied)} packed runs into {workspace.runs}")
 
 
-def _pack(declared: "Table", made: "Table", scale: "Scale", workspace: "Workspace") -> None:
-    """Pack the runs of a table; translations that are packed with them need not stand beside its cells as well."""
-    from nmtlab.experiments.results.hypotheses import drop_hypotheses
-    from nmtlab.experiments.results.packs import pack_table, packed_hypotheses
-    from nmtlab.experiments.results.stored import saved_table
-
-    target, packed, elsewhere = pack_table(made, scale, workspace)
-    if packed:
-        size = target.stat().st_size / 1000
-        print(f"packed {len(packed)} runs into {target} ({size:,.0f} kB, {size / len(packed):,.0f} kB each)")
-    for name, same in elsewhere.items():
-        print(f"not packed: {name}: in the gallery already" + ("" if same else ", but another training; remove that"))
-    translated = saved_table(declared, scale, workspace).path.with_suffix(".translations.parquet")
-    if translated.exists():
-        drop_hypotheses(translated, packed_hypotheses(declared, scale, workspace))
-
-
-def _write_judged(
-    stored: "Stored", cells: "pd.DataFrame", left_out: Mapping[str, str], workspace: "Workspace"
+def _write(
+    table: "Table",
+    scale: "Scale",
+    cells: "pd.DataFrame",
+    spreads: "pd.DataFrame",
+    left_out: Mapping[str, str],
+    workspace: "Workspace",
 ) -> "list[Path]":
-    """Write the printed table, its signatures, and the part of sentences where translations are stored."""
+    """Write cells, the part of sentences, signatures and the printed table to the results of the workspace."""
     import io
     from contextlib import redirect_stdout
 
     from nmtlab.cli.results_table import print_results
-    from nmtlab.experiments.results.hypotheses import of_cells, with_packed
-    from nmtlab.experiments.results.kept import Kept, kept_runs
-    from nmtlab.experiments.results.looks import read_looks
-    from nmtlab.experiments.results.packs import packed_hypotheses
-    from nmtlab.experiments.results.sentences import read_sentences, sentence_spreads, with_kept_sentences
+    from nmtlab.experiments.results.hypotheses import hypotheses
+    from nmtlab.experiments.results.kept import Kept
+    from nmtlab.experiments.results.sentences import sentence_spreads, with_kept_sentences
     from nmtlab.experiments.results.signatures import signatures
+    from nmtlab.experiments.results.stored import saved_table
     from nmtlab.files import write_text
 
-    table, scale = stored.table, stored.scale
-    text, translated, signed = (
-        stored.path.with_suffix(suffix) for suffix in (".txt", ".translations.parquet", ".signatures.csv")
-    )
-    written, spreads, names = [text], read_sentences(stored.sentences), set(cells["row"])
-    found = of_cells(with_packed(translated, packed_hypotheses(table, scale, workspace)), cells)
+    stored, names = saved_table(table, scale, workspace), set(cells["row"])
+    found = hypotheses(table, scale, workspace, cells)
     spreads = with_kept_sentences(sentence_spreads(table, scale, workspace, found), spreads)
-    if len(spreads):
-        write_text(stored.sentences, spreads.to_csv(index=False))
-        written.append(stored.sentences)
-    if len(used := signatures(table.only([row.name for row in table.rows if row.name in names]), scale)):
-        write_text(signed, used.to_csv(index=False))
-        written.append(signed)
+    used = signatures(table.only([row.name for row in table.rows if row.name in names]), scale)
+    frames = {stored.path: cells, stored.sentences: spreads, stored.signatures: used}
+    written = [path for path, frame in frames.items() if len(frame)]
+    for path in written:
+        write_text(path, frames[path].to_csv(index=False))
     printed = io.StringIO()
     with redirect_stdout(printed):
         print(f"nmtlab reproduce {table.name} --scale {scale}\n")
         without = {row: why for row, why in left_out.items() if row not in names}
-        kept = Kept.of(stored.path, kept_runs(stored.path.parent, workspace))
-        print_results(table, scale, cells, spreads, read_looks(stored.looks), without, kept)
-    write_text(text, "".join(f"{line.rstrip()}\n" for line in printed.getvalue().splitlines()))
-    return written + ([stored.looks] if stored.looks.exists() else [])
+        print_results(table, scale, cells, spreads, without, Kept.of(workspace))
+    write_text(stored.text, "".join(f"{line.rstrip()}\n" for line in printed.getvalue().splitlines()))
+    return [*written, stored.text]

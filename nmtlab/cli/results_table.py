@@ -1,6 +1,6 @@
 """A table of results in the terminal, as `nmtlab reproduce` prints and stores it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import compress
 
 import pandas as pd
@@ -10,7 +10,6 @@ from nmtlab.experiments import Scale, Table, published, summary
 from nmtlab.experiments.measures.quality import Converged, ShareOfSentences
 from nmtlab.experiments.results.judgement import NOT_KEPT, RULE
 from nmtlab.experiments.results.kept import Kept
-from nmtlab.experiments.results.looks import Looks, read_looks
 from nmtlab.experiments.results.sentences import read_sentences
 from nmtlab.experiments.results.signatures import printed_signatures, signatures
 from nmtlab.experiments.results.stored import Stored, read_cells
@@ -22,7 +21,6 @@ def print_results(
     scale: Scale,
     cells: pd.DataFrame,
     spreads: pd.DataFrame,
-    looks: Looks,
     left_out: Mapping[str, str],
     kept: Kept | None = None,
 ) -> None:
@@ -33,11 +31,10 @@ def print_results(
         scale: at which it was run.
         cells: lines of `nmtlab.experiments.results.collected.results`.
         spreads: the part of the test sentences, as of `nmtlab.experiments.results.sentences`.
-        looks: rows that were tested repeatedly while seeds were added.
         left_out: why the text of a row is not available.
         kept: what is kept of the table's trainings; if not given, everything is.
     """
-    lines = summary(cells, table, spreads, looks, kept)
+    lines = summary(cells, table, spreads, kept)
     lines = lines[(lines["seeds"] > 0) | (lines["missing"] > 0) | (lines["diverged"] > 0)]
     several = len(table.measures) > 1
     columns = ["pair", "system", *(["measure"] if several else []), "measured, 95 %"]
@@ -60,17 +57,12 @@ def print_results(
     for line in printed_signatures(signatures(table.only(dict.fromkeys(lines["row"])), scale)):
         print(f"  {line}")
     _print_verdicts(table, lines)
-    for planned in sorted({looks[row] for row in lines["row"] if row in looks}):
-        rows = [row for row in lines["row"].unique() if looks.get(row) == planned]
-        print(
-            f"  tested at {_listed(planned)} seeds or until decided, which p and intervals allow for: {', '.join(rows)}"
-        )
     for caveat in caveats(table):
         print(f"  {caveat}")
     if table.published:
         sources = ", ".join(published(table.name)["source"].unique())
         text = "" if scale == "thesis" else "; on another text: compare differences, not scores"
-        there = sources + text if sources else "not available (data/published comes with the checkout)"
+        there = sources + text if sources else "not available (the published values come with nmtlab)"
         print(f"  published: {there}")
         if lines["published_mark"].any():
             print(f"  marks of the published values: {table.marks}")
@@ -80,7 +72,7 @@ def print_results(
 def print_row(stored: Stored, row: str) -> None:
     """Print the systems of one row of a measured table: means, differences to the baseline and verdicts."""
     table, cells = stored.table, read_cells(stored.path)
-    lines = summary(cells, table, read_sentences(stored.sentences), read_looks(stored.looks))
+    lines = summary(cells, table, read_sentences(stored.sentences))
     lines = labelled(lines[(lines["row"] == row) & (lines["seeds"] > 0)], table, stored.scale)
     baseline = system_labels(table)[table.baseline]
     columns = ["system", f"{table.measures[0].name}, 95 %", f"vs {baseline}, 95 %", "verdict"]
@@ -97,11 +89,6 @@ def _seeds(cells: pd.DataFrame) -> str:
     found = cells.dropna(subset=["seed", "value"]).groupby("row", sort=False)["seed"].unique().map(sorted)
     different = sorted({tuple(seeds) for seeds in found}, key=lambda seeds: (len(seeds), seeds))
     return " or ".join(f"seeds {', '.join(map(str, seeds))}" for seeds in different) or "no seeds"
-
-
-def _listed(numbers: Sequence[int]) -> str:
-    *most, last = map(str, numbers)
-    return f"{', '.join(most)} and {last}" if most else last
 
 
 def _print_verdicts(table: Table, lines: pd.DataFrame) -> None:

@@ -1,6 +1,9 @@
 """`nmtlab runs`."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -17,7 +20,7 @@ app = typer.Typer(help="List, show, pack and remove runs.", no_args_is_help=True
 
 @app.command("list")
 def list_() -> None:
-    """List the runs, newest first, with their best dev BLEU, followed by those of the gallery."""
+    """List the runs, newest first, with their best dev BLEU, followed by the packed ones."""
     from nmtlab.cli.tables import print_table
     from nmtlab.runs.listing import list_runs
     from nmtlab.workspace import Workspace
@@ -170,37 +173,33 @@ def export(
     print(f"exported {name} to {folder} ({size / 1e6:,.1f} MB); README.md there says how to use it")
 
 
+Weights = Annotated[bool, typer.Option("--weights", help="Add the best checkpoint in half precision, if it is small.")]
+Sentences = Annotated[
+    int, typer.Option(min=0, max=200, help="Number of dev sentences to add, with references and translations.")
+]
+Licence = Annotated[str, typer.Option(help="Name of the licence that permits redistribution of the corpus.")]
+
+
 @app.command()
 def pack(
     name: Annotated[str, typer.Argument(help="Name of a run.")],
-    weights: Annotated[
-        bool, typer.Option("--weights", help="Add the best checkpoint in half precision, if it is small.")
-    ] = False,
-    sentences: Annotated[
-        int, typer.Option(min=0, max=200, help="Number of dev sentences to add, with references and translations.")
-    ] = 0,
-    licence: Annotated[str, typer.Option(help="Name of the licence that permits redistribution of the corpus.")] = "",
-    to: Annotated[
-        Path | None, typer.Option(help="Folder to write the file NAME.tar.xz to. (default: a folder in the gallery)")
-    ] = None,
+    weights: Weights = False,
+    sentences: Sentences = 0,
+    licence: Licence = "",
+    to: Annotated[Path, typer.Option(help="Folder to write the file NAME.tar.xz to.")] = Path(),
     threads: Threads = None,
 ) -> None:
-    """Pack what can be shown of a run without its model, for the gallery or as a file to share."""
-    from tempfile import TemporaryDirectory
-
+    """Pack what can be shown of a run without its model as a file to share."""
     from nmtlab.runs.archive import ENDING
     from nmtlab.runs.listing import open_run
     from nmtlab.runs.pack import pack as pack_run
     from nmtlab.workspace import Workspace
 
     workspace = Workspace.find()
-    run = open_run(name, workspace)
-    target = workspace.gallery / name if to is None else to / f"{name}{ENDING}"
-    with TemporaryDirectory() as folder:
-        text = _dev_sentences(run, workspace, sentences, licence, threads, Path(folder) / "dev") if sentences else None
+    run, target = open_run(name, workspace), to / f"{name}{ENDING}"
+    with sentences_to_pack(run, workspace, sentences, licence, threads) as text:
         pack_run(run, target, weights, text)
-    size = sum(path.stat().st_size for path in (target, *target.rglob("*")) if path.is_file())
-    print(f"packed {name} into {target} ({size / 1000:,.0f} kB)")
+    print(f"packed {name} into {target} ({target.stat().st_size / 1000:,.0f} kB)")
 
 
 @app.command()
@@ -238,23 +237,25 @@ def _stored_scores(run: "Run", workspace: "Workspace") -> list[str]:
 
 
 def _removable_folder(name: str, workspace: "Workspace") -> Path:
-    """Return the folder of a run; runs of the gallery came with nmtlab, and the command does not remove them."""
+    """Return the folder of a run; packed runs came with nmtlab, and the command does not remove them."""
     from nmtlab.errors import RunError
-    from nmtlab.runs.bundle import bundled_runs, bundles
+    from nmtlab.runs.packed import open_packed
 
-    folder, packed = workspace.run_folder(name), workspace.packed_runs / name
+    folder = workspace.run_folder(name)
     if folder.is_dir():
         return folder
-    if packed.is_dir():
-        raise RunError(
-            f"run {name!r}: part of the gallery, which this command leaves alone", f"remove the folder {packed} by hand"
-        )
-    if name in bundled_runs(bundles(workspace.packed_runs), workspace.cache):
-        raise RunError(
-            f"run {name!r}: part of a bundle in the gallery, which this command leaves alone",
-            "remove the bundle by hand, with all its runs",
-        )
+    if open_packed(name, workspace):
+        raise RunError(f"run {name!r}: a packed run, which this command leaves alone", "remove its file by hand")
     raise RunError(f"run {name!r}: not found", "'nmtlab runs list' shows what there is")
+
+
+@contextmanager
+def sentences_to_pack(
+    run: "Run", workspace: "Workspace", number: int, licence: str, threads: int | None
+) -> Iterator["ParallelCorpus | None"]:
+    """Yield dev sentences to pack with a run, in a temporary folder; None if their number is 0."""
+    with TemporaryDirectory() as folder:
+        yield _dev_sentences(run, workspace, number, licence, threads, Path(folder) / "dev") if number else None
 
 
 def _dev_sentences(

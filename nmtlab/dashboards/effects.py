@@ -1,5 +1,7 @@
 """How the difference between systems develops over training, from the measured tables."""
 
+from contextlib import suppress
+
 import ipywidgets as widgets
 
 from nmtlab.dashboards.chart import Chart
@@ -8,7 +10,8 @@ from nmtlab.dashboards.page import Note
 from nmtlab.dashboards.table import Table
 from nmtlab.errors import NmtlabError
 from nmtlab.experiments import find_table
-from nmtlab.experiments.results.dev_curves import ENDING, read_dev_curves
+from nmtlab.experiments.results.dev_curves import with_dev_curves
+from nmtlab.experiments.results.kept import Kept
 from nmtlab.experiments.results.stored import RESULTS, stored_tables
 from nmtlab.experiments.tables.labels import row_label
 from nmtlab.views import effect_view
@@ -54,20 +57,14 @@ class Effects(widgets.VBox):
 
 def _available(workspace: Workspace) -> dict[tuple[str, str], tuple[str, ...]]:
     """Return the systems with dev scores of each table and row, the table's baseline first."""
-    found = {}
-    for stored in stored_tables((workspace.data / "results", RESULTS)):
-        path = stored.path.with_suffix(ENDING)
-        if stored.scale != "small" or not path.is_file():
-            continue
-        try:
-            curves = read_dev_curves(path)
-        except NmtlabError:
-            continue  # a damaged file must not take the page with it
-        for text, some in curves.groupby("row", sort=False):
-            systems = some["column"].drop_duplicates().tolist()
-            if len(systems) > 1:
-                first = sorted(systems, key=lambda name: name != stored.table.baseline)
-                found[stored.table.name, str(text)] = tuple(first)
+    found, kept = {}, Kept.of(workspace)
+    for stored in stored_tables((workspace.results, RESULTS)):
+        with suppress(NmtlabError):  # a damaged file must not take the page with it
+            for text, systems in with_dev_curves(stored, kept).items():
+                if stored.scale == "small" and len(systems) > 1:
+                    found[stored.table.name, text] = tuple(
+                        sorted(systems, key=lambda name: name != stored.table.baseline)
+                    )
     return found
 
 

@@ -113,7 +113,8 @@ _WRITTEN_IN_TRAINING = ("recipe.toml", "metrics.jsonl", "checkpoints/best.safete
 
 def _trace(workspace: Workspace) -> dict[str, tuple[int, ...]]:
     """Return, by run name, modification times that change when a run is added, removed or trained further."""
-    folders = [path for parent in (workspace.packed_runs, workspace.runs) for path in sorted(parent.glob("[!.]*"))]
+    parents = (workspace.evidence / "runs", workspace.gallery, workspace.runs)
+    folders = [path for parent in parents for path in sorted(parent.glob("[!.]*"))]
     return {
         path.name: tuple(_time(path / file) for file in _WRITTEN_IN_TRAINING) if path.is_dir() else (_time(path),)
         for path in folders

@@ -37,7 +37,7 @@ class TablesPage(Page):
     """A table with its figure, the trainings of the selected line and the sentences of the selected training."""
 
     def __init__(self, workspace: Workspace) -> None:
-        self._stored = {one.name: one for one in stored_tables((workspace.data / "results", RESULTS))}
+        self._stored = {one.name: one for one in stored_tables((workspace.results, RESULTS))}
         titles = [(f"{one.table.name}, {one.scale}: {one.table.title}", name) for name, one in self._stored.items()]
         self.table = widgets.Dropdown(description="Table", options=titles, layout=_WIDE)
         self.measure = widgets.Dropdown(description="Measure", options=[])

@@ -14,7 +14,7 @@ from nmtlab.dashboards.selection import Line, Selection
 from nmtlab.dashboards.table import Table
 from nmtlab.experiments.results.scored import Scored
 from nmtlab.experiments.results.summary import rounded
-from nmtlab.runs.listing import list_runs
+from nmtlab.runs.listing import list_runs, open_run_of
 from nmtlab.runs.naming import labelled
 from nmtlab.runs.run import Run
 from nmtlab.workspace import Workspace
@@ -43,7 +43,7 @@ class Trainings(widgets.VBox):
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
         self._scored: Scored | None = None
-        self._seeds = dict[str, tuple[str, int]]()
+        self._measured: dict[str, Run | None] = {}
         self._baseline = dict[str, str]()
         self._runs: dict[str, Run] = {}
         self.table = Table("Runs: select one to see its sentences", pick="one")
@@ -63,7 +63,8 @@ class Trainings(widgets.VBox):
         """
         self._runs = {run.name: run for run in list_runs(self._workspace)[0]}
         self._scored, self._baseline = scored, _same_seed(cells, baseline)
-        self._seeds = {**_by_run(baseline), **_by_run(cells)}
+        made = pd.concat([baseline, cells])[["run", "machine"]].drop_duplicates()
+        self._measured = {name: open_run_of(name, machine, self._workspace) for name, machine in made.to_numpy()}
         self.table.show(_facts(cells, self._runs))
         if not self.table.chosen:
             available = [name for name in cells["run"] if name in self._runs]
@@ -112,10 +113,10 @@ class Trainings(widgets.VBox):
     def _behind_the_number(self, name: str) -> _Examples | None:
         """Return the sentences that the number is of, if a run's translations of them are stored."""
         scored, names = self._scored, [one for one in (self._baseline.get(name), name) if one]
-        text = scored.sentences(self._runs.get(name)) if scored else None
+        text = scored.sentences(self._measured[name]) if scored else None
         if scored is None or text is None:
             return None
-        stored = {one: scored.translations(*self._seeds[one], self._runs.get(one)) for one in names}
+        stored = {one: scored.translations(self._measured[one]) for one in names}
         if stored[name] is None:
             return None
         found = {self._label(one): lines for one, lines in stored.items() if lines is not None}
@@ -147,7 +148,7 @@ class Trainings(widgets.VBox):
         scored, names = self._scored, [one for one in (self._baseline.get(name), name) if one]
         if scored is None or scored.corpus:
             return None
-        stored = {one: scored.translations_alone(*self._seeds[one], self._runs.get(one)) for one in names}
+        stored = {one: scored.translations_alone(self._measured[one]) for one in names}
         if not stored[name]:
             return None
         table = pd.DataFrame({self._label(one): pd.Series(lines[:MOST]) for one, lines in stored.items() if lines})
@@ -163,12 +164,6 @@ class Trainings(widgets.VBox):
         if self._runs[name].translations():
             return f"{name} has stored translations, but the text that they are of is not in this workspace."
         return f"No stored translations for {name}."
-
-
-def _by_run(cells: pd.DataFrame) -> dict[str, tuple[str, int]]:
-    """Return the system and the seed of each run, 0 for a system without seeds."""
-    seeds = cells["seed"].fillna(0).astype(int)
-    return dict(zip(cells["run"], zip(cells["column"], seeds, strict=True), strict=True))
 
 
 def _same_seed(cells: pd.DataFrame, baseline: pd.DataFrame) -> dict[str, str]:

@@ -1,47 +1,49 @@
-"""Write folders as a `.tar.xz` file, and read such a file from an untrusted source."""
+"""Write a folder as a `.tar.xz` file, and read such a file from an untrusted source."""
 
 import io
 import lzma
 import re
 import tarfile
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 
 from nmtlab.errors import RunError
 from nmtlab.files import replacing
-from nmtlab.runs.xz import decompressed
+from nmtlab.runs.xz import decompressed, decompressed_start
 
 ENDING = ".tar.xz"
 MAX_BYTES = 64 << 20
 """Largest total size of the files in an archive, in bytes."""
 
 _MAX_FILES = 10_000
-_DIGEST = re.compile(r"[0-9a-f]{10,}")
+_START_BYTES = 1 << 16
 _FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, "lc": 4, "pb": 0}]
 """Those for text, as xz has it: most of a packed run is text."""
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+-]{0,199}")
 _REMEDY = "do not trust it: no packed run is like this"
 
 
-def write_archive(folders: Iterable[Path], path: Path) -> None:
-    """Write the files of folders, with the folders' names, to an archive; the same files give the same bytes."""
-    files = [
-        (file.relative_to(folder).as_posix(), folder.name, file)
-        for folder in folders
-        for file in folder.rglob("*")
-        if file.is_file()
-    ]
+def write_archive(folder: Path, path: Path, first: Sequence[str] = ()) -> None:
+    """Write the files of a folder, with the folder's name, to an archive; the same files give the same bytes.
+
+    Args:
+        folder: what to write.
+        path: of the archive.
+        first: relative paths of files to put first, where `read_first` finds them.
+    """
+    files = {file.relative_to(folder).as_posix(): file for file in folder.rglob("*") if file.is_file()}
+    ordered = [*(name for name in first if name in files), *sorted(files.keys() - set(first))]
+    path.parent.mkdir(parents=True, exist_ok=True)
     with (
         replacing(path) as temporary,
         lzma.open(temporary, "wb", filters=_FILTERS) as compressed,
         tarfile.open(fileobj=compressed, mode="w") as archive,
     ):
-        # Files of a kind side by side: vocabularies that runs share then take no room, and translations little.
-        for relative, name, file in sorted(files, key=lambda one: (_DIGEST.sub("", one[0]), one[1], one[0])):
+        for name in ordered:
             # Without owner and time, which identify the machine and change the bytes.
-            member = tarfile.TarInfo(f"{name}/{relative}")
-            member.size = file.stat().st_size
-            with file.open("rb") as content:
+            member = tarfile.TarInfo(f"{folder.name}/{name}")
+            member.size = files[name].stat().st_size
+            with files[name].open("rb") as content:
                 archive.addfile(member, content)
 
 
@@ -52,9 +54,7 @@ def read_archive(path: Path) -> dict[str, dict[str, bytes]]:
         RunError: the archive is damaged; or contains links, devices, paths that leave the folders, unusual names, or
             more or larger files than any packed runs.
     """
-    if not path.is_file():
-        raise RunError(f"{path}: not found", "give the path of a packed run")
-    plain = io.BytesIO(decompressed(path, MAX_BYTES))
+    plain = io.BytesIO(decompressed(_existing(path), MAX_BYTES))
     try:
         with tarfile.open(fileobj=plain, mode="r:") as archive:
             files = _files(archive, path)
@@ -65,6 +65,29 @@ def read_archive(path: Path) -> dict[str, dict[str, bytes]]:
         folder, _, relative = name.partition("/")
         folders.setdefault(folder, {})[relative] = content
     return folders
+
+
+def read_first(path: Path, relative: str) -> bytes:
+    """Return one of the first files in an archive without decompressing the rest.
+
+    Raises:
+        RunError: the archive is damaged, or the file is not within its first 64 KiB.
+    """
+    start = io.BytesIO(decompressed_start(_existing(path), _START_BYTES))
+    try:
+        with tarfile.open(fileobj=start, mode="r:") as archive:
+            for member in archive:
+                if member.name.partition("/")[2] == relative and member.isreg():
+                    return archive.extractfile(member).read(member.size)
+    except (tarfile.TarError, ValueError, OverflowError) as error:
+        raise RunError(f"{path}: damaged ({error})", "get a fresh copy") from error
+    raise RunError(f"{path}: does not begin with {relative}", "have it packed again")
+
+
+def _existing(path: Path) -> Path:
+    if not path.is_file():
+        raise RunError(f"{path}: not found", "give the path of a packed run")
+    return path
 
 
 def _files(archive: tarfile.TarFile, path: Path) -> dict[str, bytes]:

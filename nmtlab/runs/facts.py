@@ -20,11 +20,12 @@ class Environment(_Facts):
 
 
 class Packed(_Facts):
-    """`packed.json`: what was recorded when the run was packed."""
+    """`packed.json`: what was recorded when the run was packed; `vocabulary`: digest of one that it leaves out."""
 
     best_step: NonNegativeInt | None = None
     weights: str | None = None
     bundled: bool = False
+    vocabulary: Annotated[str, Field(pattern=r"^([0-9a-f]{16})?$")] = ""
 
 
 class Imported(_Facts):
@@ -75,7 +76,11 @@ class LastFacts(_Facts):
 
 
 class TranslationFacts(_Facts):
-    """`translations/NAME.json`: the text that was translated, the checkpoint and the search settings."""
+    """`translations/NAME.json`: the text that was translated, the checkpoint and the search settings.
+
+    `corpus` is the name of the text; `made_by` names a way to translate that search settings do not describe, and is
+    empty for the usual one.
+    """
 
     split: str
     text: str
@@ -83,6 +88,8 @@ class TranslationFacts(_Facts):
     weights: str | None = None
     search: dict[str, Any]
     direction: str = ""
+    made_by: str = ""
+    corpus: str = ""
     schema_: int = Field(1, alias="schema")
 
 

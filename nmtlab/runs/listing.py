@@ -1,65 +1,66 @@
 """The runs of a workspace: found by name, listed and removed."""
 
 from contextlib import nullcontext
-from functools import lru_cache
 from pathlib import Path
 
-from nmtlab.errors import NmtlabError
 from nmtlab.files import remove_folder
-from nmtlab.runs.bundle import bundled_runs, bundles, opened_bundle
 from nmtlab.runs.environment import provenance
-from nmtlab.runs.run import ENVIRONMENT, LOCK, Run
+from nmtlab.runs.packed import machine_of, noting, open_evidence, open_packed, packed_machines, packed_runs
+from nmtlab.runs.run import LOCK, Run
 from nmtlab.runs.writer import held
 from nmtlab.workspace import Workspace
 
 
 def open_run(name: str, workspace: Workspace) -> Run:
-    """Return the run `name` from the workspace's runs or, failing that, from the gallery: a folder, or in a bundle.
+    """Return the run `name`: the workspace's or, failing that, a packed one that the workspace shows.
 
     Raises:
-        RunError: there is no such run, the name is not allowed, or a bundle is damaged.
+        RunError: there is no such run, the name is not allowed, or its archive is damaged.
     """
     folder = workspace.run_folder(name)
-    if folder.exists():
-        return Run(folder)
-    packed = workspace.packed_runs / name
-    if not packed.is_dir():
-        packed = bundled_runs(bundles(workspace.packed_runs), workspace.cache).get(name, packed)
-    return _gallery_run(packed, workspace) if packed.is_dir() else Run(folder)
+    packed = None if folder.exists() else open_packed(name, workspace)
+    return packed or Run(folder)
+
+
+def open_run_of(name: str, machine: str, workspace: Workspace) -> Run | None:
+    """Return the run `name` that was trained on a kind of machine; None if it is neither here nor in the evidence.
+
+    A run of that name from another machine is another training: processors round differently.
+    """
+    folder = workspace.run_folder(name)
+    here = Run(folder) if folder.is_dir() else None
+    for run in (here, open_packed(name, workspace), open_evidence(name, workspace)):
+        if run and provenance(run.environment)["machine"] == machine:
+            return run
+    return None
 
 
 def list_runs(workspace: Workspace) -> tuple[list[Run], dict[str, str]]:
-    """Return the runs, and the folders and bundles that cannot be opened as runs: name -> what is wrong.
+    """Return the runs, and what cannot be opened as a run: name of a folder or an archive -> what is wrong.
 
-    The workspace's runs come first, newest first, then those of the gallery by name. A run of the workspace hides one
-    of the same name in the gallery.
+    The workspace's runs come first, newest first, then the packed ones by name. A run of the workspace hides a packed
+    one of the same name.
     """
     trained = sorted(_folders(workspace.runs), key=lambda f: (f.stat().st_mtime, f.name), reverse=True)
     names = {folder.name for folder in trained}
-    packed, broken = _bundled(workspace)
-    packed |= {folder.name: folder for folder in _folders(workspace.packed_runs)}
-    gallery = [packed[name] for name in sorted(packed.keys() - names)]
-    runs: list[Run] = []
-    for folder in (*trained, *gallery):
-        try:
-            run = Run(folder) if folder.parent == workspace.runs else _gallery_run(folder, workspace)
-            _ = run.recipe, run.environment, run.status, run.packed
-            runs.append(run)
-        except NmtlabError as error:
-            broken[folder.name] = error.problem
-        except OSError as error:
-            broken[folder.name] = error.strerror or str(error)
-    return runs, broken
+    packed, broken = packed_runs(workspace)
+    runs: dict[str, Run] = {}
+    for folder in trained:
+        with noting(broken, folder.name):
+            runs[folder.name] = _checked(Run(folder))
+    for name in (name for name in packed if name not in names):
+        with noting(broken, name):
+            runs[name] = _checked(packed[name])
+    return list(runs.values()), dict(sorted(broken.items()))
 
 
 def machines_of_runs(workspace: Workspace) -> set[tuple[str, str]]:
-    """Return the name of each run, those in the gallery and its intact bundles included, with the kind of its machine.
+    """Return the name of each run, packed ones included, with the kind of its machine.
 
-    Two runs of a name, one in the workspace and one in the gallery, count both. The machine is as `provenance` names
-    it, and empty for a run that cannot be read.
+    Two runs of a name, one trained here and one packed, count both. The machine is as `provenance` names it, and empty
+    for a run that cannot be read.
     """
-    folders = [*_folders(workspace.runs), *_folders(workspace.packed_runs), *_bundled(workspace)[0].values()]
-    return {(folder.name, _machine(folder, _changed(folder))) for folder in folders}
+    return packed_machines(workspace) | {(folder.name, machine_of(folder)) for folder in _folders(workspace.runs)}
 
 
 def remove_run(folder: Path) -> None:
@@ -75,38 +76,10 @@ def remove_run(folder: Path) -> None:
         remove_folder(folder)
 
 
-def _bundled(workspace: Workspace) -> tuple[dict[str, Path], dict[str, str]]:
-    """Return the runs in the bundles of the gallery, and the bundles that cannot be opened."""
-    found: dict[str, Path] = {}
-    broken: dict[str, str] = {}
-    for file in bundles(workspace.packed_runs):
-        try:
-            found = {**opened_bundle(file, workspace.cache), **found}
-        except NmtlabError as error:
-            broken[file.name] = error.problem
-        except OSError as error:
-            broken[file.name] = error.strerror or str(error)
-    return found, broken
-
-
-@lru_cache(maxsize=4096)
-def _machine(folder: Path, changed: int) -> str:
-    """Return the kind of machine of a run, cached until the time of modification of its environment differs."""
-    try:
-        return provenance(Run(folder).environment)["machine"] if changed else ""
-    except NmtlabError:
-        return ""
-
-
-def _changed(folder: Path) -> int:
-    try:
-        return (folder / ENVIRONMENT).stat().st_mtime_ns
-    except OSError:
-        return 0
-
-
-def _gallery_run(folder: Path, workspace: Workspace) -> Run:
-    return Run(folder, workspace.cache / "gallery")
+def _checked(run: Run) -> Run:
+    """Read what a list of runs shows; raises the error of a damaged run."""
+    _ = run.recipe, run.environment, run.status, run.packed
+    return run
 
 
 def _folders(parent: Path) -> list[Path]:

@@ -53,9 +53,14 @@ def last_line(path: Path, kind: type = dict[str, Any]) -> dict[str, Any] | None:
     return _read_line(lines[-1], kind, f"{path}, line {len(lines)}") if lines else None
 
 
+def write_log(path: Path, lines: Iterable[Mapping[str, Any]]) -> None:
+    """Write a log with some lines, replacing any before."""
+    write_text(path, _text(lines))
+
+
 def keep_lines(path: Path, kind: type, kept: Callable[[dict[str, Any]], bool]) -> None:
     """Remove the lines of a log for which `kept` is false; `kind` and errors as of `read_log`."""
-    write_text(path, _text(line for line in read_log(path, kind) if kept(line)))
+    write_log(path, (line for line in read_log(path, kind) if kept(line)))
 
 
 def pack_log(path: Path, target: Path) -> None:
@@ -70,6 +75,19 @@ def round_log(path: Path, target: Path, kept: Callable[[dict[str, Any]], bool]) 
     """Write a copy of a log with numbers of four digits, but for lines that are `kept` as they are; none if empty."""
     if lines := read_log(path):
         write_text(target, _text(line if kept(line) else _rounded(line) for line in lines))
+
+
+def thinned(lines: list[dict[str, Any]], number: int) -> list[dict[str, Any]]:
+    """Return the lines of a training log with about `number` lines of updates, evenly spaced, and all other lines.
+
+    The updates since the last evaluation but one are all kept, after the one before them: their mean is a result.
+    """
+    updates = [place for place, line in enumerate(lines) if line["kind"] == "train"]
+    evaluated = [line["step"] for line in lines if line["kind"] == "validation"]
+    late = [place for place in updates if lines[place]["step"] > (evaluated[-2] if len(evaluated) > 1 else 0)]
+    every = -(-len(updates) // number) or 1
+    kept = {*updates[every - 1 :: every], *late, *(updates[-len(late) - 1 :][:1] if late else ())}
+    return [line for place, line in enumerate(lines) if place in kept or line["kind"] != "train"]
 
 
 def _rounded(value: Any) -> Any:

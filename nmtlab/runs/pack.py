@@ -1,8 +1,4 @@
-"""Packed runs, to be shared: without the model by default, a few hundred kilobytes that open like any run.
-
-In the gallery a packed run is a plain folder: it opens in place, and version control shows what changes in it. For
-sending, the same folder is one `.tar.xz` file.
-"""
+"""Packed runs, to be shared: without the model by default, a few hundred kilobytes that open like any run."""
 
 import hashlib
 import json
@@ -21,8 +17,9 @@ from nmtlab.files import write_text
 from nmtlab.reading import reading
 from nmtlab.runs.archive import ENDING, MAX_BYTES, read_archive, write_archive
 from nmtlab.runs.checkpoint import save_tensors
-from nmtlab.runs.log import pack_log
-from nmtlab.runs.run import ENVIRONMENT, IMPORTED, INHERITANCE, LOGS, PACKED, TABLE, Run
+from nmtlab.runs.log import pack_log, read_log, round_log, thinned, write_log
+from nmtlab.runs.run import ENVIRONMENT, G_VALUES, IMPORTED, INHERITANCE, LOGS, METRICS, PACKED, TABLE, Run
+from nmtlab.runs.vocabularies import complete
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.lines import new_folder, read_lines, write_lines
 from nmtlab.text.links import format_alignment, gold_links, has_gold_links
@@ -41,6 +38,10 @@ _FILES = re.compile(
     r"|measures/[^/]+\.parquet|translations/[^/]+\.(txt|json)"
     r"|sentences/(LICENCE|LINES|dev\.[^/]+|(gold|aligned)/dev\.[^/]+\.align)"
 )
+FIRST = ("recipe.toml", ENVIRONMENT, PACKED)
+"""Files that come first in an archive, so that they are read without the rest."""
+_MAX_ANSWER = 10 << 10  # bytes, of a run packed small
+_UPDATES = 100  # logged ones that are packed of a training in the evidence
 _MAX_NORMS = 100 << 10  # bytes; more embedding norms than these are thinned out
 _LICENCE, _LINES = "LICENCE", "LINES"
 
@@ -65,13 +66,13 @@ def pack(run: Run, target: Path, weights: bool = False, sentences: ParallelCorpu
         raise RunError(f"{target}: already exists", "remove it, or choose another path")
     if not target.name.endswith(ENDING):
         with new_folder(target) as folder:
-            _fill(folder, run, weights, sentences)
+            fill(folder, run, weights, sentences)
         return target
     with TemporaryDirectory() as temporary:
         folder = Path(temporary) / run.name
         folder.mkdir()
-        _fill(folder, run, weights, sentences)
-        write_archive([folder], target)
+        fill(folder, run, weights, sentences)
+        write_archive(folder, target, FIRST)
     return target
 
 
@@ -92,6 +93,7 @@ def unpack(file: Path, workspace: Workspace, name: str = "") -> Run:
         raise RunError(f"{file}: contains {len(folders)} folders, expected 1", "have the run packed again")
     ((packed_name, files),) = folders.items()
     check_files(files, file)
+    files = complete(file, files)
     folder = workspace.run_folder(name or packed_name)
     if folder.exists():
         raise RunError(f"run {folder.name!r}: already exists", "choose another --name")
@@ -203,7 +205,8 @@ def copy_into(path: Path, folder: Path) -> None:
     shutil.copyfile(path, folder / path.name)
 
 
-def _fill(folder: Path, run: Run, weights: bool, sentences: ParallelCorpus | None) -> None:
+def fill(folder: Path, run: Run, weights: bool = False, sentences: ParallelCorpus | None = None) -> None:
+    """Write the files of a packed run to a folder; arguments and errors as of `pack`."""
     describe(folder, run)
     for log in LOGS:
         pack_log(run.folder / log, folder / log)
@@ -216,6 +219,35 @@ def _fill(folder: Path, run: Run, weights: bool, sentences: ParallelCorpus | Non
     if sentences:
         _add_sentences(folder, run, sentences)
     _check_size(folder, run)
+
+
+def fill_small(folder: Path, run: Run) -> None:
+    """Write what tables show of a run to a folder, about 20 kB packed: neither its model nor norms of any kind.
+
+    That is its recipe, environment and vocabulary; the log of its training, with numbers of four digits except at
+    evaluations; g; its translations of dev and test texts; and answers of at most 10 KiB.
+
+    Raises:
+        RunError: the run is damaged.
+    """
+    describe(folder, run, bundled=True)
+    round_log(run.folder / METRICS, folder / METRICS, lambda line: line["kind"] != "train")
+    round_log(run.folder / G_VALUES, folder / G_VALUES, lambda line: False)
+    for measure in run.answers():
+        if measure.path.stat().st_size <= _MAX_ANSWER:
+            copy_into(measure.path, folder / "measures")
+    for facts, lines in run.translations():
+        if facts["split"] in ("dev", "test"):
+            copy_into(lines.with_suffix(".json"), folder / "translations")
+            copy_into(lines, folder / "translations")
+
+
+def thin_log(folder: Path) -> None:
+    """Leave about 100 logged updates in the training log of a packed run, uncompressed: its archive compresses it."""
+    lines = thinned(read_log(folder / METRICS), _UPDATES)
+    (folder / f"{METRICS}.xz").unlink(missing_ok=True)
+    if lines:
+        write_log(folder / METRICS, lines)
 
 
 def _embedding_norms(run: Run) -> list[Path]:

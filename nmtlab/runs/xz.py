@@ -19,13 +19,26 @@ def decompressed(path: Path, most: int) -> bytes:
         RunError: the file is damaged or truncated, or its content is larger.
     """
     decompressor = lzma.LZMADecompressor(lzma.FORMAT_XZ, _MAX_MEMORY)
-    try:
-        with path.open("rb") as file:
-            content = decompressor.decompress(file.read(most + 1), max_length=most + 1)
-    except lzma.LZMAError as error:
-        raise RunError(f"{path}: damaged ({error})", "get a fresh copy") from error
+    content = _decompress(decompressor, path, most + 1)
     if len(content) > most:
         raise RunError(f"{path}: larger than {most >> 20} MiB when decompressed", "do not trust it")
     if not decompressor.eof:
         raise RunError(f"{path}: truncated", "get a fresh copy")
     return content
+
+
+def decompressed_start(path: Path, size: int) -> bytes:
+    """Return at most the first `size` bytes of the content of an `.xz` file.
+
+    Raises:
+        RunError: the file is damaged.
+    """
+    return _decompress(lzma.LZMADecompressor(lzma.FORMAT_XZ, _MAX_MEMORY), path, size)
+
+
+def _decompress(decompressor: lzma.LZMADecompressor, path: Path, size: int) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return decompressor.decompress(file.read(size), max_length=size)
+    except lzma.LZMAError as error:
+        raise RunError(f"{path}: damaged ({error})", "get a fresh copy") from error

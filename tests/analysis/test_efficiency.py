@@ -17,7 +17,7 @@ from nmtlab.workspace import Workspace
 
 pytest.importorskip("ctranslate2")
 
-PUBLISHED = pd.read_csv(Path(__file__).parents[2] / "data/published/wnmt-2018-efficiency.csv")
+PUBLISHED = pd.read_csv(Path(__file__).parents[2] / "data/evidence/published/wnmt-2018-efficiency.csv")
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from support.packed import GALLERY
+from support.packed import packed_folder
 
 from nmtlab.analysis.attention.masking import masked_losses, masking_summary
 from nmtlab.analysis.attention.shift import attention_shift
@@ -15,7 +15,7 @@ from nmtlab.runs.run import Run
 from nmtlab.systems import open_model
 from nmtlab.text.vocabulary import BOS, UNK
 
-TIED = GALLERY / "small-tr-en.tied.s1"
+TIED = packed_folder("small-tr-en.tied.s1")
 
 needs_gallery = pytest.mark.skipif(not TIED.is_dir(), reason="needs the packed runs of the checkout")
 
@@ -102,6 +102,6 @@ def test_the_summary_is_a_mean_by_group_and_the_figure_has_those_whose_peak_was_
 
 @needs_gallery
 def test_a_transformer_is_refused():
-    run = Run(GALLERY / "multi30k-de-en.small")
+    run = Run(packed_folder("multi30k-de-en.small"))
     with pytest.raises(RunError, match="not recurrent; choose a run whose"):
         masked_losses(run, run.sentences, "dev", [])

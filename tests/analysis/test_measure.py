@@ -12,8 +12,8 @@ from pathlib import Path
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+from support.packed import packed_folders
 
-import nmtlab
 from nmtlab.analysis.access.measure import answers, measure, versioned
 from nmtlab.analysis.attention.shift import peak_counts
 from nmtlab.analysis.dynamics.signals import signals
@@ -39,7 +39,6 @@ from nmtlab.analysis.search.reference_losses import losses_by_rest
 from nmtlab.analysis.search.search_errors import search_errors
 from nmtlab.errors import RunError
 from nmtlab.recipe import MachineSettings, SearchSettings
-from nmtlab.runs.bundle import opened_bundle
 from nmtlab.runs.measures import Measure, MeasureKey, store_measure
 from nmtlab.runs.pack import pack
 from nmtlab.runs.run import Run
@@ -300,8 +299,8 @@ def test_an_answer_of_version_0_1_is_found_under_the_names_of_today(run, tiny_co
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("packed", sorted((Path(nmtlab.__file__).parents[1] / "data/gallery").iterdir()), ids=str)
-def test_every_answer_of_the_gallery_is_found(packed, tmp_path):
+@pytest.mark.parametrize("packed", packed_folders(), ids=str)
+def test_every_answer_of_a_packed_run_is_found(packed):
     known = {"outcome": outcome, "missed_by_beams": missed_by_beams, "signals": signals, "search_errors": search_errors}
     known |= {"planned_lengths": planned_lengths, "lexical_choice": lexical_choice, "lexical_sums": lexical_sums}
     known |= {
@@ -317,20 +316,17 @@ def test_every_answer_of_the_gallery_is_found(packed, tmp_path):
     known |= {"direction_scores": direction_scores, "off_target_of": off_target_of}
     known |= {"decoded": decoded, "length_sweep": length_sweep, "oracle_lengths": oracle_lengths}
     known |= {"losses_by_rest": losses_by_rest, "peak_counts": peak_counts, "pivoted": pivoted}
-    folders = [packed] if packed.is_dir() else opened_bundle(packed, tmp_path).values()
-    assert folders
-    for folder in folders:
-        run = Run(folder)
-        ways = itertools.product(run.pipeline.source.languages, run.pipeline.target.languages)
-        views = {view.direction: view for view in (run.directed(*way) for way in ways if way[0] != way[1])}
-        found = [answer for view in views.values() for analysis in known.values() for answer in answers(view, analysis)]
-        assert sorted(answer.path for answer in found) == sorted((folder / "measures").glob("*.parquet"))
-        for answer in found:
-            asked = inspect.signature(known[_function(answer)]).parameters
-            defaults = {name: p.default for name, p in asked.items() if p.default is not p.empty}
-            assert "beam_size" in (answer.question.arguments.get("search") or {"beam_size": "the recipe's"})
-            required = {name for name in defaults if name not in ("run", "child", *NO_PART)}
-            assert set(answer.question.arguments) >= required
+    run = Run(packed)
+    ways = itertools.product(run.pipeline.source.languages, run.pipeline.target.languages)
+    views = {view.direction: view for view in (run.directed(*way) for way in ways if way[0] != way[1])}
+    found = [answer for view in views.values() for analysis in known.values() for answer in answers(view, analysis)]
+    assert sorted(answer.path for answer in found) == sorted((packed / "measures").glob("*.parquet"))
+    for answer in found:
+        asked = inspect.signature(known[_function(answer)]).parameters
+        defaults = {name: p.default for name, p in asked.items() if p.default is not p.empty}
+        assert "beam_size" in (answer.question.arguments.get("search") or {"beam_size": "the recipe's"})
+        required = {name for name in defaults if name not in ("run", "child", *NO_PART)}
+        assert set(answer.question.arguments) >= required
 
 
 NO_PART = ("on_progress", "machine")

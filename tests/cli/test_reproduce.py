@@ -3,6 +3,8 @@
 import dataclasses
 import math
 import re
+import sys
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -110,41 +112,50 @@ def test_a_table_is_run_printed_beside_what_was_published_and_saved(nmtlab, data
 def test_every_system_is_trained_with_as_many_seeds_as_are_asked_for(nmtlab, data, table):
     plan = nmtlab("reproduce", "table-3.4", "--scale", "tiny", "--seeds", 7, "--estimate")
     assert [row[:4] for row in rows(plan)] == [["ha-en", "tied", "7", "0"], ["ha-en", "fixnorm", "7", "0"]]
-    said = nmtlab("reproduce", "table-3.4", "--scale", "tiny", "--seeds", 1, "--pack")
+    said = nmtlab("reproduce", "table-3.4", "--scale", "tiny", "--seeds", 1, "--save")
     assert "table-3.4 tiny: 2 cells, 0 of them already made" in said.out
-    packed = rf"packed 2 runs into {data}/gallery/table-3\.4\.tiny\.tar\.xz \(\d+ kB, \d+ kB each\)"
-    assert re.fullmatch(packed, said.out.splitlines()[-1])
+    assert "mean over seeds 1, ± 95 %" in said.out
+
+
+def test_a_table_is_added_to_the_evidence_with_its_runs_and_nothing_is_rewritten(nmtlab, data, table):
+    said = nmtlab("evidence", "add-table", "table-3.4", "--scale", "tiny")
+    assert said.err.startswith(f"nmtlab: {data}/results/table-3.4.tiny.csv: not found; run 'nmtlab reproduce table-3.4")
+    assert nmtlab("reproduce", "table-3.4", "--scale", "tiny", "--seeds", 1, "--save").code == 0
+    said = nmtlab("evidence", "add-table", "table-3.4", "--scale", "tiny")
+    assert re.match(r"added 2 runs \(\d+ kB\); 0 were there already\n", said.out)
+    before = contents(data / "evidence")
+    assert {path.split("/")[0] for path in before} == {"results", "runs", "vocabularies"}
+    assert [path for path in before if path.startswith("results/")] == [
+        f"results/table-3.4.tiny.{ending}" for ending in ("csv", "sentences.csv", "signatures.csv", "txt")
+    ]
     assert nmtlab("runs", "remove", "tiny.little.s1", "--yes").code == 0
     assert "gradient norms and norms of words, it can neither" in nmtlab("runs", "show", "tiny.little.s1").out
     refused = nmtlab("runs", "remove", "tiny.little.s1", "--yes")
-    assert refused.err.startswith("nmtlab: run 'tiny.little.s1': part of a bundle in the gallery")
-    assert "mean over seeds 1, ± 95 %" in said.out
-    both = nmtlab("reproduce", "table-3.4", "--seeds", 3, "--until-decided", 3)
-    assert both.err == "nmtlab: both --seeds and --until-decided are given; choose one of them\n"
+    assert refused.err.startswith("nmtlab: run 'tiny.little.s1': a packed run, which this command leaves alone")
+    assert nmtlab("reproduce", "table-3.4", "--scale", "tiny", "--seeds", 2, "--save").code == 0
+    assert contents(data / "evidence") == before
+    said = nmtlab("evidence", "add-table", "table-3.4", "--scale", "tiny")
+    assert re.match(r"added 2 runs \(\d+ kB\); 2 were there already\n", said.out)
+    after = contents(data / "evidence")
+    assert {path: after[path] for path in before if not path.startswith("results/")} == {
+        path: content for path, content in before.items() if not path.startswith("results/")
+    }
 
 
-@pytest.mark.full
-def test_seeds_are_added_until_a_row_is_decided_and_the_table_says_so(nmtlab, data, table):
-    asked = ("reproduce", "table-3.4", "--scale", "tiny", "--until-decided", 6)
-    plan = nmtlab(*asked, "--estimate")
-    assert [row[2] for row in rows(plan)] == ["5", "5"]
-    assert re.search(r"this is the most: .*; minutes up to each look: 3 \(\d+\), 5 \(\d+\)$", plan.out, re.MULTILINE)
-    said = nmtlab(*asked, "--save")
-    assert said.code == 0, said.err
-    first = re.search(r"^look at 3 seeds: (.*)$", said.out, re.MULTILINE)[1]
-    went_on = first != "every line is decided"
-    assert ("look at 5 seeds: " in said.out) == went_on
-    assert "tested at 3 and 5 seeds or until decided, which p and intervals allow for: ha-en" in said.out
-    cells = pd.read_csv(data / "results/table-3.4.tiny.csv")
-    assert sorted(set(cells["seed"])) == ([1, 2, 3, 4, 5] if went_on else [1, 2, 3])
-    assert set(cells["status"]) == {"finished"}
-    assert (data / "results/table-3.4.tiny.looks.csv").read_text(encoding="utf-8") == "row,looks\nha-en,3 5\n"
-    assert "allow for: ha-en" in (data / "results/table-3.4.tiny.txt").read_text(encoding="utf-8")
-    # Asked for in another way, the row is still one that was tested twice.
-    again = nmtlab("reproduce", "table-3.4", "--scale", "tiny", "--seeds", 5 if went_on else 3)
-    assert rows(again) == rows(said)
-    too_few = nmtlab("reproduce", "table-3.4", "--scale", "tiny", "--until-decided", 2)
-    assert too_few.err.startswith("nmtlab: 2 seeds at most: too few to decide anything")
+def test_saving_some_rows_starts_from_the_cells_that_come_with_nmtlab(nmtlab, data, table, monkeypatch, tmp_path):
+    assert nmtlab("reproduce", "table-3.4", "--scale", "tiny", "--seeds", 1, "--save").code == 0
+    shipped = (data / "results").rename(tmp_path / "shipped")
+    (cells,) = shipped.glob("*.tiny.csv")
+    others = cells.read_text(encoding="utf-8").replace("ha-en", "hu-en")
+    cells.write_text(others, encoding="utf-8")
+    monkeypatch.setattr(sys.modules["nmtlab.experiments.results.stored"], "RESULTS", shipped)
+    assert nmtlab("reproduce", "table-3.4", "--scale", "tiny", "--seeds", 1, "--save").code == 0
+    assert set(pd.read_csv(data / "results/table-3.4.tiny.csv")["row"]) == {"ha-en", "hu-en"}
+    assert cells.read_text(encoding="utf-8") == others
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in sorted(folder.rglob("*.*"))}
 
 
 def test_a_failed_cell_is_told_of_at_the_end_and_the_table_is_printed_without_it(

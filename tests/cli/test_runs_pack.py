@@ -1,6 +1,5 @@
 """Packing, sending and showing runs with the command."""
 
-import os
 import re
 import shutil
 from pathlib import Path
@@ -11,10 +10,12 @@ import torch
 from nmtlab.analysis.access.measure import measure
 from nmtlab.analysis.access.translations import translations
 from nmtlab.analysis.lexical.norms import word_norms
+from nmtlab.runs.packed import open_packed
 from nmtlab.runs.run import Run
 from nmtlab.runs.writer import RunWriter
 from nmtlab.text.pipeline import Pipeline
 from nmtlab.text.sample import draw_sample
+from nmtlab.workspace import Workspace
 
 WITHOUT_MODEL = "packed without its model, it can neither translate nor answer new questions; it has its logs, "
 
@@ -27,11 +28,11 @@ def size_in(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
-def test_a_run_is_packed_into_the_gallery_and_shown_from_there(nmtlab, data):
+def test_a_run_is_added_to_the_evidence_and_shown_from_there(nmtlab, data):
     measure(Run(data / "runs/whole"), word_norms)
-    target = data / "gallery" / "whole"
-    said = nmtlab("runs", "pack", "whole")
-    assert said == (0, f"packed whole into {target} ({size_in(target) / 1000:,.0f} kB)\n", "")
+    target = data / "evidence/runs/whole.tar.xz"
+    said = nmtlab("evidence", "add-run", "whole")
+    assert said == (0, f"added {target} ({target.stat().st_size / 1000:,.0f} kB)\n", "")
     whole = nmtlab("runs", "list")
     assert [row[2] for row in rows(whole)] == ["finished"]
     shown = nmtlab("runs", "show", "whole").out
@@ -52,7 +53,7 @@ def test_a_run_is_packed_into_the_gallery_and_shown_from_there(nmtlab, data):
 )
 def test_what_a_packed_run_cannot_do_is_said_in_a_line(nmtlab, data, tiny_corpus, words):
     shutil.copy(tiny_corpus.folder / "test.en", data / "perfect.txt")
-    nmtlab("runs", "pack", "whole")
+    nmtlab("evidence", "add-run", "whole")
     nmtlab("runs", "remove", "whole", "--yes")
     said = nmtlab(*(word.format(data=data) for word in words), stdin="ein hund\n")
     assert said.code == 2
@@ -89,9 +90,9 @@ def test_with_weights_a_packed_run_translates(nmtlab, data):
 
 
 def test_packed_sentences_come_with_their_translations(nmtlab, data, learned, tiny_corpus):
-    said = nmtlab("runs", "pack", "whole", "--sentences", 4, "--licence", "CC0", "--threads", 1)
+    said = nmtlab("evidence", "add-run", "whole", "--sentences", 4, "--licence", "CC0", "--threads", 1)
     assert said.code == 0
-    packed = Run(data / "gallery" / "whole")
+    packed = open_packed("whole", Workspace(data))
     assert not packed.has_weights()
     assert list(packed.sentences.pairs("dev")) == draw_sample(tiny_corpus, "dev", 4).pairs
     expected = translations(learned, packed.sentences, "dev")
@@ -115,33 +116,34 @@ def test_runs_without_weights_or_evaluations_are_listed_shown_and_packed(nmtlab,
     (run.folder / "phrase" / "table").write_text("x" * 100_000, encoding="utf-8")
     assert ["phrase", "-", "interrupted", "0", "-"] in rows(nmtlab("runs", "list"))
     assert nmtlab("runs", "show", "phrase").out.startswith("run phrase: interrupted\n")
-    assert nmtlab("runs", "pack", "phrase").code == 0
-    assert not (data / "gallery/phrase/phrase").exists()
-    assert size_in(data / "gallery/phrase") < 10_000
+    assert nmtlab("evidence", "add-run", "phrase").code == 0
+    assert not (open_packed("phrase", Workspace(data)).folder / "phrase").exists()
+    assert size_in(data / "evidence") < 10_000
     said = nmtlab("runs", "pack", "phrase", "--weights", "--to", ".")
     assert said.err == "nmtlab: run 'phrase': it has no best checkpoint; pack it without weights\n"
     shutil.rmtree(run.folder)
     assert ["phrase", "-", "interrupted, packed", "0", "-"] in rows(nmtlab("runs", "list"))
 
 
-def test_a_run_of_the_gallery_is_not_removed_with_a_word(nmtlab, data):
-    nmtlab("runs", "pack", "whole")
+def test_a_packed_run_is_not_removed_with_a_word_and_not_written_twice(nmtlab, data):
+    nmtlab("evidence", "add-run", "whole")
     nmtlab("runs", "remove", "whole", "--yes")
     said = nmtlab("runs", "remove", "whole", "--yes")
-    folder = data / "gallery" / "whole"
-    expected = f"run 'whole': part of the gallery, which this command leaves alone; remove the folder {folder} by hand"
+    file = data / "evidence/runs/whole.tar.xz"
+    expected = "run 'whole': a packed run, which this command leaves alone; remove its file by hand"
     assert (said.code, said.err) == (2, f"nmtlab: {expected}\n")
-    assert "recipe.toml" in os.listdir(folder)
-    again = nmtlab("runs", "pack", "whole")
-    assert again.err == f"nmtlab: {folder}: already exists; remove it, or choose another path\n"
+    assert file.exists()
+    again = nmtlab("evidence", "add-run", "whole")
+    expected = "already exists; a packed run is written once; remove it to write another"
+    assert again.err == f"nmtlab: {file}: {expected}\n"
 
 
 def test_weights_that_are_too_large_are_refused(nmtlab, data):
     run = Run(data / "runs" / "whole")
     tensors, facts = run.weights()
     RunWriter(run).save_best({**tensors, "large": torch.zeros(10 << 20)}, facts)
-    said = nmtlab("runs", "pack", "whole", "--weights")
+    said = nmtlab("evidence", "add-run", "whole", "--weights")
     assert said.err.startswith(
         "nmtlab: run 'whole': its weights take 20.0 MiB in half precision, more than 4 MiB; pack"
     )
-    assert not (data / "gallery").exists() or os.listdir(data / "gallery") == []
+    assert not (data / "evidence").exists()

@@ -3,10 +3,12 @@
 import shutil
 
 import pytest
+from support.packed import link_packed
 
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
 from nmtlab.systems import open_ensemble, open_system
+from nmtlab.workspace import Workspace
 
 TEXT = "ein Hund singt\n\nein Kind sieht einen Hund\n"
 LINES = TEXT.splitlines()
@@ -90,10 +92,7 @@ def test_another_number_of_beginnings_than_of_lines_is_refused(nmtlab, tmp_path)
 
 
 def test_runs_with_other_vocabularies_are_no_ensemble(nmtlab, data):
-    from pathlib import Path
-
-    gallery = Path(__file__).parents[2] / "data/gallery"
-    shutil.copytree(gallery / "small-tr-en.tied.s1", data / "gallery/small-tr-en.tied.s1")
+    link_packed("small-tr-en.tied.s1", Workspace(data))
     said = nmtlab("translate", "whole", "--with", "small-tr-en.tied.s1", stdin=TEXT)
     assert said.code == 2
     assert "different vocabularies" in said.err

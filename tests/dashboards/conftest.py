@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from support.hostile import BROKEN, TINY, write_hostile_corpus
-from support.packed import packed_folder
+from support.packed import link_packed
 
 from nmtlab.dashboards.chart import SERVED
 from nmtlab.recipe import named_recipe
@@ -50,7 +50,7 @@ def _unserved(monkeypatch):
 def workspace_of(data: Path, runs: Sequence[str]) -> Workspace:
     """Return a new workspace with nothing but some of the gallery's runs."""
     for name in runs:
-        shutil.copytree(packed_folder(name), data / "gallery" / name)
+        link_packed(name, Workspace(data))
     return Workspace(data)
 
 

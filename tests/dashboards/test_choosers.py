@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from support.packed import packed_folder
 
 from nmtlab.dashboards.runs import RunChooser
 from nmtlab.dashboards.sentences import MAX_LETTERS, SentenceChooser
 from nmtlab.dashboards.systems import can_decode, left_out, of_one_pair
 from nmtlab.experiments.results.stored import measured_cells
-from nmtlab.runs.listing import list_runs
+from nmtlab.runs.listing import list_runs, open_run
 from nmtlab.runs.run import Run
 from nmtlab.workspace import Workspace
 
@@ -318,7 +319,7 @@ def test_a_run_without_its_corpus_has_an_example_that_is_neither_picked_nor_type
 def test_texts_are_those_of_the_first_runs_languages_and_an_example_never_crosses_to_others():
     gallery = Workspace(Path(__file__).parents[2] / "data")
     german, turkish, artificial = (
-        Run(gallery.gallery / name) for name in ("multi30k-de-en.small", "small-tr-en.tied.s1", "small-qaa-en.tied.s1")
+        open_run(name, gallery) for name in ("multi30k-de-en.small", "small-tr-en.tied.s1", "small-qaa-en.tied.s1")
     )
     chooser = SentenceChooser(gallery)
     follow(chooser, [german])
@@ -332,9 +333,8 @@ def test_texts_are_those_of_the_first_runs_languages_and_an_example_never_crosse
 
 
 def test_runs_of_other_languages_are_named():
-    gallery = Path(__file__).parents[2] / "data/gallery"
     names = ["small-tr-en.tied.s1", "multi30k-de-en.small", "small-tr-en.fixnorm.s1", "small-qaa-en.tied.s1"]
-    runs = [Run(gallery / name) for name in names]
+    runs = [Run(packed_folder(name)) for name in names]
     shown = of_one_pair(runs)
     assert [run.name for run in shown] == names[::2]
     assert left_out(runs, shown) == (

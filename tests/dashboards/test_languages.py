@@ -10,7 +10,7 @@ from nmtlab.dashboards.norms import NormsPage
 from nmtlab.dashboards.search import SearchPage
 from nmtlab.dashboards.systems import system_of
 from nmtlab.dashboards.translate import TranslatePage
-from nmtlab.runs.run import Run
+from nmtlab.runs.listing import open_run
 from nmtlab.workspace import Workspace
 
 TURKISH, FIXNORM, GERMAN = "small-tr-en.tied.s1", "small-tr-en.fixnorm.s1", "multi30k-de-en.small"
@@ -97,7 +97,7 @@ def test_norms_counts_positions_from_one_wherever_they_are_seen(workspace):
     page.runs.table.choose([TURKISH])
     page.find.click()
     text = page.sentences.chosen_text
-    wrong = rare_choices(system_of(Run(workspace.gallery / TURKISH)), text.corpus, text.split).query("not right")
+    wrong = rare_choices(system_of(open_run(TURKISH, workspace)), text.corpus, text.split).query("not right")
     assert page.wrong.frame["position"].tolist() == (wrong["position"] + 1).tolist()
     row = page.wrong.frame.iloc[3]
     page.wrong.choose([3])
@@ -128,7 +128,7 @@ def test_translate_gives_each_system_an_example_of_its_language_while_nothing_is
     (german,) = translated(page)
     assert german[1].startswith("Three children")
     page.runs.table.choose([TURKISH, GERMAN, FIXNORM])
-    runs = {name: Run(workspace.gallery / name) for name in (TURKISH, FIXNORM)}
+    runs = {name: open_run(name, workspace) for name in (TURKISH, FIXNORM)}
     turkish = {(name, page._of(run, 1, FIRST_TURKISH)[0]["translation"]) for name, run in runs.items()}
     assert translated(page) == {german} | turkish
     assert page.typed.value == ""
@@ -146,6 +146,6 @@ def test_translate_gives_typed_lines_to_systems_of_their_language_alone_and_says
     )
     page.found.choose([f"{FIXNORM}/1/1"])
     weights = attention_of(
-        FIXNORM, system_of(Run(workspace.gallery / FIXNORM)), "Tom öldü .", dict(translated(page))[FIXNORM]
+        FIXNORM, system_of(open_run(FIXNORM, workspace)), "Tom öldü .", dict(translated(page))[FIXNORM]
     )
     assert page.attention.figure.data[0].z.size == len(weights)

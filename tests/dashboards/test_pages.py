@@ -125,7 +125,7 @@ def twice(tmp_path) -> Workspace:
     """Three runs that answer most questions, and a copy of each."""
     workspace = workspace_of(tmp_path / "twice", (LEX, G, CHILD))
     for name in (LEX, G, CHILD):
-        shutil.copytree(workspace.gallery / name, workspace.gallery / f"other-{name}")
+        shutil.copytree(packed_folder(name), workspace.gallery / f"other-{name}")
     return workspace
 
 

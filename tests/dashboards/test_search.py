@@ -6,7 +6,7 @@ import shutil
 import pandas as pd
 import pytest
 import torch
-from support.packed import GALLERY, packed_folder
+from support.packed import DATA, link_packed
 
 from nmtlab.analysis.access.measure import measure, measure_by_sentence
 from nmtlab.analysis.search.beams import stored_sweeps, sweep, varied
@@ -239,7 +239,7 @@ def test_planned_lengths_of_whole_texts_are_shown_where_they_were_measured(here,
 def test_a_run_without_weights_shows_what_was_measured_of_it(tmp_path):
     workspace = Workspace(tmp_path)
     for name in ("small-gl-en.prenorm.s1", "small-gl-en.prenorm-fixnorm-scalenorm.s1", "deep-de-en.post-layernorm"):
-        shutil.copytree(packed_folder(name), workspace.gallery / name)
+        link_packed(name, workspace)
     page = SearchPage(workspace)
     assert set(page.runs.table.frame["run"]) == {"small-gl-en.prenorm.s1", "small-gl-en.prenorm-fixnorm-scalenorm.s1"}
     page.runs.table.choose(["small-gl-en.prenorm.s1"])
@@ -263,7 +263,7 @@ def test_an_address_keeps_sentence_beam_step_and_ranking(here):
 
 def test_a_run_without_its_text_has_an_example(tmp_path):
     workspace = Workspace(tmp_path)
-    shutil.copytree(GALLERY / "multi30k-de-en.small", workspace.gallery / "multi30k-de-en.small")
+    link_packed("multi30k-de-en.small", workspace)
     page = SearchPage(workspace)
     assert page.runs.table.value == ("multi30k-de-en.small",)
     assert page.sentences.source.startswith("Drei Kinder")
@@ -293,7 +293,7 @@ def test_the_note_on_the_empty_translation_holds_at_every_beam(here):
 
 @pytest.mark.full
 def test_curves_are_of_one_text_at_a_time():
-    page = SearchPage(Workspace(GALLERY.parent))
+    page = SearchPage(Workspace(DATA))
     page.runs.table.choose(["small-gl-en.prenorm-fixnorm-scalenorm.s1", "small-gl-en.planned.s1"])
     names = [run.label for run in page.runs.chosen]
     texts = page.swept.options

@@ -7,7 +7,7 @@ from contextlib import nullcontext
 
 import pandas as pd
 import pytest
-from support.packed import GALLERY
+from support.packed import link_packed, packed_folder
 
 from nmtlab.analysis.access.measure import answers, measure
 from nmtlab.analysis.dynamics.signals import ENOUGH, signals
@@ -24,7 +24,7 @@ DEEP = "deep-de-en.pre-scalenorm"
 @pytest.fixture
 def deep(tmp_path) -> Workspace:
     workspace = Workspace(tmp_path / "deep")
-    shutil.copytree(GALLERY / DEEP, workspace.gallery / DEEP)
+    link_packed(DEEP, workspace)
     return workspace
 
 
@@ -100,10 +100,10 @@ def test_other_runs_end_what_is_being_measured(hostile):
 
 
 def test_without_text_or_weights_there_is_nothing_to_press(deep):
-    shutil.rmtree(deep.gallery / DEEP / "measures")
+    shutil.rmtree(open_run(DEEP, deep).folder / "measures")
     part = Signals(deep, nullcontext)
-    part.show([Run(deep.gallery / DEEP)])
+    part.show([open_run(DEEP, deep)])
     assert part._note.value == f"Not measured: {DEEP}."
     assert part._button.layout.display == "none"
-    part.show([Run(GALLERY / "small-tr-en.tied.s1")])  # no Transformer
+    part.show([Run(packed_folder("small-tr-en.tied.s1"))])  # no Transformer
     assert part._note.value == ""

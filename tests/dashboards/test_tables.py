@@ -4,19 +4,20 @@ import shutil
 
 import pandas as pd
 import pytest
-from support.packed import GALLERY, packed_folder
+from support.packed import link_packed, packed_folder
 
-from nmtlab.analysis.access.translations import source_digest
+from nmtlab.analysis.access.translations import stored_translations
 from nmtlab.dashboards.tables import TablesPage
 from nmtlab.experiments import find_table, summary
 from nmtlab.experiments.claims.declared import declared_claims
-from nmtlab.experiments.results.hypotheses import save_hypotheses
 from nmtlab.experiments.results.judgement import NOT_KEPT, RULE
 from nmtlab.experiments.results.kept import Kept
 from nmtlab.experiments.results.sentences import read_sentences
 from nmtlab.experiments.results.stored import RESULTS, read_cells
 from nmtlab.experiments.tables.lexical_choice import SMALL_QAA
 from nmtlab.plots.marks import Token
+from nmtlab.runs.listing import open_run
+from nmtlab.runs.run import Run
 from nmtlab.workspace import Workspace
 
 BOTH = ("small-qaa-en.tied.s1", "small-qaa-en.fixnorm.s1")
@@ -26,7 +27,7 @@ BOTH = ("small-qaa-en.tied.s1", "small-qaa-en.fixnorm.s1")
 def here(tmp_path_factory) -> Workspace:
     workspace = Workspace(tmp_path_factory.mktemp("here"))
     for name in BOTH:
-        shutil.copytree(GALLERY / name, workspace.gallery / name, ignore=shutil.ignore_patterns("checkpoints"))
+        shutil.copytree(packed_folder(name), workspace.gallery / name, ignore=shutil.ignore_patterns("checkpoints"))
     return workspace
 
 
@@ -115,7 +116,8 @@ def test_a_sentence_of_a_training_shows_its_tokens_and_one_of_them_leads_to_othe
     assert page.trainings.selection.lines == []
 
 
-def test_a_training_that_is_not_here_says_so_and_has_no_sentences(page):
+def test_a_training_that_is_kept_nowhere_says_so_and_has_no_sentences(page, monkeypatch, tmp_path):
+    monkeypatch.setattr("nmtlab.runs.packed.EVIDENCE", tmp_path)
     page.lines.choose(["qaa-en · fixnorm"])
     page.trainings.table.choose(["small-qaa-en.fixnorm.s2"])
     assert "Run small-qaa-en.fixnorm.s2 is not in this workspace" in page.trainings._hint.value
@@ -125,7 +127,7 @@ def test_a_training_that_is_not_here_says_so_and_has_no_sentences(page):
 def test_translations_whose_text_is_not_here_are_shown_alone(tmp_path):
     workspace, names = Workspace(tmp_path), ["small-hu-en.tied.s1", "small-hu-en.fixnorm.s1"]
     for name in names:
-        shutil.copytree(packed_folder(name), workspace.gallery / name)
+        link_packed(name, workspace)
     page = TablesPage(workspace)
     page.lines.choose(["hu-en · fixnorm"])
     assert "not in this workspace, so the translations are shown without it" in page.trainings._hint.value
@@ -133,32 +135,15 @@ def test_translations_whose_text_is_not_here_are_shown_alone(tmp_path):
     assert len(page.trainings.lines.frame) == 500
     page.trainings.lines.choose([3])
     assert page.trainings.selection.lines == []
-    shutil.rmtree(workspace.gallery / names[1] / "translations")
+    shutil.rmtree(open_run(names[1], workspace).folder / "translations")
     page.trainings.look()
     assert f"No stored translations for {names[1]}." in page.trainings._hint.value
 
 
-@pytest.fixture(scope="module")
-def measured(tmp_path_factory) -> Workspace:
-    """A workspace with a text, and a table beside which translations of it by lost trainings are stored."""
-    workspace = Workspace(tmp_path_factory.mktemp("measured"))
+def test_sentences_of_a_training_that_is_not_here_are_read_from_the_evidence(tmp_path):
+    workspace, names = Workspace(tmp_path), ["small-qaa-en.tied.s2", "small-qaa-en.fixnorm.s2"]
     text = SMALL_QAA.open(workspace)
-    cells = workspace.data / "results/table-3.6.small.csv"
-    cells.parent.mkdir()
-    shutil.copy(RESULTS / cells.name, cells)
-    digest = source_digest(text, "test")
-    about = {"row": "qaa-en", "seed": 2, "split": "test", "measure": "", "text": digest}
-    references = [target for _, target in text.pairs("test")]
-    lines = [
-        pd.DataFrame({"line": range(len(some)), "translation": some, "column": column, **about})
-        for column, some in {"tied": ["nothing"] * len(references), "fixnorm": references}.items()
-    ]
-    save_hypotheses(cells.with_suffix(".translations.parquet"), pd.concat(lines))
-    return workspace
-
-
-def test_sentences_of_a_training_that_is_not_here_are_read_from_beside_the_table(measured):
-    page, names = TablesPage(measured), ["small-qaa-en.tied.s2", "small-qaa-en.fixnorm.s2"]
+    page = TablesPage(workspace)
     page.lines.choose(["qaa-en · fixnorm"])
     page.trainings.table.choose(names[1:])
     assert page.trainings.lines.title == "Sentences scored by test BLEU (small-qaa-en test): select one"
@@ -166,22 +151,19 @@ def test_sentences_of_a_training_that_is_not_here_are_read_from_beside_the_table
     assert list(sentences.columns) == [
         "line", "source", "reference", names[0], f"{names[0]} chrF", names[1], f"{names[1]} chrF", "gain",
     ]  # fmt: skip
-    assert (len(sentences), set(sentences[names[0]])) == (500, {"nothing"})
-    assert set(sentences[f"{names[1]} chrF"]) == {100.0}
-    assert "not in this workspace" not in page.trainings._hint.value
+    for name in names:
+        lines = stored_translations(Run(packed_folder(name)), text, "test")
+        assert sentences.sort_values("line")[name].tolist() == lines
     page.trainings.lines.choose([3])
     assert page.trainings.selection.lines == []  # its tokens are not known
 
 
-def test_translations_beside_a_table_whose_text_is_not_here_are_shown_alone(measured, tmp_path):
-    shutil.copytree(measured.data / "results", tmp_path / "results")
+def test_translations_in_the_evidence_whose_text_is_not_here_are_shown_alone(tmp_path):
     page = TablesPage(Workspace(tmp_path))
     page.lines.choose(["qaa-en · fixnorm"])
     page.trainings.table.choose(["small-qaa-en.fixnorm.s2"])
     assert "the translations are shown without it" in page.trainings._hint.value
-    assert set(page.trainings.lines.frame["small-qaa-en.tied.s2"]) == {"nothing"}
-    page.trainings.table.choose(["small-qaa-en.fixnorm.s3"])
-    assert "Run small-qaa-en.fixnorm.s3 is not in this workspace" in page.trainings._hint.value
+    assert len(page.trainings.lines.frame["small-qaa-en.tied.s2"]) == 500
 
 
 def test_another_table_brings_its_own_measures_claims_and_lines(page):

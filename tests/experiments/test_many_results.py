@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 from support.child_sizes import results_of
-from support.packed import GALLERY, packed_folder
+from support.packed import DATA, packed_folder
 
 from nmtlab.analysis.languages.parameters import counted_parameters
 from nmtlab.errors import NmtlabError
@@ -100,7 +100,7 @@ def test_views_of_what_was_saved(tmp_path, monkeypatch):
 @pytest.mark.full
 @pytest.mark.parametrize("group", ["iberian", "artificial"])
 def test_a_gain_has_the_interval_that_its_table_has(group, monkeypatch):
-    monkeypatch.setenv("NMTLAB_DATA", str(GALLERY.parent))
+    monkeypatch.setenv("NMTLAB_DATA", str(DATA))
     table = stored_summary(measured_table("many-languages", "small")).query("metric == 'test BLEU'")
     intervals = table.set_index(["row", "column"])
     for line in gain_view(group).frame.itertuples():
@@ -125,7 +125,7 @@ def test_wider_models_and_adapters_have_as_many_trained_parameters_as_half_priva
 
 
 def test_half_private_units_are_set_beside_each_rival_as_their_claims_are(monkeypatch):
-    monkeypatch.setenv("NMTLAB_DATA", str(GALLERY.parent))
+    monkeypatch.setenv("NMTLAB_DATA", str(DATA))
     shown = rivals_table("artificial").frame.set_index(["texts", "direction"])
     assert list(shown) == ["shared", "wider", "adapters"]
     found = measured_claims().query("evidence == 'many-languages.small.csv' and pair == 'qad-en'")

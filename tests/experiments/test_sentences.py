@@ -17,7 +17,7 @@ from nmtlab.experiments.measures.quality import DEV_BLEU, RatioOfSentences
 from nmtlab.experiments.measures.search import Empty, Missed, SearchedBleu, Way
 from nmtlab.experiments.results.collected import made_rows
 from nmtlab.experiments.results.hypotheses import COLUMNS as HYPOTHESES
-from nmtlab.experiments.results.hypotheses import hypotheses, read_hypotheses, save_hypotheses
+from nmtlab.experiments.results.hypotheses import hypotheses
 from nmtlab.experiments.results.sentences import (
     ALONE,
     COLUMNS,
@@ -90,13 +90,12 @@ def test_a_pair_that_the_baseline_and_a_claim_compare_is_there_once(grid, transl
 
 
 @pytest.mark.full
-def test_scores_of_other_searches_have_sentences_too(grid, tmp_path):
+def test_scores_of_other_searches_have_sentences_too(grid):
     wide = SearchedBleu("BLEU of a sample", Way(SearchSettings(score="log-prob", beam_size=2), sample=12))
     table = replace(grid.table, measures=(DEV_BLEU, wide))
     assert wide.name not in set(hypotheses(table, "tiny", grid.workspace)["measure"])  # nothing is computed
     measured = results(table, "tiny", grid.workspace)
-    save_hypotheses(tmp_path / "it.parquet", hypotheses(table, "tiny", grid.workspace))
-    kept = read_hypotheses(tmp_path / "it.parquet")
+    kept = hypotheses(table, "tiny", grid.workspace)
     assert kept.groupby("measure").size().to_dict() == {"": 4 * grid_sentences(grid), wide.name: 4 * 12}
     found = sentence_spreads(table, "tiny", grid.workspace, kept, []).set_index("metric")
     assert list(found.index) == ["dev BLEU", wide.name]
@@ -177,7 +176,7 @@ def test_a_ratio_varies_with_the_sentences_and_so_does_its_size(grid):
     assert spread_of(*asked).variance == found["skew", "fixnorm", "tied"]
     assert spread_of(*asked, absolute=True).variance == found["|skew|", "fixnorm", "tied"]
     measured = results(table, "tiny", grid.workspace)
-    assert judged_claims([claim], measured, lines, {})["interval"].tolist() == ["seeds and sentences"]
+    assert judged_claims([claim], measured, lines)["interval"].tolist() == ["seeds and sentences"]
 
 
 def test_empty_translations_are_counted_among_those_that_are_stored(grid):

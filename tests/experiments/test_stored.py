@@ -5,7 +5,6 @@ import pytest
 from support.child_sizes import results_of
 
 from nmtlab.experiments import results
-from nmtlab.experiments.results.hypotheses import read_hypotheses
 from nmtlab.experiments.results.stored import RESULTS, read_cells, scores_on_test, stored_tables
 from nmtlab.workspace import Workspace
 
@@ -54,6 +53,3 @@ def test_what_stands_in_the_checkout_is_of_the_tables_as_they_are_declared(store
     metrics, declared = set(cells["metric"]), {measure.name for measure in stored.table.measures}
     assert metrics == declared
     assert set(cells["scale"]) == {stored.scale}
-    translations = stored.path.with_suffix(".translations.parquet")
-    if translations.is_file():
-        assert set(read_hypotheses(translations)["column"]) <= set(cells["column"])

@@ -251,28 +251,28 @@ def packed(trained, tmp_path) -> Path:
 def test_what_no_packed_run_has_is_refused(path, packed, tmp_path, workspace):
     (packed / path).parent.mkdir(parents=True, exist_ok=True)
     (packed / path).write_bytes(b"x")
-    write_archive([packed], tmp_path / "evil.tar.xz")
+    write_archive(packed, tmp_path / "evil.tar.xz")
     assert f"contains {path}, which no packed run has" in refused(unpack, tmp_path / "evil.tar.xz", workspace)
     assert not workspace.runs.exists()
 
 
 def test_what_is_not_packed_is_refused(packed, tmp_path, workspace):
     (packed / "packed.json").unlink()
-    write_archive([packed], tmp_path / "evil.tar.xz")
+    write_archive(packed, tmp_path / "evil.tar.xz")
     assert "not a packed run: it has no packed.json" in refused(unpack, tmp_path / "evil.tar.xz", workspace)
 
 
 @pytest.mark.parametrize("content", [b"[]", b'{"best_step": "one"}', DEEP.encode()])
 def test_a_pack_that_says_something_else_is_refused(content, packed, tmp_path, workspace):
     (packed / "packed.json").write_bytes(content)
-    write_archive([packed], tmp_path / "evil.tar.xz")
+    write_archive(packed, tmp_path / "evil.tar.xz")
     assert "packed.json: damaged or truncated (" in refused(unpack, tmp_path / "evil.tar.xz", workspace)
 
 
 @pytest.mark.parametrize("content", [b"\x80\x04K\x01.", b"x"])
 def test_weights_that_are_none_are_refused(content, packed, tmp_path, workspace):
     (packed / "checkpoints/best.safetensors").write_bytes(content)
-    write_archive([packed], tmp_path / "evil.tar.xz")
+    write_archive(packed, tmp_path / "evil.tar.xz")
     assert "best.safetensors: damaged or truncated (" in refused(unpack, tmp_path / "evil.tar.xz", workspace)
     assert not list(workspace.runs.iterdir())
 
@@ -282,7 +282,7 @@ def test_every_packed_run_of_the_gallery_has_what_a_packed_run_may_have(tmp_path
     folders = packed_folders()
     assert len(folders) >= 25
     for folder in folders:
-        write_archive([folder], tmp_path / "packed.tar.xz")
+        write_archive(folder, tmp_path / "packed.tar.xz")
         assert list(read_archive(tmp_path / "packed.tar.xz")) == [folder.name]
         assert unpack(tmp_path / "packed.tar.xz", workspace).name == folder.name
 

@@ -2,13 +2,13 @@
 
 import shutil
 from itertools import combinations
-from pathlib import Path
 
 import pytest
+from support.packed import DATA
 
 from nmtlab.recipe import Recipe, named_recipe
-from nmtlab.runs.listing import list_runs
 from nmtlab.runs.naming import in_words, labelled, layers, short_names, stated_changes, system_name
+from nmtlab.runs.packed import packed_runs
 from nmtlab.runs.run import Run
 from nmtlab.workspace import Workspace
 
@@ -16,10 +16,9 @@ SIX = "encoder_layers-6.decoder_layers-6"
 
 
 @pytest.fixture(scope="module")
-def gallery(tmp_path_factory) -> dict[str, Run]:
-    data = tmp_path_factory.mktemp("gallery")
-    (data / "gallery").symlink_to(Path(__file__).parents[2] / "data/gallery")
-    return {run.name: run for run in list_runs(Workspace(data))[0]}
+def gallery() -> dict[str, Run]:
+    """The packed runs of the checkout, by name."""
+    return packed_runs(Workspace(DATA))[0]
 
 
 @pytest.fixture

@@ -124,7 +124,7 @@ def test_no_host_name_and_no_absolute_path_is_in_a_pack(run, tiny_corpus, tmp_pa
             assert secret not in name
         if not name.endswith((".npz", ".safetensors", ".parquet")):
             assert not re.search(rb"[\"'\s](/[\w.-]+)+", content), name
-    write_archive([folder], tmp_path / "packed.tar.xz")
+    write_archive(folder, tmp_path / "packed.tar.xz")
     with tarfile.open(tmp_path / "packed.tar.xz") as archive:
         assert {(m.uid, m.gid, m.uname, m.gname, m.mtime) for m in archive} == {(0, 0, "", "", 0)}
 
@@ -410,7 +410,7 @@ def test_what_is_no_whole_packed_run_is_not_left_behind(run, tmp_path, workspace
     (folder / name).unlink()
     if content is not None:
         (folder / name).write_bytes(content)
-    write_archive([folder], tmp_path / "bad.tar.xz")
+    write_archive(folder, tmp_path / "bad.tar.xz")
     shutil.rmtree(run.folder)
     message = refused(unpack, tmp_path / "bad.tar.xz", workspace)
     assert message.startswith(f"{tmp_path / 'bad.tar.xz'}: incomplete or damaged packed run (")

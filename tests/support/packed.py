@@ -1,24 +1,38 @@
 """The runs that are packed beside the code."""
 
+from functools import cache
 from pathlib import Path
 
-from nmtlab.runs.bundle import bundled_runs, bundles
+from nmtlab.reading import parsed
+from nmtlab.runs.archive import ENDING, read_first
+from nmtlab.runs.facts import Packed
+from nmtlab.runs.packed import archives, opened
+from nmtlab.runs.run import PACKED
 from nmtlab.workspace import Workspace
 
-GALLERY = Path(__file__).parents[2] / "data/gallery"
+DATA = Path(__file__).parents[2] / "data"
+RUNS = DATA / "evidence/runs"
 
 
 def packed_folder(name: str) -> Path:
-    """Return the folder of a run of the gallery; that of a bundled run is made in the cache."""
-    return _folders(bundles(GALLERY))[name]
+    """Return the folder of a run of the evidence, made in the cache."""
+    return opened(RUNS / f"{name}{ENDING}", Workspace(DATA).cache)[name]
 
 
+@cache
 def packed_folders() -> list[Path]:
-    """Return the folders of the runs that were packed one by one, not with a table, by name."""
-    folders = _folders([GALLERY / "with-weights.tar.xz", GALLERY / "without-weights.tar.xz"])
-    return [folders[name] for name in sorted(folders)]
+    """Return the folders of the runs that were packed one by one, with probes, not with a table, by name."""
+    whole = [
+        name for name, path in archives(RUNS).items() if not parsed(read_first(path, PACKED), Packed).get("bundled")
+    ]
+    return [packed_folder(name) for name in sorted(whole)]
 
 
-def _folders(files: list[Path]) -> dict[str, Path]:
-    bundled = bundled_runs(files, Workspace(GALLERY.parent).cache)
-    return bundled | {folder.name: folder for folder in GALLERY.glob("[!.]*") if folder.is_dir()}
+def link_packed(name: str, workspace: Workspace) -> None:
+    """Let a workspace show a run of the evidence, with a link to its archive and one to its vocabulary."""
+    vocabulary = parsed(read_first(RUNS / f"{name}{ENDING}", PACKED), Packed)["vocabulary"]
+    for kind, one in (("runs", name), ("vocabularies", vocabulary)):
+        link = workspace.data / "evidence" / kind / f"{one}{ENDING}"
+        link.parent.mkdir(parents=True, exist_ok=True)
+        if not link.exists():
+            link.symlink_to(DATA / "evidence" / kind / link.name)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.packed import GALLERY, packed_folders
+from support.packed import RUNS, packed_folders
 
 from nmtlab.errors import CorpusError, RunError
 from nmtlab.recipe.text import TextSettings
@@ -171,7 +171,7 @@ def test_a_pipeline_of_one_direction_has_the_files_and_the_checksum_that_it_had(
     assert Pipeline.learn(settings(target_tag="none"), corpora[0]).checksum() != pipeline.checksum()
 
 
-@pytest.mark.skipif(not GALLERY.is_dir(), reason="no gallery beside the code")
+@pytest.mark.skipif(not RUNS.is_dir(), reason="no gallery beside the code")
 def test_pipelines_saved_before_there_were_tags_of_other_kinds_keep_their_checksum():
     pipelines = [folder / "vocabulary" / "pipeline.json" for folder in packed_folders()]
     saved = [path for path in pipelines if path.exists() and '"schema": 2' in path.read_text()]

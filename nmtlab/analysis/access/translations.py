@@ -14,7 +14,7 @@ from nmtlab.recipe.migrate import SCHEMA, migrate_section
 from nmtlab.runs.run import Run
 from nmtlab.systems import open_system
 from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.lines import read_lines
+from nmtlab.text.lines import read_lines, write_lines
 
 
 def translations(
@@ -51,11 +51,11 @@ def translations(
         return list(read_lines(path))
     translator = open_system(run, search, machine=machine)
     lines = [translation.text for translation in translator.translate(source, on_progress=on_progress)]
-    facts |= {"schema": SCHEMA, "step": run.best_step, "weights": run.weights_digest}
-    name = f"{split}-{hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:10]}"
+    facts |= {"schema": SCHEMA, "step": run.best_step, "weights": run.weights_digest, "corpus": corpus.name}
+    name = Path(_name(split, facts))
     try:
-        write_text(run.notes_folder / "translations" / f"{name}.json", json.dumps(facts, indent=1) + "\n")
-        return list(read_lines(run.save_translation(f"{name}.txt", lines)))
+        write_text(run.notes_folder / "translations" / name.with_suffix(".json"), json.dumps(facts, indent=1) + "\n")
+        return list(read_lines(run.save_translation(name.name, lines)))
     except OSError as error:
         on_unkept(error)
         return [line.replace("\n", " ") for line in lines]
@@ -77,14 +77,43 @@ def stored_translations(
     return list(read_lines(path)) if path else None
 
 
-def translations_by_text(run: Run, split: str) -> dict[str, list[str]]:
+def translations_by_text(run: Run, split: str, made_by: str = "", corpus: str = "") -> dict[str, list[str]]:
     """Return a run's stored translations of a split by its recipe's search, by the digest of their text.
 
     They are those in the direction in which the run is opened, whether or not the text is here.
+
+    Args:
+        run: of any kind.
+        split: train, dev or test.
+        made_by: another way to translate, as of `store_translations`.
+        corpus: name of the only corpus that is wanted; of text without a recorded name, that of the training corpus.
     """
-    wanted = _facts(run, [], split, run.recipe.search)
-    found = ((_decisive(made), path) for made, path in run.translations())
-    return {made["text"]: list(read_lines(path)) for made, path in found if made | {"text": wanted["text"]} == wanted}
+    wanted = _facts(run, [], split, run.recipe.search, made_by)
+    found = [(made, path) for made, path in run.translations() if _decisive(made) | {"text": wanted["text"]} == wanted]
+    own = run.recipe.corpus.name
+    return {
+        made["text"]: list(read_lines(path))
+        for made, path in found
+        if not corpus or (made.get("corpus") or own) == corpus
+    }
+
+
+def store_translations(folder: Path, run: Run, split: str, source: list[str], lines: list[str], made_by: str) -> None:
+    """Store translations with a packed run that search settings do not describe, such as those through English.
+
+    Args:
+        folder: of the packed run.
+        run: that made them, opened in their direction.
+        split: of the text.
+        source: its source sentences.
+        lines: the translations.
+        made_by: names the way in which they were made.
+    """
+    facts = _facts(run, source, split, run.recipe.search, made_by)
+    facts |= {"schema": SCHEMA, "step": run.best_step, "weights": run.original_digest}
+    path = folder / "translations" / _name(split, facts)
+    write_text(path.with_suffix(".json"), json.dumps(facts, indent=1) + "\n")
+    write_lines(path, lines)
 
 
 def source_digest(corpus: ParallelCorpus, split: str) -> str:
@@ -97,9 +126,14 @@ def text_digest(lines: Sequence[str]) -> str:
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
-def _facts(run: Run, source: list[str], split: str, search: SearchSettings) -> dict[str, Any]:
-    direction = {"direction": run.other_direction} if run.other_direction else {}
-    return {"split": split, "text": text_digest(source), "search": search.decisive(), **direction}
+def _facts(run: Run, source: list[str], split: str, search: SearchSettings, made_by: str = "") -> dict[str, Any]:
+    special = {"direction": run.other_direction, "made_by": made_by}
+    more = {name: value for name, value in special.items() if value}
+    return {"split": split, "text": text_digest(source), "search": search.decisive(), **more}
+
+
+def _name(split: str, facts: dict[str, Any]) -> str:
+    return f"{split}-{hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:10]}.txt"
 
 
 def _stored(run: Run, facts: dict[str, Any]) -> Path | None:
@@ -110,5 +144,5 @@ def _stored(run: Run, facts: dict[str, Any]) -> Path | None:
 def _decisive(made: dict[str, Any]) -> dict[str, Any]:
     """Return, of stored facts, those that `_facts` has."""
     search = SearchSettings(**migrate_section("search", made["search"], made.get("schema", 1))).decisive()
-    direction = {"direction": made["direction"]} if made.get("direction") else {}
-    return {"split": made["split"], "text": made["text"], "search": search, **direction}
+    more = {name: made[name] for name in ("direction", "made_by") if made.get(name)}
+    return {"split": made["split"], "text": made["text"], "search": search, **more}

@@ -120,11 +120,6 @@ class Claim:
         return f"{self.stored}.sentences.csv"
 
     @property
-    def looks(self) -> str:
-        """Name of the file in `data/results` with the rows that were tested repeatedly."""
-        return f"{self.stored}.looks.csv"
-
-    @property
     def evidence(self) -> str:
         """Name of the file in `data/results` with the measured cells."""
         return f"{self.stored}.csv"

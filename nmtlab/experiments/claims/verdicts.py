@@ -1,4 +1,4 @@
-"""Do the claims of the thesis and the survey hold here? Verdicts from the measured tables in `data/results`.
+"""Do the claims of the thesis and the survey hold here? Verdicts from the measured tables.
 
 found = measured_claims()
 print(overall(found), [claim.text for claim in not_measured(found)])
@@ -13,8 +13,7 @@ import pandas as pd
 from nmtlab.experiments.claims.declared import Claim, declared_claims
 from nmtlab.experiments.results.budget import budget
 from nmtlab.experiments.results.judgement import Answer, Question, answered, is_begun, judged, with_aim
-from nmtlab.experiments.results.kept import Kept, kept_runs
-from nmtlab.experiments.results.looks import Looks, read_looks
+from nmtlab.experiments.results.kept import Kept
 from nmtlab.experiments.results.sentences import read_sentences, spread_of
 from nmtlab.experiments.results.statistics import Verdict
 from nmtlab.experiments.results.stored import RESULTS, read_cells, version
@@ -47,7 +46,7 @@ def measured_claims(
     Args:
         folder: contains the cells of tables, as written by `nmtlab reproduce --save`; missing tables are skipped.
         claims: claims to judge, all those about a table together; all declared ones if not given.
-        workspace: contains more runs than the gallery beside the folder; that of the environment if not given.
+        workspace: contains more runs than the evidence; that of the environment if not given.
 
     Returns:
         One line per claim and pair with a run of a compared system, if the table has both there, in
@@ -66,8 +65,8 @@ def measured_claims(
     claims, workspace = declared_claims() if claims is None else claims, workspace or Workspace.find()
     tables = [folder / evidence for evidence in dict.fromkeys(claim.evidence for claim in claims)]
     tables = [path for path in tables if path.is_file()]
-    runs = kept_runs(folder, workspace) if tables else frozenset()
-    frames = [_of_table(path, [claim for claim in claims if claim.evidence == path.name], runs) for path in tables]
+    kept = Kept.of(workspace) if tables else Kept(frozenset())
+    frames = [_of_table(path, [claim for claim in claims if claim.evidence == path.name], kept) for path in tables]
     if not frames:
         return pd.DataFrame(columns=COLUMNS)
     order = {claim.text: place for place, claim in enumerate(claims)}
@@ -79,7 +78,6 @@ def judged_claims(
     claims: Sequence[Claim],
     cells: pd.DataFrame,
     sentences: pd.DataFrame,
-    looks: Looks,
     kept: Kept | None = None,
 ) -> pd.DataFrame:
     """Judge claims about one table together, as `measured_claims` does.
@@ -88,24 +86,21 @@ def judged_claims(
         claims: all that are about the table.
         cells: lines of `nmtlab.experiments.results.collected.results`.
         sentences: lines of `nmtlab.experiments.results.sentences`.
-        looks: the planned ones of rows that were tested repeatedly while seeds were added.
         kept: what is kept of the table's trainings; if not given, everything is.
     """
-    return _frame([line for claim in claims for line in _lines(claim, cells, sentences, looks, kept)])
+    return _frame([line for claim in claims for line in _lines(claim, cells, sentences, kept)])
 
 
 _latest: dict[Path, tuple[object, pd.DataFrame]] = {}
 """What was judged last about each table, after what it was judged from: pages ask for the same again and again."""
 
 
-def _of_table(path: Path, claims: Sequence[Claim], runs: frozenset[tuple[str, str]]) -> pd.DataFrame:
+def _of_table(path: Path, claims: Sequence[Claim], kept: Kept) -> pd.DataFrame:
     """Judge claims about the table in a file, if anything has changed since the last time."""
-    looks, sentences = path.parent / claims[0].looks, path.parent / claims[0].sentences
-    files = (path, looks, sentences, path.with_suffix(".translations.parquet"))
-    judged_from = ([*claims], runs, [version(file) for file in files])
+    sentences = path.parent / claims[0].sentences
+    judged_from = ([*claims], kept, version(path), version(sentences))
     if path not in _latest or _latest[path][0] != judged_from:
-        kept = Kept.of(path, runs)
-        found = judged_claims(claims, read_cells(path)[_NEEDED], read_sentences(sentences), read_looks(looks), kept)
+        found = judged_claims(claims, read_cells(path)[_NEEDED], read_sentences(sentences), kept)
         _latest[path] = judged_from, found
     return _latest[path][1]
 
@@ -126,9 +121,7 @@ def not_measured(measured: pd.DataFrame, claims: Sequence[Claim] | None = None) 
     return [claim for claim in claims if claim.text not in set(measured["claim"])]
 
 
-def _lines(
-    claim: Claim, cells: pd.DataFrame, sentences: pd.DataFrame, looks: Looks, kept: Kept | None
-) -> Iterator[_Line]:
+def _lines(claim: Claim, cells: pd.DataFrame, sentences: pd.DataFrame, kept: Kept | None) -> Iterator[_Line]:
     """Yield the lines of a claim."""
     rows = {row.name: row for row in claim.table.rows if row not in claim.but}
     asked, own = _question(claim), cells[cells["metric"] == claim.measure.name]
@@ -140,7 +133,7 @@ def _lines(
             compared = some[some["column"].isin(question.compared)]
             text = budget(compared, rows[str(name)], claim.scale, claim.measure)
             shown = next(system for system in question.compared if system in set(compared["column"]))
-            found = answered(question, some, claim.table.converging, spread, looks.get(str(name), ()), kept)
+            found = answered(question, some, claim.table.converging, spread, kept)
             label = row_label(rows[str(name)], claim.scale)
             yield _Line(claim, str(name), label, shown, text, found)
 

@@ -81,8 +81,8 @@ class PivotBleu(OfSentences):
         """The name that its translations are kept under."""
         return self.name
 
-    def stored(self, run: Run, corpus: ParallelCorpus) -> list[str] | None:
-        """Return a run's stored translations; None if it has not made them."""
+    def answer(self, run: Run, corpus: ParallelCorpus) -> list[str] | None:
+        """Return translations from a stored answer; None if there is none."""
         found = stored_answer(run, pivoted, corpus=corpus, split=self.split)
         return None if found is None else found["translation"].tolist()
 

@@ -156,8 +156,8 @@ class UnseenBleu(OfSentences):
         """The name that its translations are kept under."""
         return self.name
 
-    def stored(self, run: Run, corpus: ParallelCorpus) -> list[str] | None:
-        """Return a run's stored translations; None if it has not made them, or fewer than `ENOUGH`."""
+    def answer(self, run: Run, corpus: ParallelCorpus) -> list[str] | None:
+        """Return translations from a stored answer; None if there is none, or fewer than `ENOUGH`."""
         found = stored_answer(run, unseen_translations, corpus=corpus, told=self.told)
         return None if found is None or len(found) < ENOUGH else found["text"].tolist()
 

@@ -11,7 +11,12 @@ import pandas as pd
 from sacrebleu.metrics.base import Metric
 
 from nmtlab.analysis.access.measure import measure
-from nmtlab.analysis.access.translations import stored_translations, translations
+from nmtlab.analysis.access.translations import (
+    stored_translations,
+    text_digest,
+    translations,
+    translations_by_text,
+)
 from nmtlab.analysis.dynamics.convergence import convergence
 from nmtlab.analysis.dynamics.curves import gradient_curve, gradient_quantiles
 from nmtlab.analysis.dynamics.depth import g_trends
@@ -73,7 +78,22 @@ class OfSentences:
 
     def stored(self, run: Run, corpus: ParallelCorpus) -> list[str] | None:
         """Return a run's stored translations; None if it has not made them."""
-        return stored_translations(run, corpus, self.split)
+        if not self.made_by:
+            return stored_translations(run, corpus, self.split)
+        if not run.translates(*corpus.direction):
+            return None
+        answer = self.answer(run, corpus)
+        return self._packed(run.directed(*corpus.direction), corpus) if answer is None else answer
+
+    def answer(self, run: Run, corpus: ParallelCorpus) -> list[str] | None:
+        """Return translations from the stored answer of an analysis, of a score with `made_by`; None if none is."""
+        return None
+
+    def _packed(self, run: Run, corpus: ParallelCorpus) -> list[str] | None:
+        """Return the translations that a run was packed with: answers with them are too large."""
+        found = translations_by_text(run, self.split, self.made_by)
+        text = self.text(corpus, run) if found else None
+        return found.get(text_digest(text.sources)) if text else None
 
     def text(self, corpus: ParallelCorpus, run: Run | None) -> Text | None:
         """Return the text that a run translates; None if it depends on the run, and there is none."""

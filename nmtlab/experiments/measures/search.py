@@ -163,8 +163,8 @@ class SearchedBleu(OfSentences):
         """The name that its translations are kept under."""
         return self.name
 
-    def stored(self, run: Run, corpus: ParallelCorpus) -> list[str] | None:
-        """Return a run's stored translations; None if it has not made them."""
+    def answer(self, run: Run, corpus: ParallelCorpus) -> list[str] | None:
+        """Return translations from a stored answer; None if there is none."""
         asked = self.way.asked(run, corpus, stored_answer)
         found = stored_answer(run, decoded, **asked) if asked else None
         return None if found is None else found["text"].tolist()

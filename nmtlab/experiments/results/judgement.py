@@ -19,7 +19,6 @@ from nmtlab.experiments.measures.lexical import Finding, LexicalRatio
 from nmtlab.experiments.measures.quality import Converged, Counted, Measure, ShareOfSentences
 from nmtlab.experiments.results.kept import Kept
 from nmtlab.experiments.results.published import published
-from nmtlab.experiments.results.sequential import sequential_estimate
 from nmtlab.experiments.results.shares import difference_of_runs, runs_needed, share_of_runs, share_of_sentences
 from nmtlab.experiments.results.statistics import (
     ENOUGH_SEEDS,
@@ -126,7 +125,6 @@ def answered(
     cells: pd.DataFrame,
     converging: Collection[str],
     sentences: Spread | None = None,
-    looks: tuple[int, ...] = (),
     kept: Kept | None = None,
 ) -> Answer:
     """Compare two systems, or a system with a number.
@@ -136,11 +134,10 @@ def answered(
         cells: lines of `collected.results` of one row and metric, of all systems.
         converging: names of the systems over which the variance of a seed is pooled, if their mean score is usable.
         sentences: of `spread_of`, if known.
-        looks: numbers of seeds at which the row was to be tested, if it was tested repeatedly while seeds were added.
         kept: what is kept of the table's trainings; if not given, everything is.
     """
     measured = cells[cells["column"].isin(question.compared) & cells["value"].notna()]
-    is_kept = kept is None or kept.has(question.measure, measured)
+    is_kept = kept is None or kept.has(measured)
     if question.absolute:
         cells = cells.assign(value=cells["value"].abs())
     compared = [cell for cell in _cells(cells) if cell.column in question.compared]
@@ -154,20 +151,20 @@ def answered(
         "kept": is_kept,
     }
     if isinstance(question.measure, Converged):
-        return Answer(**common, **_of_runs(question, known, len(looks) or 1), interval=SEEDS_ALONE)
+        return Answer(**common, **_of_runs(question, known), interval=SEEDS_ALONE)
     if isinstance(question.measure, Counted):
         exact = _counted(question, known)
         return Answer(**common, estimate=exact, welch_p=math.nan, seeds_needed=None, interval=NOTHING)
     if isinstance(question.measure, ShareOfSentences) and not isinstance(question.than, str) and sentences and known:
-        share = _of_share(question.than, question.null, known, sentences, len(looks) or 1)
+        share = _of_share(question.than, question.null, known, sentences)
         return Answer(**common, estimate=share, welch_p=math.nan, seeds_needed=None, interval=AND_SENTENCES)
     found = compare(cells, question.system, question.than, _usable(question, cells) & {*converging}, sentences)
-    line = sequential_estimate(found.chosen, question.null, looks)
+    line = found.chosen.estimate(question.null)
     known_aim = math.isfinite(line.detectable) and question.aim > 0
     return Answer(
         **common,
         estimate=line,
-        welch_p=sequential_estimate(found.welch, question.null, looks).p,
+        welch_p=found.welch.estimate(question.null).p,
         seeds_needed=found.chosen.seeds_needed(question.aim) if known_aim else None,
         interval=SEEDS_ALONE if sentences is None else AND_SENTENCES,
     )
@@ -312,8 +309,8 @@ def _with_seeds(question: Question, compared: Sequence[_Cell]) -> list[str]:
     return [name for name in question.compared if name not in without]
 
 
-def _of_runs(question: Question, known: Sequence[_Cell], looks: int) -> dict[str, Any]:
-    """Return the difference of shares of runs, which is counted and not averaged; p is Bonferroni's over the looks."""
+def _of_runs(question: Question, known: Sequence[_Cell]) -> dict[str, Any]:
+    """Return the difference of shares of runs, which is counted and not averaged."""
     outcomes = [[cell.value for cell in known if cell.column == name] for name in question.compared]
     counts = [(int(sum(some)), len(some)) for some in outcomes]
     nothing = Estimate(math.nan, math.nan, math.nan, 0.0, math.nan, math.nan)
@@ -321,15 +318,14 @@ def _of_runs(question: Question, known: Sequence[_Cell], looks: int) -> dict[str
         return {"estimate": nothing, "welch_p": math.nan, "seeds_needed": None}
     than = None if isinstance(question.than, str) else question.than
     line = difference_of_runs(*counts) if than is None else share_of_runs(*counts[0], than)
-    line = replace(line, p=min(1.0, looks * line.p))
     return {"estimate": line, "welch_p": math.nan, "seeds_needed": runs_needed(than, question.aim)}
 
 
-def _of_share(than: float, null: float, known: Sequence[_Cell], sentences: Spread, looks: int) -> Estimate:
-    """Return how much larger than a number a percentage of sentences is; p is Bonferroni's over the looks."""
+def _of_share(than: float, null: float, known: Sequence[_Cell], sentences: Spread) -> Estimate:
+    """Return how much larger than a number a percentage of sentences is."""
     line = share_of_sentences([cell.value for cell in known], sentences, than + null)
     effect, low, high = (null + one for one in (line.effect, line.low, line.high))
-    return Estimate(effect, low, high, null, min(1.0, looks * line.p), line.detectable)
+    return Estimate(effect, low, high, null, line.p, line.detectable)
 
 
 @cache

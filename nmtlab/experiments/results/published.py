@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from nmtlab.workspace import SHIPPED
+from nmtlab.workspace import EVIDENCE
 
-PUBLISHED = SHIPPED / "published"
+PUBLISHED = EVIDENCE / "published"
 """The values, in a checkout as text to read and correct by hand."""
 
 COLUMNS = ["table", "row", "column", "metric", "value", "difference", "mark", "source"]

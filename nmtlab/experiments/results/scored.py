@@ -2,12 +2,9 @@
 
 from dataclasses import dataclass
 
-import pandas as pd
-
-from nmtlab.analysis.access.translations import text_digest, translations_by_text
+from nmtlab.analysis.access.translations import translations_by_text
 from nmtlab.errors import CorpusError
 from nmtlab.experiments.measures.quality import Measure, OfSentences, Text
-from nmtlab.experiments.results.hypotheses import COLUMNS, read_hypotheses
 from nmtlab.experiments.results.stored import Stored
 from nmtlab.experiments.tables.corpora import Corpus
 from nmtlab.experiments.tables.declaration import Setup
@@ -22,15 +19,15 @@ class Scored:
 
     Args:
         score: of translations.
+        name: of the text's corpus; empty if the table no longer has the row.
         direction: languages of the text that the row is scored on; None if the table no longer has the row.
         corpus: that text; None if it is not in the workspace.
-        beside: translations of the row that are stored beside the table, as of `hypotheses`, for this score.
     """
 
     score: OfSentences
+    name: str
     direction: Direction | None
     corpus: ParallelCorpus | None
-    beside: pd.DataFrame
 
     @classmethod
     def of(cls, stored: Stored, measure: Measure, row: str, workspace: Workspace) -> "Scored | None":
@@ -41,19 +38,13 @@ class Scored:
             measure: one of its numbers; if it is no score of sentences, the table's first score stands in for it.
             row: name of the row.
             workspace: where to look for the text.
-
-        Raises:
-            NmtlabError: the file of translations is damaged.
         """
         score = next((one for one in (measure, *stored.table.measures) if isinstance(one, OfSentences)), None)
         if score is None:
             return None
-        path = stored.path.with_suffix(".translations.parquet")
-        beside = read_hypotheses(path) if path.is_file() else pd.DataFrame(columns=COLUMNS)
-        beside = _where(beside, row=row, split=score.split, measure=score.made_by)
         text = _text_of(stored, row)
         direction = (text.source, text.target) if text else None
-        return cls(score, direction, _opened(text, workspace) if text else None, beside)
+        return cls(score, text.name if text else "", direction, _opened(text, workspace) if text else None)
 
     @property
     def title(self) -> str:
@@ -65,45 +56,27 @@ class Scored:
         """Return the sentences; None if they are not here, or depend on the run and there is none."""
         return self.score.text(self.corpus, run) if self.corpus else None
 
-    def translations(self, column: str, seed: int, run: Run | None) -> list[str] | None:
-        """Return a training's translations of the sentences, None if these or some of those are not stored.
-
-        Those beside the table come first: they are of the training that was measured, and the run here may be another
-        one of the same recipe and seed.
+    def translations(self, run: Run | None) -> list[str] | None:
+        """Return a training's translations of the sentences; None if these or some of those are not stored.
 
         Args:
-            column: name of the system.
-            seed: of the training, 0 for a system without seeds.
-            run: the one with its name, if it is here.
+            run: the training that was measured, as of `open_run_of`; None if it is not kept.
         """
         text = self.sentences(run)
-        if text is None or self.corpus is None:
-            return None
-        kept = _where(self.beside, column=column, seed=seed, text=text_digest(text.sources))
-        lines = dict(enumerate((self.score.stored(run, self.corpus) if run else None) or []))
-        lines |= dict(zip(kept["line"], kept["translation"], strict=True))
-        return [lines[number] for number in sorted(lines)] if len(lines) == len(text.sources) else None
+        lines = self.score.stored(run, self.corpus) if run and self.corpus else None
+        return lines if text and lines and len(lines) == len(text.sources) else None
 
-    def translations_alone(self, column: str, seed: int, run: Run | None) -> list[str] | None:
+    def translations_alone(self, run: Run | None) -> list[str] | None:
         """Return a training's translations of sentences that are not here, None if it is unclear which they are.
 
         Args:
-            column, seed, run: as for `translations`.
+            run: as for `translations`.
         """
-        kept = _where(self.beside, column=column, seed=seed)
-        texts = self._by_text(run)
-        digests = set(kept["text"]) or set(texts)
-        if len(digests) != 1:
+        if run is None or not self.direction or not run.translates(*self.direction):
             return None
-        lines = dict(enumerate(texts.get(digests.pop(), ())))
-        lines |= dict(zip(kept["line"], kept["translation"], strict=True))
-        return [lines[number] for number in sorted(lines)] if len(lines) == max(lines) + 1 else None
-
-    def _by_text(self, run: Run | None) -> dict[str, list[str]]:
-        """Return a training's stored translations by the score's search, by the digest of their text."""
-        if run is None or self.score.made_by or not self.direction or not run.translates(*self.direction):
-            return {}
-        return translations_by_text(run.directed(*self.direction), self.score.split)
+        directed, asked = run.directed(*self.direction), (self.score.split, self.score.made_by)
+        texts = translations_by_text(directed, *asked, self.name) or translations_by_text(directed, *asked)
+        return next(iter(texts.values())) if len(texts) == 1 else None
 
 
 def _text_of(stored: Stored, row: str) -> Corpus | None:
@@ -118,10 +91,3 @@ def _opened(text: Corpus, workspace: Workspace) -> ParallelCorpus | None:
         return ParallelCorpus.open(workspace.corpus_folder(text.name), text.source, text.target)
     except CorpusError:
         return None
-
-
-def _where(translations: pd.DataFrame, **wanted: str | int) -> pd.DataFrame:
-    """Return the lines with given values."""
-    for name, value in wanted.items():
-        translations = translations[translations[name] == value]
-    return translations

@@ -11,12 +11,11 @@ import pandas as pd
 from nmtlab.errors import NmtlabError
 from nmtlab.experiments.measures.quality import TEST_BLEU
 from nmtlab.experiments.results.collected import COLUMNS, NUMBERS
-from nmtlab.experiments.results.dev_curves import ENDING, read_dev_curves
 from nmtlab.experiments.tables.declaration import SCALES, Scale, Setup, Table
 from nmtlab.experiments.tables.listing import TABLES
-from nmtlab.workspace import SHIPPED, Workspace
+from nmtlab.workspace import EVIDENCE, Workspace
 
-RESULTS = SHIPPED / "results"
+RESULTS = EVIDENCE / "results"
 """The measured tables that come with nmtlab."""
 
 
@@ -45,9 +44,19 @@ class Stored:
         return self.path.with_suffix(".sentences.csv")
 
     @property
-    def looks(self) -> Path:
-        """File of the rows that were tested repeatedly while seeds were added, which need not exist."""
-        return self.path.with_suffix(".looks.csv")
+    def signatures(self) -> Path:
+        """File of the signatures of its scores, which need not exist."""
+        return self.path.with_suffix(".signatures.csv")
+
+    @property
+    def text(self) -> Path:
+        """File of the table as it is printed."""
+        return self.path.with_suffix(".txt")
+
+    @property
+    def files(self) -> list[Path]:
+        """All its files."""
+        return [self.path, self.sentences, self.signatures, self.text]
 
 
 def stored_tables(folders: Iterable[Path] = (RESULTS,)) -> list[Stored]:
@@ -68,7 +77,7 @@ def stored_tables(folders: Iterable[Path] = (RESULTS,)) -> list[Stored]:
 
 def saved_table(table: Table, scale: Scale, workspace: Workspace) -> Stored:
     """Return where `nmtlab reproduce --save` stores a table, which need not be there."""
-    return Stored(table, scale, workspace.data / "results" / f"{table.name}.{scale}.csv")
+    return Stored(table, scale, workspace.results / f"{table.name}.{scale}.csv")
 
 
 def read_cells(path: Path) -> pd.DataFrame:
@@ -100,7 +109,7 @@ def measured_table(name: str, scale: Scale) -> Stored:
     Raises:
         NmtlabError: it was not measured at this scale.
     """
-    for stored in stored_tables((Workspace.find().data / "results", RESULTS)):
+    for stored in stored_tables((Workspace.find().results, RESULTS)):
         if stored.name == f"{name}.{scale}":
             return stored
     raise NmtlabError(f"{name}: not measured at the scale {scale}", _remedy(name, scale))
@@ -125,27 +134,15 @@ def measured_cells(name: str, scale: Scale, measure: str = "") -> pd.DataFrame:
     return chosen
 
 
-def measured_curves(name: str, scale: Scale) -> pd.DataFrame:
-    """Return the dev scores over training of a table's cells, from where its cells are stored.
-
-    Raises:
-        NmtlabError: the table was not measured at this scale, or without them.
-    """
-    path = measured_table(name, scale).path.with_suffix(ENDING)
-    if not path.is_file():
-        raise NmtlabError(f"{name}: the dev scores of its trainings were not kept", _remedy(name, scale))
-    return read_dev_curves(path)
-
-
 def scores_on_test(workspace: Workspace) -> dict[str, float]:
     """Return the test BLEU of the runs behind the measured tables, by run; damaged tables are left out.
 
     Of a run in several directions it is the mean of those that were measured. Scores on other texts than those of the
     training, or in directions that were not trained, do not count. If a training was made again for a later table, that
-    of the earlier one counts: the gallery has its run.
+    of the earlier one counts: its run is packed.
     """
     scores: dict[str, float] = {}
-    for stored in stored_tables((workspace.data / "results", RESULTS)):
+    for stored in stored_tables((workspace.results, RESULTS)):
         with suppress(NmtlabError):
             setups = {row.name: row.at[stored.scale] for row in stored.table.rows}
             rows = [name for name, one in setups.items() if isinstance(one, Setup) and one.scores_training_text]

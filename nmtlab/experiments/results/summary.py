@@ -11,8 +11,7 @@ from scipy import stats
 
 from nmtlab.experiments.measures.quality import Converged, Measure, ShareOfSentences
 from nmtlab.experiments.results.judgement import NOT_KEPT, Answer, Question, answered, is_signed, judged, with_aim
-from nmtlab.experiments.results.kept import Kept, kept_runs
-from nmtlab.experiments.results.looks import Looks, read_looks
+from nmtlab.experiments.results.kept import Kept
 from nmtlab.experiments.results.published import published
 from nmtlab.experiments.results.sentences import COLUMNS as SENTENCES
 from nmtlab.experiments.results.sentences import read_sentences, spread_of
@@ -55,21 +54,19 @@ def stored_summary(stored: Stored, workspace: Workspace | None = None) -> pd.Dat
 
     Args:
         stored: the table.
-        workspace: contains more of its runs than the gallery; that of the environment if not given.
+        workspace: contains more of its runs than the evidence; that of the environment if not given.
 
     Raises:
         NmtlabError: a file is damaged.
     """
     cells = read_cells(stored.path)
-    kept = Kept.of(stored.path, kept_runs(stored.path.parent, workspace or Workspace.find()))
-    return summary(cells, stored.table, read_sentences(stored.sentences), read_looks(stored.looks), kept)
+    return summary(cells, stored.table, read_sentences(stored.sentences), Kept.of(workspace or Workspace.find()))
 
 
 def summary(
     results: pd.DataFrame,
     table: Table,
     sentences: pd.DataFrame | None = None,
-    looks: Looks | None = None,
     kept: Kept | None = None,
 ) -> pd.DataFrame:
     """Summarise the cells of a table over their seeds.
@@ -79,7 +76,6 @@ def summary(
             are judged together.
         table: its declaration.
         sentences: lines of `nmtlab.experiments.results.sentences`, if there are any.
-        looks: the planned ones of rows that were tested repeatedly while seeds were added.
         kept: what is kept of the table's trainings; if not given, everything is.
 
     Returns:
@@ -94,7 +90,7 @@ def summary(
     """
     measures = {measure.name: measure for measure in table.measures}
     sentences = pd.DataFrame(columns=SENTENCES) if sentences is None else sentences
-    looks, known = looks or {}, results[results["metric"].isin(list(measures))]
+    known = results[results["metric"].isin(list(measures))]
     lines, answers = [], {}
     for (row, metric), cells in known.groupby(["row", "metric"], sort=False):
         measure, baseline = measures[metric], cells[cells["column"] == table.baseline]
@@ -102,9 +98,7 @@ def summary(
         has = (baseline["value"].notna() | (baseline["status"] != "finished")).any()
         for column, of_system in cells.groupby("column", sort=False):
             if has and column != table.baseline:
-                answers[len(lines)] = _answer(
-                    measure, str(row), str(column), cells, table, sentences, looks.get(str(row), ()), kept
-                )
+                answers[len(lines)] = _answer(measure, str(row), str(column), cells, table, sentences, kept)
             is_share = isinstance(measure, ShareOfSentences)
             alone = spread_of(sentences, str(row), measure, str(column), 0.0) if is_share else None
             lines.append({"row": row, "column": column, "metric": metric, **_line(of_system, measure, alone)})
@@ -201,13 +195,12 @@ def _answer(
     cells: pd.DataFrame,
     table: Table,
     sentences: pd.DataFrame,
-    looks: tuple[int, ...],
     kept: Kept | None,
 ) -> Answer:
     expects = "lower" if measure.lower_is_better else "higher"
     asked = Question(measure, column, table.baseline, expects, absolute=is_signed(measure))
     spread = spread_of(sentences, row, measure, column, table.baseline, asked.absolute)
-    return answered(with_aim(asked, table, row), cells, table.converging, spread, looks, kept)
+    return answered(with_aim(asked, table, row), cells, table.converging, spread, kept)
 
 
 def _line(cells: pd.DataFrame, measure: Measure, sentences: Spread | None) -> dict[str, object]:

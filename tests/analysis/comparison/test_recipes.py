@@ -2,7 +2,7 @@
 
 import shutil
 
-from support.packed import GALLERY, packed_folder, packed_folders
+from support.packed import packed_folder, packed_folders
 
 from nmtlab.analysis.comparison.recipes import differing_settings
 from nmtlab.runs.naming import labelled
@@ -35,7 +35,7 @@ def test_a_setting_that_only_one_family_has_is_empty_for_the_other():
 
 
 def test_settings_are_explained():
-    frame = differing_settings([Run(GALLERY / f"small-tr-en.{name}.s1") for name in ("tied", "arthur")])
+    frame = differing_settings([Run(packed_folder(f"small-tr-en.{name}.s1")) for name in ("tied", "arthur")])
     assert len(frame) > 0
     assert frame["meaning"].str.len().min() > 10
 
@@ -50,4 +50,4 @@ def test_other_corpora_are_named(tmp_path):
 
 
 def test_one_run_differs_in_nothing():
-    assert differing_settings([Run(GALLERY / "small-tr-en.tied.s1")]).empty
+    assert differing_settings([Run(packed_folder("small-tr-en.tied.s1"))]).empty

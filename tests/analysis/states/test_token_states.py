@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from support.packed import GALLERY
+from support.packed import packed_folder
 
 from nmtlab.analysis.access.measure import measure, stored_answer
 from nmtlab.analysis.states.state_neighbours import nearest_states, state_neighbours
@@ -106,7 +106,7 @@ def test_decoder_states_are_those_that_tokens_are_generated_from(trained, tiny_c
 
 
 def test_a_recurrent_encoder_has_a_state_for_each_source_token():
-    system = open_system(Run(GALLERY / "small-tr-en.tied.s1"))
+    system = open_system(Run(packed_folder("small-tr-en.tied.s1")))
     states = token_states(system, [("Tom öldü .", "Tom died .")], "encoder")
     assert states.tokens["piece"].tolist()[0] == "Tom"
     assert len(states.vectors) == len(system.pipeline.source_ids("Tom öldü .")) - 1
