@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import pytest
 from support.little_table import little_table
 
 from nmtlab.experiments import cells_of, results, run_grid
