@@ -188,7 +188,9 @@ REGISTRY = re.compile("|".join(name + ending for name, ending in (
 
 def committed() -> list[Path]:
     below = (path for folder in FOLDERS for path in (ROOT / folder).rglob("*"))
-    files = (path for path in (*ROOT.iterdir(), *below) if path.is_file() and path.suffix in TEXT)
+    files = (
+        path for path in (*ROOT.iterdir(), *below) if path.is_file() and path.suffix in TEXT and path.name != ".git"
+    )
     return sorted(path for path in files if "__pycache__" not in path.parts)
 
 

@@ -68,6 +68,12 @@ def figures(page: Page) -> list:
     ]
 
 
+@pytest.fixture(scope="module", autouse=True)
+def judged() -> None:
+    """Judge all claims, which the index shows, once."""
+    measured_claims()
+
+
 @pytest.fixture(scope="module")
 def packed(tmp_path_factory) -> Workspace:
     """Packed runs without their weights, one of them phrase-based."""

@@ -119,6 +119,7 @@ def test_a_file_that_is_no_archive_is_named(tmp_path, workspace):
         assert refused(missing, workspace).startswith(f"{missing}: ")
 
 
+@pytest.mark.full
 @settings(max_examples=200)
 @given(changes=st.lists(st.tuples(st.integers(0, 4000), st.integers(0, 255)), min_size=1, max_size=4))
 def test_an_archive_with_any_bytes_changed_is_read_or_refused_in_one_line(changes, tmp_path_factory):

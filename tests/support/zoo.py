@@ -63,8 +63,12 @@ class Zoo:
 
     def check(self) -> None:
         """Fail if a test wrote to a shared run."""
-        changed = [kind for kind, files in self._made.items() if _files(self(kind).folder) != files]
-        assert not changed, f"a test wrote to the runs that all tests share: {', '.join(changed)}"
+        changed = {
+            f"{kind}: {path}"
+            for kind, files in self._made.items()
+            for path, _ in files.items() ^ _files(self(kind).folder).items()
+        }
+        assert not changed, f"a test wrote to the runs that all tests share: {', '.join(sorted(changed))}"
 
     def _train(self, kind: str, workspace: Workspace) -> None:
         train("whole", self.recipe.with_changes(KINDS[kind]), self.corpus, workspace)
