@@ -13,7 +13,7 @@ version = release = nmtlab.__version__
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "docstrings", "formulas", "measured"]
 # The sources are the repository's documents where they are, so that their links hold here and there.
 root_doc = "docs/index"
-include_patterns = ["README.md", "docs/**.md", "notebooks/*.ipynb", "data/results/README.md"]
+include_patterns = ["README.md", "docs/**.md", "notebooks/*.ipynb", "data/evidence/results/README.md"]
 exclude_patterns = [".*", "build", "data/[!r]*", "data/runs", "nmtlab", "tests", "**/.ipynb_checkpoints"]
 
 nb_execution_mode = "off"  # tests/test_notebooks.py runs the notebooks and compares their outputs

@@ -15,7 +15,10 @@ from nmtlab.workspace import Workspace
 
 TURKISH, FIXNORM, GERMAN = "small-tr-en.tied.s1", "small-tr-en.fixnorm.s1", "multi30k-de-en.small"
 GALICIAN = "small-gl-en.planned.s1"
-FIRST_TURKISH, FIRST_GALICIAN = "2013 asla unutmayacağım bir yıl.", "Indica as propiedades da corrección ortográfica, tesouro e guionización."
+FIRST_TURKISH, FIRST_GALICIAN = (
+    "2013 asla unutmayacağım bir yıl.",
+    "Indica as propiedades da corrección ortográfica, tesouro e guionización.",
+)
 
 
 @pytest.fixture(scope="module")
