@@ -339,7 +339,7 @@ def planning_view(scale: Scale = "small") -> View:
 
 
 def trainability_view(training: str = "") -> View:
-    """Show a map of which Transformers learn to translate, from `data/results`; its table has their shares by depth.
+    """Show a map of which Transformers learn to translate; its table has their shares by depth.
 
     Args:
         training: the training settings that the points of the map share; those of the file's first map if not given.

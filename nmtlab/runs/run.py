@@ -233,7 +233,9 @@ class Run:
         facts = [imported_limitations(self.imported)] if self.imported else []
         if self.packed:
             weights = self.has_weights()
-            analyses = [] if weights else [measure.question.analysis for measure in self.measures()]
+            # By the names of the files: a damaged answer must not hide what else the run has.
+            stored = [path for folder in self.note_folders for path in (folder / "measures").glob("[!.]*.parquet")]
+            analyses = [] if weights else [path.name.rpartition("-")[0] for path in stored]
             facts.append(packed_limitations(self.packed, weights, analyses, self.original_digest))
         return "; ".join(facts)
 
@@ -330,7 +332,7 @@ class Run:
     def notes_folder(self) -> Path:
         """Where new answers and translations are stored, in subfolders named as in the run's folder.
 
-        The run's folder; for a run in the gallery, whose files come with nmtlab, a cache folder for its weights.
+        The run's folder; for a packed run, which is not written to, a cache folder for its weights.
         """
         if self._notes is None:
             return self.folder

@@ -238,18 +238,18 @@ def test_planned_lengths_of_whole_texts_are_shown_where_they_were_measured(here,
 @pytest.mark.full
 def test_a_run_without_weights_shows_what_was_measured_of_it(tmp_path):
     workspace = Workspace(tmp_path)
-    for name in ("small-gl-en.prenorm.s1", "small-gl-en.prenorm-fixnorm-scalenorm.s1", "deep-de-en.post-layernorm"):
+    for name in ("small-de-en.prenorm.s1", "multi30k-de-en.small", "deep-de-en.post-layernorm"):
         link_packed(name, workspace)
     page = SearchPage(workspace)
-    assert set(page.runs.table.frame["run"]) == {"small-gl-en.prenorm.s1", "small-gl-en.prenorm-fixnorm-scalenorm.s1"}
-    page.runs.table.choose(["small-gl-en.prenorm.s1"])
+    assert set(page.runs.table.frame["run"]) == {"small-de-en.prenorm.s1", "multi30k-de-en.small"}
+    page.runs.table.choose(["small-de-en.prenorm.s1"])
     assert page.curves.figure.data
-    assert page.rates.frame["run"].tolist() == ["small-gl-en.prenorm.s1"]
+    assert page.rates.frame["run"].tolist() == ["small-de-en.prenorm.s1"]
     hidden = (page.tree, page.ended, page.exact, page.each, page.lengths)
     assert [part.layout.display for part in hidden] == ["none"] * 5
     assert page.hint.value == "No search tree: select a run with weights."
-    page.runs.table.choose(["small-gl-en.prenorm.s1", "small-gl-en.prenorm-fixnorm-scalenorm.s1"])
-    assert page.each.frame["run"].tolist() == ["prenorm-fixnorm-scalenorm"]
+    page.runs.table.choose(["small-de-en.prenorm.s1", "multi30k-de-en.small"])
+    assert page.each.frame["run"].tolist() == [run.label for run in page.runs.chosen[1:]]
     assert [part.layout.display for part in hidden] == ["", "", "", "", "none"]
 
 
@@ -294,7 +294,7 @@ def test_the_note_on_the_empty_translation_holds_at_every_beam(here):
 @pytest.mark.full
 def test_curves_are_of_one_text_at_a_time():
     page = SearchPage(Workspace(DATA))
-    page.runs.table.choose(["small-gl-en.prenorm-fixnorm-scalenorm.s1", "small-gl-en.planned.s1"])
+    page.runs.table.choose(["small-gl-en.prenorm.s1", "small-de-en.prenorm.s1"])
     names = [run.label for run in page.runs.chosen]
     texts = page.swept.options
     assert len(texts) > 1

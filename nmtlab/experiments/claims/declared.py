@@ -1,4 +1,4 @@
-"""Claims of the thesis and the survey about numbers in tables, one per line of `data/published/claims.csv`."""
+"""Claims of the thesis and the survey about numbers in tables, one per line of `data/evidence/published/claims.csv`."""
 
 import csv
 from collections.abc import Iterable, Mapping
@@ -116,12 +116,12 @@ class Claim:
 
     @property
     def sentences(self) -> str:
-        """Name of the file in `data/results` with the part that sentences have in differences."""
+        """Name of the file, beside the cells of its table, with the part that sentences have in differences."""
         return f"{self.stored}.sentences.csv"
 
     @property
     def evidence(self) -> str:
-        """Name of the file in `data/results` with the measured cells."""
+        """Name of the file with the measured cells of its table."""
         return f"{self.stored}.csv"
 
 

@@ -133,7 +133,7 @@ class Table:
     """A table as a grid of runs. Rows are pairs and columns are systems, even if it was printed the other way round.
 
     Args:
-        name: its name, as in `data/published` if published.
+        name: its name, as in `data/evidence/published` if published.
         title: what it shows.
         rows: the rows, in printed order.
         systems: the columns.
