@@ -93,7 +93,8 @@ def _let_threads_spin_briefly() -> None:
     """Limit how long threads spin while they wait for each other, in this process and its children.
 
     With long spins, speed collapses where a core has other work to do (data/evidence/results/spinning.txt). libgomp
-    reads the variable when torch loads it, which happens later, in the commands."""
+    reads the variable when torch loads it, which happens later, in the commands.
+    """
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
