@@ -89,13 +89,13 @@ def test_with_weights_a_packed_run_translates(nmtlab, data):
     )
 
 
-def test_packed_sentences_come_with_their_translations(nmtlab, data, learned, tiny_corpus):
+def test_packed_sentences_come_with_their_translations(nmtlab, data, tiny_corpus):
     said = nmtlab("evidence", "add-run", "whole", "--sentences", 4, "--licence", "CC0", "--threads", 1)
     assert said.code == 0
     packed = open_packed("whole", Workspace(data))
     assert not packed.has_weights()
     assert list(packed.sentences.pairs("dev")) == draw_sample(tiny_corpus, "dev", 4).pairs
-    expected = translations(learned, packed.sentences, "dev")
+    expected = translations(Run(data / "runs/whole"), packed.sentences, "dev")
     assert translations(packed, packed.sentences, "dev") == expected
     assert all(expected)
 
