@@ -103,10 +103,12 @@ def test_what_a_list_needs_is_read_without_the_rest(runs, archives):
     assert machine_of(archives[0]) == machine_of(runs[0].folder) != ""
 
 
-def test_a_packed_run_without_its_vocabulary_says_so(runs, archives, workspace, tmp_path):
-    alone = shutil.copy(archives[0], tmp_path / "alone.tar.xz")
-    with pytest.raises(RunError, match=r"its vocabulary .* is missing; have it packed with 'nmtlab runs pack'"):
-        unpack(alone, Workspace(tmp_path / "new"))
+def test_a_packed_run_without_its_vocabulary_says_so(runs, archives, workspace, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(archives[0], "alone.tar.xz")
+    for alone in (Path("alone.tar.xz"), tmp_path / "alone.tar.xz"):
+        with pytest.raises(RunError, match=r"its vocabulary .* is missing; have it packed with 'nmtlab runs pack'"):
+            unpack(alone, Workspace(tmp_path / "new"))
     sent = pack(open_run("some.s1", workspace), tmp_path / "some.s1.tar.xz")
     assert unpack(sent, Workspace(tmp_path / "new")).pipeline.checksum() == runs[0].pipeline.checksum()
 
