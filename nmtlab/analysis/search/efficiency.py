@@ -142,7 +142,7 @@ def efficiency(
             setting = dict(zip(SETTING, system.setting, strict=True)) | {"round": number, "signature": score.signature}
             rows.append(setting | place | dict(zip(MEASURED, numbers, strict=True)) | maker)
             run, engine, precision, beam, batch, threads = system.setting
-            named = f"{run}, {engine} {precision}, beam {beam}, batches of {batch:,} tokens, {threads} threads"
+            named = f"{run}, {engine} {precision}, beam {beam}, batches of {batch:,} tokens, threads {threads}"
             took = f"{seconds:.1f} s ({processor:.1f} s of processor time) after {empty.seconds:.1f} s of loading"
             on_measured(f"{named}: {took}, BLEU {score.value:.2f}")
     return pd.DataFrame(rows, columns=COLUMNS)
