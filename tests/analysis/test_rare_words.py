@@ -146,8 +146,8 @@ def test_a_corpus_without_gold_names_is_refused(trained, tiny_corpus):
         name_translations(trained[0], tiny_corpus)
 
 
-def test_accuracy_of_real_translations_is_a_recount_of_their_words(trained, tiny_corpus):
-    run, _ = trained
+def test_accuracy_of_real_translations_is_a_recount_of_their_words(zoo, workspace, tiny_corpus):
+    run = zoo.copy("trained", workspace)
     frame = word_accuracy(run, tiny_corpus)
     pairs = zip(translations(run, tiny_corpus, "test"), tiny_corpus.lines("test", "en"), strict=True)
     matched = sum((Counter(a.split()) & Counter(b.split())).total() for a, b in pairs)

@@ -14,17 +14,13 @@ from nmtlab.runs.listing import open_run
 from nmtlab.workspace import Workspace
 
 TURKISH, FIXNORM, GERMAN = "small-tr-en.tied.s1", "small-tr-en.fixnorm.s1", "multi30k-de-en.small"
-GALICIAN = "small-gl-en.planned.s1"
-FIRST_TURKISH, FIRST_GALICIAN = (
-    "2013 asla unutmayacağım bir yıl.",
-    "Indica as propiedades da corrección ortográfica, tesouro e guionización.",
-)
+FIRST_TURKISH = "2013 asla unutmayacağım bir yıl."
 
 
 @pytest.fixture(scope="module")
 def workspace(tmp_path_factory) -> Workspace:
-    """Systems of three pairs of languages; the German one has no text."""
-    return workspace_of(tmp_path_factory.mktemp("languages") / "data", (TURKISH, FIXNORM, GERMAN, GALICIAN))
+    """Systems of two pairs of languages; the German one has no text."""
+    return workspace_of(tmp_path_factory.mktemp("languages") / "data", (TURKISH, FIXNORM, GERMAN))
 
 
 def drawn(page: AttentionPage) -> list[str]:
@@ -76,17 +72,17 @@ def test_both_tables_of_a_shift_count_it_to_the_left(workspace):
 def test_search_draws_an_example_of_the_runs_language_alone(workspace):
     page = SearchPage(workspace)
     assert page.sentences.source.startswith("Drei Kinder")
-    page.runs.table.choose([GALICIAN, GERMAN])
-    assert page.sentences.source == FIRST_GALICIAN
-    assert page.each.frame["run"].tolist() == ["small-gl-en, planned"]
+    page.runs.table.choose([TURKISH, GERMAN])
+    assert page.sentences.source == FIRST_TURKISH
+    assert page.each.frame["run"].tolist() == ["small-tr-en, tied"]
     assert "1 of 2 shown: “multi30k-de-en, small” translates de-en." in page.hint.value
 
 
 @pytest.mark.full
 def test_norms_offers_the_texts_of_the_chosen_systems_languages(workspace):
     page = NormsPage(workspace)
-    page.runs.table.choose([TURKISH, GALICIAN, GERMAN])
-    for name, first in ((TURKISH, FIRST_TURKISH), (GALICIAN, FIRST_GALICIAN), (GERMAN, "Drei Kinder")):
+    page.runs.table.choose([TURKISH, GERMAN])
+    for name, first in ((TURKISH, FIRST_TURKISH), (GERMAN, "Drei Kinder")):
         page.system.value = name
         assert page._message.value == ""
         assert page.sentences.source.startswith(first)
@@ -141,11 +137,10 @@ def test_translate_gives_each_system_an_example_of_its_language_while_nothing_is
 def test_translate_gives_typed_lines_to_systems_of_their_language_alone_and_says_so(workspace):
     page = TranslatePage(workspace)
     page.typed.value = "Tom öldü ."
-    page.runs.table.choose([TURKISH, GERMAN, FIXNORM, GALICIAN])
+    page.runs.table.choose([TURKISH, GERMAN, FIXNORM])
     assert {run for run, _ in translated(page)} == {TURKISH, FIXNORM}
     assert page.hint.value.startswith(
-        "2 of 4 shown: “multi30k-de-en, small” translates de-en; “small-gl-en, planned” translates gl-en. "
-        "Details of “small-tr-en, tied” for: Tom öldü ."
+        "2 of 3 shown: “multi30k-de-en, small” translates de-en. Details of “small-tr-en, tied” for: Tom öldü ."
     )
     page.found.choose([f"{FIXNORM}/1/1"])
     weights = attention_of(

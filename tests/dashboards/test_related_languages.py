@@ -5,9 +5,17 @@ from urllib.parse import quote
 import pytest
 from dashboards.conftest import workspace_of
 from dashboards.test_pages import leaves, make, told
+from support.family import Family, make_family
+
+from nmtlab.workspace import Workspace
 
 GALICIAN = "child-gl-en.4000.transfer-bpe.related-parent.s1"
 ARTIFICIAL = "child-qab-en.10000.transfer-bpe.cousin-parent.s1"
+
+
+@pytest.fixture(scope="module")
+def family(tmp_path_factory, tiny_recipe) -> Family:
+    return make_family(Workspace(tmp_path_factory.mktemp("family") / "data"), tiny_recipe)
 
 
 @pytest.mark.full
@@ -23,8 +31,8 @@ def test_cognates_are_shown_for_the_artificial_child_whose_cognates_are_known(tm
 
 
 @pytest.mark.full
-def test_a_subword_is_chosen_in_the_figure_by_typing_or_among_its_neighbours_and_marked_in_all(tmp_path):
-    page = make("languages", workspace_of(tmp_path / "data", (GALICIAN,)))
+def test_a_subword_is_chosen_in_the_figure_by_typing_or_among_its_neighbours_and_marked_in_all(family):
+    page = make("languages", family.workspace)
     points = next(trace for trace in page.moved.figure.data if trace.customdata is not None)
     word = str(points.customdata[0][0])
     page.moved._handle_custom_msg({"x": 1, "y": 1, "customdata": list(points.customdata[0]), "meta": None}, [])
@@ -43,8 +51,9 @@ def test_a_subword_is_chosen_in_the_figure_by_typing_or_among_its_neighbours_and
 
 
 @pytest.mark.full
-def test_an_address_selects_a_subword(tmp_path):
-    page = make("languages", workspace_of(tmp_path / "data", (GALICIAN,)))
-    page._opened(f"?runs={GALICIAN}&selected=source:2:%E2%96%81casa")
-    assert page.word.value == "▁casa"
-    assert "▁casa" in page.neighbours.title
+def test_an_address_selects_a_subword(family):
+    page = make("languages", family.workspace)
+    word = next(str(trace.customdata[0][0]) for trace in page.moved.figure.data if trace.customdata is not None)
+    page._opened(f"?runs=child&selected=source:2:{quote(word)}")
+    assert page.word.value == word
+    assert word in page.neighbours.title
