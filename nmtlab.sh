@@ -4,7 +4,7 @@
 #   ./nmtlab.sh demo          install, then `nmtlab demo`
 #   ./nmtlab.sh test          install, then linter, type checker and quick tests
 #   ./nmtlab.sh test --full   install, then linter, type checker and all tests
-#   ./nmtlab.sh docs          install, then build the book: build/book/index.html
+#   ./nmtlab.sh docs          install, then build the book: build/book/index.html (the first time, 10 minutes)
 #   ./nmtlab.sh ANY WORDS     install, then `nmtlab ANY WORDS`
 #
 # The versions are those of environment.yml; when they change, .venv is updated, or stays as it is if that fails.

@@ -90,7 +90,7 @@ INTERACTIONS = (
 
 @contextmanager
 def served() -> Iterator[tuple[str, psutil.Process]]:
-    """Serve the gallery from a workspace of its own, a kernel kept warm for each of the pages most used."""
+    """Serve the packed runs from a new workspace, with a warm kernel for each of the pages most used."""
     with socket.socket() as probe, TemporaryDirectory() as folder:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]

@@ -1,6 +1,6 @@
 """What a normalisation costs: time and memory of the whole training step, as thesis 3.3.3.3 compares them.
 
-    python benchmarks/normalisation.py --corpus ../shared/data/multi30k-de-en
+    python benchmarks/normalisation.py --corpus path/to/multi30k-de-en
 
 The models take turns of 10 updates on the same batches, so that what else the machine does strikes all of them; the
 ratio is the median over the turns of a model's tokens a second by LayerNorm's in the same turn. Memory is the peak of

@@ -1,6 +1,6 @@
 """How fast the recurrent recipes train, beside a bare model of torch's own modules of the same size.
 
-    python benchmarks/recurrent.py --corpus ../shared/data/multi30k-de-en
+    python benchmarks/recurrent.py --corpus path/to/multi30k-de-en
 
 All train on nmtlab's batches of 32 sentences with Adadelta, and take turns of 20 updates, so that what else the machine
 does strikes all of them; the ratio is the median over the turns of target tokens a second by the bare model's in the

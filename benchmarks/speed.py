@@ -1,6 +1,6 @@
 """nmtlab's speed beside other systems: same text, same size of model, same threads, one after the other.
 
-    python benchmarks/speed.py --corpus ../shared/data/multi30k-de-en
+    python benchmarks/speed.py --corpus path/to/multi30k-de-en
 
 Run it in the checkout's root, on a machine with nothing else to do. Ctrl-C ends it with a table of what has been
 measured by then. README.md, beside it, says what makes the systems comparable.

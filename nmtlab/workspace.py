@@ -59,7 +59,7 @@ class Workspace:
 
     @property
     def gallery(self) -> Path:
-        """Packed runs of version 0.1: folders, and bundles of several runs. They open like any other run."""
+        """Packed runs of an older workspace: folders, and bundles of several runs. They open like any other run."""
         return self.data / "gallery"
 
     @property

@@ -45,6 +45,10 @@ def commands(path: Path) -> list[str]:
     return sorted({call[1] for call in calls if call})
 
 
+def scripts_in(text: str) -> list[str]:
+    return re.findall(r"\bpython\s+([\w./-]+\.py)", text)
+
+
 def check(call: str) -> None:
     """Check that the verbs of a call and its options are there, and that options have the values they need."""
     words = shlex.split(re.split(r"\s[<|>]\s", call)[0])
@@ -84,7 +88,7 @@ def test_the_front_page_is_short():
 @every_document
 def test_every_command_of_a_document_is_there_with_its_options(path):
     for call in commands(path):
-        if call.split()[0] not in ("test", "docs", "evidence", "pip"):  # the first two are those of nmtlab.sh
+        if call.split()[0] not in ("test", "docs", "pip"):  # the first two are those of nmtlab.sh
             check(call)
 
 
@@ -101,6 +105,11 @@ def test_every_relative_link_of_a_document_leads_to_a_file(path):
     links = re.findall(r"\]\(<?([^)#>\s]+)", re.sub(r"```.*?```", "", text_of(path), flags=re.DOTALL))
     relative = [link for link in links if not re.match(r"\w+:", link)]
     assert [link for link in relative if not (path.parent / link).exists()] == []
+
+
+@every_document
+def test_every_script_that_a_document_calls_is_there(path):
+    assert [script for script in scripts_in(text_of(path)) if not (ROOT / script).is_file()] == []
 
 
 @every_document
@@ -144,6 +153,7 @@ def test_each_file_of_results_has_a_line_that_says_how_it_was_made():
     for line in lines:
         if line["command"].startswith("nmtlab "):
             check(line["command"].removeprefix("nmtlab "))
+        assert [script for script in scripts_in(line["command"]) if not (ROOT / script).is_file()] == []
 
 
 @pytest.fixture

@@ -37,7 +37,7 @@ def efficiency(
 ) -> None:
     """Measure BLEU against time, memory and size, as the efficiency task of WNMT 2018 does.
 
-    Each measurement is a process of its own, and the time that an empty input takes is subtracted. Let the machine do
+    Each measurement runs in a separate process; the time that an empty input takes is subtracted. Let the machine do
     nothing else.
     """
     from nmtlab.analysis.search.efficiency import SETTING, Options, frontier, medians

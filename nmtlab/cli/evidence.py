@@ -1,6 +1,6 @@
 """`nmtlab evidence`."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -36,9 +36,9 @@ def add_run(
 @app.command("add-table")
 def add_table(
     table: Annotated[str, typer.Argument(help="Name of a table, as for 'nmtlab reproduce'.")],
-    scale: Annotated[str, typer.Option(help="Scale at which it was run: tiny, small or thesis.")] = "small",
+    scale: Annotated[Literal["tiny", "small", "thesis"], typer.Option(help="Scale at which it was run.")] = "small",
 ) -> None:
-    """Add the cells of a table saved by 'nmtlab reproduce --save', and its runs, about 20 kB each.
+    """Add the cells of a table that 'nmtlab reproduce --save' saved, and its runs, about 20 kB each.
 
     Runs that are in the evidence already stay as they are.
     """

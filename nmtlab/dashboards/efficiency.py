@@ -127,6 +127,6 @@ def _measured(found: pd.DataFrame) -> str:
     common = ", ".join(f"{_COLUMNS[name]} {found[name].iloc[0]}" for name in _common(found))
     common = f" The same everywhere: {common}." if common else ""
     return (
-        "Medians of the rounds; each measurement is a process of its own, less the time of an empty input. ● and a "
+        "Medians of the rounds; each measurement runs in a separate process, less the time of an empty input. ● and a "
         f"filled point: no other is as good at this cost.{beside}{common} BLEU is {signatures}."
     )

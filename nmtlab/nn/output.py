@@ -76,7 +76,7 @@ class OutputLayer(OutputTypes):
 
         Args:
             h, rows, bias: as of `forward`.
-            units: name -> units of h and rows, each of which has an inner product of its own.
+            units: name -> units of h and rows, each of which has a separate inner product.
         """
         scaled = self.scaled(h)
         terms = {name: F.linear(scaled[..., some], rows[:, some]) for name, some in units.items()}

@@ -1,7 +1,7 @@
 """Linear maps with a shared part and a private part for each language (thesis 4.2, eq 4.3).
 
-Only the private part of the language in use is computed. It has parameters of its own, so that the others get no
-gradient, and a random generator of its own, so that initial weights do not depend on which other languages there are.
+Only the private part of the language in use is computed. It has separate parameters, so that the others get no
+gradient, and a separate random generator, so that initial weights do not depend on which other languages there are.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Packed runs, found by name: in the evidence an archive each; in a gallery of version 0.1 also folders and bundles.
+"""Packed runs, found by name: in `data/evidence` an archive each; in an older `data/gallery` also folders and bundles.
 
 A bundle is an archive of several runs, rewritten whenever one was added. An archive of one run is written once.
 """

@@ -49,7 +49,7 @@ def complete(archive: Path, files: Mapping[str, bytes]) -> dict[str, bytes]:
     digest = _named(files)
     if not digest or any(name.startswith(f"{VOCABULARY}/") for name in files):
         return {**files}
-    stored = archive.parents[1] / "vocabularies" / f"{digest}{ENDING}"
+    stored = archive.absolute().parents[1] / "vocabularies" / f"{digest}{ENDING}"
     if not stored.is_file():
         raise RunError(f"{archive}: its vocabulary {stored} is missing", "have it packed with 'nmtlab runs pack'")
     return {**files, **_files(stored, stored.stat().st_mtime_ns)}

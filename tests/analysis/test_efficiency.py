@@ -21,8 +21,8 @@ PUBLISHED = pd.read_csv(Path(__file__).parents[2] / "data/evidence/published/wnm
 
 
 @pytest.fixture(scope="module")
-def run(zoo):
-    return zoo("learned")
+def run(zoo, tmp_path_factory):
+    return zoo.copy("learned", Workspace(tmp_path_factory.mktemp("efficiency")))
 
 
 @pytest.mark.full

@@ -1,4 +1,4 @@
-"""Packed runs of the evidence, an archive each, and of a gallery of version 0.1, in folders and bundles."""
+"""Packed runs of the evidence, an archive each, and of an older gallery, in folders and bundles."""
 
 import hashlib
 import json
@@ -63,7 +63,7 @@ def archives(runs, workspace, tmp_path) -> list[Path]:
 
 
 def bundle(runs: Iterable[Run], target: Path, folder: Path) -> Path:
-    """Write several runs to one file, as version 0.1 did."""
+    """Write several runs to one file, a bundle."""
     target.parent.mkdir(parents=True, exist_ok=True)
     with tarfile.open(target, "w:xz") as archive:
         for run in runs:
@@ -103,10 +103,12 @@ def test_what_a_list_needs_is_read_without_the_rest(runs, archives):
     assert machine_of(archives[0]) == machine_of(runs[0].folder) != ""
 
 
-def test_a_packed_run_without_its_vocabulary_says_so(runs, archives, workspace, tmp_path):
-    alone = shutil.copy(archives[0], tmp_path / "alone.tar.xz")
-    with pytest.raises(RunError, match=r"its vocabulary .* is missing; have it packed with 'nmtlab runs pack'"):
-        unpack(alone, Workspace(tmp_path / "new"))
+def test_a_packed_run_without_its_vocabulary_says_so(runs, archives, workspace, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(archives[0], "alone.tar.xz")
+    for alone in (Path("alone.tar.xz"), tmp_path / "alone.tar.xz"):
+        with pytest.raises(RunError, match=r"its vocabulary .* is missing; have it packed with 'nmtlab runs pack'"):
+            unpack(alone, Workspace(tmp_path / "new"))
     sent = pack(open_run("some.s1", workspace), tmp_path / "some.s1.tar.xz")
     assert unpack(sent, Workspace(tmp_path / "new")).pipeline.checksum() == runs[0].pipeline.checksum()
 
@@ -175,7 +177,7 @@ def test_of_two_runs_of_a_name_the_one_from_the_machine_is_opened(runs, archives
 
 @pytest.fixture
 def before(runs, workspace, tmp_path) -> Workspace:
-    """A workspace of version 0.1: a gallery with a folder and a bundle."""
+    """An older workspace: a gallery with a folder and a bundle."""
     old = Workspace(tmp_path / "old")
     bundle(runs, old.gallery / "table-3.4.small.tar.xz", tmp_path / "bundling")
     pack(runs[0], old.gallery / "whole")

@@ -1,8 +1,8 @@
 """How fast, how large and how good is a system? The efficiency task of WNMT 2018 (Birch et al. 2018).
 
-Each measurement is a process of its own: its seconds count from its start to its end, so a second process with an empty
-input tells how many of them went into loading, and only the difference counts. Processes take turns: all settings once,
-then all once more, so that a moment's disturbance is seen as a difference between rounds.
+Each measurement runs in a separate process: its seconds count from its start to its end, so a second process with an
+empty input tells how many of them went into loading, and only the difference counts. Processes take turns: all settings
+once, then all once more, so that a moment's disturbance is seen as a difference between rounds.
 """
 
 import math
@@ -141,7 +141,8 @@ def efficiency(
             numbers = seconds, processor, empty.seconds, speed, whole.memory_mib, system.size_mib(), score.value
             setting = dict(zip(SETTING, system.setting, strict=True)) | {"round": number, "signature": score.signature}
             rows.append(setting | place | dict(zip(MEASURED, numbers, strict=True)) | maker)
-            named = ", ".join(map(str, system.setting))
+            run, engine, precision, beam, batch, threads = system.setting
+            named = f"{run}, {engine} {precision}, beam {beam}, batches of {batch:,} tokens, threads {threads}"
             took = f"{seconds:.1f} s ({processor:.1f} s of processor time) after {empty.seconds:.1f} s of loading"
             on_measured(f"{named}: {took}, BLEU {score.value:.2f}")
     return pd.DataFrame(rows, columns=COLUMNS)
@@ -198,7 +199,7 @@ def _exported(run: Run, precision: Precision, stack: ExitStack) -> Path:
 
 
 def _measured(system: _System, lines: list[str]) -> _Process:
-    """Translate in a process of its own."""
+    """Translate in a separate process."""
     start = time.perf_counter()
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         texts, processor, memory = pool.submit(_translated, system, lines).result()
