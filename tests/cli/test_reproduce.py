@@ -117,6 +117,7 @@ def test_every_system_is_trained_with_as_many_seeds_as_are_asked_for(nmtlab, dat
     assert "mean over seeds 1, ± 95 %" in said.out
 
 
+@pytest.mark.full
 def test_a_table_is_added_to_the_evidence_with_its_runs_and_nothing_is_rewritten(nmtlab, data, table):
     said = nmtlab("evidence", "add-table", "table-3.4", "--scale", "tiny")
     assert said.err.startswith(f"nmtlab: {data}/results/table-3.4.tiny.csv: not found; run 'nmtlab reproduce table-3.4")

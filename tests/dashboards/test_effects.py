@@ -11,6 +11,7 @@ from nmtlab.views import effect_view
 CHOSEN = "child-size: gl-en (500)"
 
 
+@pytest.mark.full
 def test_a_table_is_shown_against_the_system_that_its_address_names(gallery):
     page = make("dynamics", gallery)
     page._opened("?table=child-size%3A+gl-en+%28500%29&than=BPE+%2B+unrelated+parent")

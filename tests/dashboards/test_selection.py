@@ -12,7 +12,7 @@ from nmtlab.plots.marks import Token
 
 TIED, FIXNORM, LEX = (f"small-tr-en.{name}.s1" for name in ("tied", "fixnorm", "fixnorm-lex"))
 RUNS = (TIED, FIXNORM, LEX, "small-tr-en.arthur.s1")
-SUBWORDS = "small-gl-en.prenorm-fixnorm-scalenorm.s1"
+SUBWORDS = "multi30k-de-en.small"
 PACKED = f"{TIED} (packed dev)"
 SOURCE = "Yarın öğleden sonra boş olacak mısın?"  # line 3
 SAID = "Are you going to be free tomorrow afternoon?"
@@ -72,7 +72,7 @@ def test_a_cell_of_a_heatmap_selects_the_token_of_its_row_in_all_that_shows_it_a
 
 @pytest.mark.full
 def test_a_selected_token_is_marked_in_all_heads_and_a_head_is_chosen_without_clearing_it(opened):
-    page = opened("attention", address((SUBWORDS,), text=f"{SUBWORDS} (packed dev)"))
+    page = opened("attention", f"?runs={SUBWORDS}")
     row = {"x": 0, "y": 1, "xaxis": "x3", "yaxis": "y3", "customdata": [], "meta": [1, 2]}
     piece = next(line["tokens"][1] for line in page.selection.lines if line["side"] == "target")
     for _ in range(2):

@@ -140,6 +140,7 @@ def test_translations_whose_text_is_not_here_are_shown_alone(tmp_path):
     assert f"No stored translations for {names[1]}." in page.trainings._hint.value
 
 
+@pytest.mark.full
 def test_sentences_of_a_training_that_is_not_here_are_read_from_the_evidence(tmp_path):
     workspace, names = Workspace(tmp_path), ["small-qaa-en.tied.s2", "small-qaa-en.fixnorm.s2"]
     text = SMALL_QAA.open(workspace)

@@ -57,6 +57,7 @@ def test_a_training_is_still_rising_if_its_best_is_among_the_last_evaluations():
     assert still_rising(long)["steps"].tolist() == [500, 500]
 
 
+@pytest.mark.full
 def test_a_view_is_of_a_table_whose_curves_were_kept():
     view = effect_view("child-size", "gl-en (500)")
     assert view.frame["system"].tolist() == ["BPE + transfer", "BPE + unrelated parent"]

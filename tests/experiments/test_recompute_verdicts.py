@@ -32,6 +32,7 @@ def test_it_comes_to_the_same_numbers_and_verdicts_on_every_line(capsys):
     assert f"{len(measured_claims())} lines of " in capsys.readouterr().out
 
 
+@pytest.mark.full
 def test_it_tells_a_line_on_which_nmtlab_says_something_else(one_table, monkeypatch, capsys):
     def spoiled(*arguments):
         found = measured_claims(*arguments)

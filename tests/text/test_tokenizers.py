@@ -149,6 +149,7 @@ def test_no_text_is_refused(text):
 FUZZED = Subwords.learn(LINES, "bpe", 60)
 
 
+@pytest.mark.full
 def test_moses_words_are_those_of_sacremoses():
     english = ["Mr. Smith's well-known cat, e.g., cost $5.50!", 'He said: "Don\'t"...', "a & b <c> [d] | e"]
     other = [

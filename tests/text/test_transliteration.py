@@ -122,7 +122,7 @@ def turkic(tmp_path_factory):
 
 
 @pytest.mark.parametrize("joint", [True, False])
-@pytest.mark.parametrize("name", ["uyghur-latin", "uroman"])
+@pytest.mark.parametrize("name", ["uyghur-latin", pytest.param("uroman", marks=pytest.mark.full)])
 def test_a_source_is_segmented_in_latin_letters_and_shown_as_it_is_written(turkic, tmp_path, name, joint):
     settings = TextSettings(vocabulary_size=45, transliteration=name, joint=joint)
     pipeline = Pipeline.learn(settings, *turkic)
