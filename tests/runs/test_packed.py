@@ -23,8 +23,8 @@ from nmtlab.runs.archive import read_archive, write_archive
 from nmtlab.runs.listing import list_runs, open_run, open_run_of
 from nmtlab.runs.measures import MeasureKey, store_measure
 from nmtlab.runs.pack import FIRST, fill_small, pack, thin_log, unpack
-from nmtlab.runs.packed import machine_of, opened, write_files
-from nmtlab.runs.run import PACKED, Run
+from nmtlab.runs.packed import machine_of, opened, packed_machines, write_files
+from nmtlab.runs.run import ENVIRONMENT, PACKED, Run
 from nmtlab.runs.vocabularies import store_apart
 from nmtlab.workspace import Workspace
 
@@ -101,6 +101,22 @@ def test_what_a_list_needs_is_read_without_the_rest(runs, archives):
     with archives[0].open("r+b") as file:
         file.truncate(archives[0].stat().st_size - 40)
     assert machine_of(archives[0]) == machine_of(runs[0].folder) != ""
+
+
+def test_where_a_packed_run_is_damaged_or_gone_its_machine_is_unknown(runs, archives):
+    (runs[0].folder / ENVIRONMENT).write_text("{", encoding="utf-8")
+    archives[0].write_bytes(archives[0].read_bytes()[:40])
+    archives[1].unlink()
+    assert [machine_of(path) for path in (runs[0].folder, *archives)] == [""] * 3
+
+
+def test_a_packed_run_that_cannot_be_read_is_named(archives, workspace):
+    shutil.rmtree(workspace.runs)
+    archives[0].unlink()
+    archives[0].mkdir()
+    listed, broken = list_runs(workspace)
+    assert [run.name for run in listed] == ["some.s2"]
+    assert broken == {"some.s1.tar.xz": "Is a directory"}
 
 
 def test_a_packed_run_without_its_vocabulary_says_so(runs, archives, workspace, tmp_path, monkeypatch):
@@ -189,6 +205,11 @@ def test_a_gallery_of_before_still_opens(before, runs):
     assert ([run.name for run in listed], broken) == (["some.s1", "some.s2", "whole"], {})
     assert open_run("some.s2", before).pipeline.checksum() == runs[0].pipeline.checksum()
     assert open_run("whole", before).folder == before.gallery / "whole"
+
+
+def test_the_machines_of_packed_runs_are_those_they_were_trained_on(before, runs):
+    machine = machine_of(runs[0].folder)
+    assert packed_machines(before) == {(name, machine) for name in ("some.s1", "some.s2", "whole")}
 
 
 def test_nothing_of_a_users_is_moved_or_rewritten_when_a_workspace_of_before_is_opened(before):
