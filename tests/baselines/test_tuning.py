@@ -15,7 +15,7 @@ def bleu(weights: Weights) -> float:
 
 
 def test_the_simplex_climbs_towards_the_weights_with_the_highest_score():
-    assert bleu(Weights()) < -5
+    assert bleu(Weights()) == -5
     assert bleu(tune_weights(bleu, 200)) > -0.5
 
 
