@@ -58,6 +58,7 @@ def test_every_claim_names_pages():
     assert {page for claim in declared_claims() for page in claim.pages} <= {page.name for page in PAGES}
 
 
+@pytest.mark.full
 def test_a_claim_leads_to_its_lines_and_to_no_pages_but_its_own(links):
     found = measured_claims()
     pages = {claim.text: claim.pages for claim in declared_claims()}

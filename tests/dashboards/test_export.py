@@ -95,6 +95,7 @@ def test_a_figure_is_drawn_as_it_stands_on_the_page(monkeypatch):
     assert options == {"kopts": {"mathjax": False}}
 
 
+@pytest.mark.full
 def test_a_pdf_is_one():
     if not any(shutil.which(name) for name in ("chromium", "chromium-browser", "google-chrome", "chrome")):
         pytest.skip("needs Chrome or Chromium")
