@@ -112,7 +112,7 @@ def test_cleaning_streams():
 @pytest.mark.parametrize("name", ["tatoeba-ug-en", "software-ur-en"])
 def test_real_corpora_that_were_cleaned_more_strictly_lose_nothing(name):
     if not SHARED.is_dir():
-        pytest.skip("needs the corpora in shared/data beside the checkout")
+        pytest.skip("no real corpora beside the checkout")
     corpus = ParallelCorpus.open(SHARED / name)
     dropped = Counter()
     held_out = sentence_digests(corpus.pairs("dev")) | sentence_digests(corpus.pairs("test"))

@@ -201,7 +201,7 @@ def test_a_checksum_is_that_of_the_text_as_it_is_now_however_often_it_is_asked_f
 @pytest.mark.parametrize("name", ["tatoeba-ug-en", "tico19-ta-en", "mturk-ur-en", "ntrex-ja-en"])
 def test_real_corpora_have_the_numbers_their_description_says(name):
     if not SHARED.is_dir():
-        pytest.skip("needs the corpora in shared/data beside the checkout")
+        pytest.skip("no real corpora beside the checkout")
     row = next(line for line in (SHARED / "README.md").read_text().splitlines() if line.startswith(f"| {name} |"))
     said = [int(cell.replace(",", "")) for cell in row.split("|")[3:6] if cell.strip() != "-"]
     corpus = ParallelCorpus.open(SHARED / name)

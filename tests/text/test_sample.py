@@ -83,7 +83,7 @@ def test_a_corpus_is_drawn_with_its_line_numbers(tiny_corpus):
 GALICIAN = Path(__file__).parents[3] / "shared/data/libreoffice-gl-en"
 
 
-@pytest.mark.skipif(not GALICIAN.is_dir(), reason="needs the LibreOffice text in ../shared/data")
+@pytest.mark.skipif(not GALICIAN.is_dir(), reason="no real corpora beside the checkout")
 def test_of_software_text_the_first_lines_are_too_short_and_a_sample_is_not():
     lines = list(ParallelCorpus.open(GALICIAN, "gl", "en").lines("test", "gl"))
     whole = mean_length(lines)

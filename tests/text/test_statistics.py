@@ -90,7 +90,7 @@ def test_counts_agree_with_the_plain_definitions(folder, train, test):
 
 def test_real_corpora_have_the_tokens_their_description_says():
     if not SHARED.is_dir():
-        pytest.skip("needs the corpora in shared/data beside the checkout")
+        pytest.skip("no real corpora beside the checkout")
     readme = (SHARED / "README.md").read_text().splitlines()
     said = next(line for line in readme if line.startswith("| lafand-ha-en |")).split("|")[6]
     table = statistics(ParallelCorpus.open(SHARED / "lafand-ha-en"))
