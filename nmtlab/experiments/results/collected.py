@@ -63,6 +63,16 @@ def made_rows(
     Raises:
         RunError: a run with a cell's name is a different training.
     """
+    for text, trained in rows_with_text(table, scale, workspace):
+        found = ((cell.run, made_run(cell, corpus, workspace)) for cell, corpus in trained)
+        runs = {name: run for name, run in found if run and run.status in ENDED}
+        yield [cell for cell, _ in trained], text, runs
+
+
+def rows_with_text(
+    table: Table, scale: Scale, workspace: Workspace
+) -> Iterator[tuple[ParallelCorpus, list[tuple[Cell, ParallelCorpus]]]]:
+    """Yield, for each row whose text is available, that text, and its cells with the text they are trained on."""
     for _, group in groupby(cells_of(table, scale), key=lambda cell: cell.row):
         cells = list(group)
         try:
@@ -70,8 +80,7 @@ def made_rows(
             trained = {corpus: corpus.open(workspace) for corpus in dict.fromkeys(cell.corpus for cell in cells)}
         except CorpusError:
             continue
-        found = ((cell.run, made_run(cell, trained[cell.corpus], workspace)) for cell in cells)
-        yield cells, text, {name: run for name, run in found if run and run.status in ENDED}
+        yield text, [(cell, trained[cell.corpus]) for cell in cells]
 
 
 def with_kept(measured: pd.DataFrame, kept: pd.DataFrame, table: Table) -> pd.DataFrame:

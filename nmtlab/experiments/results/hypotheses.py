@@ -1,14 +1,13 @@
 """The translations behind a table's scores, of every seed: a verdict takes in sentences as well as seeds."""
 
 from collections.abc import Iterator
-from itertools import groupby
 
 import pandas as pd
 
 from nmtlab.analysis.access.translations import text_digest
-from nmtlab.errors import CorpusError
 from nmtlab.experiments.measures.quality import OfSentences
-from nmtlab.experiments.running.cells import ENDED, Cell, cells_of, is_the_training, made_run
+from nmtlab.experiments.results.collected import rows_with_text
+from nmtlab.experiments.running.cells import ENDED, Cell, is_the_training, made_run
 from nmtlab.experiments.tables.declaration import Scale, Table
 from nmtlab.runs.packed import open_evidence, open_packed
 from nmtlab.runs.run import Run
@@ -50,15 +49,9 @@ def scores_of(table: Table) -> list[OfSentences]:
 
 def _made(table: Table, scale: Scale, workspace: Workspace) -> Iterator[tuple[Cell, Run, ParallelCorpus]]:
     """Yield the cells whose text is available and whose training has ended, with run and text."""
-    for _, group in groupby(cells_of(table, scale), key=lambda cell: cell.row):
-        cells = list(group)
-        try:
-            text = cells[0].texts[0].open(workspace)
-            trained = {corpus: corpus.open(workspace) for corpus in dict.fromkeys(cell.corpus for cell in cells)}
-        except CorpusError:
-            continue
-        for cell in cells:
-            if run := _run(cell, trained[cell.corpus], workspace):
+    for text, trained in rows_with_text(table, scale, workspace):
+        for cell, corpus in trained:
+            if run := _run(cell, corpus, workspace):
                 yield cell, run, text
 
 
