@@ -56,14 +56,24 @@ def tree(module: str) -> ast.Module:
     return ast.parse(MODULES[module].read_text(encoding="utf-8"))
 
 
-def imported(module: str) -> Iterator[str]:
-    """Yield what a module imports, at any level: modules, or names in modules as `module.name`."""
+@pytest.fixture(scope="module", autouse=True)
+def trees() -> None:
+    """Parse every module before the first test, which is not slow for that."""
+    for module in MODULES:
+        imported(module)
+
+
+@cache
+def imported(module: str) -> list[str]:
+    """Return what a module imports, at any level: modules, or names in modules as `module.name`."""
+    names = []
     for node in ast.walk(tree(module)):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{module}, line {node.lineno}: write imports out in full"
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+            names += [f"{node.module}.{alias.name}" for alias in node.names]
+    return names
 
 
 def own(module: str) -> set[str]:
@@ -150,6 +160,7 @@ def test_nothing_below_the_command_line_prints():
     assert [module for module in modules if {"rich", "tqdm", "typer", "logging"} & packages(module)] == []
 
 
+@pytest.mark.full  # in the quick tier every module is imported by tests of its own
 def test_every_module_can_be_imported():
     for module in MODULES:
         if module != "nmtlab.__main__":
