@@ -24,8 +24,8 @@ def reproduce(
             "table-3.13-trained-out, table-3.14, table-3.15, table-3.16, table-3.17, figure-3.5, figure-3.7, "
             "gradients, untrained-gradients. Out of domain: table-3.6-ntrex, table-3.13-trained-out-ntrex. On "
             "search: search-errors, search-errors-trained-out, ambiguity, length-planning, "
-            "length-planning-trained-out, unseen-lengths. On many languages: many-languages, zero-shot, "
-            "many-languages-tuning."
+            "length-planning-trained-out, unseen-lengths. On many languages: many-languages, "
+            "many-languages-trained-out, zero-shot, many-languages-tuning."
         ),
     ],
     scale: Annotated[

@@ -13,7 +13,12 @@ from nmtlab.experiments.tables.lexical_choice import (
     TABLE_3_8,
     TABLE_3_10,
 )
-from nmtlab.experiments.tables.many_languages import MANY_LANGUAGES, MANY_LANGUAGES_TUNING, ZERO_SHOT
+from nmtlab.experiments.tables.many_languages import (
+    MANY_LANGUAGES,
+    MANY_LANGUAGES_TRAINED_OUT,
+    MANY_LANGUAGES_TUNING,
+    ZERO_SHOT,
+)
 from nmtlab.experiments.tables.normalisation import (
     FIGURE_3_5,
     FIGURE_3_7,
@@ -45,7 +50,7 @@ TABLES: tuple[Table, ...] = (
     TABLE_3_12, TABLE_3_13, TRAINED_OUT, TABLE_3_14, TABLE_3_15, TABLE_3_16, TABLE_3_17, FIGURE_3_5, FIGURE_3_7,
     GRADIENTS, UNTRAINED_GRADIENTS, TABLE_3_6_NTREX, TRAINED_OUT_NTREX,
     GLOBAL_BEST, GLOBAL_BEST_TRAINED_OUT, AMBIGUITY, LENGTH_PLANNING, LENGTH_PLANNING_TRAINED_OUT, UNSEEN_LENGTHS,
-    MANY_LANGUAGES, ZERO_SHOT, MANY_LANGUAGES_TUNING,
+    MANY_LANGUAGES, MANY_LANGUAGES_TRAINED_OUT, ZERO_SHOT, MANY_LANGUAGES_TUNING,
 )  # fmt: skip
 
 

@@ -186,6 +186,30 @@ MANY_LANGUAGES = Table(
     published=False,
 )
 
+
+def _as_long_as_separate(system: System, directions: int) -> System:
+    """Return a system with the updates, evaluations and patience of a separate model in each of its directions."""
+    small = {**system.at["small"], **SEPARATE.at["small"], "training.validate_every": 300 * directions}
+    return replace(system, at={**system.at, "small": small})
+
+
+_EQUALLY_LONG = (
+    *(_as_long_as_separate(_at_its_rate(system), 3) for system in (_TO_ONE[0], _TO_ONE[-1])),
+    *(_as_long_as_separate(_at_its_rate(system), 6) for system in (_TO_MANY[0], _TO_MANY[-1])),
+)
+"""Shared models and half private ones, into English and in all directions."""
+
+MANY_LANGUAGES_TRAINED_OUT = Table(
+    name="many-languages-trained-out",
+    title="Many languages in one model, with as many updates in each direction as a separate model (at most 3,000)",
+    rows=IBERIAN_ROWS,
+    systems=(_at_its_rate(SEPARATE), *_EQUALLY_LONG),
+    measures=(SACRE_BLEU, CHRF),
+    baseline=SEPARATE.name,
+    changes=SIZES,
+    published=False,
+)
+
 _ANECDOTE = [one for one in _TO_MANY if one.name in (f"shared, {TO_MANY}", f"half private, {TO_MANY}")]
 
 ZERO_SHOT = Table(
