@@ -10,6 +10,7 @@ runs that their analyses find; `notebooks`, the text and figures of every cell (
 
 import hashlib
 import importlib
+import inspect
 import io
 import json
 import os
@@ -65,11 +66,18 @@ def updates() -> Iterator[tuple[str, str]]:
             run = Path(folder) / "runs" / name
             lines = (json.loads(line) for line in (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines())
             yield f"{name} log", digest([{k: v for k, v in line.items() if k not in TIMES} for line in lines])
-            yield f"{name} weights", digest((run / "checkpoints/last.safetensors").read_bytes())
+            yield f"{name} weights", digest(weights(run))
             yield (
                 f"{name} translations",
                 digest(nmtlab("translate", name, "-i", Path(folder) / "corpora/text/test.qaa")),
             )
+
+
+def weights(run: Path) -> bytes:
+    from safetensors.numpy import load_file
+
+    tensors = load_file(run / "checkpoints/last.safetensors")
+    return b"".join(name.encode() + tensors[name].tobytes() for name in sorted(tensors))
 
 
 def searches() -> Iterator[tuple[str, str]]:
@@ -104,7 +112,7 @@ def answers() -> Iterator[tuple[str, str]]:
         f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}": function
         for module in modules
         for function in vars(module).values()
-        if hasattr(function, "version") and hasattr(function, "__qualname__")
+        if inspect.isfunction(function) and hasattr(function, "version")
     }
     workspace = Workspace(ROOT / "data")
     for path in sorted((ROOT / "data/evidence/runs").glob("*.tar.xz")):
