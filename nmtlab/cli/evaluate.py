@@ -90,6 +90,7 @@ def _evaluated(run: "Run", text: "ParallelCorpus", split: str, recipe: "Recipe")
     """Translate a text, print the scores, and return them."""
     from tqdm import tqdm
 
+    from nmtlab.analysis.access.ceiling import word_ceiling
     from nmtlab.analysis.access.scores import run_perplexity
     from nmtlab.analysis.access.translations import translations
     from nmtlab.errors import error_of_the_machine
@@ -99,6 +100,9 @@ def _evaluated(run: "Run", text: "ParallelCorpus", split: str, recipe: "Recipe")
         lines = translations(run, text, split, recipe.search, recipe.machine, bar.update, unkept.append)
     perplexity = run_perplexity(run, text, split, recipe.machine) if recipe.model.neural else None
     scores = _print_scores(run.name, text, split, lines)
+    if run.recipe.text.segmentation == "word":
+        ceiling = word_ceiling(text.references(split)[0], text.target, run.recipe.text.word_rules)
+        print(f"word ceiling    {ceiling:6.2f}  BLEU of the reference, split into words and joined again")
     if perplexity is not None:
         unknown = "1 token" if perplexity[1] == 1 else f"{perplexity[1]:,} tokens"
         print(f"perplexity      {perplexity[0]:6.2f}  per token; {unknown} scored as unknown")

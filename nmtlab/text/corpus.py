@@ -80,7 +80,8 @@ class ParallelCorpus:
     ) -> "ParallelCorpus":
         """Open the corpus in `folder`; missing languages are inferred if it has exactly two.
 
-        If neither is given, English is the target, under any of its codes; without English, the languages are taken in alphabetical order.
+        If neither is given, English is the target, under any of its codes; without English, the languages are taken in
+        alphabetical order.
 
         Raises:
             CorpusError: no such folder, no corpus in it, a language is missing, or no split has both.

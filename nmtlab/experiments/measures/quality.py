@@ -134,16 +134,17 @@ class Bleu(OfSentences):
 
     def metric(self, language: str) -> Metric:
         """Return sacrebleu's metric for translations into a language."""
-        return bleu_metric(default_tokenizer(language)) if self._detokenized(language) else tokenized_bleu_metric()
+        return bleu_metric(default_tokenizer(language)) if self.is_detokenized(language) else tokenized_bleu_metric()
 
     def scored(self, lines: Sequence[str], language: str) -> list[str]:
         """Return lines as the metric compares them."""
-        if self._detokenized(language):
+        if self.is_detokenized(language):
             return list(lines)
         words = moses_words(language)
         return [" ".join(words.split(line)) for line in lines]
 
-    def _detokenized(self, language: str) -> bool:
+    def is_detokenized(self, language: str) -> bool:
+        """Return whether translations into a language are scored on detokenized text."""
         return language_of(language) in self.detokenized_into
 
 
