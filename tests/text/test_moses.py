@@ -116,6 +116,7 @@ def test_the_ceiling_is_the_bleu_of_what_comes_back():
     assert word_ceiling([line.replace(" .", ".") for line in lines], "tr") == pytest.approx(100)
     assert word_ceiling(["A b c d e 'f g"], "tr", "moses") == pytest.approx(100)
     assert word_ceiling(["Ankara'da bir ev var"], "tr", "moses") < 100
+    assert word_ceiling(["a b"], "tr") == 100
 
 
 @needs_data
