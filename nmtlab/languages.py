@@ -1,11 +1,65 @@
-"""Language codes."""
+"""Language codes: of two or three letters, with or without script and region, in use or replaced.
+
+`zh`, `zho_Hans`, `cmn` and `zh_CN` are the same language here. Files and tags keep the code that the user gave them.
+"""
 
 import re
+from functools import cache
 
 CODE = r"[A-Za-z]{2,8}([-_][A-Za-z0-9]{1,8})*"
 """A regular expression for the language code in the names of a corpus' files (BCP-47-like: uz, pt-BR)."""
 
+_HAN = {"Hans", "Hant", "Jpan"}
+_WITHOUT_SPACES = _HAN | {"Thai", "Laoo", "Khmr", "Mymr", "Tibt"}
+
 
 def language_of(code: str) -> str:
-    """Return the language of a code without script or country, in lower case: zh for zh-Hant, zh_CN and ZH."""
+    """Return the shortest code of a language, in lower case: zh for zh-Hant, zho_Hans, cmn and ZH; id for in.
+
+    A code without a language in BCP 47 (qaa, chinese) is itself up to the first `-` or `_`.
+    """
+    return first_subtag(_standard(code))
+
+
+def first_subtag(code: str) -> str:
+    """Return a code up to its first `-` or `_`, in lower case, without knowledge of languages: zho for zho_Hans."""
     return re.split("[-_]", code)[0].lower()
+
+
+def is_english(code: str) -> bool:
+    """Return whether a code is one of English: en, eng, eng_Latn, en-GB."""
+    return language_of(code) == "en"
+
+
+def is_without_spaces(code: str) -> bool:
+    """Return whether a language is written without spaces between words, by the script of its code or its usual one."""
+    return _script(code) in _WITHOUT_SPACES
+
+
+def is_in_han(code: str) -> bool:
+    """Return whether a language is written in Chinese or Japanese script."""
+    return _script(code) in _HAN
+
+
+@cache
+def _standard(code: str) -> str:
+    """Return a code as BCP 47 has it, with the macrolanguage of its main languages; one with odd parts without them."""
+    # Its tables take longer to load than all that most commands need.
+    from langcodes import LanguageTagError, standardize_tag
+
+    try:
+        return standardize_tag(code, macro=True)
+    except LanguageTagError:
+        first = first_subtag(code)
+        return first if first == code else _standard(first)
+
+
+@cache
+def _script(code: str) -> str:
+    """Return the script of a code, or else the usual one of its language in Unicode's CLDR; empty if unknown."""
+    from langcodes import Language, LanguageTagError
+
+    try:
+        return Language.get(_standard(code)).maximize().script or ""
+    except LanguageTagError:
+        return ""

@@ -146,7 +146,7 @@ def test_the_help_of_the_command_loads_nothing_heavy():
         "try: main()\n"
         "except SystemExit as end: assert not end.code\n"
         "heavy = {'torch', 'pandas', 'numpy', 'plotly', 'sacrebleu', 'sentencepiece'}\n"
-        "heavy |= {'scipy', 'sklearn', 'statsmodels'}\n"
+        "heavy |= {'scipy', 'sklearn', 'statsmodels', 'langcodes', 'unicode_segmentation_rs'}\n"
         "print(*sorted(heavy & set(sys.modules)), 'end')"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -92,6 +92,8 @@ def compare(
         print(table.to_csv(index=False), end="")
     else:
         print_comparison(table, f"{text.name} {split}, {text.source} to {text.target}")
+        if "tokenized BLEU" not in set(table["metric"]):
+            print(f"no tokenized BLEU: the text in {text.target} has no spaces between words")
         for opened in runs.values():
             say_overlap(opened, text, split)
 

@@ -229,7 +229,9 @@ def stats(
 
     Tokens are whitespace-separated words of the text as it is. A sentence is similar to train if 70 % of all
     words of it and a training sentence are in both (Jaccard index): such sentences can be translated from memory.
+    The word ceiling is the BLEU of a text split into words and joined again: no word system can be expected above it.
     """
+    from nmtlab.analysis.access.ceiling import word_ceiling
     from nmtlab.cli.tables import print_table
     from nmtlab.text.similar import shares_similar
     from nmtlab.text.statistics import statistics
@@ -238,6 +240,10 @@ def stats(
     text = open_corpus(Workspace.find(), corpus, source, target)
     table, shares = statistics(text), shares_similar(text)
     table["similar"] = [shares.get(key, math.nan) for key in zip(table["split"], table["language"], strict=True)]
+    table["word_ceiling"] = [
+        math.nan if row.split == "train" else word_ceiling([*text.lines(row.split, row.language)], row.language)
+        for row in table.itertuples()
+    ]
     if csv:
         print(table.to_csv(index=False), end="")
         return
@@ -245,10 +251,11 @@ def stats(
         [row.split, row.language, f"{row.sentences:,}", f"{row.tokens:,}", f"{row.types:,}", f"{row.singletons:,}"]
         + [f"{row.mean_length:.1f}", f"{row.median_length:g}", f"{row.longest:,}"]
         + ["" if share != share else f"{share:.1%}" for share in (row.new_tokens, row.new_types, row.similar)]
+        + ["" if math.isnan(row.word_ceiling) else f"{row.word_ceiling:.1f}"]
         for row in table.itertuples()
     ]
     columns = ["split", "language", "sentences", "tokens", "types", "seen once", "mean", "median", "longest"]
-    columns += ["new tokens", "new types", "similar to train"]
+    columns += ["new tokens", "new types", "similar to train", "word ceiling"]
     print_table(f"{text.name}: {text.source} to {text.target}", columns, rows, set(columns[2:]))
 
 

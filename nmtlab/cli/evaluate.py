@@ -1,5 +1,6 @@
 """`nmtlab evaluate`."""
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -41,9 +42,10 @@ def evaluate(
 ) -> None:
     """Translate a test set and score it: BLEU and chrF with their signatures, tokenized BLEU, perplexity.
 
-    BLEU is sacrebleu on detokenized text; tokenized BLEU is multi-bleu on Moses tokens. Translations are stored with
-    the run, and reused if nothing has changed. A run of several directions is scored in that of its first corpus,
-    unless --source and --target choose another one or --all-directions all of them, with their mean.
+    BLEU is sacrebleu on detokenized text; tokenized BLEU is multi-bleu on Moses tokens, not given for text without
+    spaces between words. Translations are stored with the run, and reused if nothing has changed. A run of several
+    directions is scored in that of its first corpus, unless --source and --target choose another one or
+    --all-directions all of them, with their mean.
     """
     from nmtlab.errors import CorpusError, NmtlabError
     from nmtlab.runs.listing import open_run
@@ -88,6 +90,7 @@ def _evaluated(run: "Run", text: "ParallelCorpus", split: str, recipe: "Recipe")
     """Translate a text, print the scores, and return them."""
     from tqdm import tqdm
 
+    from nmtlab.analysis.access.ceiling import word_ceiling
     from nmtlab.analysis.access.scores import run_perplexity
     from nmtlab.analysis.access.translations import translations
     from nmtlab.errors import error_of_the_machine
@@ -97,6 +100,9 @@ def _evaluated(run: "Run", text: "ParallelCorpus", split: str, recipe: "Recipe")
         lines = translations(run, text, split, recipe.search, recipe.machine, bar.update, unkept.append)
     perplexity = run_perplexity(run, text, split, recipe.machine) if recipe.model.neural else None
     scores = _print_scores(run.name, text, split, lines)
+    if run.recipe.text.segmentation == "word":
+        ceiling = word_ceiling(text.references(split)[0], text.target, run.recipe.text.word_rules)
+        print(f"word ceiling    {ceiling:6.2f}  BLEU of the reference, split into words and joined again")
     if perplexity is not None:
         unknown = "1 token" if perplexity[1] == 1 else f"{perplexity[1]:,} tokens"
         print(f"perplexity      {perplexity[0]:6.2f}  per token; {unknown} scored as unknown")
@@ -114,5 +120,10 @@ def _print_scores(name: str, text: "ParallelCorpus", split: str, lines: list[str
     print(f"{name} on {text.name} {split} ({text.source} to {text.target}, {scores['sentences']:,} sentences)")
     print(f"BLEU            {scores['bleu']:6.2f}  {scores['bleu_signature']}")
     print(f"chrF            {scores['chrf']:6.2f}  {scores['chrf_signature']}")
-    print(f"tokenized BLEU  {scores['tokenized_bleu']:6.2f}  Moses tokens, case-sensitive, no smoothing (multi-bleu)")
+    if math.isnan(scores["tokenized_bleu"]):
+        print(f"tokenized BLEU     n/a  the text in {text.target} has no spaces between words")
+    else:
+        print(
+            f"tokenized BLEU  {scores['tokenized_bleu']:6.2f}  Moses tokens, case-sensitive, no smoothing (multi-bleu)"
+        )
     return scores

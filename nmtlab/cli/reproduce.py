@@ -79,6 +79,7 @@ def reproduce(
     from nmtlab.cli.grid_bar import GridBar
     from nmtlab.cli.results_table import print_results
     from nmtlab.experiments import cells_of, find_table, in_processes, on_ray, one_by_one, results, run_grid
+    from nmtlab.experiments.results.ceilings import ceilings
     from nmtlab.experiments.results.hypotheses import hypotheses
     from nmtlab.experiments.results.sentences import sentence_spreads
     from nmtlab.workspace import Workspace
@@ -105,6 +106,9 @@ def reproduce(
     measured = results(wanted, scale, workspace)
     spreads = sentence_spreads(wanted, scale, workspace, hypotheses(wanted, scale, workspace, measured))
     print_results(wanted, scale, measured, spreads, bar.left_out)
+    if below := ceilings(wanted, scale, workspace):
+        of_rows = ", ".join(f"{row} {ceiling:.1f}" for row, ceiling in below.items())
+        print(f"  BLEU of a word system that finds every word of the reference: {of_rows}")
     if save:
         _save(declared, scale, measured, bar.left_out, workspace)
     for problem in problems:

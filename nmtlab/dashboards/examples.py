@@ -1,6 +1,7 @@
 """Example sentences for pages where no sentence has been chosen."""
 
 from nmtlab.analysis.access.sentences import texts
+from nmtlab.languages import language_of
 from nmtlab.runs.run import Run
 from nmtlab.workspace import Workspace
 
@@ -16,4 +17,4 @@ def example(run: Run, workspace: Workspace) -> str:
     for text in texts(run, workspace):
         if text.corpus.source == source:
             return next(iter(text.corpus.lines(text.split, source)))
-    return _EXAMPLES.get(source, "")
+    return _EXAMPLES.get(language_of(source), "")

@@ -11,11 +11,9 @@ from sacrebleu.metrics import BLEU, CHRF
 from sacrebleu.metrics.base import Metric
 
 from nmtlab.errors import CorpusError, NmtlabError
-from nmtlab.languages import language_of
+from nmtlab.languages import is_without_spaces, language_of
 
 Tokenizer = Literal["13a", "intl", "char", "zh", "ja-mecab", "ko-mecab", "none"]
-
-_WITHOUT_SPACES = {"ja", "yue", "th", "lo", "km", "my"}
 
 # Perl's split knows six separators, Python's str.split every Unicode space: map the others to private-use characters,
 # which str.split ignores.
@@ -83,13 +81,15 @@ def default_tokenizer(language: str) -> Tokenizer:
     """Return the standard BLEU tokenizer for translations into `language`.
 
     `zh` for Chinese, `char` for other languages written without spaces between words (Japanese, Cantonese, Thai, Lao,
-    Khmer, Burmese), else `13a`. sacrebleu's choice for Japanese, `ja-mecab`, needs `pip install 'sacrebleu[ja]'`.
+    Khmer, Burmese, Tibetan), else `13a`. sacrebleu's choice for Japanese, `ja-mecab`, needs `pip install
+    'sacrebleu[ja]'`.
 
     Args:
-        language: language code; case and anything after the first `-` or `_` are ignored.
+        language: language code, of two or three letters; a script in it counts.
     """
-    language = language_of(language)
-    return "zh" if language == "zh" else "char" if language in _WITHOUT_SPACES else "13a"
+    if not is_without_spaces(language):
+        return "13a"
+    return "zh" if language_of(language) == "zh" else "char"
 
 
 def bleu_metric(tokenize: Tokenizer = "13a") -> Metric:

@@ -6,12 +6,18 @@ from pydantic import Field, model_validator
 
 from nmtlab.recipe.section import Section
 
+WordRules = Literal["moses", "unicode"]
+"""How text is split into words: as by Moses, or whole where Unicode has one word (`nmtlab.text.moses`)."""
+
 
 class TextSettings(Section):
     """Segmentation and vocabularies (thesis 3.1.2.2, 3.2.5.1, 3.3.3.1)."""
 
     segmentation: Literal["word", "bpe", "unigram", "imported"] = "bpe"
     """Moses words; SentencePiece subwords from byte-pair encoding or a unigram model; or an imported model's own."""
+
+    word_rules: WordRules = "moses"
+    """Words of Moses, which are cut at some letters and apostrophes; or whole words as Unicode has them."""
 
     vocabulary_size: int = Field(8000, ge=0, le=1_000_000)
     """Number of types, including the four special ones; for words, the most frequent ones (0: all)."""

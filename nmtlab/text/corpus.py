@@ -10,7 +10,7 @@ from itertools import count, zip_longest
 from pathlib import Path
 
 from nmtlab.errors import CorpusError
-from nmtlab.languages import CODE
+from nmtlab.languages import CODE, is_english
 from nmtlab.text.lines import COMPRESSIONS, read_lines
 
 Pair = tuple[str, str]
@@ -80,7 +80,8 @@ class ParallelCorpus:
     ) -> "ParallelCorpus":
         """Open the corpus in `folder`; missing languages are inferred if it has exactly two.
 
-        If neither is given, English is the target; without English, the languages are taken in alphabetical order.
+        If neither is given, English is the target, under any of its codes; without English, the languages are taken in
+        alphabetical order.
 
         Raises:
             CorpusError: no such folder, no corpus in it, a language is missing, or no split has both.
@@ -236,7 +237,7 @@ def _direction(folder: Path, source: str, target: str) -> tuple[str, str]:
     if source or target:
         other = next(code for code in languages if code not in (source, target))
         return source or other, target or other
-    first, second = sorted(languages, key=lambda code: (code == "en", code))
+    first, second = sorted(languages, key=lambda code: (is_english(code), code))
     return first, second
 
 

@@ -11,7 +11,7 @@ from nmtlab.recipe.text import TextSettings
 from nmtlab.text.corpus import Pair, ParallelCorpus
 from nmtlab.text.pipeline import Pipeline
 from nmtlab.text.segmentation import usable_pairs
-from nmtlab.text.tokenizers import Tokenizer, Words
+from nmtlab.text.tokenizers import Tokenizer, Words, moses_words
 from nmtlab.text.vocabulary import most_frequent
 
 SIZES = (1000, 2000, 4000, 8000)
@@ -107,7 +107,7 @@ def segmentations(
         RecipeError: a size does not fit the text.
     """
     first, *others = corpora
-    found = [Segmentation("words", Words(first.source), Words(first.target))]
+    found = [Segmentation("words", moses_words(first.source), moses_words(first.target))]
     for size in sizes:
         settings = TextSettings(vocabulary_size=size, transliteration=transliteration)
         pipeline = Pipeline.learn(settings, first, also=others)

@@ -22,7 +22,7 @@ from nmtlab.text.vocabulary import Vocabulary
 MANIFEST = "pipeline.json"
 
 _INHERITED = "inherited_targets"
-_ADDED = ("target_tag", "tag_form", "max_target_tokens")
+_ADDED = ("target_tag", "tag_form", "max_target_tokens", "word_rules")
 """Text settings that were added since version 2."""
 _REMEDY = "restore it from a copy of the run, or train the run again"
 
@@ -127,12 +127,13 @@ def _read_side(folder: Path, manifest: _Manifest, side: str) -> Side:
     with reading(path, _REMEDY):
         vocabulary = Vocabulary.from_tsv(_read_checked(path, manifest).decode(), str(path), tags)
     counts = _read_counts(folder / _counts_file(side), manifest, languages, vocabulary.size)
+    rules = manifest.settings.word_rules
     if not name:
-        return Side(language, Words(language), vocabulary, languages)
+        return Side(language, Words(language, rules=rules), vocabulary, languages)
     with reading(folder / name, _REMEDY):
         learned = _read_checked(folder / name, manifest)
         if manifest.settings.segmentation == "word":
-            return Side(language, Words(language, Truecaser(learned.decode())), vocabulary, languages)
+            return Side(language, Words(language, Truecaser(learned.decode()), rules), vocabulary, languages)
         if manifest.settings.segmentation == "imported":
             return Side(language, ImportedSubwords(learned), vocabulary, languages, counts)
         subwords = Subwords(learned)

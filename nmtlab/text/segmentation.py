@@ -188,8 +188,10 @@ def _one_language_a_side(corpora: Sequence[ParallelCorpus]) -> tuple[str, str]:
 
 
 def _words(language: str, settings: TextSettings, lines: Iterator[str]) -> Words:
-    words = Words(language)
-    return Words(language, Truecaser.learn(map(words.split, lines))) if settings.truecase else words
+    words = Words(language, rules=settings.word_rules)
+    if not settings.truecase:
+        return words
+    return Words(language, Truecaser.learn(map(words.split, lines)), settings.word_rules)
 
 
 def _word_vocabularies(

@@ -3,25 +3,23 @@
 import io
 import re
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache
 from itertools import accumulate, groupby
 from operator import itemgetter
 from typing import Literal, Protocol
 
-from sacremoses import MosesDetokenizer, MosesTokenizer
 from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
 from sentencepiece.sentencepiece_model_pb2 import ModelProto
 
 from nmtlab.errors import CorpusError, RecipeError
 from nmtlab.languages import language_of
+from nmtlab.recipe.text import WordRules
+from nmtlab.text.moses import MosesRules, UnicodeRules
 from nmtlab.text.transliteration import transliterated
 from nmtlab.text.truecase import Truecaser
 from nmtlab.text.vocabulary import BOS, EOS, PAD, SPECIALS, UNK, Vocabulary
 
 UNKNOWN = "<unk>"
 """Plain text of an UNK that was not replaced."""
-
-_GLUED = ("ja", "zh", "yue")  # Moses would join their words without spaces, but text of a word system has spaces
 
 _SPACE = "▁"  # SentencePiece's marker of white space before a word
 
@@ -54,25 +52,24 @@ def plain(text: str) -> str:
 
 
 class Words:
-    """Moses words: punctuation split off, hyphenated words whole, nothing escaped (thesis 3.1.3).
+    """Words, with punctuation marks as words of their own (thesis 3.1.3).
 
     Args:
         language: language code; languages unknown to Moses are tokenized as English.
         truecaser: optional truecaser of the words.
+        rules: Moses' own, or these with Unicode's (`nmtlab.text.moses`).
     """
 
-    def __init__(self, language: str, truecaser: Truecaser | None = None) -> None:
-        language = language_of(language)
-        self._tokenizer = _moses_tokenizer(language)
-        self._detokenizer = None if language in _GLUED else MosesDetokenizer(language)
+    def __init__(self, language: str, truecaser: Truecaser | None = None, rules: WordRules = "unicode") -> None:
         self.truecaser = truecaser
+        self._rules = MosesRules(language) if rules == "moses" else UnicodeRules(language)
 
     def split(self, text: str) -> list[str]:
-        words = self._tokenized(text)
+        words = self._rules.split(plain(text))
         return self.truecaser.apply(words) if self.truecaser else words
 
     def words(self, text: str) -> tuple[list[str], list[int]]:
-        words = self._tokenized(text)
+        words = self._rules.split(plain(text))
         return words, list(range(len(words)))
 
     def encode(self, lines: Sequence[str], vocabulary: Vocabulary) -> list[list[int]]:
@@ -85,11 +82,12 @@ class Words:
         return word
 
     def join(self, pieces: Sequence[str]) -> str:
-        words = self.truecaser.undo(pieces) if self.truecaser else pieces
-        return self._detokenizer.detokenize(words, unescape=False) if self._detokenizer else " ".join(words)
+        return self._rules.join(self.truecaser.undo(pieces) if self.truecaser else pieces)
 
-    def _tokenized(self, text: str) -> list[str]:
-        return self._tokenizer.tokenize(plain(text), aggressive_dash_splits=False, escape=False)
+
+def moses_words(language: str) -> Words:
+    """Return the tokenizer of tokenized BLEU: Moses' rules of a language, under any of its codes."""
+    return Words(language_of(language), rules="moses")
 
 
 class Subwords:
@@ -281,21 +279,6 @@ class ImportedSubwords:
 
     def join(self, pieces: Sequence[str]) -> str:
         return plain("".join(pieces))
-
-
-@cache
-def _moses_tokenizer(language: str) -> MosesTokenizer:
-    tokenizer = MosesTokenizer(language)
-    # sacremoses lists the letters beyond U+FFFF one by one, which makes Japanese 30 times slower.
-    tokenizer.PAD_NOT_ISALNUM = re.compile(rf"([^{_ranges(tokenizer.IsAlnum)}\s.'`,\-])"), r" \1 "
-    return tokenizer
-
-
-def _ranges(letters: str) -> str:
-    """Return `letters` as ranges of a regular expression's character class."""
-    codes = enumerate(sorted(set(map(ord, letters))))
-    runs = (list(run) for _, run in groupby(codes, lambda place_and_code: place_and_code[1] - place_and_code[0]))
-    return "".join(f"{re.escape(chr(run[0][1]))}-{re.escape(chr(run[-1][1]))}" for run in runs)
 
 
 def _explained(message: str, size: int) -> Exception:

@@ -126,19 +126,40 @@ def test_chrf_of_a_case_worked_by_hand():
     assert chrf(["abcd"], [["abcx"]]).value == pytest.approx(100 * (3 / 4 + 2 / 3 + 1 / 2) / 4)
 
 
-@pytest.mark.parametrize("language", ["ja", "ja-JP", "yue_HK", "JA", "th"])
+@pytest.mark.parametrize(
+    "language",
+    [
+        "ja",
+        "ja-JP",
+        "yue_HK",
+        "JA",
+        "th",
+        "jpn_Jpan",
+        "tha_Thai",
+        "khm",
+        "mya",
+        "lao",
+        "wuu",
+        "bod",
+        "dz",
+        "shn",
+        "nan",
+    ],
+)
 def test_languages_without_spaces_are_scored_by_characters(language):
     assert default_tokenizer(language) == "char"
     assert bleu(["猫がいる"], [["猫がいた"]], default_tokenizer(language)).value > 0
 
 
-@pytest.mark.parametrize("language", ["zh", "zh-Hans", "zh_CN", "ZH_tw"])
+@pytest.mark.parametrize("language", ["zh", "zh-Hans", "zh_CN", "ZH_tw", "zho_Hans", "cmn", "cmn_Hans"])
 def test_chinese_is_scored_by_sacrebleus_tokenizer_for_it_whatever_its_script_and_country(language):
     assert default_tokenizer(language) == "zh"
     assert bleu(["他有一只黑色的猫"], [["他有一只黑色的狗"]], default_tokenizer(language)).value > 50
 
 
-@pytest.mark.parametrize("language", ["en", "vi", "ug", "ta", "tr-TR", "uz_Cyrl", "EN"])
+@pytest.mark.parametrize(
+    "language", ["en", "vi", "ug", "ta", "tr-TR", "uz_Cyrl", "EN", "eng_Latn", "qaa", "qab-x", "nan_Latn"]
+)
 def test_other_languages_are_scored_by_13a(language):
     assert default_tokenizer(language) == "13a"
 

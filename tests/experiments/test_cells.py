@@ -8,6 +8,7 @@ from support.little_table import little_table
 from nmtlab.errors import RunError
 from nmtlab.experiments import cells_of
 from nmtlab.experiments.running.cells import made_run
+from nmtlab.experiments.tables.lexical_choice import TABLE_3_6
 from nmtlab.recipe import Recipe
 from nmtlab.text.corpus import ParallelCorpus
 
@@ -59,6 +60,10 @@ def test_a_phrase_based_system_keeps_out_of_what_changes_the_others(tmp_path, ti
     system = dataclasses.replace(table.systems[0], name="Moses", recipe=str(phrase), seeded=False)
     (cell,) = cells_of(dataclasses.replace(table, systems=(system,)), "tiny")
     assert (cell.run, cell.seed, cell.recipe.text.min_frequency) == ("tiny.phrase", None, 1)
+
+
+def test_every_table_keeps_the_words_of_moses():
+    assert {cell.recipe.text.word_rules for cell in cells_of(TABLE_3_6, "small")} == {"moses"}
 
 
 def test_what_is_left_out_is_no_cell(tmp_path, tiny_recipe):

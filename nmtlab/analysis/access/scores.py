@@ -1,5 +1,6 @@
 """How good are translations, and is one system better than another?"""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,12 +17,16 @@ from nmtlab.evaluation.scores import (
     tokenized_bleu_metric,
 )
 from nmtlab.evaluation.significance import paired_bootstrap
+from nmtlab.languages import is_without_spaces
 from nmtlab.recipe.machine import MachineSettings
 from nmtlab.runs.run import Run
 from nmtlab.systems import open_model
 from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.tokenizers import Words
+from nmtlab.text.tokenizers import moses_words
 from nmtlab.training.validation import text_perplexity
+
+_LONG_WORD = 8
+"""Mean length, in letters, that words of no language without spaces have."""
 
 
 def score_texts(hypotheses: Sequence[str], references: Sequence[Sequence[str]], language: str) -> dict[str, Any]:
@@ -34,16 +39,15 @@ def score_texts(hypotheses: Sequence[str], references: Sequence[Sequence[str]], 
 
     Returns:
         `bleu` and `chrf` by sacrebleu with `bleu_signature` and `chrf_signature`; `tokenized_bleu`, as multi-bleu
-        computes it, of the Moses-tokenized text; `sentences`, their number.
+        computes it, of the Moses-tokenized text, NaN of text without words (`has_words`); `sentences`, their number.
     """
     with_signature = bleu(hypotheses, references, default_tokenizer(language))
     characters = chrf(hypotheses, references)
-    tokenized = tokenized_bleu(_tokenized(hypotheses, language), [_tokenized(r, language) for r in references])
     return {
         "sentences": len(hypotheses),
         "bleu": with_signature.value,
         "chrf": characters.value,
-        "tokenized_bleu": tokenized.value,
+        "tokenized_bleu": _tokenized_bleu(hypotheses, references, language),
         "bleu_signature": with_signature.signature,
         "chrf_signature": characters.signature,
     }
@@ -70,20 +74,40 @@ def compare_texts(
         samples: number of bootstrap samples.
 
     Returns:
-        A row for each system and metric: `metric` (BLEU, chrF, tokenized BLEU), `system`, `score`, `mean` and
-        `margin` (95 % of the resampled scores lie within mean ± margin), `difference` to the first system, `p`,
-        `signature`.
+        A row for each system and metric: `metric` (BLEU, chrF, and tokenized BLEU of text that `has_words`), `system`,
+        `score`, `mean` and `margin` (95 % of the resampled scores lie within mean ± margin), `difference` to the first
+        system, `p`, `signature`.
     """
-    tokenized = {name: _tokenized(lines, language) for name, lines in systems.items()}
-    tokenized_references = [_tokenized(lines, language) for lines in references]
     comparisons = {
         "BLEU": paired_bootstrap(systems, references, bleu_metric(default_tokenizer(language)), samples),
         "chrF": paired_bootstrap(systems, references, chrf_metric(), samples),
-        "tokenized BLEU": paired_bootstrap(tokenized, tokenized_references, tokenized_bleu_metric(), samples),
     }
+    if has_words(references[0], language):
+        tokenized = {name: _tokenized(lines, language) for name, lines in systems.items()}
+        tokenized_references = [_tokenized(lines, language) for lines in references]
+        metric = tokenized_bleu_metric()
+        comparisons["tokenized BLEU"] = paired_bootstrap(tokenized, tokenized_references, metric, samples)
     return pd.DataFrame([{"metric": metric, **vars(row)} for metric, rows in comparisons.items() for row in rows])
 
 
+def has_words(lines: Sequence[str], language: str) -> bool:
+    """Return whether spaces separate the words of a text, as they do unless its language is written without spaces.
+
+    Text of such a language may have been tokenized: its words have fewer than 8 letters on average, and what stands
+    between two spaces of other text has more.
+    """
+    if not is_without_spaces(language):
+        return True
+    words = [word for line in lines for word in line.split()]
+    return sum(map(len, words)) < _LONG_WORD * len(words)
+
+
+def _tokenized_bleu(hypotheses: Sequence[str], references: Sequence[Sequence[str]], language: str) -> float:
+    if not has_words(references[0], language):
+        return math.nan
+    return tokenized_bleu(_tokenized(hypotheses, language), [_tokenized(r, language) for r in references]).value
+
+
 def _tokenized(lines: Sequence[str], language: str) -> list[str]:
-    words = Words(language)
+    words = moses_words(language)
     return [" ".join(words.split(line)) for line in lines]

@@ -23,9 +23,10 @@ from nmtlab.analysis.dynamics.depth import g_trends
 from nmtlab.analysis.dynamics.signals import ENOUGH, signals
 from nmtlab.analysis.lexical.radius import last_perplexity
 from nmtlab.evaluation import bleu_metric, default_tokenizer, tokenized_bleu_metric
+from nmtlab.languages import language_of
 from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.tokenizers import Words
+from nmtlab.text.tokenizers import moses_words
 
 USABLE_BLEU = 5.0
 """If neither of two systems reaches this, hardly any words are right, and their difference is meaningless."""
@@ -133,17 +134,18 @@ class Bleu(OfSentences):
 
     def metric(self, language: str) -> Metric:
         """Return sacrebleu's metric for translations into a language."""
-        return bleu_metric(default_tokenizer(language)) if self._detokenized(language) else tokenized_bleu_metric()
+        return bleu_metric(default_tokenizer(language)) if self.is_detokenized(language) else tokenized_bleu_metric()
 
     def scored(self, lines: Sequence[str], language: str) -> list[str]:
         """Return lines as the metric compares them."""
-        if self._detokenized(language):
+        if self.is_detokenized(language):
             return list(lines)
-        words = Words(language)
+        words = moses_words(language)
         return [" ".join(words.split(line)) for line in lines]
 
-    def _detokenized(self, language: str) -> bool:
-        return language in self.detokenized_into
+    def is_detokenized(self, language: str) -> bool:
+        """Return whether translations into a language are scored on detokenized text."""
+        return language_of(language) in self.detokenized_into
 
 
 class OfSeedsAlone:

@@ -25,7 +25,7 @@ from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.sample import draw_sample
-from nmtlab.text.tokenizers import Words
+from nmtlab.text.tokenizers import moses_words
 
 FEW = 200
 """Number of sentences in a sample for slow searches: the widest beam, and exact search."""
@@ -134,7 +134,7 @@ class Repeated(OfSeedsAlone):
     def value(self, run: Run, corpus: ParallelCorpus) -> float:
         """Return the percentage, of Moses tokens; the translations are cached in the run's folder."""
         found = measure(run, decoded, **self.way.asked(run, corpus, measure))
-        words = Words(corpus.target)
+        words = moses_words(corpus.target)
         return 100 * repetition([words.split(line) for line in found["text"]])
 
 

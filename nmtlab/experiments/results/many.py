@@ -7,6 +7,7 @@ import pandas as pd
 from nmtlab.experiments.results.summary import interval, summary
 from nmtlab.experiments.tables.corpora import Corpus, Directed
 from nmtlab.experiments.tables.declaration import Row, Scale, Setup, Table
+from nmtlab.languages import is_english
 from nmtlab.recipe.training import TrainingSettings
 
 
@@ -60,7 +61,7 @@ def gains(
     """
     setups = {row.name: setup for row in rows if isinstance(setup := row.at[scale], Setup)}
     sizes = {name: pairs_of(setup.corpus) for name, setup in setups.items()}
-    into = {name: setup.corpus.target == "en" for name, setup in setups.items()}
+    into = {name: is_english(setup.corpus.target) for name, setup in setups.items()}
     of = {system.name: system.texts for system in table.systems if system.texts}
     lines = summary(results[results["row"].isin(list(sizes))], table, sentences)
     lines = lines[lines["difference"].notna() & lines["column"].isin(list(of))]

@@ -196,9 +196,10 @@ def _cells(table: Table, scale: Scale, row: Row, setup: Setup, system: System) -
         common = {}  # a phrase-based system has no width and no epochs, and uses the full vocabulary
     of_system = {**system.changes, **system.at.get(scale, {})}
     special = {**of_system, **table.exceptions.get((row.name, system.name), {})}
-    # One thread each, so that results do not depend on how many cells are made at once.
     several = {"more_corpora": tuple(_corpus(one) for one in more)} if more else {}
-    recipe = named.with_changes({**common, **special, **_named(corpus), **several, "machine.threads": 1})
+    # One thread each, so that results do not depend on how many cells are made at once; and the thesis' words.
+    always = {"machine.threads": 1, "text.word_rules": "moses"}
+    recipe = named.with_changes({**common, **special, **_named(corpus), **several, **always})
     usual = {**_settings(named), **common}
     label = Path(system.recipe).stem + _label(special, usual)
     label += f".{system.parent}-parent" if system.parent else ""

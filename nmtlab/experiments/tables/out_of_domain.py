@@ -7,6 +7,7 @@ from nmtlab.experiments.tables.corpora import Corpus, ExternalCorpus, SyntheticC
 from nmtlab.experiments.tables.declaration import Row, Setup, Table
 from nmtlab.experiments.tables.lexical_choice import EN_JA_TANAKA, HA_EN, HU_EN, QAA_EN, TABLE_3_6, TU_EN, UZ_EN
 from nmtlab.experiments.tables.trained_out import DECODED_AGAIN, TRAINED_OUT
+from nmtlab.languages import is_english
 
 NTREX_BLEU = Bleu("NTREX BLEU", "test", detokenized_into=("en",))
 """BLEU of the news of NTREX: sacrebleu into English, tokenized into Japanese, as in Table 3.6."""
@@ -19,7 +20,7 @@ def _news(corpus: Corpus) -> Corpus:
     """Return the text of NTREX in the languages of a corpus; of an artificial language, sentences far from its own."""
     if isinstance(corpus, SyntheticCorpus):
         return replace(corpus, name=f"{corpus.name}.far", start=_OTHER_SENTENCES)
-    foreign = corpus.target if corpus.source == "en" else corpus.source
+    foreign = corpus.target if is_english(corpus.source) else corpus.source
     return in_direction(ExternalCorpus(f"ntrex-{foreign}-en", foreign, "en"), corpus.source, corpus.target)
 
 

@@ -12,6 +12,7 @@ from nmtlab.analysis.access.translations import translations
 from nmtlab.analysis.languages.directions import direction_scores, parallel_texts, stored_direction_scores
 from nmtlab.analysis.languages.gradients import gradient_cosines
 from nmtlab.analysis.languages.parameters import parameter_counts
+from nmtlab.analysis.languages.pivot import pivoted
 from nmtlab.errors import RunError
 from nmtlab.runs.run import Run
 from nmtlab.text.lines import write_lines
@@ -65,6 +66,11 @@ def test_every_direction_is_scored_and_only_stored_translations_are_shown_at_fir
     assert table["trained"].tolist() == [True, False, True]
     assert stored_answer(both_ways, direction_scores, corpora=list(text.corpora)).equals(table)
     assert stored_direction_scores(both_ways, text.corpora).equals(table)
+
+
+def test_english_is_the_language_between_under_the_code_of_the_run(copies, both_ways):
+    text = parallel_texts(both_ways, copies.workspace)[0].corpora[1]
+    assert pivoted(both_ways, text, through="eng_Latn").equals(pivoted(both_ways, text))
 
 
 def test_views_show_what_was_measured(copies):

@@ -1,0 +1,30 @@
+import math
+
+import pytest
+
+from nmtlab.analysis.access.scores import compare_texts, has_words, score_texts
+
+SENTENCE = "他有一只黑色的猫，很好。"
+
+
+@pytest.mark.parametrize(("language", "tokenizer"), [("zho_Hans", "zh"), ("zh", "zh"), ("jpn_Jpan", "char")])
+def test_text_without_spaces_has_no_tokenized_bleu_under_any_code(language, tokenizer):
+    scores = score_texts([SENTENCE] * 4, [[SENTENCE] * 4], language)
+    assert scores["bleu"] == pytest.approx(100)
+    assert f"tok:{tokenizer}|" in scores["bleu_signature"]
+    assert math.isnan(scores["tokenized_bleu"])
+    compared = compare_texts({"a": [SENTENCE] * 4, "b": [SENTENCE] * 4}, [[SENTENCE] * 4], language, samples=10)
+    assert compared["metric"].unique().tolist() == ["BLEU", "chrF"]
+
+
+def test_text_of_a_language_without_spaces_that_was_tokenized_has_tokenized_bleu():
+    line = "彼 は 英語 を 話 し ま す 。"
+    assert score_texts([line], [[line]], "ja")["tokenized_bleu"] == pytest.approx(100)
+
+
+def test_other_text_has_tokenized_bleu_however_long_its_words_are():
+    assert has_words(["Donaudampfschifffahrtsgesellschaft"], "de")
+    assert has_words(["Donaudampfschifffahrtsgesellschaft"], "qaa")
+    assert not has_words([], "th")
+    scores = score_texts(["l'eau d'ici est bonne"], [["l'eau d'ici est bonne"]], "fra_Latn")
+    assert scores["tokenized_bleu"] == pytest.approx(100)

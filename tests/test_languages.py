@@ -1,0 +1,45 @@
+import pytest
+
+from nmtlab.languages import is_english, is_in_han, is_without_spaces, language_of
+
+
+@pytest.mark.parametrize(
+    ("codes", "language"),
+    [
+        ("zh zho zho_Hans cmn cmn_Hans zh-Hant zh_CN ZH zh_CN_x", "zh"),
+        ("en eng eng_Latn en-GB en_US EN", "en"),
+        ("ja jpn jpn_Jpan ja_JP", "ja"),
+        ("fr fra fre fra_Latn", "fr"),
+        ("ar ara arb_Arab", "ar"),
+        ("uz uzb uzn_Latn uz-Cyrl", "uz"),
+        ("he iw heb", "he"),
+        ("yue yue_Hant zh-yue", "yue"),
+    ],
+)
+def test_a_language_is_known_under_all_its_codes(codes, language):
+    assert {language_of(code) for code in codes.split()} == {language}
+
+
+@pytest.mark.parametrize("code", ["qaa", "qab", "qad", "xx", "foo", "chinese", "wuu", "nan", "arz"])
+def test_a_code_without_a_shorter_one_stays_as_it_is(code):
+    assert language_of(code) == code
+
+
+@pytest.mark.parametrize(("code", "language"), [("qab-x", "qab"), ("qaa_1", "qaa"), ("chinese-x-y", "chinese")])
+def test_a_code_that_is_not_bcp_47s_can_be_used(code, language):
+    assert language_of(code) == language
+    assert not is_without_spaces(code)
+
+
+def test_english_is_known_under_all_its_codes():
+    assert all(map(is_english, "en eng eng_Latn en-GB en_US EN".split()))
+    assert not any(map(is_english, "tr ang enm qaa fr en2x".split()))
+
+
+def test_languages_without_spaces_are_known_by_language_and_by_script():
+    without = "zh cmn yue wuu nan hak gan lzh ja jpn th tha lo lao km khm my mya shn bo bod dz dzo"
+    by_script = "qaa_Hans qaa_Hant qaa_Jpan nod_Thai qaa_Laoo qaa_Khmr mnw_Mymr lad_Tibt"
+    assert all(map(is_without_spaces, [*without.split(), *by_script.split()]))
+    assert not any(map(is_without_spaces, "en ko kor_Hang vi nan_Latn hak-Latn zho_Latn ta ksw qaa".split()))
+    assert all(map(is_in_han, "zh yue_Hant jpn lzh qaa_Hans".split()))
+    assert not any(map(is_in_han, "th bo en nan_Latn".split()))
