@@ -128,9 +128,9 @@ class Job:
     @property
     def alive(self) -> bool:
         """Whether its command, or a process that the command forked, is still running."""
-        if self._process is not None:
-            self._process.poll()  # reaps it, so that it does not remain a zombie
-        return is_locked(self.folder / _LOCK) and self._is_latest()
+        # poll reaps it, so that it does not remain a zombie; where the disk has no locks, it alone knows
+        running = self._process is not None and self._process.poll() is None
+        return (running or is_locked(self.folder / _LOCK)) and self._is_latest()
 
     def stop(self) -> None:
         """Ask it to end, and return at once; does nothing if it has ended.

@@ -23,17 +23,14 @@ def list_() -> None:
     """List the runs, newest first, with their best dev BLEU, followed by the packed ones."""
     from nmtlab.cli.tables import print_table
     from nmtlab.runs.listing import list_runs
+    from nmtlab.runs.packed import noting
     from nmtlab.workspace import Workspace
 
     runs, broken = list_runs(Workspace.find())
     rows = []
     for run in runs:
-        validations = run.metrics("validation")
-        best = f"{validations['bleu'].max():.2f}" if len(validations) else "-"
-        step = f"{int(validations['step'].max()):,}" if len(validations) else "0"
-        texts = ", ".join(f"{corpus.name} {corpus.source}-{corpus.target}" for corpus in run.recipe.corpora)
-        status = f"{run.status}, packed" if run.packed else run.status
-        rows.append([run.name, texts, status, step, best])
+        with noting(broken, run.name):
+            rows.append(_row(run))
     columns = ["run", "corpus", "status", "updates", "dev BLEU"]
     if rows:
         print_table("Runs", columns, rows, {"updates", "dev BLEU"})
@@ -42,8 +39,18 @@ def list_() -> None:
     for run in runs:
         if run.overlap:
             print(f"{run.name}: {run.overlap}")
-    for name, problem in broken.items():
-        print(f"{name}: incomplete run ({problem}); 'nmtlab runs remove {name}' removes it")
+    for name, problem in sorted(broken.items()):
+        print(f"{name}: {problem}")
+
+
+def _row(run: "Run") -> list[str]:
+    """Return what the list says of a run."""
+    validations = run.metrics("validation")
+    best = f"{validations['bleu'].max():.2f}" if len(validations) else "-"
+    step = f"{int(validations['step'].max()):,}" if len(validations) else "0"
+    texts = ", ".join(f"{corpus.name} {corpus.source}-{corpus.target}" for corpus in run.recipe.corpora)
+    status = f"{run.status}, packed" if run.packed else run.status
+    return [run.name, texts, status, step, best]
 
 
 @app.command()

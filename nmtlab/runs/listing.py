@@ -3,10 +3,11 @@
 from contextlib import nullcontext
 from pathlib import Path
 
+from nmtlab.errors import RunError
 from nmtlab.files import remove_folder
 from nmtlab.runs.environment import provenance
 from nmtlab.runs.packed import machine_of, noting, open_evidence, open_packed, packed_machines, packed_runs
-from nmtlab.runs.run import LOCK, Run
+from nmtlab.runs.run import ENVIRONMENT, LOCK, Run
 from nmtlab.runs.writer import held
 from nmtlab.workspace import Workspace
 
@@ -36,7 +37,8 @@ def open_run_of(name: str, machine: str, workspace: Workspace) -> Run | None:
 
 
 def list_runs(workspace: Workspace) -> tuple[list[Run], dict[str, str]]:
-    """Return the runs, and what cannot be opened as a run: name of a folder or an archive -> what is wrong.
+    """Return the runs, and what cannot be opened as a run: name of a folder or an archive -> what is wrong,
+    and what to do.
 
     The workspace's runs come first, newest first, then the packed ones by name. A run of the workspace hides a packed
     one of the same name.
@@ -47,6 +49,7 @@ def list_runs(workspace: Workspace) -> tuple[list[Run], dict[str, str]]:
     runs: dict[str, Run] = {}
     for folder in trained:
         with noting(broken, folder.name):
+            _check_complete(folder)
             runs[folder.name] = _checked(Run(folder))
     for name in (name for name in packed if name not in names):
         with noting(broken, name):
@@ -74,6 +77,13 @@ def remove_run(folder: Path) -> None:
         return
     with nullcontext() if (folder / LOCK).is_dir() else held(folder):
         remove_folder(folder)
+
+
+def _check_complete(folder: Path) -> None:
+    """Raise `RunError` if a folder lacks a file that every run has from its beginning."""
+    missing = [name for name in ("recipe.toml", ENVIRONMENT) if not (folder / name).exists()]
+    if missing:
+        raise RunError(f"incomplete run ({missing[0]} is missing)", f"'nmtlab runs remove {folder.name}' removes it")
 
 
 def _checked(run: Run) -> Run:

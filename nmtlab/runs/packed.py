@@ -120,11 +120,11 @@ def machine_of(path: Path) -> str:
 
 @contextmanager
 def noting(broken: dict[str, str], name: str) -> Iterator[None]:
-    """Do something with files, and note under a name what is wrong with them, if anything is."""
+    """Do something with files, and note under a name what is wrong with them and what to do, if anything is."""
     try:
         yield
     except NmtlabError as error:
-        broken[name] = error.problem
+        broken[name] = str(error)
     except OSError as error:
         broken[name] = error.strerror or str(error)
 

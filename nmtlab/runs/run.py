@@ -71,9 +71,9 @@ class Run:
     """
 
     def __init__(self, folder: Path, notes: Path | None = None) -> None:
-        if not (folder / "recipe.toml").is_file():
-            raise RunError(f"run {folder.name!r}: not found", "'nmtlab runs list' lists all runs")
         with reading(folder, "check that you may read all its files"):
+            if not (folder / "recipe.toml").is_file():
+                raise RunError(f"run {folder.name!r}: not found", "'nmtlab runs list' lists all runs")
             check_plain(folder)
         self.folder = folder
         self._notes = notes

@@ -1,5 +1,7 @@
 """Bad input: exit code 2, one line that names the place and the remedy, and nothing incomplete left behind."""
 
+import errno
+import os
 import re
 import shutil
 import subprocess
@@ -221,8 +223,47 @@ def test_a_log_that_is_damaged(refused, data):
 
 def test_a_log_whose_last_line_is_damaged_when_runs_are_listed(nmtlab, data):
     log = data / "runs" / "whole" / "metrics.jsonl"
-    change_line(log, len(log.read_bytes().splitlines()), lambda line: line[:20])
-    assert "whole: incomplete run" in nmtlab("runs", "list").out
+    number = len(log.read_bytes().splitlines())
+    change_line(log, number, lambda line: line[:20])
+    assert f"whole: {log}, line {number}: damaged; remove that line\n" in nmtlab("runs", "list").out
+
+
+DAMAGED = {
+    "a number": b"5",
+    "a text": b'"text"',
+    "a list": b"[]",
+    "an infinite step": b'{"kind": "validation", "step": Infinity, "bleu": 1.0, "seconds": 1.0}',
+    "10 MB": b"x" * 10_000_000,
+    "garbage": bytes(range(128, 256)),
+    "deep nesting": b"[" * 100_000,
+}
+
+
+@pytest.mark.parametrize("line", DAMAGED.values(), ids=DAMAGED)
+def test_a_log_with_a_damaged_line_in_the_middle_when_runs_are_listed(line, nmtlab, data):
+    shutil.copytree(data / "runs" / "whole", data / "runs" / "hand")
+    log = data / "runs" / "hand" / "metrics.jsonl"
+    log.write_bytes(line + b"\n" + log.read_bytes())
+    said = nmtlab("runs", "list")
+    assert said.code == 0
+    assert [row.split()[1] for row in said.out.splitlines() if "finished" in row] == ["whole"]
+    assert said.out.endswith(f"\nhand: {log}, line 1: damaged; remove that line\n")
+
+
+def test_a_run_of_another_user_when_runs_are_listed(nmtlab, data, monkeypatch):
+    theirs = shutil.copytree(data / "runs" / "whole", data / "runs" / "theirs")
+    readable = os.scandir
+
+    def scandir(folder):
+        if Path(folder) == theirs:
+            raise PermissionError(errno.EACCES, "Permission denied", str(folder))
+        return readable(folder)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    said = nmtlab("runs", "list").out
+    assert "theirs: " in said
+    assert "cannot be read (Permission denied); check that you may read all its files\n" in said
+    assert "runs remove" not in said
 
 
 def test_a_vocabulary_that_is_damaged(refused, data):

@@ -165,7 +165,7 @@ def test_runs_are_listed_with_their_state(nmtlab, data):
     run = Run(data / "runs" / "whole")
     best = run.metrics("validation")["bleu"].max()
     assert rows(said) == [["whole", "tiny de-en", "finished", "120", f"{best:.2f}"]]
-    assert "half: incomplete run (run 'half': not found); 'nmtlab runs remove half' removes it" in said.out
+    assert "half: incomplete run (recipe.toml is missing); 'nmtlab runs remove half' removes it" in said.out
     shutil.rmtree(data / "runs")
     assert nmtlab("runs", "list").out == "no runs yet; 'nmtlab demo' or 'nmtlab train' makes some\n"
 
