@@ -36,9 +36,19 @@ def _is_of_dev(measure: Measure) -> bool:
     return isinstance(measure, OfSentences) and measure.split == "dev"
 
 
+def is_artificial(row: Row, scale: Scale) -> bool:
+    """Return whether the text of a row is of artificial languages."""
+    setup = row.at[scale]
+    return isinstance(setup, Setup) and isinstance(_undirected(setup.corpus), SyntheticCorpus | SyntheticFamily)
+
+
+def _undirected(corpus: Corpus) -> Corpus:
+    return corpus.corpus if isinstance(corpus, Directed) else corpus
+
+
 def text_of(corpus: Corpus) -> str:
     """Return the size and origin of a training text, as far as they are declared."""
-    whole = corpus.corpus if isinstance(corpus, Directed) else corpus
+    whole = _undirected(corpus)
     train = getattr(whole, "train", 0)
     size = f"{train:,} sentence pairs" if train else "all sentence pairs"
     if isinstance(whole, SyntheticCorpus | SyntheticFamily):
