@@ -86,8 +86,8 @@ def _links_by_pair(found: pd.DataFrame, available: set[str], workspace: Workspac
 _NAMES = {
     "text": "text", "metric": "metric", "direction": "effect of", "effect": "effect", "bounds": "95 % interval",
     "verdict": "verdict", "reason": "why undecided", "q": "q", "detectable": "detectable effect", "seeds": "seeds",
-    "seeds_needed": "seeds needed", "interval": "interval covers", "budget": "budget", "p": "p",
-    "welch_p": "p by Welch", "runs": "runs",
+    "seeds_needed": "seeds needed", "interval": "interval covers", "mark": "interval without",
+    "budget": "budget", "p": "p", "welch_p": "p by Welch", "runs": "runs",
 }  # fmt: skip
 
 

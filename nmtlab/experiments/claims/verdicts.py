@@ -13,19 +13,19 @@ import pandas as pd
 
 from nmtlab.experiments.claims.declared import ORIGINS, Claim, declared_claims
 from nmtlab.experiments.claims.settings import Change
-from nmtlab.experiments.results.budget import budget, is_artificial
+from nmtlab.experiments.results.budget import budget, mark
 from nmtlab.experiments.results.judgement import Answer, Question, answered, is_begun, judged, with_aim
 from nmtlab.experiments.results.kept import Kept
 from nmtlab.experiments.results.sentences import read_sentences, spread_of
 from nmtlab.experiments.results.statistics import Verdict
 from nmtlab.experiments.results.stored import RESULTS, read_cells, version
-from nmtlab.experiments.tables.labels import row_label
+from nmtlab.experiments.tables.labels import is_artificial, row_label
 from nmtlab.workspace import Workspace
 
 COLUMNS = [
     "claim", "origin", "source", "direction", "pair", "text", "artificial", "system", "metric", "seeds", "effect",
-    "low", "high", "p", "welch_p", "q", "detectable", "seeds_needed", "interval", "budget", "verdict", "reason", "runs",
-    "evidence",
+    "low", "high", "p", "welch_p", "q", "detectable", "seeds_needed", "interval", "mark", "budget", "verdict", "reason",
+    "runs", "evidence",
 ]  # fmt: skip
 
 _NEEDED = ["row", "column", "metric", "seed", "value", "status", "run", "machine", "updates"]
@@ -38,6 +38,7 @@ class _Line(NamedTuple):
     text: str
     artificial: bool
     system: str
+    mark: str
     budget: str
     answer: Answer
 
@@ -59,7 +60,8 @@ def measured_claims(
         `text`, what that row is called, and whether it is `artificial`;
         `system`, that which is compared, or, if it has no cells there, the other one; `metric`; `seeds`, `effect`,
         `low`, `high`, `p`, `welch_p`, `q`, `detectable`, `seeds_needed`, `interval`, `reason` and `runs` as of
-        `judged`; `budget`, the training and the text that the numbers are of; `verdict`: `reproduced here`,
+        `judged`; `mark`, what that interval leaves out; `budget`, the training and the text that the numbers are of;
+        `verdict`: `reproduced here`,
         `contradicted here`, `underpowered`, `inconclusive`, or that the runs are not kept; `evidence`, the name of
         the file.
 
@@ -162,8 +164,9 @@ def _lines(claim: Claim, cells: pd.DataFrame, sentences: pd.DataFrame, kept: Kep
                 there = cells[(cells["row"] == name) & (cells["column"] == claim.system)]
                 found = replace(found, hindrance=found.hindrance or asked.measure.hindrance(there))
             label = row_label(rows[str(name)], claim.scale)
+            marked = mark(claim.measure, [one for one in claim.table.systems if one.name in question.compared])
             artificial = is_artificial(rows[str(name)], claim.scale)
-            yield _Line(claim, str(name), label, artificial, shown, text, found)
+            yield _Line(claim, str(name), label, artificial, shown, marked, text, found)
 
 
 def _question(claim: Claim) -> Question:
@@ -191,6 +194,7 @@ def _frame(lines: Sequence[_Line]) -> pd.DataFrame:
         "artificial": [line.artificial for line in lines],
         "system": [line.system for line in lines],
         "metric": [line.claim.measure.name for line in lines],
+        "mark": [line.mark for line in lines],
         "budget": [line.budget for line in lines],
         "evidence": [line.claim.evidence for line in lines],
     }
