@@ -17,6 +17,7 @@ from nmtlab.analysis.search.search_tree import ended_hypotheses, ranked, search_
 from nmtlab.errors import NmtlabError, RunError
 from nmtlab.experiments import Scale, find_table, summary, with_published
 from nmtlab.experiments.claims.budgets import at_two_budgets
+from nmtlab.experiments.claims.declared import declared_claims
 from nmtlab.experiments.claims.verdicts import measured_claims
 from nmtlab.experiments.results.dev_curves import dev_curves
 from nmtlab.experiments.results.effects import effects_over_training, still_rising
@@ -296,7 +297,7 @@ def effect_view(name: str, row: str, than: str = "", scale: Scale = "small") -> 
 
 
 def budgets_view(name: str, row: str) -> View:
-    """Show what the claims about a table find after its short trainings and once the systems are trained out.
+    """Show what claims that compare two systems find after a table's short trainings and once these are trained out.
 
     Args:
         name: of the table.
@@ -306,7 +307,8 @@ def budgets_view(name: str, row: str) -> View:
         NmtlabError: nothing about this row was measured at both budgets.
     """
     both = at_two_budgets(measured_claims())
-    both = both[both["evidence"].str.startswith(f"{name}.") & (both["text"] == row)]
+    of_systems = {claim.text for claim in declared_claims() if isinstance(claim.than, str)}
+    both = both[both["evidence"].str.startswith(f"{name}.") & (both["text"] == row) & both["claim"].isin(of_systems)]
     if both.empty:
         raise NmtlabError(f"{name}, {row}: not measured at two budgets", "see at_two_budgets for what is")
     shown = both[["direction", "metric", "effect_short", "verdict_short", "effect_long", "verdict_long"]]

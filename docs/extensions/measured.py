@@ -1,4 +1,4 @@
-"""Recipes and results in the book, from their files: the directives `recipe`, `scores` and `claims`."""
+"""Recipes and results in the book, from their files: the directives `recipe`, `scores`, `claims` and `verdicts`."""
 
 from functools import cache
 from html import escape
@@ -13,8 +13,8 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 from nmtlab.errors import NmtlabError
-from nmtlab.experiments.claims.declared import declared_claims
-from nmtlab.experiments.claims.verdicts import measured_claims
+from nmtlab.experiments.claims.declared import ORIGINS, declared_claims
+from nmtlab.experiments.claims.verdicts import counted, measured_claims
 from nmtlab.experiments.results.stored import measured_table
 from nmtlab.experiments.results.summary import in_words, stored_summary
 from nmtlab.experiments.tables.labels import row_label, system_labels
@@ -79,15 +79,24 @@ class ClaimsDirective(SphinxDirective):
         if found.empty:
             return self.parse_text_to_nodes("None of the claims about these systems has been measured yet.")
         body = []
-        for (claim, source), lines in found.groupby(["claim", "source"], sort=False):
-            named = [f"{claim} ({source})", *[""] * (len(lines) - 1)]
+        for (claim, origin, source), lines in found.groupby(["claim", "origin", "source"], sort=False):
+            named = [f"{claim} ({origin}: {source})", *[""] * (len(lines) - 1)]
             body += [
-                [about, line.text, line.metric, _effect(line), line.verdict]
+                [about, line.text, line.metric, _effect(line), _marked(line)]
                 for about, line in zip(named, lines.itertuples(), strict=True)
             ]
         return self.parse_text_to_nodes(
             markdown_table(["claim", "text", "measure", "effect (95 % interval)", "verdict"], body)
         )
+
+
+class VerdictsDirective(SphinxDirective):
+    """`{verdicts}`: how many lines of claims have which verdict, by whose claims they are and by kind of text."""
+
+    def run(self) -> list[nodes.Node]:
+        counts = counted(_verdicts())
+        body = counts.assign(origin=counts["origin"].map(ORIGINS)).astype(str).to_numpy().tolist()
+        return self.parse_text_to_nodes(markdown_table([*counts], body))
 
 
 def _code(text: str) -> nodes.literal_block:
@@ -109,6 +118,10 @@ def _effect(line: Any) -> str:
     return f"{effect} ({bounds})" if bounds else effect
 
 
+def _marked(line: Any) -> str:
+    return f"{line.verdict} (interval without {line.mark})" if line.mark else line.verdict
+
+
 @cache
 def _verdicts() -> pd.DataFrame:
     return measured_claims()
@@ -119,4 +132,5 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("recipe", RecipeDirective)
     app.add_directive("scores", ScoresDirective)
     app.add_directive("claims", ClaimsDirective)
+    app.add_directive("verdicts", VerdictsDirective)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -10,8 +10,8 @@ from nmtlab.dashboards.links import link_to_line, links_to
 from nmtlab.dashboards.page import Note, Page, heading, html
 from nmtlab.dashboards.runs import RunChooser
 from nmtlab.dashboards.table import Table
-from nmtlab.experiments.claims.declared import Claim, declared_claims
-from nmtlab.experiments.claims.verdicts import measured_claims, not_measured, overall
+from nmtlab.experiments.claims.declared import ORIGINS, Claim, declared_claims
+from nmtlab.experiments.claims.verdicts import counted, measured_claims, not_measured, overall
 from nmtlab.experiments.results.judgement import RULE
 from nmtlab.experiments.results.summary import in_words, rounded
 from nmtlab.runs.listing import open_run
@@ -23,15 +23,19 @@ _EXAMPLE = "multi30k-de-en.small"
 
 
 def index_page(workspace: Workspace | None = None) -> Page:
-    """Return the page: links to the other pages, verdicts on the claims of the thesis, and the runs."""
+    """Return the page: links to the other pages, verdicts on claims, and the runs."""
     workspace = workspace or Workspace.find()
     found = measured_claims(workspace=workspace)
-    claims = Table("Claims of the thesis, tested here: select one to see its numbers", pick="one", height="24em")
+    counts = Table("Whose claims, on which text: how many have which verdict", height="20em")
+    claims = Table("Claims tested here: select one to see its numbers", pick="one", height="24em")
     numbers = Table("By text", height="18em")
     trained = any(workspace.runs.glob("[!.]*"))
     runs = RunChooser(workspace, first=() if trained else (_EXAMPLE,), title="Runs")
-    summary = overall(found)
-    claims.show(summary.set_index("claim", drop=False).drop(columns="direction"))
+    numbered = counted(found)
+    counts.show(numbered.assign(origin=numbered["origin"].map(ORIGINS)))
+    summary = overall(found).sort_values("origin", key=lambda origin: origin.map([*ORIGINS].index), kind="stable")
+    shown = summary.set_index("claim", drop=False).drop(columns=["direction", "origin"])
+    claims.show(shown, [ORIGINS[origin].capitalize() for origin in summary["origin"]])
     claims.choose(summary["claim"][:1])
     more = " ".join(_waiting(not_measured(found)))
     look, look_at_runs = html(), html()
@@ -48,7 +52,7 @@ def index_page(workspace: Workspace | None = None) -> Page:
         _links(),
         heading("Findings so far"),
         Note(more, f"Effects are in points of the measure. {RULE}"),
-        claims, numbers, look, heading("Available runs"), runs, look_at_runs,
+        counts, claims, numbers, look, heading("Available runs"), runs, look_at_runs,
     ]  # fmt: skip
     return Page(INDEX, {"claim": claims, "runs": runs.table}, update, body, runs.refresh, {numbers: ("claim",)})
 
@@ -82,8 +86,8 @@ def _links_by_pair(found: pd.DataFrame, available: set[str], workspace: Workspac
 _NAMES = {
     "text": "text", "metric": "metric", "direction": "effect of", "effect": "effect", "bounds": "95 % interval",
     "verdict": "verdict", "reason": "why undecided", "q": "q", "detectable": "detectable effect", "seeds": "seeds",
-    "seeds_needed": "seeds needed", "interval": "interval covers", "budget": "budget", "p": "p",
-    "welch_p": "p by Welch", "runs": "runs",
+    "seeds_needed": "seeds needed", "interval": "interval covers", "mark": "interval without",
+    "budget": "budget", "p": "p", "welch_p": "p by Welch", "runs": "runs",
 }  # fmt: skip
 
 

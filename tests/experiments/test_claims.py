@@ -12,7 +12,7 @@ from scipy import stats
 from nmtlab.errors import NmtlabError
 from nmtlab.experiments.claims import verdicts
 from nmtlab.experiments.claims.declared import Claim, declared_claims
-from nmtlab.experiments.claims.verdicts import COLUMNS, measured_claims, not_measured, overall
+from nmtlab.experiments.claims.verdicts import COLUMNS, counted, measured_claims, not_measured, overall
 from nmtlab.experiments.measures.lexical import LEFT_SHIFT
 from nmtlab.experiments.measures.quality import CONVERGED, TEST_BLEU, Counted
 from nmtlab.experiments.measures.search import EMPTY_GLOBAL_BEST
@@ -20,6 +20,7 @@ from nmtlab.experiments.results.collected import COLUMNS as RESULT_COLUMNS
 from nmtlab.experiments.results.judgement import Question, with_aim
 from nmtlab.experiments.results.sentences import COLUMNS as SENTENCES
 from nmtlab.experiments.tables.empty_translations import GLOBAL_BEST
+from nmtlab.experiments.tables.length_planning import BY_LOG_PROB, LENGTH_PLANNING
 from nmtlab.experiments.tables.lexical_choice import HU_EN, LEXICAL_CHOICE, TABLE_3_6
 from nmtlab.experiments.tables.normalisation import GRADIENTS
 from nmtlab.experiments.tables.transfer import TABLE_3_3
@@ -347,11 +348,62 @@ def test_a_claim_is_summed_up_in_words(tmp_path):
     line = overall(measured_claims(write(tmp_path, lines), [BETTER, LEFT])).iloc[0]
     assert line.tolist() == [
         "fixnorm is better.",
+        "claimed",
         "somewhere, 1",
         "fixnorm − tied, expected above 0",
         "reproduced here: tr-en, Tatoeba · qaa-en, artificial; contradicted here: hu-en, Tatoeba; "
         "underpowered: uz-en, other software + LibreOffice; inconclusive: ha-en, LAFAND + WMT news + TICO-19",
     ]
+
+
+def test_lines_are_counted_by_whose_claim_they_are_of_and_by_kind_of_text(tmp_path):
+    hoped = dataclasses.replace(MOSES, origin="proposed")
+    lines = []
+    for row, values in (("tu-en", [20.0, 20.1, 20.2]), ("hu-en", [6.0, 6.1, 6.2]), ("qaa-en", [20.0, 20.1, 20.2])):
+        lines += cells("tied", [10.0, 10.1, 10.2], row) + cells("fixnorm", values, row)
+        lines += cells("Moses", [5.0], row, seeded=False)
+    found = counted(measured_claims(write(tmp_path, lines), [BETTER, hoped]))
+    assert found.values.tolist() == [
+        ["claimed", "natural", 1, 1, 1],
+        ["claimed", "artificial", 1, 1, 0],
+        ["proposed", "natural", 1, 2, 0],
+        ["proposed", "artificial", 1, 1, 0],
+    ]
+    assert list(found) == ["origin", "kind of text", "claims", "reproduced here", "contradicted here"]
+    assert counted(measured_claims(tmp_path / "nowhere", [BETTER])).empty
+
+
+WIDE, NARROW = BY_LOG_PROB[2], BY_LOG_PROB[1]
+WORSE = Claim("Wider is worse.", "somewhere, 7", LENGTH_PLANNING, WIDE, "ordinary", "lower", NARROW)
+
+
+def beams(wide: list[float | None], narrow: list[float | None]) -> list[dict]:
+    both = (cells("ordinary", values, "de-en", one.name) for values, one in ((wide, WIDE), (narrow, NARROW)))
+    return [line for some in both for line in some]
+
+
+def test_two_settings_of_a_system_are_compared_seed_by_seed(tmp_path):
+    """The seeds differ by ten points, and the beams by one in each."""
+    wide, narrow = [9.0, 18.9, 29.1], [10.0, 20.0, 30.0]
+    found = judged(tmp_path, WORSE, beams(wide, narrow)).loc["de-en"]
+    by_hand = stats.ttest_rel(wide, narrow)
+    assert (found["effect"], found["p"]) == (pytest.approx(-1.0), pytest.approx(by_hand.pvalue))
+    assert [found["low"], found["high"]] == pytest.approx([*by_hand.confidence_interval()])
+    assert (found["verdict"], found["seeds"], found["interval"]) == ("reproduced here", 3, "seeds alone")
+    assert found["runs"] == [f"de-en.ordinary.s{seed}" for seed in (1, 2, 3)]
+
+
+@pytest.mark.parametrize(
+    ("wide", "narrow", "reason"),
+    [
+        ([9.0, 19.0, None], [10.0, 20.0, 30.0], "ordinary: not run with seed 3"),
+        ([9.0, 19.0, 29.0], [10.0, 20.0, None], "ordinary: no such number with seed 3"),
+        ([3.0, 3.1, 2.9], [4.0, 4.2, 4.1], "neither setting reaches BLEU by log-prob, beam 12 5"),
+    ],
+)
+def test_two_settings_are_not_compared_without_both_or_where_nothing_is_translated(tmp_path, wide, narrow, reason):
+    found = judged(tmp_path, WORSE, beams(wide, narrow)).loc["de-en"]
+    assert (found["verdict"], found["reason"]) == ("inconclusive", reason)
 
 
 def test_an_effect_has_a_direction(tmp_path):

@@ -11,6 +11,7 @@ from nmtlab.experiments import TABLES
 from nmtlab.experiments.claims.declared import Claim, declared_claims
 from nmtlab.experiments.claims.verdicts import RESULTS
 from nmtlab.experiments.measures.quality import TEST_BLEU
+from nmtlab.experiments.tables.length_planning import BY_LOG_PROB
 from nmtlab.experiments.tables.lexical_choice import HU_EN, TABLE_3_6
 
 
@@ -20,7 +21,10 @@ def test_a_declared_claim_can_be_measured_in_its_table(claim):
     assert claim.table in TABLES
     assert claim.measure in claim.table.measures
     assert claim.system in columns
-    assert isinstance(claim.than, float) or claim.than in columns - {claim.system}
+    if isinstance(claim.than, str | float):
+        assert isinstance(claim.than, float) or claim.than in columns - {claim.system}
+    else:
+        assert claim.than in {*claim.table.measures} - {claim.measure}
     assert all(row in claim.table.rows for row in claim.but)
     assert claim.text.endswith(".")
     assert claim.source.startswith(("thesis ", "survey "))
@@ -54,7 +58,8 @@ def test_a_claim_about_a_printed_table_holds_of_the_printed_numbers(claim):
 
 LINE = {
     "table": "table-3.6", "metric": "test BLEU", "column": "fixnorm", "expected": "higher", "than": "tied",
-    "except": "", "absolute": "", "tolerance": "", "scale": "small", "source": "thesis", "claim": "fixnorm is better.",
+    "except": "", "absolute": "", "tolerance": "", "scale": "small", "origin": "claimed",
+    "source": "thesis", "claim": "fixnorm is better.",
 }  # fmt: skip
 
 
@@ -76,13 +81,35 @@ def test_a_claim_may_be_about_a_number_and_leave_out_rows(tmp_path):
     assert (claim.than, claim.but, claim.absolute, claim.tolerance) == (0.0, (HU_EN,), True, 0.5)
 
 
+def test_a_claim_may_compare_two_settings_of_a_system(tmp_path):
+    declared_claims.cache_clear()
+    wide, narrow = BY_LOG_PROB[2], BY_LOG_PROB[1]
+    about = {"table": "length-planning", "metric": wide.name, "column": "ordinary", "expected": "lower"}
+    (claim,) = claims_of(tmp_path, **about, than=narrow.name, origin="quoted")
+    assert (claim.measure, claim.than, claim.origin) == (wide, narrow, "quoted")
+    assert claim.direction == "ordinary: BLEU by log-prob, beam 12 − BLEU by log-prob, beam 4, expected below 0"
+
+
+BEGINNINGS = {
+    "proposed": ("Expected", "Surmised", "Conjectured", "Hoped for", "Proposed"),
+    "quoted": ("Zoph", "Stahlberg", "Survey", "Shi", "Koehn", "Johnson", "Aharoni", "Trained out, as"),
+}
+
+
+@pytest.mark.parametrize("claim", declared_claims(), ids=lambda claim: claim.text)
+def test_a_claim_begins_with_whose_it_is_unless_the_thesis_claims_it(claim):
+    worded = [origin for origin, beginnings in BEGINNINGS.items() if claim.text.startswith(beginnings)]
+    assert worded == [origin for origin in BEGINNINGS if origin == claim.origin]
+
+
 @pytest.mark.parametrize(
     ("field", "value", "problem"),
     [
         ("table", "table-9", "line 2: table is 'table-9'; choose one of 'table-3.2'"),
         ("metric", "BLUE", "line 2: metric is 'BLUE'; choose one of 'test BLEU'"),
         ("column", "fixed", "line 2: column is 'fixed'; choose one of"),
-        ("than", "fixed", "line 2: than is 'fixed'; give a column of the table or a number"),
+        ("than", "fixed", "line 2: than is 'fixed'; give a column of the table, one of its measures, or a number"),
+        ("origin", "hoped", "line 2: origin is 'hoped'; choose one of 'claimed', 'proposed', 'quoted', 'asked here'"),
         ("expected", "up", "line 2: expected is 'up'; choose one of 'higher', 'lower'"),
         ("scale", "huge", "line 2: scale is 'huge'"),
         ("except", "xx-yy", "line 2: except is 'xx-yy'"),

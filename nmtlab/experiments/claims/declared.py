@@ -1,7 +1,7 @@
 """Claims of the thesis and the survey about numbers in tables, one per line of `data/evidence/published/claims.csv`."""
 
 import csv
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -9,7 +9,7 @@ from typing import Literal
 
 from nmtlab.errors import NmtlabError
 from nmtlab.experiments.measures.attention import FIRST_EXCESS, LAST_EXCESS, MOVED_GAIN, PEAKS_LINKED
-from nmtlab.experiments.measures.languages import SACRE_BLEU, SHARED_TYPES
+from nmtlab.experiments.measures.languages import PIVOT_BLEU, SACRE_BLEU, SHARED_TYPES
 from nmtlab.experiments.measures.lexical import (
     ALIGNMENT_ERROR,
     BIAS_FREQUENCY,
@@ -38,17 +38,28 @@ from nmtlab.experiments.measures.search import EMPTY_GLOBAL_BEST, GLOBAL_BEST_LE
 from nmtlab.experiments.results.published import PUBLISHED
 from nmtlab.experiments.tables.declaration import SCALES, Row, Scale, Table
 from nmtlab.experiments.tables.labels import system_labels
-from nmtlab.experiments.tables.length_planning import BY_LENGTH, BY_LOG_PROB, BY_REWARD, LIKELIEST_ALONE, RISE
+from nmtlab.experiments.tables.length_planning import BY_LENGTH, BY_LOG_PROB, BY_REWARD, LENGTHS, LIKELIEST_ALONE, RISE
 from nmtlab.experiments.tables.listing import TABLES
 
 FILE = PUBLISHED / "claims.csv"
 COLUMNS = (
-    "table", "metric", "column", "expected", "than", "except", "absolute", "tolerance", "scale", "source", "claim"
+    "table", "metric", "column", "expected", "than", "except", "absolute", "tolerance", "scale", "origin", "source",
+    "claim",
 )  # fmt: skip
+
+Origin = Literal["claimed", "proposed", "quoted", "asked here"]
+
+ORIGINS: Mapping[Origin, str] = {
+    "claimed": "claimed by the thesis, from its results",
+    "proposed": "proposed, expected or conjectured by the thesis, not measured there",
+    "quoted": "quoted from other work by the thesis or the survey",
+    "asked here": "asked here, since the thesis leaves it open",
+}
+"""Whose claim it is, in words."""
 
 _TEST_SCORES = (TEST_BLEU, TOKENIZED_TEST_BLEU, SACRE_BLEU)
 _SHOWN_BY: Mapping[str, tuple[Measure, ...]] = {
-    "compare": _TEST_SCORES,
+    "compare": (*_TEST_SCORES, PIVOT_BLEU),
     "dynamics": (
         *_TEST_SCORES, DEV_BLEU, TRAIN_PERPLEXITY, CONVERGED, GRADIENT_NORM, GRADIENT_NOISE, *FIRST_GRADIENT_LEFT,
     ),
@@ -57,14 +68,16 @@ _SHOWN_BY: Mapping[str, tuple[Measure, ...]] = {
     "lexicon": (LEXICON_PRECISION,),
     "languages": SHARED_TYPES,
     "depth": (*G_SLOPES, CROSS_SLOPE, LATE_G, OUTPUT_G),
-    "search": (EMPTY_GLOBAL_BEST, GLOBAL_BEST_LENGTH, *BY_LOG_PROB, *BY_LENGTH, *BY_REWARD, *LIKELIEST_ALONE, RISE),
+    "search": (
+        EMPTY_GLOBAL_BEST, GLOBAL_BEST_LENGTH, *BY_LOG_PROB, *BY_LENGTH, *BY_REWARD, *LIKELIEST_ALONE, *LENGTHS, RISE,
+    ),
 }  # fmt: skip
 """The dashboard pages, by name, and the measures that each illustrates on single runs."""
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim that a number of a system is higher or lower than that of another system, or than a constant.
+    """A claim that a number is higher or lower than that of another system or setting, or than a constant.
 
     Args:
         text: the claim, as a sentence.
@@ -73,12 +86,14 @@ class Claim:
         measure: the number; one of the table's measures.
         system: a column of the table.
         expects: the claimed direction.
-        than: another column, or a number.
+        than: another column; or a number; or another measure of the same system, such as BLEU at another beam, with
+            which it is compared seed by seed.
         but: rows of the table that the claim excludes.
         absolute: compare absolute values.
         tolerance: the largest difference that still counts as none, in points of the measure, for claims that a system
             is at least as good.
         scale: scale of the table.
+        origin: whose claim it is.
     """
 
     text: str
@@ -87,11 +102,12 @@ class Claim:
     measure: Measure
     system: str
     expects: Literal["higher", "lower"]
-    than: str | float
+    than: str | float | Measure
     but: tuple[Row, ...] = ()
     absolute: bool = False
     tolerance: float = 0.0
     scale: Scale = "small"
+    origin: Origin = "claimed"
 
     @property
     def pages(self) -> list[str]:
@@ -101,13 +117,21 @@ class Claim:
     @property
     def direction(self) -> str:
         """The difference that is the effect, and the side of 0 on which the claim expects it."""
-        labels = system_labels(self.table)
-        names = (labels.get(name, name) for name in (self.system, self.than))
-        system, than = (f"|{name}|" if self.absolute else f"{name}" for name in names)
-        difference = system if self.than == 0.0 else f"{system} − {than}"
+        difference = self._difference
         if self.expects == "higher":
             return f"{difference}, expected above {f'−{self.tolerance:g}' if self.tolerance else '0'}"
         return f"{difference}, expected below {self.tolerance:g}"
+
+    @property
+    def _difference(self) -> str:
+        labels = system_labels(self.table)
+        if not isinstance(self.than, str | float):
+            return f"{labels[self.system]}: {self.measure.name} − {self.than.name}"
+        system, than = (
+            f"|{name}|" if self.absolute else f"{name}"
+            for name in (labels.get(name, name) for name in (self.system, self.than))
+        )
+        return system if self.than == 0.0 else f"{system} − {than}"
 
     @property
     def stored(self) -> str:
@@ -148,8 +172,9 @@ def _claim(line: Mapping[str, str], where: str) -> Claim:
     rows = {row.name: row for row in table.rows}
     columns = [system.name for system in table.systems]
     but = [name for name in line["except"].split(";") if name]
-    than = line["than"] if line["than"] in columns else _number(line["than"], "than", where)
-    for field, known in (("metric", measures), ("column", columns), ("scale", SCALES), ("expected", _EXPECTED)):
+    for field, known in (
+        ("metric", measures), ("column", columns), ("scale", SCALES), ("expected", _EXPECTED), ("origin", ORIGINS)
+    ):  # fmt: skip
         _check(line[field], field, known, where)
     for name in but:
         _check(name, "except", rows, where)
@@ -161,12 +186,19 @@ def _claim(line: Mapping[str, str], where: str) -> Claim:
         measure=measures[line["metric"]],
         system=line["column"],
         expects=line["expected"],  # type: ignore[arg-type]
-        than=than,
+        than=_than(line["than"], columns, measures, where),
         but=tuple(rows[name] for name in but),
         absolute=line["absolute"] == "yes",
         tolerance=_number(line["tolerance"] or "0", "tolerance", where),
         scale=line["scale"],  # type: ignore[arg-type]
+        origin=line["origin"],  # type: ignore[arg-type]
     )
+
+
+def _than(text: str, columns: Collection[str], measures: Mapping[str, Measure], where: str) -> str | float | Measure:
+    if text in columns:
+        return text
+    return measures[text] if text in measures else _number(text, "than", where)
 
 
 _TABLES: Mapping[str, Table] = {table.name: table for table in TABLES}
@@ -182,4 +214,5 @@ def _number(text: str, field: str, where: str) -> float:
     try:
         return float(text)
     except ValueError as error:
-        raise NmtlabError(f"{where}: {field} is {text!r}", "give a column of the table or a number") from error
+        mend = "give a column of the table, one of its measures, or a number"
+        raise NmtlabError(f"{where}: {field} is {text!r}", mend) from error

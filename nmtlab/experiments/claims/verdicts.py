@@ -5,24 +5,27 @@ print(overall(found), [claim.text for claim in not_measured(found)])
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple, get_args
 
 import pandas as pd
 
-from nmtlab.experiments.claims.declared import Claim, declared_claims
-from nmtlab.experiments.results.budget import budget
+from nmtlab.experiments.claims.declared import ORIGINS, Claim, declared_claims
+from nmtlab.experiments.claims.settings import Change
+from nmtlab.experiments.results.budget import budget, mark
 from nmtlab.experiments.results.judgement import Answer, Question, answered, is_begun, judged, with_aim
 from nmtlab.experiments.results.kept import Kept
 from nmtlab.experiments.results.sentences import read_sentences, spread_of
 from nmtlab.experiments.results.statistics import Verdict
 from nmtlab.experiments.results.stored import RESULTS, read_cells, version
-from nmtlab.experiments.tables.labels import row_label
+from nmtlab.experiments.tables.labels import is_artificial, row_label
 from nmtlab.workspace import Workspace
 
 COLUMNS = [
-    "claim", "source", "direction", "pair", "text", "system", "metric", "seeds", "effect", "low", "high", "p",
-    "welch_p", "q", "detectable", "seeds_needed", "interval", "budget", "verdict", "reason", "runs", "evidence",
+    "claim", "origin", "source", "direction", "pair", "text", "artificial", "system", "metric", "seeds", "effect",
+    "low", "high", "p", "welch_p", "q", "detectable", "seeds_needed", "interval", "mark", "budget", "verdict", "reason",
+    "runs", "evidence",
 ]  # fmt: skip
 
 _NEEDED = ["row", "column", "metric", "seed", "value", "status", "run", "machine", "updates"]
@@ -33,7 +36,9 @@ class _Line(NamedTuple):
     claim: Claim
     pair: str
     text: str
+    artificial: bool
     system: str
+    mark: str
     budget: str
     answer: Answer
 
@@ -50,12 +55,13 @@ def measured_claims(
 
     Returns:
         One line per claim and pair with a run of a compared system, if the table has both there, in
-        the order of declaration: `claim`, `source`;
+        the order of declaration: `claim`, `origin`, `source`;
         `direction`, the difference that is taken and the side of 0 that is claimed; `pair`, a row of the table;
-        `text`, what that row is called;
+        `text`, what that row is called, and whether it is `artificial`;
         `system`, that which is compared, or, if it has no cells there, the other one; `metric`; `seeds`, `effect`,
         `low`, `high`, `p`, `welch_p`, `q`, `detectable`, `seeds_needed`, `interval`, `reason` and `runs` as of
-        `judged`; `budget`, the training and the text that the numbers are of; `verdict`: `reproduced here`,
+        `judged`; `mark`, what that interval leaves out; `budget`, the training and the text that the numbers are of;
+        `verdict`: `reproduced here`,
         `contradicted here`, `underpowered`, `inconclusive`, or that the runs are not kept; `evidence`, the name of
         the file.
 
@@ -106,13 +112,33 @@ def _of_table(path: Path, claims: Sequence[Claim], kept: Kept) -> pd.DataFrame:
 
 
 def overall(measured: pd.DataFrame) -> pd.DataFrame:
-    """Summarise `measured_claims`, a line per claim: `claim`, `source`, `direction`, and `found`: texts by verdict."""
-    lines = []
-    for (claim, source, direction), group in measured.groupby(["claim", "source", "direction"], sort=False):
+    """Summarise `measured_claims`, a line per claim.
+
+    Returns:
+        `claim`, `origin`, `source`, `direction`, and `found`: texts by verdict.
+    """
+    lines, about = [], ["claim", "origin", "source", "direction"]
+    for names, group in measured.groupby(about, sort=False):
         texts = group.groupby("verdict")["text"].agg(" · ".join)
         found = [f"{kind}: {texts[kind]}" for kind in get_args(Verdict) if kind in texts]
-        lines.append({"claim": claim, "source": source, "direction": direction, "found": "; ".join(found)})
-    return pd.DataFrame(lines, columns=["claim", "source", "direction", "found"])
+        lines.append({**dict(zip(about, names, strict=True)), "found": "; ".join(found)})
+    return pd.DataFrame(lines, columns=[*about, "found"])
+
+
+def counted(measured: pd.DataFrame) -> pd.DataFrame:
+    """Count the lines of `measured_claims` by whose claim it is, and by kind of text.
+
+    Returns:
+        A line for each that has any: `origin`, one of `nmtlab.experiments.claims.declared.ORIGINS`; `kind of text`,
+        natural or artificial; `claims`, how many; and how many lines have each verdict, in a column of its name.
+    """
+    kinds = measured["artificial"].map({False: "natural", True: "artificial"}).rename("kind of text")
+    kept = [kind for kind in get_args(Verdict) if kind in set(measured["verdict"])]
+    counts = pd.crosstab([measured["origin"], kinds], measured["verdict"]).reindex(columns=kept)
+    claims = measured.groupby(["origin", kinds])["claim"].nunique().rename("claims")
+    order = [(origin, kind) for origin in ORIGINS for kind in ("natural", "artificial")]
+    whole = counts.join(claims).reindex([one for one in order if one in counts.index])
+    return whole[["claims", *kept]].rename_axis(columns=None).reset_index()
 
 
 def not_measured(measured: pd.DataFrame, claims: Sequence[Claim] | None = None) -> list[Claim]:
@@ -124,34 +150,51 @@ def not_measured(measured: pd.DataFrame, claims: Sequence[Claim] | None = None) 
 def _lines(claim: Claim, cells: pd.DataFrame, sentences: pd.DataFrame, kept: Kept | None) -> Iterator[_Line]:
     """Yield the lines of a claim."""
     rows = {row.name: row for row in claim.table.rows if row not in claim.but}
-    asked, own = _question(claim), cells[cells["metric"] == claim.measure.name]
+    asked, own = _question(claim), _cells_of(claim, cells)
     for name, some in own[own["row"].isin(list(rows))].groupby("row", sort=False):
         systems = (one for one in claim.table.systems if claim.table.leaves_out(rows[str(name)], one, claim.scale))
         if not {*asked.compared} & {one.name for one in systems} and is_begun(asked, some):
             question = with_aim(asked, claim.table, str(name), [row.name for row in claim.but])
-            spread = spread_of(sentences, str(name), claim.measure, claim.system, claim.than, claim.absolute)
+            spread = spread_of(sentences, str(name), asked.measure, asked.system, asked.than, claim.absolute)
             compared = some[some["column"].isin(question.compared)]
             text = budget(compared, rows[str(name)], claim.scale, claim.measure)
             shown = next(system for system in question.compared if system in set(compared["column"]))
             found = answered(question, some, claim.table.converging, spread, kept)
+            if isinstance(asked.measure, Change):
+                there = cells[(cells["row"] == name) & (cells["column"] == claim.system)]
+                found = replace(found, hindrance=found.hindrance or asked.measure.hindrance(there))
             label = row_label(rows[str(name)], claim.scale)
-            yield _Line(claim, str(name), label, shown, text, found)
+            marked = mark(claim.measure, [one for one in claim.table.systems if one.name in question.compared])
+            artificial = is_artificial(rows[str(name)], claim.scale)
+            yield _Line(claim, str(name), label, artificial, shown, marked, text, found)
 
 
 def _question(claim: Claim) -> Question:
     null = -claim.tolerance if claim.expects == "higher" else claim.tolerance
-    return Question(claim.measure, claim.system, claim.than, claim.expects, null or 0.0, absolute=claim.absolute)
+    measure, than = claim.measure, claim.than
+    if not isinstance(than, str | float):
+        measure, than = Change(measure, than), 0.0
+    return Question(measure, claim.system, than, claim.expects, null or 0.0, absolute=claim.absolute)
+
+
+def _cells_of(claim: Claim, cells: pd.DataFrame) -> pd.DataFrame:
+    """Return the cells with the number that a claim is about."""
+    measure = _question(claim).measure
+    return measure.among(cells) if isinstance(measure, Change) else cells[cells["metric"] == measure.name]
 
 
 def _frame(lines: Sequence[_Line]) -> pd.DataFrame:
     about = {
         "claim": [line.claim.text for line in lines],
+        "origin": [line.claim.origin for line in lines],
         "source": [line.claim.source for line in lines],
         "direction": [line.claim.direction for line in lines],
         "pair": [line.pair for line in lines],
         "text": [line.text for line in lines],
+        "artificial": [line.artificial for line in lines],
         "system": [line.system for line in lines],
         "metric": [line.claim.measure.name for line in lines],
+        "mark": [line.mark for line in lines],
         "budget": [line.budget for line in lines],
         "evidence": [line.claim.evidence for line in lines],
     }

@@ -1,4 +1,6 @@
-"""How much training and text a number is of, in words."""
+"""How much training and text a number is of, and what its interval leaves out, in words."""
+
+from collections.abc import Iterable
 
 import pandas as pd
 
@@ -11,7 +13,7 @@ from nmtlab.experiments.tables.corpora import (
     SyntheticCorpus,
     SyntheticFamily,
 )
-from nmtlab.experiments.tables.declaration import Row, Scale, Setup
+from nmtlab.experiments.tables.declaration import Row, Scale, Setup, System
 from nmtlab.experiments.tables.labels import text_name
 
 
@@ -34,6 +36,18 @@ def budget(cells: pd.DataFrame, row: Row, scale: Scale, measure: Measure) -> str
 
 def _is_of_dev(measure: Measure) -> bool:
     return isinstance(measure, OfSentences) and measure.split == "dev"
+
+
+def mark(measure: Measure, systems: Iterable[System]) -> str:
+    """Return what the interval of a number leaves out, in a few words; empty if nothing.
+
+    Args:
+        measure: the number.
+        systems: those that are compared.
+    """
+    parts = ["the choice of the best dev evaluation"] if _is_of_dev(measure) else []
+    parts += [f"the tuning of {system.label or system.name}" for system in systems if not system.seeded]
+    return " and ".join(parts)
 
 
 def text_of(corpus: Corpus) -> str:

@@ -26,6 +26,12 @@ def text_name(corpus: Corpus) -> str:
     return " + ".join(dict.fromkeys(_TEXTS.get(part, part) for part in parts))
 
 
+def is_artificial(row: Row, scale: Scale) -> bool:
+    """Return whether the text of a row is of artificial languages."""
+    setup = row.at[scale]
+    return isinstance(setup, Setup) and text_name(setup.corpus) == ARTIFICIAL
+
+
 def text_label(corpus: Corpus) -> str:
     """Return the languages and the name of a text: `gl-en, LibreOffice`."""
     return f"{corpus.source}-{corpus.target}, {text_name(corpus)}"
