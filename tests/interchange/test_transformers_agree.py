@@ -9,6 +9,7 @@ import pytest
 import torch
 from conftest import WORDS
 
+from nmtlab.analysis.attention.heads import all_heads
 from nmtlab.errors import RunError
 from nmtlab.interchange.folder import ModelFolder
 from nmtlab.interchange.huggingface import import_model
@@ -219,6 +220,15 @@ def test_every_attention_weight_is_the_same(imported, texts):
         ours, (theirs.encoder_attentions, theirs.decoder_attentions, theirs.cross_attentions), strict=True
     ):
         torch.testing.assert_close(weights, torch.stack(expected), atol=1e-5, rtol=1e-5)
+
+
+def test_the_tag_that_the_decoder_reads_has_its_name(imported, texts):
+    (source, *_), (target, *_) = texts
+    shown = all_heads(imported.run, source, target).query("kind == 'decoder self-attention'")
+    read = shown.drop_duplicates("attended_position")["attended_piece"].tolist()
+    pipeline = imported.run.pipeline
+    tag = {"m2m": ["__en__"], "nllb": ["eng_Latn"]}.get(imported.run.name, [])
+    assert read == ["<s>", *tag, *pipeline.target_pieces(pipeline.target_ids(target))]
 
 
 @pytest.mark.parametrize("beam", [1, 24])
