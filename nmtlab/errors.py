@@ -7,6 +7,7 @@ import re
 DISTRIBUTION = "nmtlab-workbench"
 """nmtlab's name on the package index, where `nmtlab` is another project."""
 
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 _LONG_WORD = re.compile(r"\S{241,}")
 _LONGEST_WORD, _LONGEST_TEXT = 240, 1000
 """Most characters of a word, and of a problem or remedy: quoted input may be as long as a file."""
@@ -82,6 +83,11 @@ def _requirement(package: str) -> str:
     return next((line for line in declared if re.split(r"[^\w.-]", line)[0] == package), package)
 
 
+def printable(text: str) -> str:
+    """Return text with � for each character that could move a terminal's cursor, end the line or turn its direction."""
+    return _CONTROL.sub("�", text)
+
+
 def error_of_the_machine(error: Exception) -> NmtlabError | None:
     """Return an error of disk, memory or threads as an `NmtlabError` with a remedy; None for any other error."""
     text = " ".join(str(error).split())
@@ -115,8 +121,8 @@ def _in_gib(amount: str) -> str:
 
 
 def _shortened(text: str) -> str:
-    """Return `text` with overlong words, and the text itself if overlong, cut in the middle."""
-    return _cut(_LONG_WORD.sub(lambda word: _cut(word[0], _LONGEST_WORD), text), _LONGEST_TEXT)
+    """Return printable `text` with overlong words, and the text itself if overlong, cut in the middle."""
+    return _cut(_LONG_WORD.sub(lambda word: _cut(word[0], _LONGEST_WORD), printable(text)), _LONGEST_TEXT)
 
 
 def _cut(text: str, longest: int) -> str:

@@ -73,19 +73,20 @@ def read_bytes(path: Path, limit: int = MAX_BYTES) -> bytes:
         return file.read()
 
 
-def read_json(path: Path, kind: type, remedy: str) -> Any:
+def read_json(path: Path, kind: type, remedy: str, limit: int = MAX_BYTES) -> Any:
     """Return the content of a JSON file, checked against a type.
 
     Args:
         path: of the file.
         kind: a type that pydantic can validate, such as a `TypedDict`; fields that it does not name are kept.
         remedy: what to do if the file is missing or its content invalid.
+        limit: its largest size, in bytes.
 
     Raises:
         RunError: the file is missing or damaged, or its content is of another type.
     """
     with reading(path, remedy):
-        return parsed(read_bytes(path), kind)
+        return parsed(read_bytes(path, limit), kind)
 
 
 def parsed(content: bytes | str, kind: type) -> Any:

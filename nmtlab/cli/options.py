@@ -107,12 +107,15 @@ def read_text(path: Path | None) -> list[str]:
 
 
 def read_translations(path: Path, corpus: "ParallelCorpus", split: str) -> list[str]:
-    """Return translations made elsewhere, one for each sentence of a split.
+    """Return translations made elsewhere, one for each sentence of a split; warn if they seem to be in another order.
 
     Raises:
         CorpusError: there are more or fewer lines than sentences.
     """
+    import sys
+
     from nmtlab.errors import CorpusError
+    from nmtlab.evaluation.order import out_of_order
     from nmtlab.text.lines import read_lines
 
     lines, sentences = list(read_lines(path)), corpus.count(split)
@@ -120,6 +123,12 @@ def read_translations(path: Path, corpus: "ParallelCorpus", split: str) -> list[
         raise CorpusError(
             f"{path}: {len(lines):,} lines, but {corpus.name} {split} has {sentences:,} sentences",
             "give one line per sentence, in the same order",
+        )
+    if out_of_order(lines, corpus.references(split)[0]):
+        print(
+            f"{path}: most lines fit references of other lines, and not their own; check that the file is in the order "
+            f"of {corpus.name} {split}",
+            file=sys.stderr,
         )
     return lines
 

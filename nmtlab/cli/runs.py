@@ -166,12 +166,17 @@ def export(
     Hugging Face's Marian holds PostNorm with LayerNorm, its Pegasus PreNorm with LayerNorm and one table; CTranslate2
     holds every norm. A part that they lack is named, and nothing is written.
     """
+    from nmtlab.errors import NmtlabError
     from nmtlab.interchange.export import export_model
     from nmtlab.runs.listing import open_run
     from nmtlab.systems import open_model
     from nmtlab.workspace import Workspace
 
     workspace = Workspace.find()
+    if workspace.runs.resolve() in folder.resolve().parents:
+        raise NmtlabError(
+            f"--folder {folder}: among the runs, where a model's folder is no run", "choose another place"
+        )
     run = open_run(name, workspace)
     if source or target:
         run = run.directed(source, target)

@@ -25,6 +25,7 @@ writes them is reordered alike, and nothing else changes.
 """  # noqa: E501 (a table's row is a line)
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
@@ -33,6 +34,7 @@ from torch import Tensor
 from nmtlab.errors import RunError
 from nmtlab.interchange.folding import MAX_POSITIONS, lacking
 from nmtlab.nn.positions import sinusoids
+from nmtlab.reading import reading
 from nmtlab.recipe import TransformerSettings
 from nmtlab.text.vocabulary import BOS, EOS, PAD
 
@@ -94,11 +96,16 @@ _COMPUTED = ("model.encoder.embed_positions.weights", "model.decoder.embed_posit
 """M2M-100's encodings of positions, which are computed there too, whatever a file has."""
 _BIAS = "final_logits_bias"
 
+_LARGEST = torch.finfo(torch.bfloat16).max
+"""Largest weight, which single precision and bfloat16 have too."""
+
+_MOST_POSITIONS = 1 << 16
+
 _AGAIN, _OTHER = "download the whole folder again", "choose another model"
 
 
 def architecture_of(config: Mapping[str, Any]) -> Architecture:
-    """Return the architecture that a config.json names.
+    """Return the architecture that a config.json, checked as `schemas.Kind`, names.
 
     Raises:
         RunError: it is not one of those that can be imported.
@@ -112,10 +119,10 @@ def architecture_of(config: Mapping[str, Any]) -> Architecture:
 
 
 def settings_of(architecture: Architecture, config: Mapping[str, Any]) -> TransformerSettings:
-    """Return the recipe's model section for a config.json.
+    """Return the recipe's model section for a config.json, checked as `schemas.Config`.
 
     Raises:
-        RunError: the model has a part that ours lacks, which the message names, or a field is missing.
+        RunError: the model has a part or a size that ours lacks, which the message names.
     """
     given = {**_DEFAULTS[architecture], **config}
     for field, value in _EXPECTED.items():
@@ -124,21 +131,22 @@ def settings_of(architecture: Architecture, config: Mapping[str, Any]) -> Transf
     activation = given.get("activation_function", "relu")
     if activation not in _ACTIVATIONS:
         raise _lacking("activation_function", activation, f"known are {', '.join(_ACTIVATIONS)}")
-    return TransformerSettings(
-        d_model=_number(config, "d_model"),
-        d_ff=_same(config, "encoder_ffn_dim", "decoder_ffn_dim"),
-        encoder_layers=_number(config, "encoder_layers"),
-        decoder_layers=_number(config, "decoder_layers"),
-        heads=_same(config, "encoder_attention_heads", "decoder_attention_heads"),
-        placement=architecture.placement,
-        norm="layer",
-        fixnorm=False,
-        activation=_ACTIVATIONS[activation],
-        positions=architecture.positions,
-        init="xavier",
-        dropout=float(config.get("dropout", 0.1)),
-        shared_embeddings=bool(config.get("share_encoder_decoder_embeddings", True)),
-    )
+    with reading(Path("config.json"), _OTHER):
+        return TransformerSettings(
+            d_model=config["d_model"],
+            d_ff=_same(config, "encoder_ffn_dim", "decoder_ffn_dim"),
+            encoder_layers=config["encoder_layers"],
+            decoder_layers=config["decoder_layers"],
+            heads=_same(config, "encoder_attention_heads", "decoder_attention_heads"),
+            placement=architecture.placement,
+            norm="layer",
+            fixnorm=False,
+            activation=_ACTIVATIONS[activation],
+            positions=architecture.positions,
+            init="xavier",
+            dropout=config.get("dropout", 0.1),
+            shared_embeddings=config.get("share_encoder_decoder_embeddings", True),
+        )
 
 
 def our_weights(
@@ -166,9 +174,11 @@ def our_weights(
         if settings.placement == "pre":
             for kind in ("weight", "bias"):
                 ours[f"{side}_norm.{kind}"] = take(f"model.{side}.layer_norm.{kind}")
-    source, target = _tables(take, settings.shared_embeddings)
+    source, target = _tables(take, settings)
     bias = take.optional(_BIAS)
     bias = torch.zeros(len(target), dtype=target.dtype) if bias is None else bias.flatten()
+    if len(bias) != len(target):
+        raise RunError(f"weight {_BIAS!r}: for {len(bias):,} types, but the target table has {len(target):,}", _AGAIN)
     ours["source_embedding.weight"] = _rows(source, rows[0], "source")
     if not settings.shared_embeddings:
         ours["target_embedding.weight"] = _rows(target, rows[1], "target")
@@ -280,7 +290,7 @@ def _reordered(weight: Tensor, part: str, kind: str, order: Tensor) -> Tensor:
 
 
 class _Taker:
-    """Takes weights by name and knows which are left."""
+    """Takes weights by name, checks that they are numbers, and knows which are left."""
 
     def __init__(self, weights: Mapping[str, Tensor]) -> None:
         self._weights = weights
@@ -294,17 +304,25 @@ class _Taker:
 
     def optional(self, name: str) -> Tensor | None:
         self._left.discard(name)
-        return self._weights.get(name)
+        found = self._weights.get(name)
+        if found is not None and found.numel():
+            low, high = torch.aminmax(found)
+            if not (low >= -_LARGEST and high <= _LARGEST):
+                raise RunError(f"weight {name!r}: NaN or infinite", _OTHER)
+        return found
 
     def check_all_taken(self) -> None:
         for name in sorted(self._left):
             raise RunError(f"weight {name!r}: the architecture has no such part here", _OTHER)
 
 
-def _tables(take: _Taker, shared: bool) -> tuple[Tensor, Tensor]:
+def _tables(take: _Taker, settings: TransformerSettings) -> tuple[Tensor, Tensor]:
     """Return the tables of source and target; the target's is also the output's."""
     both, source, target, output = (take.optional(name) for name in (*_SHARED, _OUTPUT))
-    if shared:
+    for table in (both, source, target, output):
+        if table is not None and (table.ndim != 2 or table.shape[1] != settings.d_model):
+            raise RunError(f"a table of shape {tuple(table.shape)}, but d_model = {settings.d_model}", _AGAIN)
+    if settings.shared_embeddings:
         table = _the_same(both, source, target, output)
         return table, table
     return _the_same(source), _the_same(target, output)
@@ -338,6 +356,8 @@ def _check_positions(take: _Taker, settings: TransformerSettings) -> None:
         stored = take.optional(name)
         if stored is None:
             continue
+        if stored.ndim != 2 or stored.shape[1] != settings.d_model or len(stored) > _MOST_POSITIONS:
+            raise RunError(f"weight {name!r}: shape {tuple(stored.shape)}, but d_model = {settings.d_model}", _OTHER)
         computed = sinusoids(torch.arange(len(stored)), settings.d_model, settings.positions)
         if not torch.allclose(stored.float(), computed, atol=1e-3):
             raise RunError(f"weight {name!r}: positions are not sinusoids, and ours are", _OTHER)
@@ -347,15 +367,8 @@ def _lacking(field: str, value: Any, remedy: str) -> RunError:
     return RunError(f"config.json: {field} = {value!r}: no such part here", remedy)
 
 
-def _number(config: Mapping[str, Any], field: str) -> int:
-    value = config.get(field)
-    if not isinstance(value, int) or value < 1:
-        raise RunError(f"config.json: {field} = {value!r}: not a number from 1", _AGAIN)
-    return value
-
-
 def _same(config: Mapping[str, Any], *fields: str) -> int:
-    values = [_number(config, field) for field in fields]
+    values = [config[field] for field in fields]
     if len(set(values)) > 1:
         raise RunError(
             f"config.json: {' and '.join(fields)} differ ({', '.join(map(str, values))})", "they must be equal here"

@@ -4,10 +4,9 @@ from collections.abc import Sequence
 from typing import Literal
 
 import nmtlab
-from nmtlab.interchange.vocabularies import MARIAN_FORM
 from nmtlab.runs.run import Run
 from nmtlab.text.pipeline import Pipeline
-from nmtlab.text.tags import language_tag
+from nmtlab.text.tags import MARIAN_FORM, language_tag
 
 Program = Literal["huggingface", "ctranslate2"]
 """What an exported model is for: the transformers library of Hugging Face, or CTranslate2."""

@@ -34,6 +34,10 @@ _WITHOUT = {
 """Fields of the model section that must have this value: with another one, there is a part that nobody else has."""
 
 
+_EPSILONS = {"layer": 1e-5, "rms": 1e-6, "scale": EPSILON**2}
+"""What each norm adds to the mean square, or to the variance, before its root; ScaleNorm's is divided by d."""
+
+
 def check_exportable(name: str, recipe: Recipe) -> None:
     """Check that other programs have the parts of a run's model.
 
@@ -49,6 +53,8 @@ def check_exportable(name: str, recipe: Recipe) -> None:
         found = getattr(recipe.model, field)
         if found != value:
             raise lacking(name, f"model.{field} = {_toml(found)}", f"choose a run with {field} = {_toml(value)}")
+    if recipe.model.norm not in _EPSILONS:
+        raise lacking(name, f"model.norm = {recipe.model.norm!r}", f"choose a run with {' or '.join(_EPSILONS)}")
     if recipe.text.target_tag == "own":
         raise lacking(name, "text.target_tag = 'own'", "use the folder that the model was imported from")
 
@@ -91,4 +97,5 @@ def norm_epsilon(settings: TransformerSettings) -> float:
 
     ScaleNorm adds nothing, but takes norms below a limit for that limit: this is its mean square.
     """
-    return {"layer": 1e-5, "rms": 1e-6, "scale": EPSILON**2 / settings.d_model}[settings.norm]
+    epsilon = _EPSILONS[settings.norm]
+    return epsilon / settings.d_model if settings.norm == "scale" else epsilon

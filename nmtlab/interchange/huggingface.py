@@ -8,8 +8,9 @@ not generate, padding and M2M-100's `<s>`, take their share of the softmax; here
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -18,19 +19,24 @@ from nmtlab.errors import RunError
 from nmtlab.files import write_text
 from nmtlab.interchange.architectures import M2M100, architecture_of, our_weights, settings_of
 from nmtlab.interchange.folder import ModelFolder, check_memory
+from nmtlab.interchange.schemas import Generation
 from nmtlab.interchange.vocabularies import m2m_text, marian_text
 from nmtlab.models.build import use_weights
 from nmtlab.recipe import CorpusSettings, MachineSettings, Recipe, SearchSettings, load_recipe
+from nmtlab.runs.checkpoint import save_tensors
 from nmtlab.runs.environment import environment
 from nmtlab.runs.run import IMPORTED, Run
-from nmtlab.runs.writer import RunWriter
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.counting import counted
 from nmtlab.text.pipeline import Pipeline
 from nmtlab.training.prepare import model_for
 from nmtlab.workspace import Workspace
 
-_WEIGHTS = "checkpoints/best.safetensors"
+_WIDEST_BEAM = 1000
+"""Widest beam that is taken over from a stranger."""
+
+_WITHOUT = {"no_repeat_ngram_size": 0, "repetition_penalty": 1.0, "min_length": 0, "suppress_tokens": None}
+"""What a search of theirs can have and ours has not, and the value that means that it does not."""
 
 
 def import_model(
@@ -60,7 +66,7 @@ def import_model(
     if target.exists():
         raise RunError(f"run {name!r}: already exists", "choose another --name")
     model = ModelFolder(folder)
-    architecture = architecture_of(model.config)
+    architecture = architecture_of(model.kind)
     settings = settings_of(architecture, model.config)
     weights = model.weights()
     check_memory(weights, bytes_each=2 if half else 4)
@@ -77,12 +83,18 @@ def import_model(
         **_corpora(pipeline, corpus),
     )
     _check_fits(recipe, pipeline, ours)
-    facts = {"model": model.name, "architecture": architecture.name, "counted": corpus.name if corpus else ""}
+    facts = {
+        "model": model.name,
+        "architecture": architecture.name,
+        "counted": corpus.name if corpus else "",
+        "notes": [*text.notes, *_left_out(_generation(model))],
+    }
 
     def fill(unfinished: Path) -> None:
         write_text(unfinished / IMPORTED, json.dumps(facts, indent=1) + "\n")
         dtype = torch.bfloat16 if half else torch.float32
-        RunWriter(Run(unfinished)).save_best({name: tensor.to(dtype) for name, tensor in ours.items()}, {"step": 0})
+        stored = {name: tensor.to(dtype) for name, tensor in ours.items()}
+        save_tensors(Run(unfinished).checkpoint("best"), stored, {"step": 0})
 
     checksum = corpus.checksum() if corpus else ""
     return Run.create(target, recipe, environment([checksum], torch.device("cpu")), pipeline, fill)
@@ -106,15 +118,40 @@ def _corpora(pipeline: Pipeline, corpus: ParallelCorpus | None) -> dict[str, obj
 
 
 def _search(model: ModelFolder) -> SearchSettings:
-    """Return the search of the recipe that nmtlab exports with a model; else the one that the library would use."""
+    """Return the search of the recipe that nmtlab exports with a model; else the one that the library would use.
+
+    Raises:
+        RunError: it forbids types that ours can write, or its beam is too wide.
+    """
+    settings = _generation(model)
+    unwritten = [[model.config["pad_token_id"]], [model.config["decoder_start_token_id"]]]
+    for ids in settings.get("bad_words_ids") or []:
+        if ids not in unwritten:
+            raise RunError(
+                f"bad_words_ids has {ids}: nmtlab cannot forbid types",
+                "remove bad_words_ids from config.json and generation_config.json to import the model without it",
+            )
     if model.has("recipe.toml"):
-        return load_recipe(model.path / "recipe.toml").search
-    settings = {**model.config, **model.optional_json("generation_config.json")}
-    beam, power = settings.get("num_beams"), settings.get("length_penalty")  # log p / |y|^power; 1 is the default
-    return SearchSettings(
-        beam_size=beam if isinstance(beam, int) and beam > 0 else SearchSettings().beam_size,
-        score="log-prob" if power == 0 else "average",
-    )
+        search = load_recipe(model.path / "recipe.toml").search.decisive()
+    else:
+        power = settings.get("length_penalty")  # log p / |y|^power; 1 is the default
+        search = {"score": "log-prob" if power == 0 else "average", "beam_size": settings.get("num_beams")}
+    beam = search.get("beam_size") or SearchSettings().beam_size
+    if beam > _WIDEST_BEAM:
+        raise RunError(
+            f"{model.path}: its search has a beam of {beam:,}, more than {_WIDEST_BEAM:,}", "make it smaller"
+        )
+    return SearchSettings(**{**search, "beam_size": beam})
+
+
+def _generation(model: ModelFolder) -> dict[str, Any]:
+    return {**model.config, **model.optional_json("generation_config.json", Generation)}
+
+
+def _left_out(settings: Mapping[str, Any]) -> list[str]:
+    """Return what the library's search has and ours has not, as a clause, if anything."""
+    fields = [field for field, without in _WITHOUT.items() if settings.get(field, without) not in (without, None)]
+    return [f"it is searched without {' and '.join(fields)}, which its configuration sets"] if fields else []
 
 
 def _check_fits(recipe: Recipe, pipeline: Pipeline, weights: dict[str, Tensor]) -> None:

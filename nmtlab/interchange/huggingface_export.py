@@ -14,11 +14,10 @@ from nmtlab.errors import RunError
 from nmtlab.files import write_text
 from nmtlab.interchange.architectures import architecture_for, config_of, their_weights
 from nmtlab.interchange.folding import MAX_POSITIONS, folded
-from nmtlab.interchange.vocabularies import MARIAN_FORM
 from nmtlab.recipe import SearchSettings, TransformerSettings
 from nmtlab.text.pipeline import Pipeline
 from nmtlab.text.side import Side
-from nmtlab.text.tags import language_tag
+from nmtlab.text.tags import MARIAN_FORM, language_tag
 from nmtlab.text.vocabulary import BOS, EOS, PAD
 from nmtlab.translation import Translator
 

@@ -14,6 +14,7 @@ have at their end, can be neither read nor written and are left out; so is M2M-1
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
@@ -22,19 +23,20 @@ from torch import Tensor
 
 from nmtlab.errors import RunError
 from nmtlab.interchange.folder import ModelFolder
+from nmtlab.interchange.schemas import Ids, SpecialTokens, Tokenizer, TokenizerConfig
 from nmtlab.languages import CODE
 from nmtlab.recipe import TextSettings
 from nmtlab.text.pipeline import Pipeline
 from nmtlab.text.side import Side
-from nmtlab.text.tags import language_tag
+from nmtlab.text.tags import M2M_FORM, MARIAN_FORM, NLLB_FORM, language_tag, leading_tag, tagged_language
 from nmtlab.text.tokenizers import ImportedSubwords
 from nmtlab.text.vocabulary import SPECIALS, UNKNOWN_COUNT, Vocabulary
 
 _UNK, _BOS = "<unk>", "<s>"
 _AGAIN = "download the whole folder again"
+_LEGACY = "its tokenizer puts the source language behind the text (legacy_behaviour), and nmtlab before it"
 _FAIRSEQ = ("<s>", "<pad>", "</s>", "<unk>")
 """The first types of NLLB; those of its SentencePiece model, without its own special ones, follow in their order."""
-MARIAN_FORM, _M2M_FORM, _NLLB_FORM = ">>{}<<", "__{}__", "{}"
 
 Languages = tuple[Sequence[str], Sequence[str]]
 """Codes of source and target languages."""
@@ -46,10 +48,12 @@ class ImportedText(NamedTuple):
     Args:
         pipeline: of imported subwords, whose counts are unknown.
         rows: (source types,) and (target types,) int64.
+        notes: what its tokenizer does otherwise, as clauses.
     """
 
     pipeline: Pipeline
     rows: tuple[Tensor, Tensor]
+    notes: tuple[str, ...] = ()
 
 
 def marian_text(folder: ModelFolder, languages: Languages, joint: bool) -> ImportedText:
@@ -63,7 +67,7 @@ def marian_text(folder: ModelFolder, languages: Languages, joint: bool) -> Impor
     Raises:
         RunError: a file is missing or damaged, or the languages are unknown.
     """
-    tokenizer = folder.optional_json("tokenizer_config.json")
+    tokenizer = folder.optional_json("tokenizer_config.json", TokenizerConfig)
     source_ids = _vocabulary(folder, "vocab.json")
     separate = folder.has("target_vocab.json") and not joint
     target_ids = _vocabulary(folder, "target_vocab.json") if separate else source_ids
@@ -93,9 +97,10 @@ def m2m_text(folder: ModelFolder, languages: Languages, joint: bool) -> Imported
     name = "sentencepiece.bpe.model"
     subwords = _subwords(folder, name)
     is_m2m = folder.has("vocab.json")
-    form = _M2M_FORM if is_m2m else _NLLB_FORM
+    form = M2M_FORM if is_m2m else NLLB_FORM
     ids = _vocabulary(folder, "vocab.json") if is_m2m else _nllb_ids(folder.bytes(name))
-    tags = _language_tags(folder, form, len(ids))
+    tokenizer = folder.optional_json("tokenizer_config.json", TokenizerConfig)
+    tags = _language_tags(folder, tokenizer, form, len(ids))
     if not tags:
         raise RunError(f"{folder.path}: names no language tokens", _AGAIN)
     sources, targets = _named(languages, {})
@@ -108,19 +113,17 @@ def m2m_text(folder: ModelFolder, languages: Languages, joint: bool) -> Imported
         tag_form=form,
         target_vocabulary_mask=False,
     )
-    types = _Types({**ids, **tags}, folder.config, tuple(tags))
-    return _text(settings, (sources, targets), [subwords, subwords], (types, types))
+    types = _Types(_checked({**ids, **tags}, folder.path), folder.config, tuple(tags))
+    text = _text(settings, (sources, targets), [subwords, subwords], (types, types))
+    return text._replace(notes=(_LEGACY,)) if tokenizer.get("legacy_behaviour") else text
 
 
 class _Types:
     """The types of a side in our order, and their rows."""
 
     def __init__(self, ids: Mapping[str, int], config: Mapping[str, Any], tags: tuple[str, ...]) -> None:
-        end = config.get("eos_token_id")
-        first = [config.get("pad_token_id"), config.get("decoder_start_token_id"), end, ids.get(_UNK)]
-        for name, number in zip(("pad_token_id", "decoder_start_token_id", "eos_token_id"), first, strict=False):
-            if not isinstance(number, int):
-                raise RunError(f"config.json: {name} = {number!r}: not an id", _AGAIN)
+        numbers = [config[f"{name}_token_id"] for name in ("pad", "decoder_start", "eos")]
+        first = [*numbers, ids.get(_UNK)]
         if first[3] is None:
             raise RunError(f"vocabulary: no {_UNK}", _AGAIN)
         reserved = {*first, ids.get(_BOS), *(ids[tag] for tag in tags)}
@@ -144,22 +147,33 @@ def _text(
 
 
 def _vocabulary(folder: ModelFolder, name: str) -> dict[str, int]:
-    ids = folder.json(name)
-    numbers = list(ids.values())
-    if not all(type(number) is int and number >= 0 for number in numbers) or len(set(numbers)) < len(numbers):
-        raise RunError(f"{folder.path / name}: not a table of types with an id each", _AGAIN)
+    return _checked(folder.json(name, Ids), folder.path / name)
+
+
+def _checked(ids: dict[str, int], path: Path) -> dict[str, int]:
+    if len(set(ids.values())) < len(ids):
+        raise RunError(f"{path}: two types have the same id", _AGAIN)
     return ids
 
 
 def _subwords(folder: ModelFolder, name: str) -> bytes:
     if not folder.has(name):
-        raise RunError(f"{folder.path / name}: no tokenizer model", _AGAIN)
+        raise RunError(f"{folder.path / name}: no tokenizer model", _without_model(folder))
     model = folder.bytes(name)
     try:
         ImportedSubwords(model)
     except RuntimeError as error:
         raise RunError(f"{folder.path / name}: not a SentencePiece model", _AGAIN) from error
     return model
+
+
+def _without_model(folder: ModelFolder) -> str:
+    """Return what to do about a folder without a SentencePiece model."""
+    if folder.has("source.bpe"):
+        return "its subwords are of subword-nmt (source.bpe), which cannot be imported; choose a model with source.spm"
+    if folder.has("tokenizer.json"):
+        return "copy it into the folder from the model that this one was fine-tuned from; transformers 5 leaves it out"
+    return _AGAIN
 
 
 def _nllb_ids(model: bytes) -> dict[str, int]:
@@ -169,43 +183,37 @@ def _nllb_ids(model: bytes) -> dict[str, int]:
     return {piece: number for number, piece in enumerate((*_FAIRSEQ, *pieces))}
 
 
-def _language_tags(folder: ModelFolder, form: str, first: int) -> dict[str, int]:
+def _language_tags(folder: ModelFolder, tokenizer: Mapping[str, Any], form: str, first: int) -> dict[str, int]:
     """Return the tokens of languages with their ids, in that order.
 
-    Files list them with ids, or in order behind all other types.
+    Files list them with ids, or in order behind all other types; tokens that were added later always have ids.
 
     Args:
         folder: of the model.
+        tokenizer: its tokenizer_config.json.
         form: of a token.
         first: the id of the first one, if there are no ids.
     """
-    tokenizer = folder.optional_json("tokenizer_config.json")
-    by_id = tokenizer.get("added_tokens_decoder", {})
-    explicit = {str(_content(token)): int(number) for number, token in by_id.items()}
-    explicit |= {str(token): int(number) for token, number in folder.optional_json("added_tokens.json").items()}
-    full = folder.optional_json("tokenizer.json").get("added_tokens", [])
-    explicit |= {str(_content(token)): int(token["id"]) for token in full}
-    tags = {token: number for token, number in explicit.items() if _is_tag(token, form)}
-    if not tags:
-        listed = _listed(tokenizer) or _listed(folder.optional_json("special_tokens_map.json"))
-        tags = {token: first + place for place, token in enumerate(t for t in listed if _is_tag(t, form))}
+    tags = {token["content"]: int(number) for number, token in tokenizer.get("added_tokens_decoder", {}).items()}
+    full = folder.optional_json("tokenizer.json", Tokenizer).get("added_tokens", [])
+    tags |= {token["content"]: token["id"] for token in full}
+    added = folder.optional_json("added_tokens.json", Ids)
+    if not any(_is_tag(token, form) for token in tags):
+        listed = _listed(tokenizer) or _listed(folder.optional_json("special_tokens_map.json", SpecialTokens))
+        ordered = [token for token in listed if _is_tag(token, form) and token not in added]
+        tags = {token: first + place for place, token in enumerate(ordered)}
+    tags = {token: number for token, number in (tags | added).items() if _is_tag(token, form)}
     return dict(sorted(tags.items(), key=lambda token: token[1]))
 
 
 def _listed(settings: Mapping[str, Any]) -> list[str]:
     listed = settings.get("additional_special_tokens") or settings.get("extra_special_tokens") or []
-    return [str(_content(token)) for token in listed]
-
-
-def _content(token: Any) -> Any:
-    return token.get("content") if isinstance(token, dict) else token
+    named = listed if isinstance(listed, list) else []
+    return [token if isinstance(token, str) else token["content"] for token in named]
 
 
 def _is_tag(piece: str, form: str) -> bool:
-    if form == _NLLB_FORM:
-        return re.fullmatch(r"[a-z]{3}_[A-Z][a-z]{3}", piece) is not None
-    before, after = map(re.escape, form.split("{}"))
-    return re.fullmatch(f"{before}{CODE}{after}", piece) is not None
+    return leading_tag(piece, form) == piece != ""
 
 
 def _named(languages: Languages, tokenizer: Mapping[str, Any]) -> Languages:
@@ -214,7 +222,7 @@ def _named(languages: Languages, tokenizer: Mapping[str, Any]) -> Languages:
     for side, given, field in zip(("source", "target"), languages, ("source_lang", "target_lang"), strict=True):
         codes = tuple(given) or tuple(filter(None, [tokenizer.get(field)]))
         for code in codes:
-            if not re.fullmatch(CODE, str(code)):
+            if not re.fullmatch(CODE, code):
                 raise RunError(f"language {code!r}: not a language code", f"name it with --{side}")
         if not codes:
             raise RunError(f"the folder does not name its {side} language", f"name it with --{side}")
@@ -225,8 +233,7 @@ def _named(languages: Languages, tokenizer: Mapping[str, Any]) -> Languages:
 def _check_tags(codes: Iterable[str], tags: Mapping[str, int], form: str) -> None:
     for code in codes:
         if language_tag(code, form) not in tags:
-            before, after = map(len, form.split("{}"))
-            known = ", ".join(tag[before : len(tag) - after] for tag in tags)
+            known = ", ".join(tagged_language(tag, form) for tag in tags)
             raise RunError(f"language {code!r}: the model has no token for it", f"choose from {known}")
 
 

@@ -13,6 +13,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from nmtlab.errors import RecipeError
 from nmtlab.files import write_text
+from nmtlab.reading import read_bytes
 from nmtlab.recipe.corpus import CorpusSettings
 from nmtlab.recipe.machine import MachineSettings
 from nmtlab.recipe.migrate import SCHEMA, migrate, new_name
@@ -27,6 +28,10 @@ from nmtlab.recipe.transformer import TransformerSettings
 
 ModelSettings = Annotated[TransformerSettings | RnnSettings | PhraseSettings, Field(discriminator="family")]
 """The settings of one family of models."""
+
+
+_MAX_BYTES = 1 << 20
+"""Largest TOML file that is read as a recipe."""
 
 
 class Recipe(Section):
@@ -130,8 +135,8 @@ def load_recipe(path: Path) -> Recipe:
         RecipeError: no such file, not TOML, unknown field, or invalid value.
     """
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        text = read_bytes(path, _MAX_BYTES).decode()
+    except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise RecipeError(f"recipe {path}: cannot be read ({reason})", "give the path of a TOML file") from error
     return _from_toml(text, str(path))

@@ -1,5 +1,6 @@
 """Named tensors in a file, written atomically and verified when read."""
 
+import errno
 import hashlib
 import json
 import os
@@ -25,7 +26,7 @@ def save_tensors(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, 
     """Write tensors and JSON facts to a safetensors file with a checksum, atomically replacing an existing file.
 
     Raises:
-        RunError: the disk is full or not writable; an existing file is unchanged.
+        OSError: the disk is full or not writable; an existing file is unchanged.
     """
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     written = json.dumps(facts)
@@ -38,11 +39,8 @@ def save_tensors(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, 
             save_file(tensors, written, metadata)
             written.chmod(temporary.stat().st_mode)
             os.replace(written, temporary)
-    except (OSError, SafetensorError) as error:
-        raise RunError(
-            f"{path.name}: could not be written ({_reason(error)})",
-            "free some space and continue the training with --resume; the previous checkpoint is intact",
-        ) from error
+    except SafetensorError as error:
+        raise _error_of_the_system(error, path) from error
 
 
 def load_tensors(path: Path, kind: type = dict[str, Any]) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -86,12 +84,11 @@ def _explaining(path: Path) -> Iterator[None]:
         yield
 
 
-def _reason(error: OSError | SafetensorError) -> str:
+def _error_of_the_system(error: SafetensorError, path: Path) -> OSError:
     """Return why a file could not be written; safetensors gives the number of the system's error in its text."""
-    if isinstance(error, OSError):
-        return str(error.strerror)
-    number = re.search(r"os error (\d+)", str(error))
-    return os.strerror(int(number[1])) if number else str(error)
+    found = re.search(r"os error (\d+)", str(error))
+    number = int(found[1]) if found else errno.EIO
+    return OSError(number, os.strerror(number) if found else str(error), str(path))
 
 
 def _facts(metadata: Mapping[str, str]) -> tuple[str, str]:

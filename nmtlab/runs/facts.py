@@ -29,11 +29,16 @@ class Packed(_Facts):
 
 
 class Imported(_Facts):
-    """`imported.json`: what an imported model was; `counted` is the corpus whose text gave the counts, if any."""
+    """`imported.json`: what an imported model was.
+
+    `counted` is the corpus whose text gave the counts, if any; `notes` are clauses on what is different where it comes
+    from.
+    """
 
     model: str
     architecture: str
     counted: str = ""
+    notes: list[str] = []
 
 
 class InheritedFacts(_Facts):

@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from nmtlab.errors import printable
+
 
 def imported_limitations(facts: Mapping[str, Any]) -> str:
     """Return what a run imported from another program cannot do, as a clause.
@@ -12,10 +14,11 @@ def imported_limitations(facts: Mapping[str, Any]) -> str:
     """
     model, counted = facts["model"], facts["counted"]
     counts = f"those of {counted}, not of the text it was trained on" if counted else "unknown"
-    return (
+    limits = (
         f"imported from {model}, it cannot be trained further and has no log of its training; the counts of its "
         f"types are {counts}"
     )
+    return printable("; ".join((limits, *facts.get("notes", []))))
 
 
 def packed_limitations(facts: Mapping[str, Any], weights: bool, analyses: Iterable[str], digest: str | None) -> str:

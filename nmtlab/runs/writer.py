@@ -32,15 +32,15 @@ class RunWriter:
 
     def save_best(self, weights: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
         """Save the best checkpoint so far: named weights, and facts about them (step, BLEU)."""
-        save_tensors(self.run.checkpoint("best"), weights, facts)
+        _save(self.run.checkpoint("best"), weights, facts)
 
     def save_last(
         self, weights: Mapping[str, Tensor], optimiser: Mapping[str, Tensor], facts: Mapping[str, Any]
     ) -> None:
         """Save weights and optimiser state together: the weights are written last and identify their state."""
         step = facts["step"]
-        save_tensors(self.run.optimiser_state(step), optimiser, facts)
-        save_tensors(self.run.checkpoint("last"), weights, facts)
+        _save(self.run.optimiser_state(step), optimiser, facts)
+        _save(self.run.checkpoint("last"), weights, facts)
         for file in (self.run.folder / "checkpoints").glob("last.optimiser-*.safetensors"):
             if file != self.run.optimiser_state(step):
                 file.unlink()
@@ -88,6 +88,16 @@ class RunWriter:
         for file in self.run.embedding_norm_files:
             if int(file.stem) > step:
                 file.unlink()
+
+
+def _save(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
+    try:
+        save_tensors(path, tensors, facts)
+    except OSError as error:
+        raise RunError(
+            f"{path.name}: could not be written ({error.strerror})",
+            "free some space and continue the training with --resume; the previous checkpoint is intact",
+        ) from error
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from nmtlab.text.segmentation import (
     learn_vocabularies,
 )
 from nmtlab.text.side import Side
-from nmtlab.text.tags import language_tag, tags_before, tags_for
+from nmtlab.text.tags import M2M_FORM, language_tag, leading_tag, tagged_language, tags_before, tags_for
 from nmtlab.text.vocabulary import BOS, EOS, PAD, UNK, Vocabulary, known_counts
 
 
@@ -256,8 +256,10 @@ class Pipeline:
             origin: kind of text; tagged if the tag was in training.
 
         Raises:
-            RunError: `language` is not a target language of the run.
+            RunError: `language` is not a target language of the run, or a line for an imported model has a tag already.
         """
+        if self.settings.segmentation == "imported":
+            self._check_untagged(lines)
         return self.source.encode(lines, self._tags(language, origin))
 
     def encode_target(self, lines: Sequence[str]) -> list[list[int]]:
@@ -293,6 +295,19 @@ class Pipeline:
     @property
     def _saved(self) -> Saved:
         return Saved(self.settings, self.source, self.target, self.inherited_targets)
+
+    def _check_untagged(self, lines: Iterable[str]) -> None:
+        """Raise an error if a line begins with a language's tag, as it would in the program that the model is from."""
+        form, own = self.settings.tag_form, self.settings.target_tag == "own"
+        for tag in filter(None, (leading_tag(line.lstrip(), form) for line in lines)):
+            if tag not in self.source.vocabulary.tags and form == M2M_FORM:
+                continue  # such a word can be text: __init__
+            code, known = tagged_language(tag, form), (self.source if own else self.target).languages
+            option = (
+                f"choose {code if code in known else 'one of ' + ', '.join(known)} with {'--from' if own else '--to'}"
+            )
+            remedy = option if len(known) > 1 else f"the run {'reads' if own else 'writes'} {known[0]} alone"
+            raise RunError(f"text that begins with {tag!r}: nmtlab adds the language's tag", f"remove it; {remedy}")
 
     def _tags(self, language: str, origin: str = "") -> list[str]:
         """Return the tags of a source sentence to be translated into `language`."""

@@ -3,16 +3,36 @@
 They are not text: tokenizers neither split nor produce them, and search never generates them.
 """
 
+import re
 from collections.abc import Sequence
 
+from nmtlab.languages import CODE
 from nmtlab.text.corpus import ParallelCorpus
 
 FORM = "<2{}>"
+
+MARIAN_FORM, M2M_FORM, NLLB_FORM = ">>{}<<", "__{}__", "{}"
+"""Forms of the languages' tags of imported models."""
+
+_NLLB_TAG = r"[a-z]{3}_[A-Z][a-z]{3}(?!\S)"
 
 
 def language_tag(language: str, form: str = FORM) -> str:
     """Return the tag of a language, by default that of a target language of Johnson et al. (2017)."""
     return form.replace("{}", language)
+
+
+def leading_tag(text: str, form: str) -> str:
+    """Return what a text begins with if it has the form of a language's tag, known or not; empty otherwise."""
+    before, after = map(re.escape, form.split("{}"))
+    found = re.match(_NLLB_TAG if form == NLLB_FORM else f"{before}{CODE}{after}", text)
+    return found[0] if found else ""
+
+
+def tagged_language(tag: str, form: str) -> str:
+    """Return the code in a language's tag."""
+    before, after = map(len, form.split("{}"))
+    return tag[before : len(tag) - after]
 
 
 def origin_tag(origin: str) -> str:

@@ -259,13 +259,12 @@ class ImportedSubwords:
     def words(self, text: str) -> tuple[list[str], list[int]]:
         pieces, written = self.split(text), plain(text).split()
         indices = [max(0, begun - 1) for begun in accumulate(piece.startswith(_SPACE) for piece in pieces)]
-        found = max(indices, default=-1) + 1
-        if found == len(written):
+        parts = groupby(zip(indices, pieces, strict=True), key=itemgetter(0))
+        found = [[piece for _, piece in group] for _, group in parts]
+        if ["".join(word) for word in found] == ["".join(self.split(word)) for word in written]:
             return written, indices
         # The model's normalisation has split, joined or removed words of this sentence.
-        parts = zip(indices, pieces, strict=True)
-        grouped = ("".join(piece for _, piece in group) for _, group in groupby(parts, key=itemgetter(0)))
-        return [word.replace(_SPACE, "") for word in grouped], indices
+        return [self.join(word) for word in found], indices
 
     def encode(self, lines: Sequence[str], vocabulary: Vocabulary) -> list[list[int]]:
         pieces = self._processor.encode([plain(line) for line in lines], out_type=str)
@@ -278,7 +277,7 @@ class ImportedSubwords:
         return _SPACE + word
 
     def join(self, pieces: Sequence[str]) -> str:
-        return plain("".join(pieces))
+        return plain(self._processor.decode_pieces(list(pieces)))  # which makes letters of pieces that are bytes
 
 
 def _explained(message: str, size: int) -> Exception:

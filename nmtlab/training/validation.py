@@ -14,6 +14,7 @@ from nmtlab.text.batches import pad, sorted_batches
 from nmtlab.text.corpus import Direction
 from nmtlab.text.inspection import DevText
 from nmtlab.text.pipeline import Pipeline
+from nmtlab.text.vocabulary import UNK
 from nmtlab.training.objective import training_objective
 from nmtlab.translation import Translator
 
@@ -64,20 +65,20 @@ def dev_bleu(model: TranslationModel, pipeline: Pipeline, dev: DevText, recipe: 
 def text_perplexity(
     model: TranslationModel, pipeline: Pipeline, source: Sequence[str], target: Sequence[str]
 ) -> tuple[float, int]:
-    """Return the perplexity of a text per target token, without label smoothing, and its number of unseen tokens.
+    """Return the perplexity of a text per target token, without label smoothing, and how many are scored as UNK.
 
-    A token is unseen if its type may not be produced; it is scored as UNK. Model and pipeline are in use for the
+    They are those out of vocabulary and those whose type may not be produced. Model and pipeline are in use for the
     direction of the text.
     """
-    total, tokens, unseen = _negative_log_likelihood(model, pipeline, source, target)
-    return perplexity(total, tokens), unseen
+    total, tokens, unknown = _negative_log_likelihood(model, pipeline, source, target)
+    return perplexity(total, tokens), unknown
 
 
 @torch.no_grad()
 def _negative_log_likelihood(
     model: TranslationModel, pipeline: Pipeline, source: Sequence[str], target: Sequence[str]
 ) -> tuple[float, int, int]:
-    """Return the negative log-likelihood of a text, its number of target tokens, and how many are unseen."""
+    """Return the negative log-likelihood of a text, its number of target tokens, and how many are scored as UNK."""
     was_training = model.training
     cross_entropy = training_objective(model, smoothing=0.0).eval()
     source_ids, target_ids = pipeline.encode_source(source), pipeline.encode_target(target)
@@ -90,5 +91,6 @@ def _negative_log_likelihood(
         total += loss.nll.item()
         tokens += sum(len(target_ids[i]) for i in batch)
     model.train(was_training)
-    allowed = pipeline.target_allowed
-    return total, tokens, sum(not allowed[token] for ids in target_ids for token in ids)
+    known = pipeline.target_allowed.copy()
+    known[UNK] = False
+    return total, tokens, sum(not known[token] for ids in target_ids for token in ids)

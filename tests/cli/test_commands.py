@@ -115,6 +115,23 @@ def test_translations_made_elsewhere_are_scored_from_a_text_file(nmtlab, data, t
     assert "perplexity" not in said.out
 
 
+@pytest.mark.parametrize("command", ["evaluate", "compare"])
+def test_a_file_in_another_order_is_warned_of_on_standard_error(nmtlab, data, command):
+    lines = [" ".join(f"{number * number * 7919 + place * 104729:x}" for place in range(8)) for number in range(60)]
+    for name, text in (("train.de", ["x"]), ("train.en", ["x"]), ("test.de", lines), ("test.en", lines)):
+        (data / "corpora/many" / name).parent.mkdir(parents=True, exist_ok=True)
+        (data / "corpora/many" / name).write_text("\n".join(text) + "\n", encoding="utf-8")
+    for name, text in (("right.txt", lines), ("wrong.txt", lines[::-1])):
+        (data / name).write_text("\n".join(text) + "\n", encoding="utf-8")
+    more = [data / "right.txt"] if command == "compare" else []
+    said = nmtlab(command, *more, data / "wrong.txt", "--corpus", "many")
+    assert said.err == (
+        f"{data / 'wrong.txt'}: most lines fit references of other lines, and not their own; check that the file is in "
+        "the order of many test\n"
+    )
+    assert nmtlab("evaluate", data / "right.txt", "--corpus", "many").err == ""
+
+
 def test_systems_are_compared_with_the_first_of_them(nmtlab, data, tiny_corpus):
     shutil.copytree(data / "runs/whole", data / "runs/twin")
     shutil.copy(tiny_corpus.folder / "test.en", data / "perfect.txt")

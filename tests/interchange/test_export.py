@@ -369,3 +369,12 @@ def test_without_ctranslate2_the_message_says_how_to_get_it(learned, tmp_path, m
     for name in ("ctranslate2", "ctranslate2.specs"):
         monkeypatch.setitem(sys.modules, name, None)
     assert refusal(learned(SCALED), tmp_path).startswith("ctranslate2 is not installed; pip install 'ctranslate2")
+
+
+def test_a_norm_that_nobody_here_can_describe_is_refused_by_name(learned, tmp_path, monkeypatch):
+    from nmtlab.interchange import folding
+
+    monkeypatch.delitem(folding._EPSILONS, "scale")
+    with pytest.raises(NmtlabError, match=r"model.norm = 'scale': no such part there; choose a run with layer or rms"):
+        exported(learned(SCALED), tmp_path, "ctranslate2")
+    assert not list(tmp_path.iterdir())

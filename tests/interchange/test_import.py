@@ -1,16 +1,15 @@
 """Import of a model's folder: what the run has and lacks, and what is refused. Nothing here needs other libraries."""
 
 import json
-import random
 import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from conftest import WORDS
 from safetensors.torch import save_file
-from support.foreign_models import SIZES, pieces, subwords, write_json
+from support.foreign_folder import changed, refusal, write_marian
+from support.foreign_models import write_json
 from typer.testing import CliRunner
 
 from nmtlab.analysis.lexical.choices import rare_choices
@@ -26,52 +25,12 @@ from nmtlab.text.counting import counted
 from nmtlab.text.pipeline import Pipeline
 from nmtlab.text.vocabulary import BOS, EOS, PAD, SPECIALS, UNK, UNKNOWN_COUNT
 
-ATTENTION = [f"{part}_proj" for part in "qkv"] + ["out_proj"]
-
-
-def weights(types: int, settings: dict, closing: bool) -> dict[str, torch.Tensor]:
-    """Return random weights under the names of the transformers library."""
-    torch.manual_seed(3)
-    d, inner = settings["d_model"], settings["encoder_ffn_dim"]
-    shapes = {"model.shared.weight": (types, d), "final_logits_bias": (1, types)}
-    for side in ("encoder", "decoder"):
-        kinds = ("self_attn", "encoder_attn") if side == "decoder" else ("self_attn",)
-        for layer in range(settings[f"{side}_layers"]):
-            names = {f"{kind}.{part}": (d, d) for kind in kinds for part in ATTENTION}
-            names |= {f"{kind}_layer_norm": (d,) for kind in (*kinds, "final")}
-            names |= {"fc1": (inner, d), "fc2": (d, inner)}
-            for name, shape in names.items():
-                shapes[f"model.{side}.layers.{layer}.{name}.weight"] = shape
-                shapes[f"model.{side}.layers.{layer}.{name}.bias"] = shape[:1]
-        if closing:
-            shapes |= {f"model.{side}.layer_norm.{kind}": (d,) for kind in ("weight", "bias")}
-    return {name: torch.randn(shape) * 0.2 for name, shape in shapes.items()}
-
 
 @pytest.fixture(scope="session")
 def marian_folder(tmp_path_factory) -> Path:
     """A folder with a small random MarianMTModel of de-en."""
     folder = tmp_path_factory.mktemp("hub") / "opus-tiny"
-    folder.mkdir()
-    generator = random.Random(1)
-    sentences = [generator.choices(list(WORDS), k=generator.randint(2, 7)) for _ in range(300)]
-    models = [
-        subwords(" ".join(words) for words in sentences),
-        subwords(" ".join(WORDS[word] for word in words) for words in sentences),
-    ]
-    for name, model in zip(("source.spm", "target.spm"), models, strict=True):
-        (folder / name).write_bytes(model)
-    words = ["</s>", "<unk>", *dict.fromkeys([*pieces(models[0]), *pieces(models[1])]), "<pad>"]
-    write_json(folder / "vocab.json", {word: number for number, word in enumerate(words)})
-    last = len(words) - 1
-    config = {
-        **SIZES, "architectures": ["MarianMTModel"], "model_type": "marian", "activation_function": "swish",
-        "vocab_size": len(words), "pad_token_id": last, "decoder_start_token_id": last, "eos_token_id": 0,
-        "num_beams": 6,
-    }  # fmt: skip
-    write_json(folder / "config.json", config)
-    write_json(folder / "tokenizer_config.json", {"source_lang": "de", "target_lang": "en"})
-    save_file(weights(len(words), SIZES, closing=False), folder / "model.safetensors")
+    write_marian(folder)
     return folder
 
 
@@ -93,20 +52,6 @@ def counted_run(marian_folder, tiny_corpus, tmp_path_factory) -> Run:
     from nmtlab.workspace import Workspace
 
     return import_model(marian_folder, "opus", Workspace(tmp_path_factory.mktemp("data")), corpus=tiny_corpus)
-
-
-def changed(folder: Path, **fields) -> Path:
-    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    write_json(folder / "config.json", config | fields)
-    return folder
-
-
-def refusal(folder: Path, workspace, **more) -> str:
-    """Return the message of a refused import, which must leave nothing behind."""
-    with pytest.raises(NmtlabError) as refused:
-        import_model(folder, "bad", workspace, **more)
-    assert not workspace.runs.exists() or not list(workspace.runs.iterdir())
-    return str(refused.value)
 
 
 # What it becomes

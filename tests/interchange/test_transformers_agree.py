@@ -9,6 +9,8 @@ import pytest
 import torch
 from conftest import WORDS
 
+from nmtlab.analysis.attention.heads import all_heads
+from nmtlab.errors import RunError
 from nmtlab.interchange.folder import ModelFolder
 from nmtlab.interchange.huggingface import import_model
 from nmtlab.interchange.vocabularies import m2m_text, marian_text
@@ -19,7 +21,7 @@ from nmtlab.runs.run import Run
 from nmtlab.systems import open_model
 from nmtlab.text.batch import batch_of
 from nmtlab.text.batches import pad
-from nmtlab.text.vocabulary import EOS
+from nmtlab.text.vocabulary import EOS, UNK
 from nmtlab.workspace import Workspace
 
 pytest.importorskip("transformers", reason="needs transformers, which the test extra installs")
@@ -127,6 +129,50 @@ def their_ids(run: Run, side: str) -> torch.Tensor:
     return text.rows[("source", "target").index(side)]
 
 
+@pytest.fixture(scope="module")
+def with_bytes(texts, tmp_path_factory) -> tuple[Run, Path]:
+    """A run of de to en and gl whose subwords fall back to bytes, and the folder that it was imported from."""
+    folder = tmp_path_factory.mktemp("bytes")
+    marian(folder / "model", texts, (">>en<<", ">>gl<<"), byte_fallback=True)
+    run = import_model(folder / "model", "bytes", Workspace(folder / "data"), targets=("en", "gl"))
+    return run, folder / "model"
+
+
+@pytest.mark.parametrize("text", ["the price is 5 €", "naïve", "a dog 🐈‍⬛ sees", "the dog sees a cat", ""])
+def test_pieces_that_are_bytes_are_joined_as_there(with_bytes, text):
+    from transformers import MarianTokenizer
+
+    run, folder = with_bytes
+    there = MarianTokenizer.from_pretrained(folder)
+    ids = there(text_target=text).input_ids
+    pieces = run.pipeline.target.tokenizer.split(text)
+    assert there.convert_ids_to_tokens(ids)[:-1] == pieces
+    assert run.pipeline.target_text(run.pipeline.target_ids(text)) == there.decode(ids, skip_special_tokens=True)
+    assert "<0x" not in " ".join(run.pipeline.target.tokenizer.words(text)[0])
+
+
+def test_a_word_that_replaces_an_unknown_one_stays_as_it_is(with_bytes):
+    pipeline = with_bytes[0].pipeline
+    assert pipeline.target_text([*pipeline.target_ids("the dog")[:-1], UNK, UNK], ["¿Qué?"]) == "the dog ¿Qué? <unk>"
+
+
+def test_a_typed_tag_gives_the_ids_that_the_direction_gives_here(with_bytes):
+    """There a tag is typed; here the direction is chosen, and the same ids are read."""
+    from transformers import MarianTokenizer
+
+    run, folder = with_bytes
+    there = MarianTokenizer.from_pretrained(folder)
+    rows = their_ids(run, "source")
+    for code in ("en", "gl"):
+        ours = rows[run.directed("de", code).pipeline.source_ids("ein hund")].tolist()
+        assert ours == there(f">>{code}<< ein hund").input_ids
+        with pytest.raises(RunError, match=f"begins with '>>{code}<<'.*; remove it; choose {code} with --to"):
+            run.pipeline.source_ids(f" >>{code}<<ein hund")
+    with pytest.raises(RunError, match="'>>xyz<<': nmtlab adds the language's tag; remove it; choose one of en, gl"):
+        run.pipeline.encode_source(["ein hund", ">>xyz<< ein hund"])
+    assert run.pipeline.source_ids("ein >>gl<< hund")
+
+
 LINES = 12
 
 
@@ -174,6 +220,15 @@ def test_every_attention_weight_is_the_same(imported, texts):
         ours, (theirs.encoder_attentions, theirs.decoder_attentions, theirs.cross_attentions), strict=True
     ):
         torch.testing.assert_close(weights, torch.stack(expected), atol=1e-5, rtol=1e-5)
+
+
+def test_the_tag_that_the_decoder_reads_has_its_name(imported, texts):
+    (source, *_), (target, *_) = texts
+    shown = all_heads(imported.run, source, target).query("kind == 'decoder self-attention'")
+    read = shown.drop_duplicates("attended_position")["attended_piece"].tolist()
+    pipeline = imported.run.pipeline
+    tag = {"m2m": ["__en__"], "nllb": ["eng_Latn"]}.get(imported.run.name, [])
+    assert read == ["<s>", *tag, *pipeline.target_pieces(pipeline.target_ids(target))]
 
 
 @pytest.mark.parametrize("beam", [1, 24])

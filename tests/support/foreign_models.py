@@ -18,12 +18,13 @@ SIZES = {
 }  # fmt: skip
 
 
-def subwords(lines: Iterable[str], size: int = 60) -> bytes:
+def subwords(lines: Iterable[str], size: int = 60, byte_fallback: bool = False) -> bytes:
     """Learn a SentencePiece model as these models have it, with SentencePiece's own ids and normalisation."""
     model = io.BytesIO()
     SentencePieceTrainer.train(
-        sentence_iterator=iter(lines), model_writer=model, vocab_size=size, hard_vocab_limit=False, minloglevel=2
-    )
+        sentence_iterator=iter(lines), model_writer=model, vocab_size=size + 256 * byte_fallback,
+        byte_fallback=byte_fallback, hard_vocab_limit=False, minloglevel=2,
+    )  # fmt: skip
     return model.getvalue()
 
 
@@ -35,7 +36,12 @@ def pieces(model: bytes) -> list[str]:
 
 
 def marian(
-    folder: Path, texts: Sequence[Sequence[str]], tags: Sequence[str] = (), separate: bool = False, **changes
+    folder: Path,
+    texts: Sequence[Sequence[str]],
+    tags: Sequence[str] = (),
+    separate: bool = False,
+    byte_fallback: bool = False,
+    **changes,
 ) -> torch.nn.Module:
     """Write a random MarianMTModel to a folder and return it.
 
@@ -44,12 +50,13 @@ def marian(
         texts: lines of source and target, to learn subwords.
         tags: tokens of target languages.
         separate: give the sides vocabularies and tables of their own.
+        byte_fallback: give the subwords a piece for each byte.
         changes: fields of its config.
     """
     from transformers import MarianConfig, MarianMTModel
 
     folder.mkdir(parents=True)
-    models = [subwords(lines) for lines in texts]
+    models = [subwords(lines, byte_fallback=byte_fallback) for lines in texts]
     for name, model in zip(("source.spm", "target.spm"), models, strict=True):
         (folder / name).write_bytes(model)
     own = [list(dict.fromkeys(pieces(model))) for model in models]

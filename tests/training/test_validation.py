@@ -43,17 +43,17 @@ def step_by_step(model, pipeline, source: list[str], target: list[str]) -> float
 @torch.no_grad()
 def test_perplexity_is_that_of_the_tokens_decoded_one_by_one(system, tiny_corpus):
     source, target = (list(tiny_corpus.lines("dev", language)) for language in ("de", "en"))
-    found, unseen = text_perplexity(system.model, system.pipeline, source, target)
+    found, unknown = text_perplexity(system.model, system.pipeline, source, target)
     assert found == pytest.approx(step_by_step(system.model, system.pipeline, source, target), rel=1e-4)
-    assert unseen == 0
+    assert unknown == 0
 
 
 @torch.no_grad()
-def test_tokens_that_may_not_be_produced_are_counted_and_scored_as_unk(system):
+def test_tokens_out_of_vocabulary_or_not_to_be_produced_are_counted_and_scored_as_unk(system):
     # The vocabulary is joint, and German words are never seen on the target side; one word is in no vocabulary.
     source, target = ["ein hund", "haus"], ["one hund haus", "xyz house"]
-    found, unseen = text_perplexity(system.model, system.pipeline, source, target)
-    assert unseen == 2
+    found, unknown = text_perplexity(system.model, system.pipeline, source, target)
+    assert unknown == 3
     assert found == pytest.approx(step_by_step(system.model, system.pipeline, source, target), rel=1e-4)
 
 

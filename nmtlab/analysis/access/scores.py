@@ -56,7 +56,7 @@ def score_texts(hypotheses: Sequence[str], references: Sequence[Sequence[str]], 
 def run_perplexity(
     run: Run, corpus: ParallelCorpus, split: str, machine: MachineSettings | None = None
 ) -> tuple[float, int]:
-    """Return the perplexity of a run's best checkpoint on a split, and how many reference tokens it cannot produce."""
+    """Return the perplexity of a run's best checkpoint on a split, and how many reference tokens are scored as UNK."""
     translator = open_model(in_direction(run, corpus), machine=machine)
     source, target = corpus.lines(split, corpus.source), corpus.lines(split, corpus.target)
     return text_perplexity(translator.model, translator.pipeline, list(source), list(target))

@@ -13,6 +13,7 @@ from nmtlab.models.recording import Attentions, recorded_attention
 from nmtlab.models.transformer import Transformer
 from nmtlab.text.batch import batch_of
 from nmtlab.text.vocabulary import BOS, SPECIALS
+from nmtlab.translation import Translator
 
 AttentionKind = Literal["cross-attention", "encoder self-attention", "decoder self-attention"]
 KINDS: tuple[AttentionKind, ...] = get_args(AttentionKind)
@@ -22,7 +23,7 @@ def all_heads(system: RunOrSystem, source: str, target: str | None = None) -> pd
     """Return the weights of all attention heads of a Transformer in one sentence.
 
     A position of the decoder is that of the token it predicts; in self-attention, it attends to the tokens read so far,
-    of which `<s>` is the first.
+    of which `<s>`, the tag of the target language, or `<s>` and then the tag are the first.
 
     Args:
         system: a Transformer with weights, or a translator.
@@ -47,13 +48,22 @@ def all_heads(system: RunOrSystem, source: str, target: str | None = None) -> pd
     batch = on_device(batch_of(np.array([pair.source_ids]), np.array([ids])), model.device)
     weights = Attentions(*(kind[:, 0].cpu().numpy() for kind in recorded_attention(model, batch)))
     first = int(model.reads_start)  # a decoder that reads one more token predicts nothing at its first position
-    predicted, read = pair.target_pieces[: len(ids)], [SPECIALS[BOS]] * (first + 1) + pair.target_pieces[: len(ids) - 1]
+    predicted, read = pair.target_pieces[: len(ids)], [*_start(translator), *pair.target_pieces[: len(ids) - 1]]
     kinds = {
         "cross-attention": (weights.cross[:, :, first:], predicted, pair.source_pieces),
         "encoder self-attention": (weights.encoder, pair.source_pieces, pair.source_pieces),
         "decoder self-attention": (weights.decoder[:, :, first:], predicted, read),
     }
     return pd.concat([_rows(kind, *drawn) for kind, drawn in kinds.items()], ignore_index=True)
+
+
+def _start(translator: Translator) -> list[str]:
+    """Return what the decoder reads before the first token."""
+    pipeline = translator.pipeline
+    tag = pipeline.first_tokens.get(translator.languages[1])
+    if tag is None:
+        return [SPECIALS[BOS]]
+    return [*([SPECIALS[BOS]] if pipeline.reads_start else []), pipeline.target.vocabulary.types[tag]]
 
 
 def _rows(kind: AttentionKind, weights: np.ndarray, pieces: list[str], attended: list[str]) -> pd.DataFrame:
