@@ -13,7 +13,7 @@ from safetensors import safe_open
 from torch import Tensor
 
 from nmtlab.errors import RunError, printable
-from nmtlab.interchange.schemas import Config, Ids, Kind, Tokenizer
+from nmtlab.interchange.schemas import BpeTokenizer, Config, Ids, Kind, Tokenizer
 from nmtlab.reading import read_bytes, read_json, reading
 
 _REMEDY, _OTHER = "download the whole folder again", "choose another model"
@@ -63,7 +63,7 @@ class ModelFolder:
 
     def json(self, name: str, kind: Any) -> Any:
         """Return the content of a JSON file, an object of one of the kinds in `schemas`."""
-        limit = _MAX_TABLE if kind in (Ids, Tokenizer) else _MAX_BYTES
+        limit = _MAX_TABLE if kind in (Ids, Tokenizer, BpeTokenizer) else _MAX_BYTES
         return read_json(self.path / name, kind, _REMEDY, limit)
 
     def optional_json(self, name: str, kind: Any) -> dict[str, Any]:

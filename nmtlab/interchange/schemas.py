@@ -1,6 +1,6 @@
 """Schemas of the JSON in a model's folder, as far as it is read; other fields are ignored."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -85,3 +85,41 @@ class Tokenizer(_Json):
     """`tokenizer.json`."""
 
     added_tokens: list[NumberedToken] = []
+
+
+class _Bpe(_Json):
+    type: Literal["BPE"]
+    vocab: Annotated[dict[Annotated[str, Field(max_length=128)], _Id], Field(max_length=1_000_000)]
+    merges: list[str | Annotated[list[str], Field(min_length=2, max_length=2)]]
+    unk_token: Literal["<unk>"]
+    fuse_unk: Literal[True]
+    byte_fallback: Literal[False] = False
+    ignore_merges: Literal[False] = False
+    dropout: None = None
+    continuing_subword_prefix: Literal[""] | None = None
+    end_of_word_suffix: Literal[""] | None = None
+
+
+class _Normaliser(_Json):
+    type: str
+    precompiled_charsmap: Annotated[str, Field(pattern=r"^[A-Za-z0-9+/]*=*$")] = ""
+
+
+class _Normalisers(_Json):
+    type: Literal["Sequence"]
+    normalizers: Annotated[list[_Normaliser], Field(min_length=1)]
+
+
+class _Metaspace(_Json):
+    type: Literal["Metaspace"]
+    replacement: Literal["▁"]
+    prepend_scheme: Literal["always"]
+    split: Literal[True] = True
+
+
+class BpeTokenizer(Tokenizer):
+    """`tokenizer.json` of byte-pair encoding as NLLB has it."""
+
+    model: _Bpe
+    normalizer: _Normalisers
+    pre_tokenizer: _Metaspace

@@ -3,6 +3,7 @@
 | file | what it becomes |
 | --- | --- |
 | `source.spm`, `target.spm` (Marian), `sentencepiece.bpe.model` (M2M-100, NLLB) | the sides' SentencePiece models |
+| `tokenizer.json` (NLLB), without one | the same model |
 | `vocab.json`, `target_vocab.json` | types; without one (NLLB), the model's own ids, each one higher |
 | `>>xx<<` in a Marian vocabulary | tags of target languages, before the source |
 | `__xx__` (M2M-100) or `xxx_Xxxx` (NLLB) | tags of languages, at the beginning of either side |
@@ -24,6 +25,7 @@ from torch import Tensor
 from nmtlab.errors import RunError
 from nmtlab.interchange.folder import ModelFolder
 from nmtlab.interchange.schemas import Ids, SpecialTokens, Tokenizer, TokenizerConfig
+from nmtlab.interchange.tokenizer_json import FAIRSEQ, model_of_tokenizer
 from nmtlab.languages import CODE
 from nmtlab.recipe import TextSettings
 from nmtlab.text.pipeline import Pipeline
@@ -35,8 +37,6 @@ from nmtlab.text.vocabulary import SPECIALS, UNKNOWN_COUNT, Vocabulary
 _UNK, _BOS = "<unk>", "<s>"
 _AGAIN = "download the whole folder again"
 _LEGACY = "its tokenizer puts the source language behind the text (legacy_behaviour), and nmtlab before it"
-_FAIRSEQ = ("<s>", "<pad>", "</s>", "<unk>")
-"""The first types of NLLB; those of its SentencePiece model, without its own special ones, follow in their order."""
 
 Languages = tuple[Sequence[str], Sequence[str]]
 """Codes of source and target languages."""
@@ -95,10 +95,11 @@ def m2m_text(folder: ModelFolder, languages: Languages, joint: bool) -> Imported
             "config.json: share_encoder_decoder_embeddings = False: no such part here", "choose another model"
         )
     name = "sentencepiece.bpe.model"
-    subwords = _subwords(folder, name)
     is_m2m = folder.has("vocab.json")
+    alone = folder.has("tokenizer.json") and not (is_m2m or folder.has(name))
+    subwords = model_of_tokenizer(folder) if alone else _subwords(folder, name)
     form = M2M_FORM if is_m2m else NLLB_FORM
-    ids = _vocabulary(folder, "vocab.json") if is_m2m else _nllb_ids(folder.bytes(name))
+    ids = _vocabulary(folder, "vocab.json") if is_m2m else _nllb_ids(subwords)
     tokenizer = folder.optional_json("tokenizer_config.json", TokenizerConfig)
     tags = _language_tags(folder, tokenizer, form, len(ids))
     if not tags:
@@ -171,8 +172,6 @@ def _without_model(folder: ModelFolder) -> str:
     """Return what to do about a folder without a SentencePiece model."""
     if folder.has("source.bpe"):
         return "its subwords are of subword-nmt (source.bpe), which cannot be imported; choose a model with source.spm"
-    if folder.has("tokenizer.json"):
-        return "copy it into the folder from the model that this one was fine-tuned from; transformers 5 leaves it out"
     return _AGAIN
 
 
@@ -180,7 +179,7 @@ def _nllb_ids(model: bytes) -> dict[str, int]:
     processor = SentencePieceProcessor()
     processor.LoadFromSerializedProto(model)
     pieces = [processor.id_to_piece(number) for number in range(3, len(processor))]
-    return {piece: number for number, piece in enumerate((*_FAIRSEQ, *pieces))}
+    return {piece: number for number, piece in enumerate((*FAIRSEQ, *pieces))}
 
 
 def _language_tags(folder: ModelFolder, tokenizer: Mapping[str, Any], form: str, first: int) -> dict[str, int]:

@@ -18,12 +18,12 @@ SIZES = {
 }  # fmt: skip
 
 
-def subwords(lines: Iterable[str], size: int = 60, byte_fallback: bool = False) -> bytes:
+def subwords(lines: Iterable[str], size: int = 60, byte_fallback: bool = False, kind: str = "unigram") -> bytes:
     """Learn a SentencePiece model as these models have it, with SentencePiece's own ids and normalisation."""
     model = io.BytesIO()
     SentencePieceTrainer.train(
         sentence_iterator=iter(lines), model_writer=model, vocab_size=size + 256 * byte_fallback,
-        byte_fallback=byte_fallback, hard_vocab_limit=False, minloglevel=2,
+        model_type=kind, byte_fallback=byte_fallback, hard_vocab_limit=False, minloglevel=2,
     )  # fmt: skip
     return model.getvalue()
 
