@@ -7,7 +7,7 @@ from nmtlab.errors import CorpusError
 from nmtlab.text.cleaning import Limits
 from nmtlab.text.corpus import Pair
 from nmtlab.text.importers.corpus_builder import ImportReport, as_named, build
-from nmtlab.text.importers.text import text_lines
+from nmtlab.text.lines import read_lines
 from nmtlab.text.splitting import HoldOut
 
 
@@ -39,7 +39,7 @@ def import_tsv(
 
 
 def _pairs(path: Path, columns: tuple[str, str]) -> Iterator[Pair]:
-    rows = (line.split("\t") for line in text_lines(path))
+    rows = (line.split("\t") for line in read_lines(path))
     named = not all(column.isdecimal() for column in columns)
     header = next(rows, []) if named else []
     source, target = (_index(path, column, header) for column in columns)
