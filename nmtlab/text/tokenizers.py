@@ -14,6 +14,7 @@ from sentencepiece.sentencepiece_model_pb2 import ModelProto
 
 from nmtlab.errors import CorpusError, RecipeError
 from nmtlab.languages import language_of
+from nmtlab.text.blank import SPACE, is_blank
 from nmtlab.text.transliteration import transliterated
 from nmtlab.text.truecase import Truecaser
 from nmtlab.text.vocabulary import BOS, EOS, PAD, SPECIALS, UNK, Vocabulary
@@ -22,8 +23,6 @@ UNKNOWN = "<unk>"
 """Plain text of an UNK that was not replaced."""
 
 _GLUED = ("ja", "zh", "yue")  # Moses would join their words without spaces, but text of a word system has spaces
-
-_SPACE = "▁"  # SentencePiece's marker of white space before a word
 
 
 class Tokenizer(Protocol):
@@ -49,8 +48,13 @@ class Tokenizer(Protocol):
 
 
 def plain(text: str) -> str:
-    """Return `text` with white space collapsed to single spaces, and lone surrogates, invalid in UTF-8, as ?."""
-    return " ".join(text.encode(errors="replace").decode().replace(_SPACE, " ").split())
+    """Return `text` with white space collapsed to single spaces, and lone surrogates, invalid in UTF-8, as ?.
+
+    Blank text is empty, see `is_blank`.
+    """
+    if is_blank(text):
+        return ""
+    return " ".join(text.encode(errors="replace").decode().replace(SPACE, " ").split())
 
 
 class Words:
@@ -159,7 +163,8 @@ class Subwords:
         A new letter is a piece by itself: no other text is cut in another way.
         """
         known = set(self.types)
-        new = sorted(letter for letter in set("".join(map(plain, letters))) if letter not in known)
+        written = {letter for letter in letters if not letter.isspace() and letter != SPACE}
+        new = sorted(written - known)
         proto = ModelProto.FromString(self.model)
         lowest = min(piece.score for piece in proto.pieces)
         for rank, letter in enumerate(new, start=1):
@@ -184,7 +189,7 @@ class Subwords:
         pieces = self._processor.encode(text, out_type=str)
         word, indices = -1, []
         for piece in pieces:
-            word += piece.startswith(_SPACE)
+            word += piece.startswith(SPACE)
             indices.append(word)
         return text.split(), indices
 
@@ -195,7 +200,7 @@ class Subwords:
         return self.model
 
     def whole(self, word: str) -> str:
-        return _SPACE + word
+        return SPACE + word
 
     def join(self, pieces: Sequence[str]) -> str:
         return plain("".join(pieces))
@@ -260,14 +265,14 @@ class ImportedSubwords:
 
     def words(self, text: str) -> tuple[list[str], list[int]]:
         pieces, written = self.split(text), plain(text).split()
-        indices = [max(0, begun - 1) for begun in accumulate(piece.startswith(_SPACE) for piece in pieces)]
+        indices = [max(0, begun - 1) for begun in accumulate(piece.startswith(SPACE) for piece in pieces)]
         found = max(indices, default=-1) + 1
         if found == len(written):
             return written, indices
         # The model's normalisation has split, joined or removed words of this sentence.
         parts = zip(indices, pieces, strict=True)
         grouped = ("".join(piece for _, piece in group) for _, group in groupby(parts, key=itemgetter(0)))
-        return [word.replace(_SPACE, "") for word in grouped], indices
+        return [word.replace(SPACE, "") for word in grouped], indices
 
     def encode(self, lines: Sequence[str], vocabulary: Vocabulary) -> list[list[int]]:
         pieces = self._processor.encode([plain(line) for line in lines], out_type=str)
@@ -277,7 +282,7 @@ class ImportedSubwords:
         return self.model
 
     def whole(self, word: str) -> str:
-        return _SPACE + word
+        return SPACE + word
 
     def join(self, pieces: Sequence[str]) -> str:
         return plain("".join(pieces))
