@@ -25,7 +25,8 @@ SPLITS = ("train", "dev", "test")
 _SETTLED = 2.0  # seconds after which rewriting a file is sure to change its modification time
 _Files = tuple[tuple[str, Path], ...]  # `SPLIT.LANGUAGE` and its path
 
-_FILE = re.compile(rf"(?:{'|'.join(SPLITS)})\.(?P<language>{CODE})(?:\.gz|\.xz)?")
+FILE = re.compile(rf"(?P<split>{'|'.join(SPLITS)})\.(?P<language>{CODE})(?:\.gz|\.xz)?")
+"""A regular expression for the name of a side's file, without further references."""
 
 
 def check_language(code: str) -> None:
@@ -249,7 +250,7 @@ def _direction(folder: Path, source: str, target: str) -> tuple[str, str]:
 def _languages(folder: Path) -> list[str]:
     if not folder.is_dir():
         raise CorpusError(f"{folder}: no such folder", "give the folder of a corpus")
-    matches = [_FILE.fullmatch(path.name) for path in sorted(folder.iterdir())]
+    matches = [FILE.fullmatch(path.name) for path in sorted(folder.iterdir())]
     languages = sorted({match["language"] for match in matches if match})
     if not languages:
         raise CorpusError(

@@ -43,6 +43,15 @@ def read_lines(path: Path) -> Iterator[str]:
         raise _unreadable(str(path), error) from None
 
 
+def count_lines(path: Path) -> int:
+    """Return the number of lines of a readable file without decoding them, so fast."""
+    lines, last = 0, b"\n"
+    with _opened(path) as file:
+        while block := file.read(1 << 20):
+            lines, last = lines + block.count(b"\n"), block
+    return lines + (not last.endswith(b"\n"))
+
+
 def lines_of(file: BinaryIO | gzip.GzipFile | lzma.LZMAFile, name: str) -> Iterator[str]:
     """Yield the lines of an open file as `read_lines` does; error messages use `name`."""
     number = 0
