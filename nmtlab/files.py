@@ -84,6 +84,20 @@ def temporary_folder(path: Path) -> Iterator[Path]:
         shutil.rmtree(temporary)
 
 
+def replace_folder(folder: Path, old: Path) -> None:
+    """Rename `folder` to `old`, whose content is removed; if that fails, the old folder is back in its place."""
+    aside = old.rename(_beside(old))
+    try:
+        folder.rename(old)
+    except OSError:
+        aside.rename(old)
+        raise
+    if aside.is_symlink():
+        aside.unlink()
+    else:
+        shutil.rmtree(aside)
+
+
 def remove_folder(folder: Path) -> None:
     """Remove a folder so that it vanishes at once; if the process is killed midway, the rest is removed later."""
     shutil.rmtree(folder.rename(_beside(folder)))

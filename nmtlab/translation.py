@@ -157,8 +157,7 @@ class Translator:
         greedy = search is None and prefixed is None and self._is_greedy()
         search = search or self._beam(n_best, prefixed)
         translations: list[Translation] = [Translation([""], []) for _ in lines]
-        filled = [index for index, line in enumerate(lines) if line.strip()]
-        ids = self.pipeline.encode_source([lines[index] for index in filled])
+        filled, ids = self.pipeline.encode_filled(lines)
         on_progress(len(lines) - len(filled))
         was_training = self.model.training
         self.model.eval()
@@ -245,8 +244,6 @@ class Translator:
     def _copied(self, line: str, target: Sequence[int], forced: ForcedDecoding) -> tuple[Replacement, ...]:
         """Return for each UNK of a target the source word that it attends to most."""
         words, word_of_piece = self.pipeline.source_words(line)
-        if not words:
-            return ()
         peaks = word_attention(forced.attention, word_of_piece).argmax(1).tolist()
         return tuple(Replacement(t, peaks[t], words[peaks[t]]) for t, token in enumerate(target) if token == UNK)
 

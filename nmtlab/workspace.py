@@ -84,21 +84,40 @@ class Workspace:
         parents = (self.data / "corpora", *self.more_corpora)
         return sorted({file.parent.name for parent in parents for file in parent.glob("[!.]*/train.*")})
 
+    def corpus_folders(self) -> list[Path]:
+        """Return the folders of all corpora, by name; one of the workspace hides others of its name."""
+        found: dict[str, Path] = {}
+        for parent in (self.data / "corpora", *self.more_corpora):
+            for file in parent.glob("[!.]*/*.*"):
+                if file.name.startswith(("train.", "dev.", "test.")):
+                    found.setdefault(file.parent.name, file.parent)
+        return [found[name] for name in sorted(found)]
+
     def new_corpus_folder(self, name: str) -> Path:
         """Return the folder for a new corpus `name`.
 
         Raises:
             CorpusError: the name is not allowed, or taken.
         """
+        folder = self.own_corpus_folder(name)
+        if folder.exists():
+            raise CorpusError(
+                f"corpus {name!r}: already exists", f"choose another name, or remove it: nmtlab corpus remove {name}"
+            )
+        return folder
+
+    def own_corpus_folder(self, name: str) -> Path:
+        """Return the folder of the corpus `name` in the workspace, existing or not.
+
+        Raises:
+            CorpusError: the name is not allowed.
+        """
         if not _NAME.fullmatch(name):
             raise CorpusError(
                 f"corpus name {name!r}: not allowed",
                 "use up to 150 letters, digits and . _ + -, beginning with a letter or digit",
             )
-        folder = self.data / "corpora" / name
-        if folder.exists():
-            raise CorpusError(f"corpus {name!r}: already exists", "choose another name, or remove its folder")
-        return folder
+        return self.data / "corpora" / name
 
     def corpus_folder(self, name: str) -> Path:
         """Return the folder of the corpus `name`: a corpus of the workspace, or a path to a folder.
@@ -114,7 +133,10 @@ class Workspace:
             if folder.is_dir():
                 return folder
         searched = ", ".join(str(folder) for folder in candidates)
+        path = f".{os.sep}{name}"
         raise CorpusError(
             f"corpus {name!r}: not found (searched {searched})",
-            "make one with 'nmtlab corpus import' or 'nmtlab corpus make', or give the path of its folder",
+            f"give {path} for the folder here"
+            if Path(path).is_dir()
+            else "make one with 'nmtlab corpus import' or 'nmtlab corpus make', or give the path of its folder",
         )

@@ -151,12 +151,6 @@ def test_a_translation_cut_off_at_the_limit_is_replaced_too(words):
     assert translation.text == "Max"
 
 
-def test_where_the_source_has_no_word_there_is_none_to_copy(pieces):
-    (translation,) = scripted(pieces, {"▁": ("?", [[1.0]])}).translate(["▁"])
-    assert translation.text == "<unk>"
-    assert translation.replacements == [()]
-
-
 @pytest.mark.parametrize(
     ("model_settings", "bias"),
     [

@@ -52,7 +52,7 @@ class PhraseTranslator:
         """
         translations = []
         for line in lines:
-            translations.append(self._translate(line, n_best) if line.strip() else Translation([""], []))
+            translations.append(self._translate(line, n_best))
             on_progress(1)
         return translations
 

@@ -1,6 +1,8 @@
 """`nmtlab corpus`."""
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -11,9 +13,13 @@ from nmtlab.cli.options import Source, Target, open_corpus
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+    from nmtlab.text.cleaning import Limits
     from nmtlab.text.importers.corpus_builder import ImportReport
+    from nmtlab.text.importers.rows import Form
+    from nmtlab.text.splitting import HoldOut
+    from nmtlab.workspace import Workspace
 
-app = typer.Typer(help="Import, make and inspect parallel text.", no_args_is_help=True)
+app = typer.Typer(help="Import, make, list and inspect parallel text.", no_args_is_help=True)
 import_app = typer.Typer(
     help=(
         "Make a corpus from text in another format: cleaned, without duplicates, and split into train, dev and test, "
@@ -46,6 +52,16 @@ AllowOverlap = Annotated[
     ),
 ]
 
+Replace = Annotated[
+    bool, typer.Option("--replace", help="Replace the corpus of this name, if any, when the new one is complete.")
+]
+SourceColumn = Annotated[
+    str, typer.Option(help="Name of the source column, or its number. (default: named after the language, else 1)")
+]
+TargetColumn = Annotated[
+    str, typer.Option(help="Name of the target column, or its number. (default: likewise, else 2)")
+]
+
 
 @import_app.command("text")
 def import_text_(
@@ -67,6 +83,7 @@ def import_text_(
     max_words: MaxWords = 250,
     max_ratio: MaxRatio = 0.0,
     allow_overlap: AllowOverlap = False,
+    replace: Replace = False,
 ) -> None:
     """Import two aligned text files (plain, .gz or .xz)."""
     from nmtlab.text.cleaning import Limits
@@ -76,7 +93,9 @@ def import_text_(
     published = {split: files for split, files in (("dev", dev_files), ("test", test_files)) if files}
     files, limits = (source_file, target_file), Limits(max_words, max_ratio)
     hold_out = HoldOut(dev, test, max_held_out, split_by)
-    _report(name, import_text(_new_folder(name), files, source, target, limits, hold_out, published, allow_overlap))
+    with _new_folder(name, replace) as folder:
+        report = import_text(folder, files, source, target, limits, hold_out, published, allow_overlap)
+    _report(name, report)
 
 
 @import_app.command("tsv")
@@ -85,23 +104,82 @@ def import_tsv_(
     file: Annotated[Path, typer.Argument(help="Tab-separated file (plain, .gz or .xz).")],
     source: From,
     target: Into,
-    source_column: Annotated[str, typer.Option(help="Number of the source column, or its name in line 1.")] = "1",
-    target_column: Annotated[str, typer.Option(help="Number of the target column, or its name in line 1.")] = "2",
+    source_column: SourceColumn = "",
+    target_column: TargetColumn = "",
     dev: Dev = 0.05,
     test: Test = 0.05,
     max_held_out: Most = 1000,
     split_by: By = "target",
     max_words: MaxWords = 250,
     max_ratio: MaxRatio = 0.0,
+    replace: Replace = False,
 ) -> None:
-    """Import a tab-separated file, as distributed by Tatoeba and many others."""
+    """Import a tab-separated file, as distributed by Tatoeba and many others.
+
+    If line 1 has names of columns, it is a header. Cells are unquoted if the first lines show that they are quoted, as
+    spreadsheets and pandas write them; otherwise quotation marks are ordinary text.
+    """
     from nmtlab.text.cleaning import Limits
-    from nmtlab.text.importers.tsv import import_tsv
     from nmtlab.text.splitting import HoldOut
 
-    columns, limits = (source_column, target_column), Limits(max_words, max_ratio)
     hold_out = HoldOut(dev, test, max_held_out, split_by)
-    _report(name, import_tsv(_new_folder(name), file, columns, source, target, limits, hold_out))
+    columns, limits = (source_column, target_column), Limits(max_words, max_ratio)
+    _import_table(name, file, "tsv", columns, source, target, limits, hold_out, replace)
+
+
+@import_app.command("csv")
+def import_csv_(
+    name: Name,
+    file: Annotated[
+        Path, typer.Argument(help="File with values separated by commas, semicolons or tabs (plain, .gz or .xz).")
+    ],
+    source: From,
+    target: Into,
+    source_column: SourceColumn = "",
+    target_column: TargetColumn = "",
+    dev: Dev = 0.05,
+    test: Test = 0.05,
+    max_held_out: Most = 1000,
+    split_by: By = "target",
+    max_words: MaxWords = 250,
+    max_ratio: MaxRatio = 0.0,
+    replace: Replace = False,
+) -> None:
+    """Import a CSV file, as spreadsheets and pandas write it; if line 1 has names of columns, it is a header."""
+    from nmtlab.text.cleaning import Limits
+    from nmtlab.text.splitting import HoldOut
+
+    hold_out = HoldOut(dev, test, max_held_out, split_by)
+    columns, limits = (source_column, target_column), Limits(max_words, max_ratio)
+    _import_table(name, file, "csv", columns, source, target, limits, hold_out, replace)
+
+
+@import_app.command("jsonl")
+def import_jsonl_(
+    name: Name,
+    file: Annotated[Path, typer.Argument(help="File with a JSON object in each line (plain, .gz or .xz).")],
+    source: From,
+    target: Into,
+    source_column: SourceColumn = "",
+    target_column: TargetColumn = "",
+    dev: Dev = 0.05,
+    test: Test = 0.05,
+    max_held_out: Most = 1000,
+    split_by: By = "target",
+    max_words: MaxWords = 250,
+    max_ratio: MaxRatio = 0.0,
+    replace: Replace = False,
+) -> None:
+    """Import a file of JSON objects, one in each line: {"uz": "...", "en": "..."}; the columns are its keys.
+
+    Sentences may also be under a key `translation`, as Hugging Face's datasets have them.
+    """
+    from nmtlab.text.cleaning import Limits
+    from nmtlab.text.splitting import HoldOut
+
+    hold_out = HoldOut(dev, test, max_held_out, split_by)
+    columns, limits = (source_column, target_column), Limits(max_words, max_ratio)
+    _import_table(name, file, "jsonl", columns, source, target, limits, hold_out, replace)
 
 
 @import_app.command("gettext")
@@ -115,6 +193,7 @@ def import_gettext_(
     split_by: By = "target",
     max_words: MaxWords = 250,
     max_ratio: MaxRatio = 0.0,
+    replace: Replace = False,
 ) -> None:
     """Import the translations of software into a language, with the English originals as the target.
 
@@ -125,7 +204,9 @@ def import_gettext_(
     from nmtlab.text.splitting import HoldOut
 
     hold_out = HoldOut(dev, test, max_held_out, split_by)
-    _report(name, import_gettext(_new_folder(name), places, language, Limits(max_words, max_ratio), hold_out))
+    with _new_folder(name, replace) as folder:
+        report = import_gettext(folder, places, language, Limits(max_words, max_ratio), hold_out)
+    _report(name, report)
 
 
 @import_app.command("mtdata")
@@ -146,6 +227,7 @@ def import_mtdata_(
     max_words: MaxWords = 250,
     max_ratio: MaxRatio = 0.0,
     allow_overlap: AllowOverlap = False,
+    replace: Replace = False,
 ) -> None:
     """Download published corpora with mtdata: by --recipe, or by languages and ids.
 
@@ -162,7 +244,9 @@ def import_mtdata_(
     chosen = find_selection(recipe) if recipe else DatasetSelection(source, target, *sets)
     hold_out = HoldOut(dev, test, max_held_out, split_by)
     limits = Limits(max_words, max_ratio)
-    _report(name, import_mtdata(_new_folder(name), chosen, limits, hold_out, allow_overlap))
+    with _new_folder(name, replace) as folder:
+        report = import_mtdata(folder, chosen, limits, hold_out, allow_overlap)
+    _report(name, report)
 
 
 @import_app.command("sacrebleu")
@@ -172,11 +256,14 @@ def import_sacrebleu_(
     target: Into,
     dev: Annotated[str, typer.Option(help="Test set to use as dev, such as wmt16.")] = "",
     test: Annotated[str, typer.Option(help="Test set to use as test, such as wmt17.")] = "",
+    replace: Replace = False,
 ) -> None:
     """Download published test sets with sacrebleu, unchanged and with all references."""
     from nmtlab.text.importers.sacrebleu import import_sacrebleu
 
-    _report(name, import_sacrebleu(_new_folder(name), source, target, dev, test))
+    with _new_folder(name, replace) as folder:
+        report = import_sacrebleu(folder, source, target, dev, test)
+    _report(name, report)
 
 
 Transliteration = Annotated[
@@ -210,12 +297,66 @@ def join(
     corpora = [open_corpus(workspace, part, source, target) for part in parts]
     most = {"train": train, "dev": dev, "test": test}
     if len({corpus.source for corpus in corpora}) > 1:
-        _report_lines(name, join_languages(_new_folder(name), corpora, most))
+        _report_lines(name, join_languages(workspace.new_corpus_folder(name), corpora, most))
         return
-    report = join_corpora(_new_folder(name), corpora, most)
+    report = join_corpora(workspace.new_corpus_folder(name), corpora, most)
     _report(name, report)
     for split, number in report.options["references_left_out"].items():
         print(f"left out: {number} further reference{'s' if number > 1 else ''} of {split}")
+
+
+@app.command("list")
+def list_() -> None:
+    """List the corpora of the workspace and of the folders in NMTLAB_CORPORA: languages, pairs, and where they are.
+
+    Pairs are lines of the first language's file; 'nmtlab corpus stats' reads and checks a corpus.
+    """
+    from nmtlab.cli.tables import print_table
+    from nmtlab.text.corpus import SPLITS
+    from nmtlab.text.listing import listed
+    from nmtlab.workspace import Workspace
+
+    workspace = Workspace.find()
+    rows = []
+    for corpus in map(listed, workspace.corpus_folders()):
+        where = "workspace" if corpus.folder.parent == workspace.data / "corpora" else str(corpus.folder.parent)
+        pairs = ["-" if lines is None else f"{lines:,}" for lines in map(corpus.lines.get, SPLITS)]
+        rows.append([corpus.folder.name, ", ".join(corpus.languages), *pairs, where])
+    if rows:
+        print_table("Corpora", ["corpus", "languages", *SPLITS, "where"], rows, set(SPLITS))
+    else:
+        print("no corpora yet; 'nmtlab corpus import' or 'nmtlab corpus make' makes some")
+
+
+@app.command()
+def remove(
+    name: Annotated[str, typer.Argument(help="Name of a corpus of the workspace.")],
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
+) -> None:
+    """Remove a corpus of the workspace, after confirmation.
+
+    A corpus that a run is being trained on is not removed. The question names the runs that could not be resumed.
+    """
+    from nmtlab.errors import CorpusError
+    from nmtlab.files import remove_folder
+    from nmtlab.runs.listing import unfinished_runs
+    from nmtlab.workspace import Workspace
+
+    workspace = Workspace.find()
+    folder = workspace.own_corpus_folder(name)
+    if not folder.is_dir():
+        raise CorpusError(f"corpus {name!r}: not in {folder.parent}", "choose from 'nmtlab corpus list'")
+    _check_not_in_training(name, workspace)
+    runs = ", ".join(run.name for run in unfinished_runs(name, workspace))
+    loss = f"; without it, these runs cannot be resumed: {runs}" if runs else ""
+    if not (yes or typer.confirm(f"remove corpus {name}{loss}?")):
+        print(f"kept {name}")
+        return
+    if folder.is_symlink():
+        folder.unlink()
+    else:
+        remove_folder(folder)
+    print(f"removed {name}")
 
 
 @app.command()
@@ -359,10 +500,44 @@ def _print_training_sizes(table: "DataFrame", title: str) -> None:
     print_table(title, columns, rows, set(columns[2:]))
 
 
-def _new_folder(name: str) -> Path:
+def _import_table(
+    name: str, file: Path, form: "Form", columns: tuple[str, str], source: str, target: str, limits: "Limits",
+    hold_out: "HoldOut", replace: bool,
+) -> None:  # fmt: skip
+    from nmtlab.text.importers.table import import_table
+
+    with _new_folder(name, replace) as folder:
+        report = import_table(folder, file, form, columns, source, target, limits, hold_out)
+    _report(name, report)
+
+
+@contextmanager
+def _new_folder(name: str, replace: bool) -> Iterator[Path]:
+    """Yield the folder to make a corpus in; to replace one, a temporary folder that takes its place at the end."""
+    from nmtlab.files import replace_folder, temporary_folder
     from nmtlab.workspace import Workspace
 
-    return Workspace.find().new_corpus_folder(name)
+    workspace = Workspace.find()
+    old = workspace.own_corpus_folder(name)
+    if not (replace and old.exists()):
+        yield workspace.new_corpus_folder(name)
+        return
+    _check_not_in_training(name, workspace)
+    with temporary_folder(old) as temporary:
+        yield temporary / name
+        replace_folder(temporary / name, old)
+
+
+def _check_not_in_training(name: str, workspace: "Workspace") -> None:
+    """Refuse to remove or replace a corpus that a run in training reads."""
+    from nmtlab.errors import CorpusError
+    from nmtlab.runs.listing import unfinished_runs
+
+    for run in unfinished_runs(name, workspace):
+        if run.status == "training":
+            raise CorpusError(
+                f"corpus {name!r}: run {run.name!r} is being trained on it", "stop it, or wait for its end"
+            )
 
 
 def _report_lines(name: str, report: "ImportReport") -> None:
@@ -386,8 +561,22 @@ def _print_report(name: str, languages: str, report: "ImportReport", counted: st
     print(f"written to {Workspace.find().corpus_folder(name)}")
 
 
+def _print_first_pairs(name: str, report: "ImportReport") -> None:
+    """Print some pairs, in which wrong columns and swapped languages are seen at once."""
+    from itertools import islice
+
+    from nmtlab.workspace import Workspace
+
+    corpus = open_corpus(Workspace.find(), name, report.source, report.target)
+    for pair in islice(corpus.pairs(corpus.splits[0]), 3):
+        for language, text in zip(corpus.direction, pair, strict=True):
+            print(f"  {language}: {text if len(text) <= 100 else f'{text[:99]}…'}")
+
+
 def _report(name: str, report: "ImportReport") -> None:
     _print_report(name, f"{report.source} to {report.target}", report, "pairs")
+    print(f"the first pairs of {next(split for split, number in report.kept.items() if number)}:")
+    _print_first_pairs(name, report)
     if not report.kept.get("train"):
         print(f"next: nmtlab evaluate RUN --corpus {name}")
         return

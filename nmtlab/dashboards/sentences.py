@@ -13,6 +13,7 @@ from nmtlab.dashboards.systems import of_one_pair
 from nmtlab.dashboards.table import Table
 from nmtlab.errors import NmtlabError
 from nmtlab.runs.run import Run
+from nmtlab.text.blank import is_blank
 from nmtlab.workspace import Workspace
 
 MAX_LETTERS = 2000
@@ -151,12 +152,12 @@ class SentenceChooser(widgets.VBox):
             self._line, self._typed_last = line, False
 
     def _note_typed(self, text: str) -> None:
-        self._typed_last = bool(text.strip())
-        self.empty.layout.display = "" if text.strip() else "none"
+        self._typed_last = not is_blank(text)
+        self.empty.layout.display = "" if self._typed_last else "none"
 
     @property
     def _typed(self) -> str:
-        return self.typed.value.strip()
+        return "" if is_blank(self.typed.value) else self.typed.value.strip()
 
     @property
     def _example(self) -> str:

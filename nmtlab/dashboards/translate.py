@@ -26,6 +26,7 @@ from nmtlab.dashboards.work import Work
 from nmtlab.errors import RunError
 from nmtlab.plots import attention_figure, token_figure
 from nmtlab.runs.run import Run
+from nmtlab.text.blank import is_blank
 from nmtlab.text.corpus import Direction
 from nmtlab.translation import Translator
 from nmtlab.workspace import Workspace
@@ -127,8 +128,8 @@ class TranslatePage(Page):
 
         Typed text is taken to be in the source language of the first run; without any, each language gets an example.
         """
-        if self.typed.value.strip():
-            typed = [line[:MAX_LETTERS] for line in self.typed.value.splitlines() if line.strip()][:_MAX_LINES]
+        if not is_blank(self.typed.value):
+            typed = [line[:MAX_LETTERS] for line in self.typed.value.splitlines() if not is_blank(line)][:_MAX_LINES]
             return [(line, of_one_source(runs)) for line in typed] if runs else []
         by_language: dict[str, list[Run]] = {}
         for run in runs:
@@ -169,7 +170,7 @@ class TranslatePage(Page):
 
     def _inspect(self, runs: list[Run], lines: list[tuple[str, list[Run]]]) -> None:
         note = left_out(runs, [run for run in runs if any(run.name == one.name for _, able in lines for one in able)])
-        if not self.typed.value.strip():
+        if is_blank(self.typed.value):
             note += " Example sentences, one for each source language, since the box is empty."
         self.hint.say(note.strip())
         if self.found.value is None:

@@ -70,8 +70,7 @@ class ServedSystem:
             on_progress: called with the number of lines just finished.
         """
         translations = [Translation([""], []) for _ in lines]
-        filled = [index for index, line in enumerate(lines) if line.strip()]
-        ids = self.pipeline.encode_source([lines[index] for index in filled])
+        filled, ids = self.pipeline.encode_filled(lines)
         on_progress(len(lines) - len(filled))
         budget = max(1, self.settings.batch_tokens // self.settings.beam_size)
         for batch in sorted_batches([len(row) for row in ids], budget):
@@ -106,7 +105,7 @@ class ServedSystem:
         return sorted(found, key=lambda hypothesis: (not hypothesis.finished, -hypothesis.score))
 
     def _hypothesis(self, tokens: list[int], log_prob: float) -> Hypothesis:
-        finished = tokens[-1] == EOS
+        finished = tokens[-1:] == [EOS]
         score = hypothesis_score(self.settings, torch.tensor(log_prob), torch.tensor(len(tokens)))
         return Hypothesis(tuple(tokens[: len(tokens) - finished]), log_prob, float(score), finished)
 

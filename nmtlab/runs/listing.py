@@ -11,6 +11,8 @@ from nmtlab.runs.run import ENVIRONMENT, LOCK, Run
 from nmtlab.runs.writer import held
 from nmtlab.workspace import Workspace
 
+_GOES_ON = ("training", "interrupted", "stopped")  # such a run reads its corpora again
+
 
 def open_run(name: str, workspace: Workspace) -> Run:
     """Return the run `name`: the workspace's or, failing that, a packed one that the workspace shows.
@@ -64,6 +66,18 @@ def machines_of_runs(workspace: Workspace) -> set[tuple[str, str]]:
     for a run that cannot be read.
     """
     return packed_machines(workspace) | {(folder.name, machine_of(folder)) for folder in _folders(workspace.runs)}
+
+
+def unfinished_runs(corpus: str, workspace: Workspace) -> list[Run]:
+    """Return the runs of the workspace that need a corpus to go on, those in training first.
+
+    Args:
+        corpus: its name.
+        workspace: where the runs are; those that cannot be read are left out.
+    """
+    runs = [run for run in list_runs(workspace)[0] if not run.packed and run.status in _GOES_ON]
+    using = [run for run in runs if any(named.name == corpus for named in run.recipe.corpora)]
+    return sorted(using, key=lambda run: run.status != "training")
 
 
 def remove_run(folder: Path) -> None:

@@ -8,6 +8,7 @@ from hashlib import blake2b
 from typing import TypeVar
 
 from nmtlab.errors import CorpusError
+from nmtlab.text.blank import is_blank
 from nmtlab.text.corpus import Pair
 from nmtlab.text.marks import Marks
 
@@ -51,9 +52,9 @@ def digest(text: str) -> bytes:
 
 def rejection_reason(pair: Pair, limits: Limits) -> str:
     """Return why `pair` is unusable (blank side, too long, length ratio), or an empty string."""
-    shorter, longer = sorted(len(side.split()) for side in pair)
-    if not shorter:
+    if any(map(is_blank, pair)):
         return BLANK
+    shorter, longer = sorted(len(side.split()) for side in pair)
     if longer > limits.max_words:
         return TOO_LONG
     if limits.max_ratio and longer > limits.max_ratio * shorter:

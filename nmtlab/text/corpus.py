@@ -11,7 +11,8 @@ from pathlib import Path
 
 from nmtlab.errors import CorpusError
 from nmtlab.languages import CODE, is_english
-from nmtlab.text.lines import COMPRESSIONS, read_lines
+from nmtlab.text.blank import is_blank
+from nmtlab.text.lines import COMPRESSIONS, begins_with_mark, read_lines
 
 Pair = tuple[str, str]
 """A source sentence and a target sentence."""
@@ -24,7 +25,8 @@ SPLITS = ("train", "dev", "test")
 _SETTLED = 2.0  # seconds after which rewriting a file is sure to change its modification time
 _Files = tuple[tuple[str, Path], ...]  # `SPLIT.LANGUAGE` and its path
 
-_FILE = re.compile(rf"(?:{'|'.join(SPLITS)})\.(?P<language>{CODE})(?:\.gz|\.xz)?")
+FILE = re.compile(rf"(?P<split>{'|'.join(SPLITS)})\.(?P<language>{CODE})(?:\.gz|\.xz)?")
+"""A regular expression for the name of a side's file, without further references."""
 
 
 def check_language(code: str) -> None:
@@ -158,6 +160,11 @@ class ParallelCorpus:
             return _checksum(files)  # a file just written may be rewritten within one clock tick
         return _known_checksum(files, tuple((one.st_size, one.st_mtime_ns, one.st_ino) for one in status))
 
+    def marked_files(self) -> list[str]:
+        """Return the names of its files that begin with a byte order mark, which is not read as text."""
+        files = (self._file(split, language) for split in SPLITS for language in self.direction)
+        return [path.name for path in files if path and begins_with_mark(path)]
+
     def check(self) -> dict[str, int]:
         """Read everything once and return the number of pairs of each split; raises as `checked_pairs`."""
         return {split: sum(1 for _ in self.checked_pairs(split)) for split in self.begun_splits}
@@ -173,8 +180,8 @@ class ParallelCorpus:
         for source, target in self.pairs(split):
             yield source, target
             pairs += 1
-            sources += bool(source.strip())
-            targets += bool(target.strip())
+            sources += not is_blank(source)
+            targets += not is_blank(target)
         for language, written in ((self.source, sources), (self.target, targets)):
             if not written:
                 raise CorpusError(f"{self.folder}: every line of {split}.{language} is blank", "add its text")
@@ -244,7 +251,7 @@ def _direction(folder: Path, source: str, target: str) -> tuple[str, str]:
 def _languages(folder: Path) -> list[str]:
     if not folder.is_dir():
         raise CorpusError(f"{folder}: no such folder", "give the folder of a corpus")
-    matches = [_FILE.fullmatch(path.name) for path in sorted(folder.iterdir())]
+    matches = [FILE.fullmatch(path.name) for path in sorted(folder.iterdir())]
     languages = sorted({match["language"] for match in matches if match})
     if not languages:
         raise CorpusError(

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from nmtlab.errors import CorpusError
+from nmtlab.text.blank import is_blank
 from nmtlab.text.cleaning import digest, normalise
 from nmtlab.text.corpus import Direction, Pair, ParallelCorpus
 from nmtlab.text.pipeline import Pipeline
@@ -164,7 +165,7 @@ def _targets_in(seen: set[bytes], held_out: ParallelCorpus) -> dict[str, int]:
     found = {}
     for split in held_out.splits:
         if split != "train":
-            targets = (target for _, target in held_out.pairs(split) if target.strip())
+            targets = (target for _, target in held_out.pairs(split) if not is_blank(target))
             found[split] = sum(digest(normalise(target)) in seen for target in targets)
     return {split: number for split, number in found.items() if number}
 

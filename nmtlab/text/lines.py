@@ -17,6 +17,8 @@ MAX_WORDS = 10_000
 """Maximum white-space words in a line."""
 MAX_CHARACTERS = 1_000_000
 """Maximum characters in a line."""
+MARK = "\ufeff"
+"""Byte order mark, with which some editors begin a file."""
 
 _MAX_BYTES = 4 * MAX_CHARACTERS + 2  # a UTF-8 character has up to four bytes, the line break two
 
@@ -25,11 +27,12 @@ def read_lines(path: Path) -> Iterator[str]:
     """Yield the lines of `path` without line breaks, streaming; `.gz` and `.xz` are decompressed.
 
     Lines end only at a line feed, with or without a carriage return before it: U+2028, U+0085 and the like are part of
-    their line, so that line n of one file always belongs to line n of the other.
+    their line, so that line n of one file always belongs to line n of the other. A byte order mark is not part of
+    line 1.
 
     Raises:
-        CorpusError: the file cannot be read or is damaged; or a line, given by number, is not UTF-8, has a NUL byte, or
-            has more than `MAX_WORDS` words or `MAX_CHARACTERS` characters.
+        CorpusError: the file cannot be read, is damaged, or has carriage returns and no line feed; or a line, given by
+            number, is not UTF-8, has a NUL byte, or has more than `MAX_WORDS` words or `MAX_CHARACTERS` characters.
     """
     try:
         with _opened(path) as file:
@@ -40,13 +43,28 @@ def read_lines(path: Path) -> Iterator[str]:
         raise _unreadable(str(path), error) from None
 
 
+def count_lines(path: Path) -> int:
+    """Return the number of lines of a readable file without decoding them, so fast."""
+    lines, last = 0, b"\n"
+    with _opened(path) as file:
+        while block := file.read(1 << 20):
+            lines, last = lines + block.count(b"\n"), block
+    return lines + (not last.endswith(b"\n"))
+
+
 def lines_of(file: BinaryIO | gzip.GzipFile | lzma.LZMAFile, name: str) -> Iterator[str]:
     """Yield the lines of an open file as `read_lines` does; error messages use `name`."""
     number = 0
     try:
         while raw := file.readline(_MAX_BYTES + 1):
             number += 1
-            yield _decoded(raw, name, number)
+            if number == 1 and b"\r" in raw and b"\n" not in raw:
+                raise CorpusError(
+                    f"{name}: lines end in carriage returns, without line feeds",
+                    "convert it: tr '\\r' '\\n' < OLD > NEW",
+                )
+            line = _decoded(raw, name, number)
+            yield line.removeprefix(MARK) if number == 1 else line
     except (gzip.BadGzipFile, EOFError, zlib.error, lzma.LZMAError) as error:
         raise CorpusError(
             f"{name}, after line {number}: the compressed file is damaged ({error})", "download or copy it again"
@@ -55,8 +73,16 @@ def lines_of(file: BinaryIO | gzip.GzipFile | lzma.LZMAFile, name: str) -> Itera
         raise _unreadable(name, error) from None
 
 
+def begins_with_mark(path: Path) -> bool:
+    """Return whether a readable text file begins with a byte order mark."""
+    with _opened(path) as file:
+        return file.read(len(MARK.encode())) == MARK.encode()
+
+
 def write_lines(path: Path, lines: Iterable[str]) -> int:
     """Write `lines` to `path`, compressed if its name ends in `.gz` or `.xz`, as `nmtlab.files.writing` does.
+
+    Reading them gives the same lines: if line 1 begins with U+FEFF, a byte order mark is written before it.
 
     Returns:
         The number of lines.
@@ -111,6 +137,8 @@ def _writing(path: Path) -> Iterator[Callable[[int, str], None]]:
         def write(number: int, line: str) -> None:
             if "\n" in line or "\0" in line or line.endswith("\r"):
                 raise CorpusError(f"{path}, line {number}: contains a line break or NUL", "replace it by a space")
+            if number == 1 and line.startswith(MARK):
+                line = MARK + line
             file.write(line.encode() + b"\n")
 
         yield write

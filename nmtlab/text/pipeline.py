@@ -262,6 +262,15 @@ class Pipeline:
             self._check_untagged(lines)
         return self.source.encode(lines, self._tags(language, origin))
 
+    def encode_filled(self, lines: Sequence[str]) -> tuple[list[int], list[list[int]]]:
+        """Return the places of the source sentences that are not blank, from 0, and their ids as of `encode_source`.
+
+        A line is also blank if the normalisation of an imported model's subwords leaves nothing of it.
+        """
+        encoded = self.encode_source(lines)
+        filled = [place for place, ids in enumerate(encoded) if len(ids) > 1]
+        return filled, [encoded[place] for place in filled]
+
     def encode_target(self, lines: Sequence[str]) -> list[list[int]]:
         """Return the ids of target sentences, each ended by EOS; a blank line is EOS alone."""
         return self.target.encode(lines)

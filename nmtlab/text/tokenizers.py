@@ -13,6 +13,7 @@ from sentencepiece.sentencepiece_model_pb2 import ModelProto
 from nmtlab.errors import CorpusError, RecipeError
 from nmtlab.languages import language_of
 from nmtlab.recipe.text import WordRules
+from nmtlab.text.blank import SPACE, is_blank
 from nmtlab.text.moses import MosesRules, UnicodeRules
 from nmtlab.text.transliteration import transliterated
 from nmtlab.text.truecase import Truecaser
@@ -20,8 +21,6 @@ from nmtlab.text.vocabulary import BOS, EOS, PAD, SPECIALS, UNK, Vocabulary
 
 UNKNOWN = "<unk>"
 """Plain text of an UNK that was not replaced."""
-
-_SPACE = "▁"  # SentencePiece's marker of white space before a word
 
 
 class Tokenizer(Protocol):
@@ -47,8 +46,13 @@ class Tokenizer(Protocol):
 
 
 def plain(text: str) -> str:
-    """Return `text` with white space collapsed to single spaces, and lone surrogates, invalid in UTF-8, as ?."""
-    return " ".join(text.encode(errors="replace").decode().replace(_SPACE, " ").split())
+    """Return `text` with white space collapsed to single spaces, and lone surrogates, invalid in UTF-8, as ?.
+
+    Blank text is empty, see `is_blank`.
+    """
+    if is_blank(text):
+        return ""
+    return " ".join(text.encode(errors="replace").decode().replace(SPACE, " ").split())
 
 
 class Words:
@@ -157,7 +161,8 @@ class Subwords:
         A new letter is a piece by itself: no other text is cut in another way.
         """
         known = set(self.types)
-        new = sorted(letter for letter in set("".join(map(plain, letters))) if letter not in known)
+        written = {letter for letter in letters if not letter.isspace() and letter != SPACE}
+        new = sorted(written - known)
         proto = ModelProto.FromString(self.model)
         lowest = min(piece.score for piece in proto.pieces)
         for rank, letter in enumerate(new, start=1):
@@ -182,7 +187,7 @@ class Subwords:
         pieces = self._processor.encode(text, out_type=str)
         word, indices = -1, []
         for piece in pieces:
-            word += piece.startswith(_SPACE)
+            word += piece.startswith(SPACE)
             indices.append(word)
         return text.split(), indices
 
@@ -193,7 +198,7 @@ class Subwords:
         return self.model
 
     def whole(self, word: str) -> str:
-        return _SPACE + word
+        return SPACE + word
 
     def join(self, pieces: Sequence[str]) -> str:
         return plain("".join(pieces))
@@ -258,7 +263,7 @@ class ImportedSubwords:
 
     def words(self, text: str) -> tuple[list[str], list[int]]:
         pieces, written = self.split(text), plain(text).split()
-        indices = [max(0, begun - 1) for begun in accumulate(piece.startswith(_SPACE) for piece in pieces)]
+        indices = [max(0, begun - 1) for begun in accumulate(piece.startswith(SPACE) for piece in pieces)]
         parts = groupby(zip(indices, pieces, strict=True), key=itemgetter(0))
         found = [[piece for _, piece in group] for _, group in parts]
         if ["".join(word) for word in found] == ["".join(self.split(word)) for word in written]:
@@ -274,7 +279,7 @@ class ImportedSubwords:
         return self.model
 
     def whole(self, word: str) -> str:
-        return _SPACE + word
+        return SPACE + word
 
     def join(self, pieces: Sequence[str]) -> str:
         return plain(self._processor.decode_pieces(list(pieces)))  # which makes letters of pieces that are bytes

@@ -76,7 +76,7 @@ def train(
         check_parent(parent, recipe, trained, checksums)
         overlap |= _parent_overlap(parent, trained, workspace, allow_overlap) if group.is_main else {}
     if resume and group.is_main:
-        _check_same_text(run, checksums)
+        _check_same_text(run, corpora, checksums)
     elif group.is_main:
         on_event(Preparing("learning the vocabulary"))
         recipe = naming(recipe, corpora)
@@ -211,6 +211,12 @@ def _check_same_training(run: Run, corpus: ParallelCorpus, group: Group) -> None
         )
 
 
-def _check_same_text(run: Run, checksums: Sequence[str]) -> None:
+def _check_same_text(run: Run, corpora: Sequence[ParallelCorpus], checksums: Sequence[str]) -> None:
     if run.checksums != list(checksums):
+        if marked := [f"{corpus.name}/{file}" for corpus in corpora for file in corpus.marked_files()]:
+            raise RunError(
+                f"run {run.name!r}: started on other text, perhaps when byte order marks were read as text, as in "
+                f"{marked[0]}",
+                "train a new run, or resume it on the corpus it was started on",
+            )
         raise RunError(f"run {run.name!r}: started on other text", "resume it on the corpus it was started on")

@@ -94,9 +94,74 @@ def test_importing_tsv_by_name_of_column(data):
     columns = ("--source-column", "uz", "--target-column", "en")
     said = _said("import", "tsv", "small", "pairs.tsv", "--source", "uz", "--target", "en", *columns)
     assert "read │ │ 200" in said
-    assert "line 1: no column 'tr'; choose from id, uz, en" in _problem(
+    assert "line 1: no column 'tr'; choose --source-column from id, uz, en" in _problem(
         *("import", "tsv", "other", "pairs.tsv", "--source", "uz", "--target", "en", "--source-column", "tr")
     )
+
+
+def test_the_first_pairs_are_shown(data):
+    said = _said("import", "tsv", "small", "pairs.tsv", "--source", "uz", "--target", "en", "--dev", 0, "--test", 0)
+    assert "the first pairs of train: uz: 0 gap en: sentence 0 uz: 1 gap en: sentence 1" in said
+
+
+IMPORT = ("import", "text", "small", "uz.txt", "en.txt", "--source", "uz", "--target", "en")
+
+
+def test_a_corpus_is_replaced_when_the_new_one_is_complete(data):
+    _said(*IMPORT)
+    before = ParallelCorpus.open(data / "corpora/small").checksum()
+    assert "gone.txt: not found" in _problem(*IMPORT[:3], "gone.txt", *IMPORT[4:], "--replace")
+    assert ParallelCorpus.open(data / "corpora/small").checksum() == before
+    write_lines(data.parent / "uz.txt", ["bir", "ikki"])
+    write_lines(data.parent / "en.txt", ["one", "two"])
+    _said(*IMPORT, "--replace", "--dev", 0, "--test", 0)
+    assert list(ParallelCorpus.open(data / "corpora/small").pairs("train")) == [("bir", "one"), ("ikki", "two")]
+    assert [path.name for path in (data / "corpora").iterdir()] == ["small"]
+
+
+def test_corpora_are_listed_with_their_place(data, monkeypatch):
+    assert _said("list") == "no corpora yet; 'nmtlab corpus import' or 'nmtlab corpus make' makes some"
+    _said(*IMPORT, "--dev", 20, "--test", 0)
+    (data.parent / "more" / "x").mkdir(parents=True)
+    write_lines(data.parent / "more" / "x" / "test.de.gz", ["a", "b"])
+    monkeypatch.setenv("NMTLAB_CORPORA", str(data.parent / "more"))
+    listed = [[cell.strip() for cell in line.split("│")] for line in _run("list").output.splitlines()]
+    assert ["", "small", "en, uz", "180", "20", "-", "workspace", ""] in listed
+    assert any(row[1:6] == ["x", "de", "-", "-", "2"] for row in listed)
+
+
+def test_a_corpus_is_removed_after_confirmation(data):
+    _said(*IMPORT)
+    result = CliRunner().invoke(app, ["remove", "small"], input="n\n")
+    assert "kept small" in result.output
+    assert _said("remove", "small", "--yes") == "removed small"
+    assert list((data / "corpora").iterdir()) == []
+    assert "corpus 'small': not in" in _problem("remove", "small")
+
+
+@pytest.mark.parametrize("status", ["training", "stopped"])
+def test_a_corpus_in_use_is_not_removed_or_replaced_unseen(data, monkeypatch, status):
+    from types import SimpleNamespace
+
+    from nmtlab.runs import listing
+
+    _said(*IMPORT)
+    recipe = SimpleNamespace(corpora=[SimpleNamespace(name="small")])
+    runs = [SimpleNamespace(name="one", status=status, packed=None, recipe=recipe)]
+    monkeypatch.setattr(listing, "list_runs", lambda workspace: (runs, {}))
+    if status == "training":
+        for words in (("remove", "small", "--yes"), (*IMPORT, "--replace")):
+            assert "corpus 'small': run 'one' is being trained on it; stop it, or wait" in _problem(*words)
+        return
+    result = CliRunner().invoke(app, ["remove", "small"], input="y\n")
+    assert "remove corpus small; without it, these runs cannot be resumed: one? [y/N]" in result.output
+    assert result.output.endswith("removed small\n")
+
+
+def test_a_folder_here_is_named_as_a_path(data):
+    (data.parent / "c3").mkdir()
+    assert "corpus 'c3': not found" in _problem("stats", "c3")
+    assert _problem("stats", "c3").endswith("; give ./c3 for the folder here")
 
 
 def test_importing_catalogues(data):

@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+from collections import Counter
 from hashlib import md5
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from nmtlab.errors import CorpusError, NmtlabError
 from nmtlab.text.cleaning import Limits
 from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.importers import mtdata as mtdata_importer
 from nmtlab.text.importers.mtdata import THESIS, DatasetSelection, find_selection, import_mtdata
 from nmtlab.text.importers.sacrebleu import import_sacrebleu
 from nmtlab.text.splitting import HoldOut
@@ -115,6 +117,15 @@ def test_something_to_train_on_must_be_named(tmp_path):
     pytest.importorskip("mtdata", reason="needs the extra 'download'")
     with pytest.raises(CorpusError, match="no data set to train on; give a data set's id, or a recipe"):
         import_mtdata(tmp_path / "small", DatasetSelection("en", "vi", ()), Limits(), NO_SPLIT)
+
+
+def test_rows_of_mtdata_with_a_further_column_are_dropped_and_counted(tmp_path, monkeypatch):
+    rows = "a\tx\nb\ty\tz\nc\n"
+    monkeypatch.setattr(mtdata_importer, "_mtdata", lambda arguments, path, problem: path.write_text(rows))
+    dropped = Counter()
+    pairs = mtdata_importer._pairs(("Group-train-1-eng-vie",), ["vie", "eng"], tmp_path, dropped)
+    assert list(pairs) == [("x", "a"), ("", "c")]
+    assert dropped == {"more than two columns": 1}
 
 
 def test_recipes_are_found_by_name():

@@ -49,6 +49,27 @@ def test_a_carriage_return_before_the_line_feed_belongs_to_the_line_break(tmp_pa
     assert list(read_lines(path)) == ["one", "two\r", "", "last\r"]
 
 
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_byte_order_mark_is_not_part_of_line_1(tmp_path, suffix):
+    path = tmp_path / f"text{suffix}"
+    opened = {"": open, ".gz": gzip.open, ".xz": lzma.open}[suffix]
+    with opened(path, "wb") as file:
+        file.write("\ufeffA man.\r\n\ufeffA dog.\r\n".encode())
+    assert list(read_lines(path)) == ["A man.", "\ufeffA dog."]
+
+
+def test_a_line_1_that_begins_with_the_character_of_the_mark_is_read_back(tmp_path):
+    write_lines(tmp_path / "text", ["\ufeffone", "\ufefftwo"])
+    assert list(read_lines(tmp_path / "text")) == ["\ufeffone", "\ufefftwo"]
+
+
+@pytest.mark.parametrize("content", [b"one\rtwo\r", b"one\rtwo", b"one\r", b"one word\r" * 700_000])
+def test_a_file_of_carriage_returns_alone_is_refused_with_the_command_that_converts_it(tmp_path, content):
+    path = tmp_path / "text"
+    path.write_bytes(content)
+    assert _problem(path).endswith(r"carriage returns, without line feeds; convert it: tr '\r' '\n' < OLD > NEW")
+
+
 @pytest.mark.parametrize(
     ("content", "lines"), [(b"", []), (b"\n", [""]), (b"a", ["a"]), (b"a\n", ["a"]), (b"\n a \n\n", ["", " a ", ""])]
 )

@@ -164,7 +164,8 @@ def test_known_words_come_back_as_text(corpus):
 @by_name
 def test_a_blank_line_stays_blank(name, learned):
     pipeline = learned[name]
-    assert pipeline.source_ids("") == pipeline.target_ids(" \t ") == [EOS]
+    assert pipeline.source_ids("") == pipeline.target_ids(" \t ") == pipeline.source_ids("\u200b ▁") == [EOS]
+    assert pipeline.encode_filled(["", "a", "\u00ad", "b"])[0] == [1, 3]
     assert pipeline.source_text([EOS]) == pipeline.target_text([BOS, EOS, PAD]) == ""
     assert pipeline.source_pieces("") == pipeline.target_pieces([EOS]) == []
 

@@ -120,7 +120,7 @@ def test_each_moses_word_is_its_own_and_as_it_is_written():
 
 def test_blank_text_has_no_pieces(subwords):
     for tokenizer in (subwords, Words("en"), Words("en", Truecaser(""))):
-        for blank in ("", "  ", "\t\u3000\u2028"):
+        for blank in ("", "  ", "\t\u3000\u2028", "\u200b", "\ufeff \u00ad", "▁"):
             assert tokenizer.split(blank) == []
             assert tokenizer.words(blank) == ([], [])
             assert tokenizer.encode([blank], NOWHERE) == [[EOS]]

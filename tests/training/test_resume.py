@@ -130,6 +130,21 @@ def test_a_run_is_not_resumed_on_other_text(tiny_corpus, make_corpus, tiny_recip
         train("run", tiny_recipe, ParallelCorpus.open(folder), workspace, resume=True)
 
 
+def test_a_run_that_read_a_byte_order_mark_as_text_says_so_when_resumed(
+    tiny_corpus, make_corpus, tiny_recipe, workspace
+):
+    from nmtlab.text.corpus import ParallelCorpus
+
+    steps = iter(range(1000))
+    train("run", tiny_recipe, tiny_corpus, workspace, should_stop=lambda: next(steps) == 1)
+    folder = make_corpus()
+    (folder / "train.en").write_text("\ufeff" + (folder / "train.en").read_text().replace("dog", "hound", 1))
+    with pytest.raises(
+        RunError, match=rf"perhaps when byte order marks were read as text, as in {folder.name}/train.en"
+    ):
+        train("run", tiny_recipe, ParallelCorpus.open(folder), workspace, resume=True)
+
+
 def test_a_run_can_be_written_by_one_process_only(trained):
     run, _ = trained
     with writing(run), pytest.raises(RunError, match="another process"), writing(Run(run.folder)):

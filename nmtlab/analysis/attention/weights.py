@@ -75,16 +75,16 @@ def pieces_of(system: Translator, source: str, target: str | None = None) -> Pie
     Raises:
         CorpusError: the source sentence is blank.
     """
-    if not source.strip():
-        raise CorpusError("source sentence: blank", "give a sentence")
     pipeline = system.pipeline
+    source_ids, source_pieces = pipeline.source_ids(source), pipeline.source_pieces(source)
+    if not source_pieces:
+        raise CorpusError("source sentence: blank", "give a sentence")
     if target is None:
         target_ids = [*system.translate([source])[0].hypotheses[0].tokens, EOS]
         target_pieces = pipeline.target_pieces(target_ids)
     else:
         target_ids = pipeline.target_ids(target)
         target_pieces = pipeline.target.tokenizer.split(target)
-    source_ids, source_pieces = pipeline.source_ids(source), pipeline.source_pieces(source)
     return PiecePair(source_ids, target_ids, [*source_pieces, _END], [*target_pieces, _END])
 
 

@@ -13,6 +13,7 @@ from nmtlab.analysis.access.translations import translations
 from nmtlab.errors import CorpusError
 from nmtlab.evaluation.language_identification import UNDECIDED, LanguageClassifier
 from nmtlab.runs.run import Run
+from nmtlab.text.blank import is_blank
 from nmtlab.text.corpus import ParallelCorpus
 
 MOST_LINES = 20_000
@@ -61,7 +62,7 @@ def off_target(
         raise CorpusError(
             f"language identification: no text in {target}", f"it was trained on {', '.join(classifier.languages)}"
         )
-    written = [line for line in hypotheses if line.strip()]
+    written = [line for line in hypotheses if not is_blank(line)]
     found = Counter(classifier.predict(written))
     undecided = found.pop(UNDECIDED, 0)
     others = Counter({language: number for language, number in found.items() if language != target})

@@ -55,11 +55,11 @@ def search_errors(
         start: index of the first of these sentences to yield, from 0.
 
     Yields:
-        A row for each sentence: `line` in the text, from 1; `source_length`, `reference_length`, in tokens without EOS,
-        like all lengths here; `beam_score`, `beam_log_prob`, `beam_length` of the beam's best; `exact_score`,
-        `exact_log_prob`, `exact_length` of the best that exact search found; `empty_log_prob` of the empty translation,
-        and `empty_rank`, the rank of EOS among the first tokens, from 1: the size of the smallest beam that the empty
-        translation enters; `expansions`; `complete`, whether exact search ended within its budget.
+        A row for each sentence that is not blank: `line` in the text, from 1; `source_length`, `reference_length`, in
+        tokens without EOS, like all lengths here; `beam_score`, `beam_log_prob`, `beam_length` of the beam's best;
+        `exact_score`, `exact_log_prob`, `exact_length` of the best that exact search found; `empty_log_prob` of the
+        empty translation, and `empty_rank`, the rank of EOS among the first tokens, from 1: the size of the smallest
+        beam that the empty translation enters; `expansions`; `complete`, whether exact search ended within its budget.
 
     Raises:
         CorpusError: no such split, or other languages.
@@ -75,7 +75,8 @@ def search_errors(
     targets = system.pipeline.encode_target(drawn.targets[start:])
     for line, source, target in zip(drawn.lines[start:], sources, targets, strict=True):
         lengths = {"line": line, "source_length": len(source) - 1, "reference_length": len(target) - 1}
-        yield [lengths | _compared(system.model, torch.tensor([source]), search, budget)]
+        blank = len(source) == 1  # stays blank, so that nothing is searched
+        yield [] if blank else [lengths | _compared(system.model, torch.tensor([source]), search, budget)]
 
 
 @torch.inference_mode()

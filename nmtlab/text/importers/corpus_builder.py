@@ -24,7 +24,7 @@ class ImportReport:
     """What an import read, kept and dropped; written to the corpus folder as `import.json`.
 
     Args:
-        kind: text, tsv, gettext, mtdata or sacrebleu.
+        kind: text, tsv, csv, jsonl, gettext, mtdata or sacrebleu.
         origin: what was read, as the user named it (absolute paths reduced to their last part).
         source: code of the source language.
         target: code of the target language.

@@ -4,6 +4,7 @@ import importlib.util
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,8 @@ from nmtlab.text.corpus import Pair
 from nmtlab.text.importers.corpus_builder import ImportReport, build
 from nmtlab.text.lines import read_lines
 from nmtlab.text.splitting import HoldOut
+
+COLUMNS = "more than two columns"
 
 
 @dataclass(frozen=True)
@@ -97,11 +100,16 @@ def import_mtdata(
     report = ImportReport("mtdata", origin, recipe.source, recipe.target)
     codes = _codes(recipe.source, recipe.target)
     with tempfile.TemporaryDirectory() as temporary:
-        sets = {split: _pairs(names, codes, Path(temporary)) for split, names in splits.items() if names}
+        folder_of_sets = Path(temporary)
+        sets = {
+            split: _pairs(names, codes, folder_of_sets, report.dropped[split])
+            for split, names in splits.items()
+            if names
+        }
         return build(folder, report, sets.pop("train"), limits, hold_out, sets, allow_overlap)
 
 
-def _pairs(names: tuple[str, ...], codes: list[str], folder: Path) -> Iterator[Pair]:
+def _pairs(names: tuple[str, ...], codes: list[str], folder: Path, dropped: Counter[str]) -> Iterator[Pair]:
     for name in names:
         languages = [code.split("_")[0] for code in name.split("-")[-2:]]
         if sorted(languages) != sorted(codes):
@@ -111,7 +119,10 @@ def _pairs(names: tuple[str, ...], codes: list[str], folder: Path) -> Iterator[P
         _mtdata(["-m", "mtdata", "-no-pb", "echo", name], path, f"data set {name!r}: mtdata could not get it")
         for line in read_lines(path):
             row = [*line.split("\t"), ""]  # a row without its second column is a pair with a blank side
-            yield row[source], row[target]
+            if len(row) > 3:  # a sentence with a tab: where it ends is unknown
+                dropped[COLUMNS] += 1
+            else:
+                yield row[source], row[target]
         path.unlink()
 
 

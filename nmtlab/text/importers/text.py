@@ -45,12 +45,6 @@ def import_text(
     return build(folder, report, _pairs(files), limits, hold_out, sets, allow_overlap)
 
 
-def text_lines(path: Path) -> Iterator[str]:
-    """Yield the lines of an external file, without the byte order mark that some editors add."""
-    for number, line in enumerate(read_lines(path)):
-        yield line if number else line.removeprefix("\ufeff")
-
-
 def _pairs(files: Files) -> Iterator[Pair]:
     source, target = files
-    return aligned(text_lines(source), text_lines(target), str(source), str(target))
+    return aligned(read_lines(source), read_lines(target), str(source), str(target))

@@ -40,6 +40,11 @@ def test_a_perfect_translation_has_the_share_of_its_references():
     assert (row["share"], row["instead"], row["instead_share"], row["accuracy"]) == (0, "", 0, 1)
 
 
+def test_format_characters_alone_are_blank():
+    row = off_target(["\u200b", "▁", "die Katze"], ["die Katze"], "de", CLASSIFIER).iloc[0]
+    assert (row["lines"], row["blank"], row["decided"]) == (3, 2, 1)
+
+
 def test_nothing_decided_has_no_share():
     (row,) = off_target(["", "7"], ["the house"] * 2, "en", CLASSIFIER).to_dict("records")
     assert (row["decided"], row["off_target"], row["accuracy"]) == (0, 0, 1)
