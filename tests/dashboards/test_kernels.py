@@ -35,6 +35,9 @@ def listening(address: Path) -> Iterator[None]:
     """Run the process that kernels are forked from; a kernel that is started before it listens is an ordinary one."""
     with forks(address):
         eventually(address.exists, True)
+        with socket.socket(socket.AF_UNIX) as connection:  # it answers when it has imported everything
+            connection.connect(str(address))
+            assert connection.recv(1) == kernels_module._FORKED
         yield
 
 
