@@ -1,11 +1,13 @@
 """`nmtlab dashboards` and `nmtlab lab`."""
 
+import re
 from typing import Annotated
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 import typer
 
 _HERE = "127.0.0.1"
+_PATH = re.compile(r"/?(?:[\w.~-]+/)*[\w.~-]*", re.ASCII)
 _WORKBENCH = ("jupyterlab", "ipywidgets", "plotly", "anywidget", "voila", "kaleido")
 
 
@@ -19,6 +21,14 @@ def dashboards(
     ] = _HERE,
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port, or the first free one near it.")] = 8866,
     token: Annotated[str | None, typer.Option(help="Token that gives access to the pages.")] = None,
+    base_url: Annotated[
+        str,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Where a proxy serves the pages: a path such as /nmtlab/, which it has to pass on, or a whole address "
+            "such as https://lab.example.org/nmtlab/, to whose name they answer too; the latter needs --token.",
+        ),
+    ] = "/",
     warm: Annotated[
         int,
         typer.Option(
@@ -43,15 +53,36 @@ def dashboards(
             f"--ip {ip}: other machines could connect, read the workspace and start trainings",
             "set a token with --token",
         )
+    origin, path = _parts(base_url)
+    if origin and not token:
+        raise NmtlabError(
+            f"--base-url {base_url}: other machines could connect, read the workspace and start trainings",
+            "set a token with --token",
+        )
     try:
-        from nmtlab.dashboards.server import serve
+        from nmtlab.dashboards.server import Address, serve
     except ImportError as error:
         raise _missing(error) from error
     workspace = Workspace.find()
     query = f"?{urlencode({'token': token})}" if token else ""
     print(f"Runs and corpora of {workspace.data}")
-    print(f"Open http://{ip}:{port}/{query} (or the port named below, if this one is taken); Ctrl-C stops")
-    serve(workspace, ip, port, token or "", warm, browser)
+    if origin:
+        print(f"Open {origin}{path}{query} through the proxy")
+    print(f"Open http://{ip}:{port}{path}{query} (or the port named below, if this one is taken); Ctrl-C stops")
+    serve(workspace, Address(ip, port, path, origin), token or "", warm, browser)
+
+
+def _parts(base_url: str) -> tuple[str, str]:
+    """Return the origin, empty for a path alone, and the path, with a slash at both ends, of an address."""
+    from nmtlab.errors import NmtlabError
+
+    scheme, host, path, query, fragment = urlsplit(base_url)
+    whole = scheme in ("http", "https") and host and "@" not in host
+    if not (whole or (not scheme and not host)) or query or fragment or not _PATH.fullmatch(path):
+        raise NmtlabError(
+            f"--base-url {base_url}: no address", "give one like /nmtlab/ or https://lab.example.org/nmtlab/"
+        )
+    return f"{scheme}://{host.lower()}" if whole else "", f"/{path.strip('/')}/".replace("//", "/")
 
 
 def lab(

@@ -27,6 +27,7 @@ from nmtlab.dashboards.table import Table
 from nmtlab.dashboards.work import Work
 from nmtlab.errors import CorpusError
 from nmtlab.plots import attention_figure, contribution_figure
+from nmtlab.plots.reading import isolated
 from nmtlab.runs.run import Run
 from nmtlab.text.links import Link
 from nmtlab.workspace import Workspace
@@ -123,7 +124,7 @@ class AttentionPage(Page):
             steps = 2 * len(runs) + 1
             self.work.start("measuring", steps, self._details(runs, source, target, links, rings), waits=True)
         alignment = f"Rings: {origin}." if target and links else "No alignment for this target."
-        shown = target or "each system's own translation"
+        shown = isolated(target) or "each system's own translation"
         self.hint.say(f"{left_out(chosen, runs)} {self.sentences.shown_source}  →  {shown}  —  {alignment}".strip())
 
     def _details(

@@ -101,7 +101,7 @@ def marked_sentence(compared: Compared, gains: pd.Series, line: int, systems: Se
     for name in dict.fromkeys(systems):
         rows.append((_title(compared, name), _words(marked(compared.words[name][0][line - 1], reference))))
     caption = f"Line {line}, difference {gains[line]:+.1f}; {UNDERLINED}"
-    lines = "".join(f"<tr><th>{escape(name)}</th><td>{words}</td></tr>" for name, words in rows)
+    lines = "".join(f"<tr><th>{escape(name)}</th><td dir='auto'>{words}</td></tr>" for name, words in rows)
     return f"<table class='nmtlab-marked'><caption>{escape(caption)}</caption>{lines}</table>"
 
 

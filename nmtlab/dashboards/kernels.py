@@ -17,9 +17,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Thread
+from typing import NoReturn
 
-_START = "-c", "import sys; from nmtlab.dashboards.kernels import {0}; {0}(*sys.argv[1:])"
+_START = (
+    "-c",
+    "import signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); "  # ends it without a traceback
+    "from nmtlab.dashboards.kernels import {0}; {0}(*sys.argv[1:])",
+)
+_FORKED = b"+"
 _MAX_BYTES = 100  # of a socket's address on any system
+_PATIENCE = 20  # seconds to wait for a fork before a kernel imports everything itself
 _STDIN = 0
 """Its other end is held by the server alone, and closed when the server ends, however it ends."""
 
@@ -51,12 +58,16 @@ def forks(address: Path) -> Iterator[None]:
 
 
 def launch(address: str, connection_file: str) -> None:
-    """Have a kernel forked, and wait until it ends; or become one, if that is not possible."""
+    """Have a kernel forked, and wait until it ends; or become one, if that is not possible or takes too long."""
     request = {"file": connection_file, "folder": os.getcwd(), "environment": dict(os.environ)}
     try:
         with socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(_PATIENCE)
             connection.connect(address)
             connection.sendall(json.dumps(request).encode() + b"\n")
+            if connection.recv(1) != _FORKED:
+                raise ConnectionError
+            connection.settimeout(None)
             connection.recv(1)
     except (OSError, AttributeError):  # without Unix sockets
         os.execv(sys.executable, [sys.executable, "-m", "ipykernel_launcher", "-f", connection_file])
@@ -74,10 +85,10 @@ def fork_kernels(address: str) -> None:
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # ended kernels leave no zombies
         while listener in select.select([listener, _STDIN], [], [])[0]:
             connection, _ = listener.accept()
-            if os.fork() == 0:
-                listener.close()
-                _become_kernel(connection)
-            connection.close()
+            with connection, suppress(OSError):  # no memory or processes left, or who asked waits no longer
+                if os.fork() == 0:
+                    listener.close()
+                    _become_kernel(connection)
 
 
 def _import_pages() -> None:
@@ -95,19 +106,28 @@ def _import_pages() -> None:
 
 def _fill_caches() -> None:
     """Fill the caches that forked kernels share: every page lists all runs, and the index judges all claims."""
-    from nmtlab.errors import NmtlabError
     from nmtlab.experiments.claims.verdicts import measured_claims
     from nmtlab.runs.listing import list_runs
     from nmtlab.workspace import Workspace
 
-    list_runs(Workspace.find())
-    with suppress(NmtlabError):  # the page says what is damaged
-        measured_claims()
+    for fill in (lambda: list_runs(Workspace.find()), measured_claims):
+        with suppress(Exception):  # the page says what is damaged
+            fill()
 
 
-def _become_kernel(connection: socket.socket) -> None:
+def _become_kernel(connection: socket.socket) -> NoReturn:
+    try:
+        _run_kernel(connection)
+    except OSError:  # who asked did not wait
+        pass
+    finally:
+        os._exit(0)
+
+
+def _run_kernel(connection: socket.socket) -> None:
     from ipykernel.kernelapp import IPKernelApp
 
+    connection.sendall(_FORKED)
     with connection.makefile(encoding="utf-8") as lines:
         request = json.loads(lines.readline())
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -116,10 +136,7 @@ def _become_kernel(connection: socket.socket) -> None:
     os.environ.update(request["environment"])
     os.chdir(request["folder"])
     Thread(target=_end_with, args=[connection], daemon=True).start()
-    try:
-        IPKernelApp.launch_instance(argv=["-f", request["file"], "--IPKernelApp.parent_handle=1"])
-    finally:
-        os._exit(0)
+    IPKernelApp.launch_instance(argv=["-f", request["file"], "--IPKernelApp.parent_handle=1"])
 
 
 def _end_with(connection: socket.socket) -> None:

@@ -29,6 +29,7 @@ from nmtlab.dashboards.work import Work
 from nmtlab.errors import NmtlabError
 from nmtlab.plots import logit_figure
 from nmtlab.plots.marks import Token, shows_word
+from nmtlab.plots.reading import isolated
 from nmtlab.runs.run import Run
 from nmtlab.views import norms_view
 from nmtlab.workspace import Workspace
@@ -299,8 +300,9 @@ class NormsPage(Page):
         best, wanted = shown.iloc[0]["word"], shown[shown["wanted"]].iloc[0]
         word = "Reference word" if self.sentences.reference else "Word of the system's translation"
         norm = f" of these with all vectors at norm {self.radius.value:g}" if self.fixed.value else ""
-        rank = f"rank {wanted['rank']}{norm}" + ("" if wanted["rank"] == 1 else f"; rank 1: “{best}”")
-        self.hint.say(f"{self.sentences.shown_source}  →  {self._target}  —  {word}: “{wanted['word']}”, {rank}.")
+        rank = f"rank {wanted['rank']}{norm}" + ("" if wanted["rank"] == 1 else f"; rank 1: “{isolated(best)}”")
+        pair = f"{self.sentences.shown_source}  →  {isolated(self._target)}"
+        self.hint.say(f"{pair}  —  {word}: “{isolated(wanted['word'])}”, {rank}.")
 
 
 def _wrong(choices: pd.DataFrame) -> pd.DataFrame:

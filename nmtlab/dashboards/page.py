@@ -16,7 +16,7 @@ from nmtlab.dashboards.chart import SERVED, PlotlyScript
 from nmtlab.dashboards.log import page_log
 from nmtlab.dashboards.saved import saved_page
 from nmtlab.dashboards.state import read_state, write_state
-from nmtlab.errors import NmtlabError
+from nmtlab.errors import NmtlabError, error_of_the_machine
 
 _log = page_log()
 
@@ -80,14 +80,15 @@ class Page(widgets.VBox):
 
     @contextmanager
     def guarded(self) -> Iterator[None]:
-        """Show an `NmtlabError` as a message in the page; log any other error and point to the log."""
+        """Show what the user can mend as a message in the page; log any other error and point to the log."""
         try:
             yield
-        except NmtlabError as error:
-            self.tell(str(error))
-        except Exception:
-            _log.exception("page %s, %s", self.about.name, self._browser.query)
-            self.tell("Internal error: see data/logs/dashboards.log for details.")
+        except Exception as error:
+            known = error if isinstance(error, NmtlabError) else error_of_the_machine(error)
+            if known is None:
+                _log.exception("page %s, %s", self.about.name, self._browser.query)
+                known = f"Internal error ({type(error).__name__}): see data/logs/dashboards.log for details."
+            self.tell(str(known))
 
     def _changed(self, *keys: str) -> None:
         """Update for the changed names; names that an update changes itself are added to the set it was given."""

@@ -31,6 +31,7 @@ from nmtlab.dashboards.table import Table
 from nmtlab.dashboards.work import Work
 from nmtlab.plots import calibration_figure, lengths_figure, sweep_figure
 from nmtlab.plots.marks import Token
+from nmtlab.plots.reading import isolated
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.measures import Measure
 from nmtlab.runs.run import Run
@@ -152,7 +153,7 @@ class SearchPage(Page):
         self.selection.offer(decodable, self.sentences.where, self._lines(runs[0]))
         self.step.max = max((int(grown.tree["step"].max()) for grown in self._grown), default=1)
         self.step.value = self.step.max
-        pair = f"{self.sentences.shown_source}  →  {self.sentences.reference or '(no reference)'}"
+        pair = f"{self.sentences.shown_source}  →  {isolated(self.sentences.reference) or '(no reference)'}"
         self.hint.say(f"{left_out(decodable, runs)} {pair}  —  {'; '.join(findings)}.".strip())
 
     def _select(self, token: Token | None) -> None:

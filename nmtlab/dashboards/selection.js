@@ -25,11 +25,13 @@ function render({ model, el }) {
   };
   clear.onclick = () => choose("");
 
-  const line = ({ name, side, tokens, marked, wrong }) => {
+  const line = ({ name, side, tokens, marked, wrong, dir }) => {
     const row = make("div", "nmtlab-tokens");
     row.setAttribute("role", "toolbar"); // one stop of the tab key, then arrow keys
     row.setAttribute("aria-label", name);
-    row.append(make("span", "nmtlab-tokens-name", name));
+    const words = make("span", "nmtlab-tokens-line");
+    words.dir = dir;
+    row.append(make("span", "nmtlab-tokens-name", name), words);
     tokens.forEach((word, place) => {
       const button = make("button", wrong.includes(place) ? "nmtlab-wrong" : "", word);
       const value = `${side}:${place + 1}:${word}`;
@@ -39,14 +41,14 @@ function render({ model, el }) {
       button.tabIndex = place === (marked[0] ?? 0) ? 0 : -1;
       button.setAttribute("aria-pressed", picked);
       button.onclick = () => choose(picked ? "" : value);
-      row.append(button);
+      words.append(button);
     });
     return row;
   };
 
   const draw = () => {
     const focused = lines.contains(document.activeElement) ? document.activeElement.dataset.token : null;
-    const place = focused ? [...lines.children].indexOf(document.activeElement.parentElement) : 0;
+    const place = focused ? [...lines.children].indexOf(document.activeElement.closest(".nmtlab-tokens")) : 0;
     lines.replaceChildren(...model.get("lines").map(line));
     box.hidden = !model.get("lines").length && !model.get("value");
     if (focused) lines.children[place]?.querySelector(`[data-token="${CSS.escape(focused)}"]`)?.focus();
@@ -65,8 +67,9 @@ function render({ model, el }) {
   };
 
   lines.onkeydown = (event) => {
-    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-    const buttons = [...event.target.parentElement.querySelectorAll("button")];
+    const words = event.target.parentElement;
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key] * (words.dir === "rtl" ? -1 : 1);
+    const buttons = [...words.querySelectorAll("button")];
     const next = buttons[buttons.indexOf(event.target) + step];
     if (!step || !next) return;
     event.target.tabIndex = -1;

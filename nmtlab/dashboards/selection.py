@@ -14,6 +14,7 @@ from nmtlab.dashboards.chart import Chart
 from nmtlab.dashboards.links import Sentence, links_of_token
 from nmtlab.dashboards.table import Table
 from nmtlab.plots.marks import Side, Token
+from nmtlab.plots.reading import is_right_to_left, isolated
 from nmtlab.runs.run import Run
 
 _HERE = Path(__file__).parent
@@ -126,14 +127,17 @@ class Selection(anywidget.AnyWidget):
 
     def as_html(self) -> str:
         """Return the tokens as markup, the selected one marked, for a saved page."""
-        rows = "".join(f"<tr><th>{escape(line['name'])}</th><td>{_marked(line)}</td></tr>" for line in self.lines)
+        rows = "".join(
+            f"<tr><th>{escape(line['name'])}</th><td dir='{line['dir']}'>{_marked(line)}</td></tr>"
+            for line in self.lines
+        )
         return f"<table>{rows}</table>" if rows else ""
 
     def _draw(self) -> None:
         token = self.token
         self.lines = [self._drawn(line, token) for line in self._lines]
         here = any(line["marked"] for line in self.lines)
-        self.said = _NONE if token is None else f"Selected: {token.bare} ({_where(token, here)})"
+        self.said = _NONE if token is None else f"Selected: {isolated(token.bare)} ({_where(token, here)})"
         self.links = [] if token is None else links_of_token(self._here, self._runs, self._sentence, token)
         for part in self._shown:
             part.mark(token)
@@ -142,7 +146,7 @@ class Selection(anywidget.AnyWidget):
         marked = token.places(line.side, line.tokens) if token else []
         return {
             "name": line.name, "side": line.side, "tokens": list(line.tokens), "marked": marked,
-            "wrong": list(line.wrong),
+            "wrong": list(line.wrong), "dir": "rtl" if is_right_to_left(line.tokens) else "ltr",
         }  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from nmtlab.dashboards.saved import CHOOSER
 from nmtlab.dashboards.systems import of_one_pair
 from nmtlab.dashboards.table import Table
 from nmtlab.errors import NmtlabError
+from nmtlab.plots.reading import isolated
 from nmtlab.runs.run import Run
 from nmtlab.text.blank import is_blank
 from nmtlab.workspace import Workspace
@@ -100,7 +101,7 @@ class SentenceChooser(widgets.VBox):
             where = f"Line {self.line} of {self.text.value}"
         else:
             where = "Example sentence, since no text of these runs is available"
-        return f"{where}: {self.source}"
+        return f"{where}: {isolated(self.source)}"
 
     def follow(self, changed: set[str], runs: Sequence[Run]) -> None:
         """Update texts and sentences for some runs; of the selected line and the typed sentence the more recent counts.

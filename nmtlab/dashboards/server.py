@@ -1,24 +1,26 @@
 """`nmtlab dashboards`: Voila, restricted to the pages of nmtlab."""
 
-import asyncio
 import json
 import os
+import re
 import shutil
+import signal
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import FrameType
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 import nbformat
-from jupyter_server.services.kernels.kernelmanager import AsyncMappingKernelManager
-from tornado import web
-from tornado.httputil import HTTPServerRequest
-from tornado.routing import Matcher, Rule
+from traitlets import Unicode
 from traitlets.config import Config
 from voila.app import Voila
-from voila.handler import BaseVoilaHandler
 
 from nmtlab.dashboards.about import ATTENTION, INDEX, PAGES, TABLES, About
 from nmtlab.dashboards.chart import PLOTLY, SERVED
+from nmtlab.dashboards.culling import Kernels
 from nmtlab.dashboards.glossary import glossary, glossary_document
+from nmtlab.dashboards.handlers import NoPage, Page, refusals
 from nmtlab.dashboards.kernels import forks, kernel_spec
 from nmtlab.dashboards.log import VARIABLE
 from nmtlab.workspace import Workspace
@@ -27,84 +29,58 @@ _SHARE = Path(__file__).parent / "share"
 _WIDGETS = ("@voila-dashboards/widgets-manager8", "@jupyter-widgets/jupyterlab-manager", "anywidget")
 _MOST_USED = (INDEX, TABLES, ATTENTION)
 _IDLE = 30 * 60  # seconds without a heartbeat before the kernel of a page is shut down
-_LEFT = 5 * 60  # seconds without a connection, as of a closed tab, before it is shut down
+_STARTUP = 5 * 60  # seconds that a kernel has to start, on a busy machine
+_MOST_PAGES = 40  # open at once; each takes 60-180 MB
 
-
-class Kernels(AsyncMappingKernelManager):
-    """Culls idle kernels of pages and those whose tab was closed, but not preheated ones that wait for a page."""
-
-    def __init__(self, **arguments: object) -> None:
-        super().__init__(**arguments)
-        self._connected: set[str] = set()
-
-    def notify_connect(self, kernel_id: str) -> None:
-        self._connected.add(kernel_id)
-        super().notify_connect(kernel_id)
-
-    def notify_disconnect(self, kernel_id: str) -> None:
-        super().notify_disconnect(kernel_id)
-        asyncio.get_running_loop().call_later(_LEFT, self._cull_if_left, kernel_id)
-
-    def _cull_if_left(self, kernel_id: str) -> None:
-        if kernel_id in self and not self._kernel_connections.get(kernel_id):
-            self.log.info("Shutting down kernel %s: its page was closed", kernel_id)
-            self._culling = asyncio.ensure_future(self.shutdown_kernel(kernel_id))
-
-    async def cull_kernel_if_idle(self, kernel_id: str) -> None:
-        if kernel_id in self._connected:
-            await super().cull_kernel_if_idle(kernel_id)
-
-
-_LOCAL = ("127.0.0.1", "localhost", "::1")
-"""Host names that always refer to this machine."""
 
 _A_PAGE = rf"(?:{'|'.join(page.name for page in (INDEX, *PAGES))})\.ipynb"
 _A_FILE = r"\w+/static(?:/[^/.%][^/%]*)+"  # a static file of a template, without path traversal
 
-_ALL_INTERFACES = ("0.0.0.0", "::", "")
 
-
-class _ForeignHost(Matcher):
-    """Matches requests for a host name other than the server's, against DNS rebinding.
-
-    Otherwise a web site whose name resolves to this machine's address could read and control the pages.
+class Address(NamedTuple):
+    """Where the pages are served.
 
     Args:
-        ip: address of the interface that the server listens on; if it is all interfaces, every name is accepted, and
-            the token protects the pages.
+        ip: address of the interface to listen on.
+        port: first port to try.
+        path: prefix of all paths, with a slash at both ends.
+        origin: scheme and host by which a proxy is reached, such as `https://lab.example.org`; empty for none.
     """
 
-    def __init__(self, ip: str) -> None:
-        self._accepted = None if ip in _ALL_INTERFACES else {*_LOCAL, ip.lower()}
-
-    def match(self, request: HTTPServerRequest) -> dict[str, object] | None:
-        accepted = self._accepted is None or request.host_name.strip("[]") in self._accepted
-        return None if accepted else {}
-
-
-class _Refused(web.RequestHandler):
-    def prepare(self) -> None:
-        self.set_status(403)
-        self.set_header("Content-Type", "text/plain; charset=utf-8")
-        self.finish("nmtlab does not answer to this host name: open the address that 'nmtlab dashboards' printed.\n")
-
-
-class _NoPage(BaseVoilaHandler):
-    @web.authenticated
-    def get(self) -> None:
-        raise web.HTTPError(404)
+    ip: str
+    port: int
+    path: str = "/"
+    origin: str = ""
 
 
 class Server(Voila):
     """Voila that accepts only its own host names and serves only the pages of nmtlab."""
 
+    origin = Unicode("", config=True, help="Scheme and host by which a proxy is reached.")
+
+    def initialize(self, argv: list[str] | None = None) -> None:
+        """Read the configuration; from now on Ctrl-C ends the server as SIGTERM does, without a traceback."""
+        super().initialize(argv)
+        signal.signal(signal.SIGINT, self._handle_signal_stop)
+
     def init_handlers(self) -> list:
-        not_found = f"/logout|/voila/render/(?!{_A_PAGE}$).*|/voila/templates/(?!{_A_FILE}$).*"  # Voila fails on these
-        return [
-            Rule(_ForeignHost(self.ip), _Refused),
-            (not_found, _NoPage, {"voila_configuration": self.voila_configuration}),
-            *super().init_handlers(),
-        ]
+        """Return the rules, all under the prefix: those of Voila for logging in are not."""
+        base, voila = self.base_url, {"voila_configuration": self.voila_configuration}
+        page = {**voila, "template_paths": self.template_paths, "config": self.config}
+        nothing = rf"/logout|/voila/render/.*|/voila/templates/(?!{_A_FILE}$).*"  # Voila fails on these
+        rules = [(rf"/voila/render/({_A_PAGE})", Page, page), (nothing, NoPage, voila), *super().init_handlers()]
+        host = urlsplit(self.origin).hostname or ""
+        return [*refusals(self.ip, host, base), *((_under(base, path), *rule) for path, *rule in rules)]
+
+    def _handle_signal_stop(self, sig: int, frame: FrameType | None) -> None:
+        if not hasattr(self, "ioloop"):  # as yet
+            raise SystemExit(128 + sig)
+        super()._handle_signal_stop(sig, frame)
+
+
+def _under(base: str, paths: str) -> str:
+    """Return a pattern of paths with a prefix, unless it has that already."""
+    return paths if paths.startswith(base) and base != "/" else f"{re.escape(base.rstrip('/'))}(?:{paths})"
 
 
 def page_notebook(page: About) -> nbformat.NotebookNode:
@@ -123,13 +99,12 @@ def write_pages(folder: Path) -> None:
         nbformat.write(page_notebook(page), folder / f"{page.name}.ipynb")
 
 
-def serve(workspace: Workspace, ip: str, port: int, token: str, warm: int, open_browser: bool) -> None:
+def serve(workspace: Workspace, address: Address, token: str, warm: int, open_browser: bool) -> None:
     """Serve the pages until interrupted.
 
     Args:
         workspace: workspace whose runs and corpora are shown.
-        ip: address of the interface to listen on.
-        port: first port to try.
+        address: where they are served.
         token: token required for access; empty for none.
         warm: number of preheated kernels for each of the pages most used, at least 0.
         open_browser: whether to open the index in a browser.
@@ -142,32 +117,51 @@ def serve(workspace: Workspace, ip: str, port: int, token: str, warm: int, open_
         "OMP_WAIT_POLICY": "PASSIVE",
     }
     with TemporaryDirectory(prefix="nmtlab-pages-") as folder:
-        pages, share, address = (Path(folder) / name for name in ("pages", "share", "kernels.sock"))
+        pages, share, socket = (Path(folder) / name for name in ("pages", "share", "kernels.sock"))
         write_pages(pages)
-        _write_share(share, address)
+        _write_share(share, socket)
         os.environ["JUPYTER_PATH"] = os.pathsep.join(filter(None, [str(share), os.environ.get("JUPYTER_PATH")]))
-        with forks(address):
-            Server.launch_instance(argv=[], config=_config(pages, ip, port, token, warm, open_browser))
+        with forks(socket):
+            Server.launch_instance(argv=[], config=_config(pages, address, token, warm, open_browser))
 
 
-def _write_share(share: Path, address: Path) -> None:
+def _write_share(share: Path, socket: Path) -> None:
     """Write Voila's template and the pages' kernel; plotly's script and the glossary are files that browsers cache."""
     shutil.copytree(_SHARE, share)
     kernel = share / "kernels/python3"
     kernel.mkdir(parents=True)
-    (kernel / "kernel.json").write_text(json.dumps(kernel_spec(address)), encoding="utf-8")
+    (kernel / "kernel.json").write_text(json.dumps(kernel_spec(socket)), encoding="utf-8")
     static = share / "voila/templates/nmtlab/static"
     static.mkdir()
     shutil.copyfile(PLOTLY, static / "plotly.min.js")
     (static / "glossary.html").write_text(glossary_document(glossary()), encoding="utf-8")
 
 
-def _config(folder: Path, ip: str, port: int, token: str, warm: int, open_browser: bool) -> Config:
-    culling = {"cull_idle_timeout": _IDLE, "cull_interval": 60, "cull_connected": True}
+def _config(folder: Path, address: Address, token: str, warm: int, open_browser: bool) -> Config:
+    kernels = {
+        "cull_idle_timeout": _IDLE,
+        "cull_interval": 60,
+        "cull_connected": True,
+        "most": _MOST_PAGES + warm * len(_MOST_USED),
+    }
     pools = {f"{page.name}.ipynb": {"pool_size": warm} for page in _MOST_USED} | {"default": {"pool_size": 0}}
+    kernels |= {"kernel_pools_config": pools} if warm else {}
     return Config(
         {
-            "Voila": {"root_dir": str(folder), "ip": ip, "port": port, "token": token, "open_browser": open_browser},
+            "Voila": {
+                "root_dir": str(folder),
+                "ip": address.ip,
+                "port": address.port,
+                "base_url": address.path,
+                "token": token,
+                "open_browser": open_browser,
+                "tornado_settings": {"allow_origin": address.origin},
+            },
+            "Server": {"origin": address.origin},
+            "VoilaExecutor": {
+                "startup_timeout": _STARTUP,
+                "cell_error_instruction": "See the output of nmtlab dashboards for the reason.",
+            },
             "VoilaConfiguration": {
                 "template": "nmtlab",
                 "allow_template_override": "NO",
@@ -177,8 +171,14 @@ def _config(folder: Path, ip: str, port: int, token: str, warm: int, open_browse
                 "extension_allowlist": list(_WIDGETS),
                 "preheat_kernel": warm > 0,
                 "multi_kernel_manager_class": Kernels,
+                "page_config_hook": _with_themes_here,
                 "resources": {"pages": [page._asdict() for page in (INDEX, *PAGES)]},
             },
-            "Kernels": culling | ({"kernel_pools_config": pools} if warm else {}),
+            "Kernels": kernels,
         }
     )
+
+
+def _with_themes_here(page_config: dict[str, Any], base_url: str, **_: object) -> dict[str, Any]:
+    """Return the settings of a page with the address of the themes under the prefix, where Voila forgets it."""
+    return {**page_config, "themesUrl": f"{base_url}voila/api/themes"}

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from nmtlab.plots.theme import COLOURS
+from nmtlab.plots.theme import COLOURS, plain
 
 Side = Literal["source", "target"]
 
@@ -155,7 +155,8 @@ def _split(word: str, written: Sequence[str]) -> Iterator[list[int]]:
 def _token(known: Mapping[str, Any], value: Any) -> Token | None:
     """Return the token at a place of an axis, a number or, on an axis of categories, a name."""
     tokens = known["tokens"]
-    place = tokens.index(value) if value in tokens else value
+    labels = [plain(token) for token in tokens]
+    place = labels.index(value) if value in labels else value
     if not isinstance(place, int | float) or not 0 <= round(place) < len(tokens):
         return None
     return Token(known["side"], None if known["types"] else round(place) + 1, tokens[round(place)])

@@ -8,6 +8,8 @@ from typing import Any
 
 import plotly.graph_objects as go
 
+from nmtlab.plots.reading import isolated
+
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 """The colour-blind safe palette of Okabe and Ito (2008), without yellow, which is faint on white."""
 
@@ -135,9 +137,9 @@ def see_through(colour: str, opacity: float) -> str:
 
 
 def plain(text: str) -> str:
-    """Return text escaped for plotly, so that tags in it are drawn literally, and truncated if it is very long."""
+    """Return text escaped for plotly: tags in it are drawn literally, and it keeps its direction; long text is cut."""
     shown = text if len(text) <= _MAX_LETTERS else text[: _MAX_LETTERS - 1] + "…"
-    return shown.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return isolated(shown).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def name_in_lines(name: object, letters: int = 36) -> str:

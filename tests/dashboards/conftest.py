@@ -77,6 +77,8 @@ class Served(NamedTuple):
     address: str
     workspace: Workspace
     process: subprocess.Popen
+    log: Path
+    """What the server prints."""
 
 
 def free_port() -> int:
@@ -103,7 +105,7 @@ def serve(tmp_path_factory) -> Iterator[Callable[..., Served]]:
         while time.monotonic() < until and process.poll() is None:
             with socket.socket() as probe:
                 if probe.connect_ex((host, port)) == 0:
-                    return Served(f"http://{host}:{port}", workspace, process)
+                    return Served(f"http://{host}:{port}", workspace, process, log)
             time.sleep(0.2)
         raise AssertionError(log.read_text(encoding="utf-8"))
 

@@ -2,10 +2,13 @@
 
 import asyncio
 import os
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Thread
+from unittest.mock import Mock
 
 import psutil
 import pytest
@@ -13,10 +16,12 @@ from jupyter_client.blocking import BlockingKernelClient
 from jupyter_client.kernelspec import KernelSpec
 from jupyter_client.manager import KernelManager
 from support.shown import eventually
+from tornado.web import HTTPError
 
-from nmtlab.dashboards import server
-from nmtlab.dashboards.kernels import forks, kernel_spec
-from nmtlab.dashboards.server import Kernels
+from nmtlab.dashboards import culling
+from nmtlab.dashboards import kernels as kernels_module
+from nmtlab.dashboards.culling import Kernels, Request
+from nmtlab.dashboards.kernels import forks, kernel_spec, launch
 
 
 @pytest.fixture
@@ -30,6 +35,9 @@ def listening(address: Path) -> Iterator[None]:
     """Run the process that kernels are forked from; a kernel that is started before it listens is an ordinary one."""
     with forks(address):
         eventually(address.exists, True)
+        with socket.socket(socket.AF_UNIX) as connection:  # it answers when it has imported everything
+            connection.connect(str(address))
+            assert connection.recv(1) == kernels_module._FORKED
         yield
 
 
@@ -93,8 +101,69 @@ def test_where_nothing_can_be_forked_a_kernel_is_an_ordinary_one(address):
     kernel.end(now=True)
 
 
+def test_a_kernel_whose_fork_fails_is_an_ordinary_one(address):
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(address))
+        listener.listen()
+        Thread(target=lambda: listener.accept()[0].close()).start()
+        kernel = Kernel(address)
+    assert kernel.process().ppid() == os.getpid()
+    kernel.end(now=True)
+
+
+def test_a_kernel_whose_fork_takes_long_becomes_an_ordinary_one(address, monkeypatch):
+    monkeypatch.setattr(kernels_module, "_PATIENCE", 0.1)
+    become = Mock()
+    monkeypatch.setattr(os, "execv", become)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(address))
+        listener.listen()  # and accept nothing
+        launch(str(address), "file.json")
+    assert become.call_args.args[1][-1] == "file.json"
+
+
+def test_the_kernel_of_a_page_is_shut_down_if_no_browser_connects_to_it(monkeypatch):
+    monkeypatch.setattr(culling, "_UNCLAIMED", 0.1)
+
+    async def main() -> tuple[bool, ...]:
+        kernels = Kernels()
+        unclaimed, gone, claimed, preheated = [await kernels.start_kernel() for _ in range(4)]
+        kernels.notify_connect(claimed)
+        for kernel in (unclaimed, claimed):
+            kernels.notify_sent(kernel, received=True)
+        kernels.notify_sent(gone, received=False)
+        for _ in range(600):
+            await asyncio.sleep(0.1)
+            if unclaimed not in kernels and gone not in kernels:
+                break
+        there = tuple(kernel in kernels for kernel in (unclaimed, gone, claimed, preheated))
+        await kernels.shutdown_all()
+        return there
+
+    assert asyncio.run(main()) == (False, False, True, True)
+
+
+def test_a_page_beyond_the_limit_is_refused_and_one_within_it_knows_whether_its_kernel_has_ended():
+    async def main() -> None:
+        kernels = Kernels(most=1)
+        first, second = Request(kernels), Request(kernels)
+        assert not await first.has_ended()
+        starting = asyncio.ensure_future(first.start_kernel())
+        await asyncio.sleep(0)
+        with pytest.raises(HTTPError, match="1 pages are open"):  # before the first has started
+            await second.start_kernel()
+        await starting
+        with pytest.raises(HTTPError, match="1 pages are open"):
+            await second.get_rendered_notebook()
+        assert not await first.has_ended()
+        await kernels.shutdown_kernel(first.kernel_id)
+        assert await first.has_ended()
+
+    asyncio.run(main())
+
+
 def test_the_kernel_of_a_closed_tab_is_shut_down_and_that_of_an_open_one_is_not(monkeypatch):
-    monkeypatch.setattr(server, "_LEFT", 0.1)
+    monkeypatch.setattr(culling, "_LEFT", 0.1)
 
     async def main() -> tuple[bool, bool]:
         kernels = Kernels()

@@ -134,6 +134,24 @@ def test_an_error_that_can_be_mended_is_told_as_it_is_and_as_text():
     assert recorded.told == ""
 
 
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [(OSError(28, "No space left on device", "x.npz"), "x.npz: No space left on device; free some space"),
+     (MemoryError(), "out of memory; reduce")],
+)  # fmt: skip
+def test_an_error_of_the_machine_is_told_with_a_remedy(error, told):
+    recorded = Recorded(fail(error))
+    recorded.one.value = 7
+    assert recorded.told.startswith(told)
+
+
+def test_a_log_that_cannot_be_written_stops_no_page(log):
+    log.parent.write_text("no folder", encoding="utf-8")
+    recorded = Recorded(fail(ZeroDivisionError()))
+    recorded.one.value = 7
+    assert recorded.told.startswith("Internal error (ZeroDivisionError)")
+
+
 def test_any_other_error_points_to_the_log_and_is_in_it(log):
     recorded = Recorded(fail(ZeroDivisionError("<i>by nothing</i>")))
     recorded.one.value = 7

@@ -15,6 +15,7 @@ import pytest
 
 from nmtlab.dashboards.about import INDEX, PAGES
 from nmtlab.dashboards.server import page_notebook, write_pages
+from nmtlab.workspace import Workspace
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = ROOT / "notebooks/dashboards"
@@ -141,10 +142,10 @@ def test_no_kernel_can_be_started_by_hand(served):
 # By which names
 
 
-def upgrade(served, path: str, host: str) -> int:
+def upgrade(served, path: str, host: str, origin: str = "") -> int:
     """Return what is answered to a browser that asks for a websocket."""
     key = {"Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==", "Sec-WebSocket-Version": "13"}
-    wanted = {"Upgrade": "websocket", "Connection": "Upgrade", "Host": host, "Origin": f"http://{host}"}
+    wanted = {"Upgrade": "websocket", "Connection": "Upgrade", "Host": host, "Origin": origin or f"http://{host}"}
     return ask(served, path, **key, **wanted).status
 
 
@@ -175,6 +176,57 @@ def test_pages_for_others_answer_to_the_name_that_they_were_given(serve, hostile
     served = serve(hostile, "--ip", ip, "--token", TOKEN)
     for host, status in ((ip, 200), ("localhost", 200), ("evil.example", foreign)):
         assert ask(served, f"/?token={TOKEN}", Host=f"{host}:8866").status == status
+
+
+def test_another_web_site_gets_a_page_only_if_a_reader_follows_its_link(served):
+    page = "/voila/render/depth.ipynb"
+    for site in ("cross-site", "same-site"):
+        for kind, mode in (("image", "no-cors"), ("empty", "cors"), ("iframe", "navigate"), ("document", "no-cors")):
+            fetched = {"Sec-Fetch-Site": site, "Sec-Fetch-Dest": kind, "Sec-Fetch-Mode": mode}
+            response = ask(served, page, **fetched)
+            assert response.status == 403
+            assert b"Another web site asked" in response.read()
+    followed = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Dest": "document", "Sec-Fetch-Mode": "navigate"}
+    assert ask(served, page, **followed).status == 200
+
+
+def test_another_web_site_cannot_talk_to_a_kernel(served):
+    host = urlsplit(served.address).netloc
+    assert upgrade(served, kernel_of(served), host, "http://evil.example") == 403
+
+
+# Behind a proxy
+
+
+@pytest.fixture(scope="module")
+def prefixed(serve, hostile):
+    """Pages that a proxy serves under a path of its own host."""
+    return serve(hostile, "--base-url", "https://lab.example.org/nmtlab/", "--token", TOKEN)
+
+
+def test_all_paths_have_the_prefix(prefixed):
+    for path in ("/nmtlab/", "/nmtlab/voila/render/depth.ipynb"):
+        response = ask(prefixed, path)
+        assert response.status == 302
+        assert response.headers["Location"].startswith("/nmtlab/login?")
+    assert answer(prefixed, "/nmtlab/login")[0] == 200
+    status, content = answer(prefixed, f"/nmtlab/?token={TOKEN}")
+    assert status == 200
+    assert b"/nmtlab/voila/render/index.ipynb" in content
+    assert answer(prefixed, "/nmtlab/voila/templates/nmtlab/static/plotly.min.js")[0] == 200
+    assert answer(prefixed, f"/nmtlab/voila/render/none.ipynb?token={TOKEN}")[0] == 404
+
+
+def test_a_path_without_the_prefix_is_refused_with_what_to_do(prefixed):
+    for path in ("/", "/voila/render/depth.ipynb", "/nmtlabs/"):
+        status, content = answer(prefixed, path)
+        assert status == 404
+        assert b"--base-url /nmtlab/" in content
+
+
+def test_pages_answer_to_the_name_of_the_proxy(prefixed):
+    assert ask(prefixed, f"/nmtlab/?token={TOKEN}", Host="lab.example.org").status == 200
+    assert ask(prefixed, f"/nmtlab/?token={TOKEN}", Host="evil.example").status == 403
 
 
 # Who is let in
@@ -214,6 +266,30 @@ def test_it_ends_at_once_and_leaves_nothing_behind(serve, hostile, tmp_path, mon
     process.send_signal(signal.SIGTERM)
     process.wait(timeout=60)
     assert list(tmp_path.glob("nmtlab-pages-*")) == []
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
+def test_it_and_its_kernels_end_without_a_traceback(serve, hostile, number):
+    served = serve(hostile)
+    kernels = {kernel_of(served) for _ in range(2)}
+    assert len(kernels) == 2
+    served.process.send_signal(number)
+    served.process.wait(timeout=60)
+    assert "Traceback" not in served.log.read_text(encoding="utf-8")
+
+
+@pytest.mark.full
+def test_a_workspace_that_cannot_be_written_to_is_shown(serve, hostile, tmp_path):
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "logs").write_text("no folder", encoding="utf-8")
+    served = serve(Workspace(data))
+    status, content = answer(served, "/voila/render/depth.ipynb")
+    assert status == 200
+    assert b"widget-view" in content
+    assert b"ExecutionError" not in content
+    assert "Traceback" not in served.log.read_text(encoding="utf-8")
 
 
 @pytest.mark.full
