@@ -17,6 +17,9 @@ RATIO = "length ratio"
 DUPLICATE = "duplicate"
 LEAK = "sentence of dev or test"
 
+_MAX_WORD_LENGTH = 100
+"""Maximum mean length of words, in characters: a word may be as long as a file, and subwords take each letter apart."""
+
 _Sides = TypeVar("_Sides", bound=tuple[str, ...])
 
 
@@ -54,7 +57,7 @@ def rejection_reason(pair: Pair, limits: Limits) -> str:
     shorter, longer = sorted(len(side.split()) for side in pair)
     if not shorter:
         return BLANK
-    if longer > limits.max_words:
+    if longer > limits.max_words or max(map(len, pair)) > _MAX_WORD_LENGTH * limits.max_words:
         return TOO_LONG
     if limits.max_ratio and longer > limits.max_ratio * shorter:
         return RATIO
