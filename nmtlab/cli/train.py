@@ -92,7 +92,7 @@ def train(
     further += [{"name": one, "vocabulary_only": True} for one in vocabulary_from or []]
     settings = _with_corpora(changed(find_recipe(recipe or _RECIPE), changes, threads), further)
     folder = workspace.corpus_folder(corpus)
-    name = name or f"{folder.resolve().name}.{Path(recipe or _RECIPE).stem}.{settings.training.seed}"
+    name = name or _default_name(f"{folder.resolve().name}.{Path(recipe or _RECIPE).stem}.{settings.training.seed}")
     if resume:
         begun = Run(workspace.run_folder(name))
         asked = changed(find_recipe(recipe) if recipe else begun.recipe, changes, threads)
@@ -205,3 +205,15 @@ def _print_cost(recipe: "Recipe", corpora: "Sequence[ParallelCorpus]") -> None:
     print(f"time        at most {estimate.minutes:,.0f} minutes on this machine, within a factor of two")
     print(f"memory      about {estimate.memory_mib:,.0f} MiB")
     print(f"disk        about {estimate.disk_mib:,.0f} MiB")
+
+
+def _default_name(name: str) -> str:
+    """Return the name of a run that is not given one, if it is allowed."""
+    from nmtlab.errors import RunError
+    from nmtlab.workspace import Workspace
+
+    try:
+        Workspace.find().run_folder(name)
+    except RunError as error:
+        raise RunError(error.problem, "name the run with --name") from error
+    return name

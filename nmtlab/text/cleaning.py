@@ -18,6 +18,9 @@ RATIO = "length ratio"
 DUPLICATE = "duplicate"
 LEAK = "sentence of dev or test"
 
+_MAX_WORD_LENGTH = 100
+"""Maximum mean length of words, in characters: a word may be as long as a file, and subwords take each letter apart."""
+
 _Sides = TypeVar("_Sides", bound=tuple[str, ...])
 
 
@@ -55,7 +58,7 @@ def rejection_reason(pair: Pair, limits: Limits) -> str:
     if any(map(is_blank, pair)):
         return BLANK
     shorter, longer = sorted(len(side.split()) for side in pair)
-    if longer > limits.max_words:
+    if longer > limits.max_words or max(map(len, pair)) > _MAX_WORD_LENGTH * limits.max_words:
         return TOO_LONG
     if limits.max_ratio and longer > limits.max_ratio * shorter:
         return RATIO

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from nmtlab.errors import RecipeError, RunError
+from nmtlab.errors import CorpusError, RecipeError, RunError
 from nmtlab.files import replacing
 from nmtlab.recipe.text import TextSettings
 from nmtlab.text.corpus import ParallelCorpus
@@ -21,6 +21,9 @@ from nmtlab.text.segmentation import (
 from nmtlab.text.side import Side
 from nmtlab.text.tags import M2M_FORM, language_tag, leading_tag, tagged_language, tags_before, tags_for
 from nmtlab.text.vocabulary import BOS, EOS, PAD, UNK, Vocabulary, known_counts
+
+MAX_TOKENS = 10_000
+"""Maximum tokens of a sentence, without EOS: the time of attention and search grows with their square."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,7 +248,7 @@ class Pipeline:
 
     def target_ids(self, text: str) -> list[int]:
         """Return the ids of a target sentence, EOS last."""
-        return self.target.encode([text])[0]
+        return self.encode_target([text])[0]
 
     def encode_source(self, lines: Sequence[str], language: str = "", origin: str = "") -> list[list[int]]:
         """Return the ids of source sentences, their tags first and EOS last; a blank line is EOS alone.
@@ -257,10 +260,11 @@ class Pipeline:
 
         Raises:
             RunError: `language` is not a target language of the run, or a line for an imported model has a tag already.
+            CorpusError: a sentence has more than `MAX_TOKENS` tokens.
         """
         if self.settings.segmentation == "imported":
             self._check_untagged(lines)
-        return self.source.encode(lines, self._tags(language, origin))
+        return _short_enough(self.source.encode(lines, self._tags(language, origin)), lines)
 
     def encode_filled(self, lines: Sequence[str]) -> tuple[list[int], list[list[int]]]:
         """Return the places of the source sentences that are not blank, from 0, and their ids as of `encode_source`.
@@ -272,8 +276,12 @@ class Pipeline:
         return filled, [encoded[place] for place in filled]
 
     def encode_target(self, lines: Sequence[str]) -> list[list[int]]:
-        """Return the ids of target sentences, each ended by EOS; a blank line is EOS alone."""
-        return self.target.encode(lines)
+        """Return the ids of target sentences, each ended by EOS; a blank line is EOS alone.
+
+        Raises:
+            CorpusError: a sentence has more than `MAX_TOKENS` tokens.
+        """
+        return _short_enough(self.target.encode(lines), lines)
 
     def source_text(self, ids: Iterable[int]) -> str:
         """Return source ids as plain text (see `Side.text`)."""
@@ -353,3 +361,14 @@ def _inherited_targets(vocabulary: Vocabulary, languages: Sequence[str], parent:
     known = {parent.target.vocabulary.types[number] for number in np.flatnonzero(allowed)}
     absent = np.flatnonzero(vocabulary.counts == 0)
     return tuple(int(number) for number in absent[absent >= vocabulary.reserved] if vocabulary.types[number] in known)
+
+
+def _short_enough(rows: list[list[int]], lines: Sequence[str]) -> list[list[int]]:
+    for row, line in zip(rows, lines, strict=True):
+        if len(row) > MAX_TOKENS + 1:
+            beginning = " ".join(line[:30].split())
+            raise CorpusError(
+                f"sentence '{beginning}...': {len(row) - 1:,} tokens, more than {MAX_TOKENS:,}",
+                "put one sentence on each line",
+            )
+    return rows

@@ -186,6 +186,12 @@ def test_a_run_name_that_leaves_the_folder(refused, spoiled, data, words, name):
     assert outside.is_dir()
 
 
+def test_a_default_run_name_that_is_too_long(refused, spoiled):
+    corpus = spoiled.rename(spoiled.with_name("c" * 140))
+    said = refused("train", corpus.name, "--recipe", "tiny.toml", "--seed", 1_234_567_890)
+    assert said == f"run name '{corpus.name}.tiny.1234567890': not allowed; name the run with --name\n"
+
+
 @pytest.mark.parametrize(
     "words",
     [("translate", "none"), ("evaluate", "none"), ("compare", "whole", "none"), ("runs", "show", "none"),

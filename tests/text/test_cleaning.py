@@ -40,6 +40,8 @@ PAIRS = st.lists(st.tuples(SENTENCES, SENTENCES), max_size=15)
         (("e", "a b c d"), Limits(max_ratio=3), RATIO),
         (("a b c", "d e"), Limits(max_ratio=1.5), ""),
         (("e", "a b c d"), Limits(max_words=3, max_ratio=3), TOO_LONG),
+        (("e", "x" * 300), Limits(max_words=3), ""),
+        (("e", "x" * 301), Limits(max_words=3), TOO_LONG),
         (("", "a b c d"), Limits(max_words=3), BLANK),
     ],
 )

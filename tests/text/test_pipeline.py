@@ -162,6 +162,17 @@ def test_known_words_come_back_as_text(corpus):
 
 
 @by_name
+def test_a_word_as_long_as_a_file_is_refused_where_each_letter_is_a_token(name, learned):
+    pipeline, line = learned[name], "a" * 1_000_000
+    for encode in (pipeline.encode_source, pipeline.encode_target):
+        if pipeline.settings.segmentation == "word":
+            assert len(encode([line])[0]) == 2
+        else:
+            with pytest.raises(CorpusError, match=r"'a{30}\.\.\.': [\d,]+ tokens, more than 10,000; put one sentence"):
+                encode(["a", line])
+
+
+@by_name
 def test_a_blank_line_stays_blank(name, learned):
     pipeline = learned[name]
     assert pipeline.source_ids("") == pipeline.target_ids(" \t ") == pipeline.source_ids("\u200b ▁") == [EOS]
