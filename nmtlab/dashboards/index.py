@@ -18,6 +18,10 @@ from nmtlab.runs.listing import open_run
 from nmtlab.workspace import Workspace
 
 _PAGES = {page.name: page for page in PAGES}
+_WHOSE = (
+    "The thesis claims some things from its results; what it proposes, expects or conjectures, it did not measure; "
+    "other things it quotes, as the survey does; and what it leaves open is asked here. A claim has a line per text."
+)
 _EXAMPLE = "multi30k-de-en.small"
 """A packed run that most pages can show, chosen until there are others."""
 
@@ -33,7 +37,7 @@ def index_page(workspace: Workspace | None = None) -> Page:
     runs = RunChooser(workspace, first=() if trained else (_EXAMPLE,), title="Runs")
     numbered = counted(found)
     counts.show(numbered.assign(origin=numbered["origin"].map(ORIGINS)))
-    summary = overall(found).sort_values("origin", key=lambda origin: origin.map([*ORIGINS].index), kind="stable")
+    summary = overall(found)
     shown = summary.set_index("claim", drop=False).drop(columns=["direction", "origin"])
     claims.show(shown, [ORIGINS[origin].capitalize() for origin in summary["origin"]])
     claims.choose(summary["claim"][:1])
@@ -51,7 +55,7 @@ def index_page(workspace: Workspace | None = None) -> Page:
     body = [
         _links(),
         heading("Findings so far"),
-        Note(more, f"Effects are in points of the measure. {RULE}"),
+        Note(more, f"{_WHOSE} Effects are in points of the measure. {RULE}"),
         counts, claims, numbers, look, heading("Available runs"), runs, look_at_runs,
     ]  # fmt: skip
     return Page(INDEX, {"claim": claims, "runs": runs.table}, update, body, runs.refresh, {numbers: ("claim",)})

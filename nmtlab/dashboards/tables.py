@@ -48,7 +48,7 @@ class TablesPage(Page):
         self.lines = Table(
             "Means over the seeds, with 95 % intervals: select a line for its runs", pick="one", height="24em"
         )
-        self.claims = Table("Thesis claims", height="16em")
+        self.claims = Table("Claims about this table", height="16em")
         self.trainings, self._workspace = Trainings(workspace), workspace
         self._cells = self._whole = self._summary = pd.DataFrame()
         self._drawn_lines: dict[str, str] = {}

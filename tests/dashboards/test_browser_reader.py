@@ -20,7 +20,7 @@ def test_whether_a_claim_is_reproduced_and_on_what_evidence(show):
     page = show("index")
     found = measured_claims()
     own = found[found["claim"] == CLAIM]
-    page.pick("Claims of the thesis", CLAIM)
+    page.pick("Claims tested here", CLAIM)
     eventually(lambda: page.column("By text", "verdict"), own["verdict"].tolist())
     follow(page, "Tables", within=".nmtlab-page div:has(> :text('evidence in'))")
     eventually(lambda: page.picked("Means over the seeds"), [f"{own['pair'].iloc[0]} · {own['system'].iloc[0]}"])

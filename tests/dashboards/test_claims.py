@@ -89,6 +89,11 @@ def test_the_numbers_of_a_claim_say_what_was_decided_and_why_not():
     assert any(RULE in part.value for part in page.body if isinstance(part, Note))
     found = measured_claims()
     (numbers,) = (part for part in page.body if isinstance(part, Table) and part.title == "By text")
+    (counts,) = (part for part in page.body if isinstance(part, Table) and part.title.startswith("Whose claims"))
+    whose, verdicts = counts.frame.set_index(["origin", "kind of text"]), found["verdict"].value_counts()
+    assert whose.drop(columns="claims").sum().to_dict() == verdicts.to_dict()
+    natural = found[(found["origin"] == "claimed") & ~found["artificial"]]
+    assert whose.loc[("claimed by the thesis", "natural"), "claims"] == natural["claim"].nunique()
     for claim in (
         "A distant relative, too, helps more than an unrelated parent.",
         "fixnorm translates better than tied.",

@@ -1,4 +1,4 @@
-"""Claims of the thesis and the survey about numbers in tables, one per line of `data/evidence/published/claims.csv`."""
+"""Claims of the thesis and others about numbers in tables, one per line of `data/evidence/published/claims.csv`."""
 
 import csv
 from collections.abc import Collection, Iterable, Mapping
@@ -50,12 +50,13 @@ COLUMNS = (
 Origin = Literal["claimed", "proposed", "quoted", "asked here"]
 
 ORIGINS: Mapping[Origin, str] = {
-    "claimed": "claimed by the thesis, from its results",
-    "proposed": "proposed, expected or conjectured by the thesis, not measured there",
-    "quoted": "quoted from other work by the thesis or the survey",
-    "asked here": "asked here, since the thesis leaves it open",
+    "claimed": "claimed by the thesis",
+    "proposed": "proposed or expected by the thesis",
+    "quoted": "quoted from other work",
+    "asked here": "asked here",
 }
-"""Whose claim it is, in words."""
+"""Whose claim it is, in words. What the thesis claims, it claims from its results; what it proposes, expects or
+conjectures, it did not measure; what is asked here, it leaves open."""
 
 _TEST_SCORES = (TEST_BLEU, TOKENIZED_TEST_BLEU, SACRE_BLEU)
 _SHOWN_BY: Mapping[str, tuple[Measure, ...]] = {

@@ -112,13 +112,14 @@ def _of_table(path: Path, claims: Sequence[Claim], kept: Kept) -> pd.DataFrame:
 
 
 def overall(measured: pd.DataFrame) -> pd.DataFrame:
-    """Summarise `measured_claims`, a line per claim.
+    """Summarise `measured_claims`, a line per claim, by origin.
 
     Returns:
         `claim`, `origin`, `source`, `direction`, and `found`: texts by verdict.
     """
     lines, about = [], ["claim", "origin", "source", "direction"]
-    for names, group in measured.groupby(about, sort=False):
+    ordered = measured.sort_values("origin", key=lambda origin: origin.map([*ORIGINS].index), kind="stable")
+    for names, group in ordered.groupby(about, sort=False):
         texts = group.groupby("verdict")["text"].agg(" · ".join)
         found = [f"{kind}: {texts[kind]}" for kind in get_args(Verdict) if kind in texts]
         lines.append({**dict(zip(about, names, strict=True)), "found": "; ".join(found)})
