@@ -69,6 +69,7 @@ class LastFacts(_Facts):
     seconds: float = Field(ge=0)
     factor: float
     best: float | None
+    best_perplexity: float | None = None
     since_best: NonNegativeInt
     evaluations: NonNegativeInt
     reported: NonNegativeInt | None = None

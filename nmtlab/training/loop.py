@@ -30,7 +30,7 @@ from nmtlab.training.prepare import model_for
 from nmtlab.training.probes import embedding_norms, g_values
 from nmtlab.training.schedules import Schedule
 from nmtlab.training.step import Stepper
-from nmtlab.training.stopping import EarlyStopping
+from nmtlab.training.stopping import DevScore, EarlyStopping
 from nmtlab.training.transfer import freeze, inherit
 from nmtlab.training.utilisation import peak_operations, update_operations
 from nmtlab.training.validation import DevScores, dev_scores
@@ -102,7 +102,7 @@ class Trainer:
                 self._save(pending)
         if self.group.is_main:
             self.writer.log("end", self.step, status=status, seconds=round(self.seconds, 3))
-        on_event(Ended(status, self.step, self.stopping.best, self.seconds))
+        on_event(Ended(status, self.step, self.stopping.best.bleu, self.seconds))
 
     def restore(self) -> None:
         """Restore the run's last checkpoint: weights, optimiser, schedule and position in the data.
@@ -193,7 +193,7 @@ class Trainer:
         if self.group.is_main:
             scores = dev_scores(self.model, self.run.pipeline, self.dev, self.recipe)
         bleu, perplexity, directions = self.group.broadcast(scores)
-        improved = self.stopping.evaluated(bleu)
+        improved = self.stopping.evaluated(DevScore(bleu, perplexity))
         self.schedule.evaluated(self.step, self.stopping.since_best)
         if self.group.is_main:
             each = {"directions": directions} if directions else {}
@@ -204,7 +204,7 @@ class Trainer:
             if improved:
                 self.writer.save_best(self._weights(), {"step": self.step, "bleu": bleu})
         left = self._seconds_left()
-        on_event(Validated(self.step, bleu, perplexity, self.stopping.best, self.seconds, left, directions))
+        on_event(Validated(self.step, bleu, perplexity, self.stopping.best.bleu, self.seconds, left, directions))
         self.meter.restart()
 
     def _save(self, pending: Sequence[Update] = ()) -> None:
