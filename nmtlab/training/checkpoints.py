@@ -54,6 +54,7 @@ def facts(
         "factor": schedule.factor,
         "best": stopping.best.bleu if stopping.evaluations else None,
         "best_perplexity": stopping.best.perplexity if math.isfinite(stopping.best.perplexity) else None,
+        "unscheduled": list(stopping.unscheduled) if math.isfinite(sum(stopping.unscheduled)) else None,
         "since_best": stopping.since_best,
         "evaluations": stopping.evaluations,
         "reported": step - len(pending),
@@ -65,6 +66,7 @@ def restore_evaluations(facts: dict[str, Any], schedule: Schedule, stopping: Ear
     """Restore schedule and early stopping from the facts of a checkpoint."""
     schedule.factor = facts["factor"]
     perplexity = facts.get("best_perplexity")  # version 0.1 did not note it: the next tie then counts as better
+    stopping.unscheduled = DevScore(*facts.get("unscheduled") or ())
     if facts["best"] is not None:
         stopping.best = DevScore(facts["best"], math.inf if perplexity is None else perplexity)
     stopping.since_best, stopping.evaluations = facts["since_best"], facts["evaluations"]

@@ -1,7 +1,7 @@
 """Early stopping."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from nmtlab.recipe.training import TrainingSettings
@@ -31,20 +31,32 @@ class EarlyStopping:
         best: the best evaluation so far.
         since_best: evaluations since the best one.
         evaluations: number of evaluations so far.
+        unscheduled: the best of those evaluations that a stop called for. They decide which checkpoint is the best,
+            but neither the end nor the rate, so that a resumed training goes on as if it had not been stopped.
     """
 
     settings: TrainingSettings
-    best: DevScore = DevScore()
+    best: DevScore = field(default_factory=DevScore)
     since_best: int = 0
     evaluations: int = 0
+    unscheduled: DevScore = field(default_factory=DevScore)
 
-    def evaluated(self, score: DevScore) -> bool:
-        """Record an evaluation, and return whether it is the best so far; the first is, whatever its scores."""
+    @property
+    def kept(self) -> DevScore:
+        """The evaluation of the best checkpoint."""
+        return self.unscheduled if self.unscheduled.is_better_than(self.best) else self.best
+
+    def evaluated(self, score: DevScore, scheduled: bool = True) -> bool:
+        """Record an evaluation, and return whether its checkpoint is the best so far."""
         improved = not self.evaluations or score.is_better_than(self.best)
+        is_best = improved and not self.unscheduled.is_better_than(score)
+        if not scheduled:
+            self.unscheduled = score if is_best else self.unscheduled
+            return is_best
         self.evaluations += 1
         self.since_best = 0 if improved else self.since_best + 1
         self.best = score if improved else self.best
-        return improved
+        return is_best
 
     @property
     def ended(self) -> bool:
