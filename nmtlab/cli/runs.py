@@ -28,12 +28,10 @@ def list_() -> None:
     runs, broken = list_runs(Workspace.find())
     rows = []
     for run in runs:
-        validations = run.metrics("validation")
-        best = f"{validations['bleu'].max():.2f}" if len(validations) else "-"
-        step = f"{int(validations['step'].max()):,}" if len(validations) else "0"
+        best = "-" if run.best_bleu is None else f"{run.best_bleu:.2f}"
         texts = ", ".join(f"{corpus.name} {corpus.source}-{corpus.target}" for corpus in run.recipe.corpora)
         status = f"{run.status}, packed" if run.packed else run.status
-        rows.append([run.name, texts, status, step, best])
+        rows.append([run.name, texts, status, f"{run.logged_step:,}", best])
     columns = ["run", "corpus", "status", "updates", "dev BLEU"]
     if rows:
         print_table("Runs", columns, rows, {"updates", "dev BLEU"})
