@@ -23,15 +23,13 @@ _TRANSFORMER = {
     "training.batch_tokens": 1536, "training.validate_every": 100, "training.max_evaluations": 8,
     "training.warmup_updates": 150, "training.lr_scale": 1.0,
 }  # fmt: skip
-# With the thesis' optimiser and initial weights, narrow recurrent models hardly learn to attend on little text. They
-# do not gain from a second thread.
-_RECURRENT = {
-    "model.d_model": 64, "model.init_range": 0.1, "model.dropout": 0.1, "training.optimiser": "adam",
-    "training.learning_rate": 0.005, "training.loss_reduction": "mean", "training.clip_norm": 1.0,
-    "training.max_evaluations": 4, "search.beam_size": 4, "machine.threads": 1,
-}  # fmt: skip
+# Recurrent models do not gain from a second thread.
+_RECURRENT = {"training.max_evaluations": 4, "machine.threads": 1}
 
-_SUBWORDS = {**_RECURRENT, "text.vocabulary_size": 1000, "text.unk_copy_threshold": 0}
+_SUBWORDS = {
+    **_RECURRENT, "text.segmentation": "bpe", "text.min_frequency": 1, "text.vocabulary_size": 1000,
+    "text.unk_copy_threshold": 0, "training.patience": 15,
+}  # fmt: skip
 _CHILD = {"training.validate_every": 50, "training.max_evaluations": 16, "training.patience": 6}
 
 TRANSFER = ("demo-alone", "demo-parent", "demo-child")
@@ -44,15 +42,15 @@ _SYSTEMS: dict[str, tuple[str, dict[str, Any]]] = {
     "demo-postnorm": ("postnorm", _TRANSFORMER),
     "demo-prenorm": ("prenorm", _TRANSFORMER),
     "demo-scalenorm": ("prenorm-fixnorm-scalenorm", _TRANSFORMER),
-    "demo-tied": ("tied", {**_RECURRENT, "training.max_evaluations": 12}),  # it learns to attend much later
-    "demo-fixnorm": ("fixnorm", _RECURRENT),
-    "demo-fixnorm-lex": ("fixnorm-lex", _RECURRENT),
-    "demo-alone": ("fixnorm-bpe", {**_SUBWORDS, **_CHILD}),
+    "demo-tied": ("tied-small", {**_RECURRENT, "training.max_evaluations": 12}),  # it learns to attend much later
+    "demo-fixnorm": ("fixnorm-small", _RECURRENT),
+    "demo-fixnorm-lex": ("fixnorm-lex-small", _RECURRENT),
+    "demo-alone": ("fixnorm-small", {**_SUBWORDS, **_CHILD}),
     "demo-parent": (
-        "fixnorm-bpe",
+        "fixnorm-small",
         {**_SUBWORDS, "training.max_evaluations": 5, "more_corpora": [{"name": CHILD_CORPUS, "vocabulary_only": True}]},
     ),
-    "demo-child": ("fixnorm-bpe", {**_SUBWORDS, **_CHILD, "transfer.parent": "demo-parent"}),
+    "demo-child": ("fixnorm-small", {**_SUBWORDS, **_CHILD, "transfer.parent": "demo-parent"}),
 }
 _CORPORA = {"demo-parent": PARENT_CORPUS, "demo-alone": CHILD_CORPUS, "demo-child": CHILD_CORPUS}
 _GENERATED: dict[str, tuple[str, dict[str, Any]]] = {

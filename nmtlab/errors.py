@@ -1,8 +1,10 @@
 """Errors that a user can act on, each with what is wrong and what to do."""
 
+import difflib
 import errno
 import os
 import re
+from collections.abc import Iterable
 
 DISTRIBUTION = "nmtlab-workbench"
 """nmtlab's name on the package index, where `nmtlab` is another project."""
@@ -60,6 +62,12 @@ class CorpusError(NmtlabError):
 
 class RunError(NmtlabError):
     """A run that is missing, incomplete, damaged, in use, or whose name is taken or not allowed."""
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return `did you mean 'NAME'? ` with the known name that is most like `name`; nothing if none is."""
+    near = difflib.get_close_matches(name, list(known), n=1)
+    return f"did you mean {near[0]!r}? " if near else ""
 
 
 def missing_package(package: str) -> NmtlabError:

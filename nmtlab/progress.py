@@ -4,7 +4,7 @@ import math
 
 from tqdm.auto import tqdm
 
-from nmtlab.training.events import Ended, Event, Prepared, Preparing, Progress, Validated
+from nmtlab.training.events import Ended, Event, Hint, Prepared, Preparing, Progress, Validated
 from nmtlab.training.inheritance import Inheritance
 
 
@@ -33,6 +33,8 @@ class ProgressBar:
             self._advance(event)
         elif isinstance(event, Validated):
             self._validated(event)
+        elif isinstance(event, Hint):
+            self._write(event.text)
         elif isinstance(event, Ended):
             self._end(event)
 

@@ -1,5 +1,6 @@
 """Train any recipe, and open any run as a translation system."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 
 import torch
@@ -32,6 +33,7 @@ def train(
     on_event: OnEvent = ignore,
     should_stop: Callable[[], bool] = lambda: False,
     allow_overlap: bool = False,
+    minutes: float = math.inf,
 ) -> Run:
     """Train a recipe of any family into a run; see `training.setup.train`.
 
@@ -41,11 +43,13 @@ def train(
         NmtlabError: a problem that the user can fix; nothing is lost.
     """
     if (Run(workspace.run_folder(name)).recipe if resume else recipe).model.neural:
-        return setup.train(name, recipe, corpus, workspace, resume, on_event, should_stop, allow_overlap)
+        return setup.train(name, recipe, corpus, workspace, resume, on_event, should_stop, allow_overlap, minutes)
     from nmtlab.baselines.phrase import train_phrase  # its libraries take a second to load
 
     if resume:
         raise RunError(f"run {name!r}: a phrase-based training cannot be resumed", "leave out --resume")
+    if minutes < math.inf:
+        raise RunError(f"run {name!r}: a phrase-based training is one pass over the text", "leave out --minutes")
     current = ""
 
     def report(what: str, share: float) -> None:

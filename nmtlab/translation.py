@@ -116,6 +116,9 @@ class Translator:
         self.pipeline = pipeline
         self.settings = settings
 
+    def __repr__(self) -> str:
+        return f"Translator {'-'.join(self.languages)}: {type(self.model).__name__}, beam {self.settings.beam_size}"
+
     @property
     def languages(self) -> tuple[str, str]:
         return self.pipeline.languages

@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from nmtlab.errors import CorpusError, RunError
+from nmtlab.errors import CorpusError, RunError, did_you_mean
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,149}")
 _MARKER = ".nmtlab"
@@ -26,6 +26,13 @@ class Workspace:
 
     data: Path
     more_corpora: tuple[Path, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "data", Path(self.data))
+
+    def __repr__(self) -> str:
+        runs = len(list(self.runs.glob("*/recipe.toml")))
+        return f"Workspace {str(self.data)!r}: {len(self.corpus_names())} corpora, {runs} runs"
 
     @classmethod
     def find(cls) -> "Workspace":
@@ -138,5 +145,6 @@ class Workspace:
             f"corpus {name!r}: not found (searched {searched})",
             f"give {path} for the folder here"
             if Path(path).is_dir()
-            else "make one with 'nmtlab corpus import' or 'nmtlab corpus make', or give the path of its folder",
+            else did_you_mean(name, self.corpus_names())
+            + "make one with 'nmtlab corpus import' or 'nmtlab corpus make', or give the path of its folder",
         )

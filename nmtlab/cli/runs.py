@@ -45,12 +45,10 @@ def list_() -> None:
 
 def _row(run: "Run") -> list[str]:
     """Return what the list says of a run."""
-    validations = run.metrics("validation")
-    best = f"{validations['bleu'].max():.2f}" if len(validations) else "-"
-    step = f"{int(validations['step'].max()):,}" if len(validations) else "0"
+    best = "-" if run.best_bleu is None else f"{run.best_bleu:.2f}"
     texts = ", ".join(f"{corpus.name} {corpus.source}-{corpus.target}" for corpus in run.recipe.corpora)
     status = f"{run.status}, packed" if run.packed else run.status
-    return [run.name, texts, status, step, best]
+    return [run.name, texts, status, f"{run.logged_step:,}", best]
 
 
 @app.command()

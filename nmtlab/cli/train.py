@@ -1,5 +1,6 @@
 """`nmtlab train`."""
 
+import math
 from collections.abc import Callable, Sequence
 from itertools import zip_longest
 from pathlib import Path
@@ -52,6 +53,10 @@ def train(
     estimate: Annotated[
         bool, typer.Option("--estimate", help="Estimate time, memory and disk space, and do not train.")
     ] = False,
+    minutes: Annotated[
+        float | None,
+        typer.Option(min=0.01, help="Stop after this time, with a last evaluation; --resume continues."),
+    ] = None,
     allow_overlap: Annotated[
         bool,
         typer.Option(
@@ -79,9 +84,7 @@ def train(
         nmtlab train CHILD --recipe transfer-bpe --parent parent
     """
     from nmtlab.recipe import find_recipe
-    from nmtlab.runs.run import Run
     from nmtlab.text.corpus import ParallelCorpus
-    from nmtlab.training.setup import both_ways, open_corpora
     from nmtlab.workspace import Workspace
 
     workspace = Workspace.find()
@@ -94,29 +97,45 @@ def train(
     folder = workspace.corpus_folder(corpus)
     name = name or _default_name(f"{folder.resolve().name}.{Path(recipe or _RECIPE).stem}.{settings.training.seed}")
     if resume:
+        from nmtlab.runs.run import Run
+
         begun = Run(workspace.run_folder(name))
         asked = changed(find_recipe(recipe) if recipe else begun.recipe, changes, threads)
         settings = _with_corpora(asked, further)
         source, target = source or begun.recipe.corpus.source, target or begun.recipe.corpus.target
     text = ParallelCorpus.open(folder, source, target)
+
+    from nmtlab.training.setup import both_ways, open_corpora  # after the names are checked: it loads torch
+
     if both:
         settings = both_ways(settings, open_corpora(settings, text, workspace))
     if resume:
         _check_unchanged(begun, settings)
     if estimate:
-        _print_cost(settings, open_corpora(settings, text, workspace))
+        _print_cost(settings, open_corpora(settings, text, workspace), minutes)
         return
 
     from nmtlab.systems import train as train_run
     from nmtlab.training.parallel import Group
 
     watch, should_stop = _watchers(workspace.run_folder(name) if tensorboard else None)
-    run = train_run(name, settings, text, workspace, resume, watch, should_stop, allow_overlap)
+    run = train_run(name, settings, text, workspace, resume, watch, should_stop, allow_overlap, minutes or math.inf)
     Group.leave()
     if run.status == "diverged":
         print(f"run {name}: the loss is no longer finite; try a lower learning rate: --set training.lr_scale=...")
     else:
-        print(f"run {name}: {run.status}; next: nmtlab evaluate {name} --corpus {corpus}")
+        print(f"run {name}: {run.status}; next: {_next(run, corpus)}")
+
+
+def _next(run: "Run", corpus: str) -> str:
+    """Return the commands that are of use after a training."""
+    resume, evaluate = (
+        f"nmtlab train {corpus} --name {run.name} --resume",
+        f"nmtlab evaluate {run.name} --corpus {corpus}",
+    )
+    if run.status != "stopped":
+        return evaluate
+    return f"{evaluate}, or {resume}" if run.has_weights() else resume
 
 
 def _with_corpora(recipe: "Recipe", further: list[dict[str, Any]]) -> "Recipe":
@@ -194,7 +213,7 @@ def _title(corpus: "CorpusSettings", other: "CorpusSettings | None") -> str:
     return f"{corpus.name}:{corpus.source}-{corpus.target}" if differ else corpus.name
 
 
-def _print_cost(recipe: "Recipe", corpora: "Sequence[ParallelCorpus]") -> None:
+def _print_cost(recipe: "Recipe", corpora: "Sequence[ParallelCorpus]", minutes: float | None) -> None:
     from nmtlab.training.cost import estimate_cost
 
     estimate = estimate_cost(recipe, *corpora)
@@ -203,6 +222,8 @@ def _print_cost(recipe: "Recipe", corpora: "Sequence[ParallelCorpus]") -> None:
     print(f"parameters  {estimate.parameters:,}")
     print(f"updates     at most {estimate.updates:,}, about {estimate.epochs:.0f} epochs")
     print(f"time        at most {estimate.minutes:,.0f} minutes on this machine, within a factor of two")
+    if minutes and minutes < estimate.minutes:
+        print(f"            --minutes {minutes:g}: about {estimate.updates * minutes / estimate.minutes:,.0f} updates")
     print(f"memory      about {estimate.memory_mib:,.0f} MiB")
     print(f"disk        about {estimate.disk_mib:,.0f} MiB")
 

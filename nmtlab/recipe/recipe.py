@@ -11,7 +11,7 @@ from typing import Annotated, Any, get_args
 import tomli_w
 from pydantic import Field, ValidationError, model_validator
 
-from nmtlab.errors import RecipeError
+from nmtlab.errors import RecipeError, did_you_mean
 from nmtlab.files import write_text
 from nmtlab.reading import read_bytes
 from nmtlab.recipe.corpus import CorpusSettings
@@ -20,7 +20,7 @@ from nmtlab.recipe.migrate import SCHEMA, migrate, new_name
 from nmtlab.recipe.phrase import PhraseSettings
 from nmtlab.recipe.rnn import RnnSettings
 from nmtlab.recipe.search import SearchSettings
-from nmtlab.recipe.section import Section
+from nmtlab.recipe.section import Section, number_in
 from nmtlab.recipe.text import TextSettings
 from nmtlab.recipe.training import TrainingSettings
 from nmtlab.recipe.transfer import TransferSettings
@@ -128,12 +128,13 @@ class Recipe(Section):
         return "\n".join(lines) + "\n"
 
 
-def load_recipe(path: Path) -> Recipe:
+def load_recipe(path: Path | str) -> Recipe:
     """Read a recipe from a TOML file, which may extend a named recipe with `base = "NAME"`.
 
     Raises:
         RecipeError: no such file, not TOML, unknown field, or invalid value.
     """
+    path = Path(path)
     try:
         text = read_bytes(path, _MAX_BYTES).decode()
     except (OSError, ValueError) as error:
@@ -149,9 +150,9 @@ def named_recipe(name: str) -> Recipe:
         RecipeError: no such recipe.
     """
     if name not in recipe_names():
-        near = difflib.get_close_matches(name, recipe_names(), n=1)
-        hint = f"did you mean {near[0]!r}? " if near else ""
-        raise RecipeError(f"recipe {name!r}: unknown", f"{hint}'nmtlab recipes list' shows them all")
+        raise RecipeError(
+            f"recipe {name!r}: unknown", f"{did_you_mean(name, recipe_names())}'nmtlab recipes list' shows them all"
+        )
     return _from_toml((_named() / f"{name}.toml").read_text(encoding="utf-8"), f"recipe {name!r}")
 
 
@@ -220,7 +221,11 @@ def _explained(error: Any, where: str) -> RecipeError:
 def _unknown_field(field: str, where: str, family: str = "transformer") -> RecipeError:
     section, _, name = field.rpartition(".")
     sections = _sections(family)
-    known = ["about", *(f"{title}.{key}" for title, fields in sections.items() for key in fields.model_fields)]
+    known = [
+        "about",
+        *sections,
+        *(f"{title}.{key}" for title, fields in sections.items() for key in fields.model_fields),
+    ]
     homes = [full for full in known if full.rpartition(".")[2] == name]
     near = difflib.get_close_matches(field, known, n=1, cutoff=0.5)
     if renamed := new_name(section, name):
@@ -254,7 +259,8 @@ def _parse_setting(setting: str) -> tuple[str, Any]:
     try:
         value = tomllib.loads(f"value = {text.strip()}")["value"]
     except (tomllib.TOMLDecodeError, RecursionError):
-        value = text.strip()
+        number = number_in(text)  # .5, which TOML does not have
+        value = text.strip() if number is None else number
     return field.strip(), value
 
 

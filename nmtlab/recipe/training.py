@@ -53,7 +53,7 @@ class TrainingSettings(Section):
     """Initial learning rate of NoWarmup, or the rate of the constant schedule."""
 
     decay_factor: float = Field(0.8, gt=0, lt=1)
-    """Factor applied to the rate when dev BLEU has not improved (ValDecay, NoWarmup)."""
+    """Factor applied to the rate when dev BLEU has not improved (ValDecay, NoWarmup); by perplexity below BLEU 1."""
 
     decay_patience: int = Field(3, ge=1)
     """Evaluations without improvement before the rate decays."""

@@ -8,26 +8,28 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
-from torch import Tensor
 
 from nmtlab.errors import RunError
 from nmtlab.files import replacing, temporary_folder
 from nmtlab.reading import parsed, reading
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
 _REMEDY = "use another checkpoint, or train again"
 
 
-def save_tensors(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
+def save_tensors(path: Path, tensors: "Mapping[str, Tensor]", facts: Mapping[str, Any]) -> None:
     """Write tensors and JSON facts to a safetensors file with a checksum, atomically replacing an existing file.
 
     Raises:
         OSError: the disk is full or not writable; an existing file is unchanged.
     """
+    from safetensors.torch import save_file
+
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     written = json.dumps(facts)
     # One entry: safetensors writes several in an order that varies from call to call.
@@ -43,7 +45,7 @@ def save_tensors(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, 
         raise _error_of_the_system(error, path) from error
 
 
-def load_tensors(path: Path, kind: type = dict[str, Any]) -> tuple[dict[str, Tensor], dict[str, Any]]:
+def load_tensors(path: Path, kind: type = dict[str, Any]) -> "tuple[dict[str, Tensor], dict[str, Any]]":
     """Return the tensors and facts of a file written by `save_tensors`.
 
     The tensors are mapped: processes that open the same file share its pages, and what is written to a tensor is
@@ -66,13 +68,13 @@ def load_tensors(path: Path, kind: type = dict[str, Any]) -> tuple[dict[str, Ten
 
 def load_facts(path: Path, kind: type = dict[str, Any]) -> dict[str, Any]:
     """Return only the facts, without reading or verifying the tensors; arguments and errors as of `load_tensors`."""
-    with _explaining(path), safe_open(path, "pt") as file:
+    with _explaining(path), safe_open(path, "np") as file:
         return parsed(_facts(file.metadata())[0], kind)
 
 
 def load_digest(path: Path) -> str:
     """Return the stored digest of a checkpoint's tensors and facts; errors as of `load_tensors`."""
-    with _explaining(path), safe_open(path, "pt") as file:
+    with _explaining(path), safe_open(path, "np") as file:
         return str(_facts(file.metadata())[1])
 
 
@@ -97,7 +99,9 @@ def _facts(metadata: Mapping[str, str]) -> tuple[str, str]:
     return stored["facts"], stored["checksum"]
 
 
-def _checksum(tensors: Mapping[str, Tensor], facts: str) -> str:
+def _checksum(tensors: "Mapping[str, Tensor]", facts: str) -> str:
+    import torch
+
     digest = hashlib.sha256(facts.encode())
     for name in sorted(tensors):
         digest.update(name.encode())

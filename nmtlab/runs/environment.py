@@ -6,17 +6,18 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
-from typing import Any
-
-import torch
+from typing import TYPE_CHECKING, Any
 
 import nmtlab
+
+if TYPE_CHECKING:
+    import torch
 
 _PACKAGES = ("torch", "numpy", "sentencepiece", "sacremoses", "sacrebleu", "safetensors", "sil-thot", "sil-machine")
 
 
 def environment(
-    checksums: Sequence[str], device: torch.device, processes: int = 1, overlap: Mapping[str, int] | None = None
+    checksums: Sequence[str], device: "torch.device", processes: int = 1, overlap: Mapping[str, int] | None = None
 ) -> dict[str, Any]:
     """Return versions, kind of machine, checksums of the texts and state of the code.
 
@@ -55,9 +56,11 @@ def provenance(environment: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def _machine(device: torch.device) -> dict[str, Any]:
+def _machine(device: "torch.device") -> dict[str, Any]:
     kind = {"system": platform.system(), "processor": _processor(), "cores": os.cpu_count()}
     if device.type == "cuda":
+        import torch
+
         kind["gpu"] = torch.cuda.get_device_name(device)
     return kind
 

@@ -74,6 +74,8 @@ class LastFacts(_Facts):
     seconds: float = Field(ge=0)
     factor: float
     best: float | None
+    best_perplexity: float | None = None
+    unscheduled: Annotated[list[float], Field(min_length=2, max_length=2)] | None = None
     since_best: NonNegativeInt
     evaluations: NonNegativeInt
     reported: NonNegativeInt | None = None

@@ -11,6 +11,7 @@ from nmtlab.files import write_text
 from nmtlab.reading import MAX_BYTES, parsed, read_bytes, reading
 from nmtlab.runs.xz import decompressed
 
+_LONGEST_LINES = 1 << 16  # bytes, of the last line and what a crash left of one more
 _REMEDY = "restore it from a backup, or remove it and lose what it logged"
 
 
@@ -49,8 +50,9 @@ def read_log(path: Path, kind: type = dict[str, Any], skipped: str = "") -> list
 
 def last_line(path: Path, kind: type = dict[str, Any]) -> dict[str, Any] | None:
     """Return the last complete line of a log, None if there is none; the others are not read. Errors as `read_log`."""
-    lines = _complete_lines(path)
-    return _read_line(lines[-1], kind, f"{path}, line {len(lines)}") if lines else None
+    with reading(path, _REMEDY):
+        lines = _tail(path).rpartition(b"\n")[0].splitlines()
+    return _read_line(lines[-1], kind, f"{path}, last line") if lines else None
 
 
 def write_log(path: Path, lines: Iterable[Mapping[str, Any]]) -> None:
@@ -99,6 +101,15 @@ def _rounded(value: Any) -> Any:
 def _complete_lines(path: Path) -> list[bytes]:
     with reading(path, _REMEDY):
         return _content(path).rpartition(b"\n")[0].splitlines()
+
+
+def _tail(path: Path) -> bytes:
+    """Return the end of a log, which has its last complete line; all of a packed log."""
+    if not path.exists():
+        return _content(path)
+    with path.open("rb") as file:
+        file.seek(max(0, file.seek(0, 2) - _LONGEST_LINES))
+        return file.read()
 
 
 def _packed(path: Path) -> Path:

@@ -9,8 +9,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import torch
-
 import nmtlab
 from nmtlab.errors import CorpusError, NmtlabError, RunError
 from nmtlab.files import write_text
@@ -263,6 +261,8 @@ def _add_weights(folder: Path, run: Run) -> None:
         raise RunError(f"run {run.name!r}: it has no best checkpoint", "pack it without weights")
     tensors, facts = run.weights("best")
     halves = {name: tensor.half() if tensor.is_floating_point() else tensor for name, tensor in tensors.items()}
+    import torch
+
     for name, tensor in halves.items():
         if not torch.isfinite(tensor).all():
             raise RunError(

@@ -7,15 +7,14 @@ from functools import cached_property
 from hashlib import sha256
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 from zipfile import ZipFile
 
 import numpy as np
 import pandas as pd
-from torch import Tensor
 
 from nmtlab.alignment.table import LexicalTable
-from nmtlab.errors import RunError
+from nmtlab.errors import NmtlabError, RunError, did_you_mean
 from nmtlab.files import write_text
 from nmtlab.locks import is_locked
 from nmtlab.reading import check_plain, read_json, reading
@@ -39,6 +38,9 @@ from nmtlab.runs.measures import Measure, stored_measures
 from nmtlab.text.corpus import Direction, ParallelCorpus
 from nmtlab.text.lines import new_folder
 from nmtlab.text.pipeline import Pipeline
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 Which = Literal["best", "last"]
 Status = Literal["training", "interrupted", "finished", "stopped", "diverged", "imported"]
@@ -70,15 +72,27 @@ class Run:
         RunError: it is not a run's folder, or contains a link, a pipe or a device.
     """
 
-    def __init__(self, folder: Path, notes: Path | None = None) -> None:
+    def __init__(self, folder: Path | str, notes: Path | None = None) -> None:
+        folder = Path(folder)
         with reading(folder, "check that you may read all its files"):
             if not (folder / "recipe.toml").is_file():
-                raise RunError(f"run {folder.name!r}: not found", "'nmtlab runs list' lists all runs")
+                others = [path.parent.name for path in folder.parent.glob("*/recipe.toml")]
+                raise RunError(
+                    f"run {folder.name!r}: not found",
+                    f"{did_you_mean(folder.name, others)}'nmtlab runs list' lists all runs",
+                )
             check_plain(folder)
         self.folder = folder
         self._notes = notes
         self._direction: Direction | None = None  # None for the default
         self._label = ""
+
+    def __repr__(self) -> str:
+        try:
+            bleu = "not evaluated" if self.best_bleu is None else f"dev BLEU {self.best_bleu:.2f}"
+            return f"Run {self.name!r}: {self.recipe.corpus.name} {'-'.join(self.direction)}, {self.status}, {bleu}"
+        except NmtlabError as error:
+            return f"Run {self.name!r}: {error.problem}"
 
     @classmethod
     def create(
@@ -247,6 +261,21 @@ class Run:
         return f"{counted} also occur in its training text: its scores on them are too high" if counted else ""
 
     @property
+    def logged_step(self) -> int:
+        """The last step in the training log, whose other lines are not read; 0 if there is none."""
+        last = last_line(self.folder / METRICS, MetricsLine)
+        return last["step"] if last else 0
+
+    @property
+    def best_bleu(self) -> float | None:
+        """Dev BLEU of the best checkpoint; of the log if the checkpoint is not here; None without an evaluation."""
+        stored = self._facts("best").get("bleu") if self.has_weights() and self.recipe.model.neural else None
+        if stored is not None or not (self.packed or not self.recipe.model.neural):
+            return stored
+        validations = self.metrics("validation")
+        return float(validations["bleu"].max()) if len(validations) else None
+
+    @property
     def best_step(self) -> int | None:
         """Step of the best checkpoint, even if it was not packed; None if there was none."""
         if self.packed:
@@ -301,7 +330,7 @@ class Run:
         """Return the norm of every word vector, (types,), by validated step and use."""
         return {int(file.stem): _read_arrays(file) for file in self.embedding_norm_files}
 
-    def weights(self, which: Which = "best") -> tuple[dict[str, Tensor], dict[str, Any]]:
+    def weights(self, which: Which = "best") -> "tuple[dict[str, Tensor], dict[str, Any]]":
         """Return named weights and facts (step, BLEU) of a checkpoint.
 
         Raises:
@@ -324,7 +353,7 @@ class Run:
     def has_weights(self, which: Which = "best") -> bool:
         return self.checkpoint(which).exists()
 
-    def optimiser(self, step: int) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    def optimiser(self, step: int) -> "tuple[dict[str, Tensor], dict[str, Any]]":
         """Return what training needs, besides the weights, to resume from the last checkpoint."""
         return load_tensors(self.optimiser_state(step), LastFacts)
 

@@ -4,10 +4,9 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from torch import Tensor
 
 from nmtlab.alignment.table import LexicalTable
 from nmtlab.errors import RunError
@@ -18,6 +17,9 @@ from nmtlab.runs.checkpoint import save_tensors
 from nmtlab.runs.facts import GLine, GradientNormLine, MetricsLine
 from nmtlab.runs.log import append_lines, keep_lines
 from nmtlab.runs.run import G_VALUES, GRADIENT_NORMS, INHERITANCE, LOCK, METRICS, TABLE, Run
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 class RunWriter:
@@ -30,12 +32,12 @@ class RunWriter:
     def __init__(self, run: Run) -> None:
         self.run = run
 
-    def save_best(self, weights: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
+    def save_best(self, weights: "Mapping[str, Tensor]", facts: Mapping[str, Any]) -> None:
         """Save the best checkpoint so far: named weights, and facts about them (step, BLEU)."""
         _save(self.run.checkpoint("best"), weights, facts)
 
     def save_last(
-        self, weights: Mapping[str, Tensor], optimiser: Mapping[str, Tensor], facts: Mapping[str, Any]
+        self, weights: "Mapping[str, Tensor]", optimiser: "Mapping[str, Tensor]", facts: Mapping[str, Any]
     ) -> None:
         """Save weights and optimiser state together: the weights are written last and identify their state."""
         step = facts["step"]

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import count, zip_longest
+from itertools import count, islice, zip_longest
 from pathlib import Path
 
 from nmtlab.errors import CorpusError
@@ -78,7 +78,7 @@ class ParallelCorpus:
 
     @classmethod
     def open(
-        cls, folder: Path, source: str = "", target: str = "", weight: float = 1.0, origin: str = ""
+        cls, folder: Path | str, source: str = "", target: str = "", weight: float = 1.0, origin: str = ""
     ) -> "ParallelCorpus":
         """Open the corpus in `folder`; missing languages are inferred if it has exactly two.
 
@@ -88,6 +88,7 @@ class ParallelCorpus:
         Raises:
             CorpusError: no such folder, no corpus in it, a language is missing, or no split has both.
         """
+        folder = Path(folder)
         corpus = cls(folder, *_direction(folder, source, target), weight, origin)
         if not corpus.splits:
             raise CorpusError(
@@ -95,6 +96,28 @@ class ParallelCorpus:
                 f"put aligned files there, for example dev.{corpus.source} and dev.{corpus.target}",
             )
         return corpus
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "folder", Path(self.folder))
+
+    def __repr__(self) -> str:
+        return f"ParallelCorpus {self.name!r}: {self.source}-{self.target}, {', '.join(self.splits) or 'empty'}"
+
+    def __bool__(self) -> bool:
+        return True  # without reading the text, as its length would
+
+    def __len__(self) -> int:
+        """Return the number of training pairs; of a corpus without train, those of its first split."""
+        return sum(1 for _ in self)
+
+    def __iter__(self) -> Iterator[Pair]:
+        """Yield the pairs that `len` counts, streaming."""
+        return self.pairs(self.splits[0])
+
+    def __getitem__(self, index: int) -> Pair:
+        """Return one of the pairs that `len` counts, from 0; a negative index counts from the end."""
+        pairs = list(self) if index < 0 else list(islice(self, index + 1))
+        return pairs[index]
 
     @property
     def name(self) -> str:

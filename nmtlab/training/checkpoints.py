@@ -9,7 +9,7 @@ from nmtlab.errors import RunError
 from nmtlab.runs.run import Run
 from nmtlab.training.data import BatchStream
 from nmtlab.training.schedules import Schedule
-from nmtlab.training.stopping import EarlyStopping
+from nmtlab.training.stopping import DevScore, EarlyStopping
 
 
 def last_checkpoint(run: Run) -> tuple[dict[str, Tensor], dict[str, Tensor], dict[str, Any]] | None:
@@ -52,7 +52,9 @@ def facts(
         "batch": stream.batch,
         "seconds": seconds,
         "factor": schedule.factor,
-        "best": None if stopping.best == -math.inf else stopping.best,
+        "best": stopping.best.bleu if stopping.evaluations else None,
+        "best_perplexity": stopping.best.perplexity if math.isfinite(stopping.best.perplexity) else None,
+        "unscheduled": list(stopping.unscheduled) if math.isfinite(sum(stopping.unscheduled)) else None,
         "since_best": stopping.since_best,
         "evaluations": stopping.evaluations,
         "reported": step - len(pending),
@@ -63,5 +65,8 @@ def facts(
 def restore_evaluations(facts: dict[str, Any], schedule: Schedule, stopping: EarlyStopping) -> None:
     """Restore schedule and early stopping from the facts of a checkpoint."""
     schedule.factor = facts["factor"]
-    stopping.best = -math.inf if facts["best"] is None else facts["best"]
+    perplexity = facts.get("best_perplexity")  # version 0.1 did not note it: the next tie then counts as better
+    stopping.unscheduled = DevScore(*facts.get("unscheduled") or ())
+    if facts["best"] is not None:
+        stopping.best = DevScore(facts["best"], math.inf if perplexity is None else perplexity)
     stopping.since_best, stopping.evaluations = facts["since_best"], facts["evaluations"]

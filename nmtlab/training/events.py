@@ -61,6 +61,13 @@ class Validated:
 
 
 @dataclass(frozen=True)
+class Hint:
+    """Advice on a training that does not learn, as a sentence without its full stop."""
+
+    text: str
+
+
+@dataclass(frozen=True)
 class Ended:
     """Training is over: finished, stopped or diverged."""
 
@@ -70,7 +77,7 @@ class Ended:
     seconds: float
 
 
-Event = Preparing | Inheritance | Prepared | Progress | Validated | Ended
+Event = Preparing | Inheritance | Prepared | Progress | Validated | Hint | Ended
 OnEvent = Callable[[Event], None]
 
 

@@ -1,5 +1,6 @@
 """The training loop."""
 
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
@@ -21,7 +22,8 @@ from nmtlab.text.inspection import DevText
 from nmtlab.text.mixture import Mixture
 from nmtlab.training import checkpoints
 from nmtlab.training.data import BatchStream
-from nmtlab.training.events import Ended, OnEvent, Prepared, Preparing, Progress, Validated
+from nmtlab.training.events import Ended, Hint, OnEvent, Prepared, Preparing, Progress, Validated
+from nmtlab.training.hints import hint
 from nmtlab.training.inheritance import Inheritance
 from nmtlab.training.metrics import Meter, Update, log_progress
 from nmtlab.training.optimisers import load_moments, moments
@@ -30,13 +32,15 @@ from nmtlab.training.prepare import model_for
 from nmtlab.training.probes import embedding_norms, g_values
 from nmtlab.training.schedules import Schedule
 from nmtlab.training.step import Stepper
-from nmtlab.training.stopping import EarlyStopping
+from nmtlab.training.stopping import NOISE_BLEU, DevScore, EarlyStopping
 from nmtlab.training.transfer import freeze, inherit
 from nmtlab.training.utilisation import peak_operations, update_operations
 from nmtlab.training.validation import DevScores, dev_scores
 
 LOG_EVERY = 10
 """Updates between lines of the log, and between checks that the loss is finite."""
+
+_HINT_AFTER = 3  # evaluations
 
 
 class Trainer:
@@ -66,6 +70,8 @@ class Trainer:
         self.schedule = Schedule(self.settings, recipe.model.d_model)
         self.stopping = EarlyStopping(self.settings)
         self.step = 0
+        self.evaluated_at = 0
+        self.is_out_of_time = False
         self.seconds_before = 0.0
         self.started = self.saved = time.perf_counter()
         peak = peak_operations(device, recipe.machine)
@@ -82,12 +88,13 @@ class Trainer:
         """Time spent on this training so far, including before it was resumed."""
         return self.seconds_before + time.perf_counter() - self.started
 
-    def train(self, on_event: OnEvent, should_stop: Callable[[], bool]) -> None:
+    def train(self, on_event: OnEvent, should_stop: Callable[[], bool], minutes: float = math.inf) -> None:
         """Train until the training finishes, is stopped, or diverges.
 
         Args:
             on_event: called with progress events.
             should_stop: polled before every update.
+            minutes: of training, after which it is evaluated and stopped.
         """
         parameters = sum(p.numel() for p in self.model.parameters())
         on_event(Prepared(parameters, len(self.mixture), self.mixture.skipped, self.updates))
@@ -95,14 +102,16 @@ class Trainer:
             on_event(Preparing("compiling the model, which takes minutes"))
         self.model.train()
         self.meter.restart()
-        status = self._train(on_event, should_stop)
+        status = self._train(on_event, should_stop, 60 * minutes)
         if status == "stopped" and self.step:
             pending = self.meter.updates
             if self._report(on_event):
+                if self.is_out_of_time and self.evaluated_at != self.step:
+                    self._validate(on_event, scheduled=False)
                 self._save(pending)
         if self.group.is_main:
             self.writer.log("end", self.step, status=status, seconds=round(self.seconds, 3))
-        on_event(Ended(status, self.step, self.stopping.best, self.seconds))
+        on_event(Ended(status, self.step, self.stopping.kept.bleu, self.seconds))
 
     def restore(self) -> None:
         """Restore the run's last checkpoint: weights, optimiser, schedule and position in the data.
@@ -135,10 +144,10 @@ class Trainer:
         self._save()
         return inheritance
 
-    def _train(self, on_event: OnEvent, should_stop: Callable[[], bool]) -> str:
+    def _train(self, on_event: OnEvent, should_stop: Callable[[], bool], seconds: float) -> str:
         """Make updates until the training ends; return the run's status."""
         while not (self.stopping.ended or self.schedule.exhausted(self.step)):
-            if self.group.broadcast(should_stop()):
+            if self.is_out_of_time or self.group.broadcast(should_stop()):
                 return "stopped"
             self._update(self.stream.take(self.settings.accumulate))
             validates = self._validates()
@@ -148,6 +157,7 @@ class Trainer:
                 self._validate(on_event)
             if validates or self._is_time_to_save():
                 self._save()
+            self.is_out_of_time = self.group.broadcast(time.perf_counter() - self.started > seconds)
         return "finished"
 
     def _validates(self) -> bool:
@@ -188,23 +198,27 @@ class Trainer:
         on_event(progress)
         return summary.finite
 
-    def _validate(self, on_event: OnEvent) -> None:
+    def _validate(self, on_event: OnEvent, scheduled: bool = True) -> None:
+        self.evaluated_at = self.step
         scores = DevScores(0.0, 0.0, {})
         if self.group.is_main:
             scores = dev_scores(self.model, self.run.pipeline, self.dev, self.recipe)
         bleu, perplexity, directions = self.group.broadcast(scores)
-        improved = self.stopping.evaluated(bleu)
-        self.schedule.evaluated(self.step, self.stopping.since_best)
+        is_best = self.stopping.evaluated(DevScore(bleu, perplexity), scheduled)
+        if scheduled:
+            self.schedule.evaluated(self.step, self.stopping.since_best)
         if self.group.is_main:
             each = {"directions": directions} if directions else {}
             seconds = round(self.seconds, 3)
             self.writer.log("validation", self.step, bleu=bleu, **each, perplexity=perplexity, seconds=seconds)
             self.writer.log_g(self.step, g_values(self.model))
             self.writer.save_embedding_norms(self.step, embedding_norms(self.model))
-            if improved:
+            if is_best:
                 self.writer.save_best(self._weights(), {"step": self.step, "bleu": bleu})
         left = self._seconds_left()
-        on_event(Validated(self.step, bleu, perplexity, self.stopping.best, self.seconds, left, directions))
+        on_event(Validated(self.step, bleu, perplexity, self.stopping.kept.bleu, self.seconds, left, directions))
+        if scheduled and self.stopping.evaluations == _HINT_AFTER and self.stopping.kept.bleu < NOISE_BLEU:
+            on_event(Hint(hint(self.recipe)))
         self.meter.restart()
 
     def _save(self, pending: Sequence[Update] = ()) -> None:

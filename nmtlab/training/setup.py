@@ -1,5 +1,6 @@
 """Set up a training: check the texts, learn the vocabulary, create the run, and start or resume the loop."""
 
+import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
@@ -34,6 +35,7 @@ def train(
     on_event: OnEvent = ignore,
     should_stop: Callable[[], bool] = lambda: False,
     allow_overlap: bool = False,
+    minutes: float = math.inf,
 ) -> Run:
     """Train a model into a run, or resume a training that was interrupted.
 
@@ -48,6 +50,7 @@ def train(
         should_stop: polled after every update; the training can be resumed after a stop.
         allow_overlap: accept dev and test pairs that also occur in train; the run records how many. A resumed run keeps
             its setting.
+        minutes: of training, after which it is evaluated and stopped; it can be resumed.
 
     Raises:
         NmtlabError: a problem that the user can fix; nothing is lost.
@@ -100,7 +103,7 @@ def train(
             trainer.restore()
         if parent:
             on_event(trainer.inherit(parent))
-        trainer.train(on_event, should_stop)
+        trainer.train(on_event, should_stop, minutes)
     group.broadcast(None)  # the other processes wait until the run says how it ended
     return run
 

@@ -1,9 +1,25 @@
 """Early stopping."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from nmtlab.recipe.training import TrainingSettings
+
+NOISE_BLEU = 1.0
+"""Dev BLEUs up to this count as equal: below it, they differ by a few n-grams found by chance."""
+
+
+class DevScore(NamedTuple):
+    """The scores of one evaluation that decide whether it is the best: dev BLEU (0 to 100) and dev perplexity."""
+
+    bleu: float = -math.inf
+    perplexity: float = math.inf
+
+    def is_better_than(self, other: "DevScore") -> bool:
+        """Return whether its BLEU is higher, or is as high, or as good as zero too, with a lower perplexity."""
+        bleu, other_bleu = max(self.bleu, NOISE_BLEU), max(other.bleu, NOISE_BLEU)
+        return bleu > other_bleu if bleu != other_bleu else self.perplexity < other.perplexity
 
 
 @dataclass
@@ -12,23 +28,35 @@ class EarlyStopping:
 
     Args:
         settings: the recipe's training section.
-        best: best dev BLEU so far.
+        best: the best evaluation so far.
         since_best: evaluations since the best one.
         evaluations: number of evaluations so far.
+        unscheduled: the best of those evaluations that a stop called for. They decide which checkpoint is the best,
+            but neither the end nor the rate, so that a resumed training goes on as if it had not been stopped.
     """
 
     settings: TrainingSettings
-    best: float = -math.inf
+    best: DevScore = field(default_factory=DevScore)
     since_best: int = 0
     evaluations: int = 0
+    unscheduled: DevScore = field(default_factory=DevScore)
 
-    def evaluated(self, bleu: float) -> bool:
-        """Record a dev BLEU, and return whether it is the best so far."""
-        improved = bleu > self.best
+    @property
+    def kept(self) -> DevScore:
+        """The evaluation of the best checkpoint."""
+        return self.unscheduled if self.unscheduled.is_better_than(self.best) else self.best
+
+    def evaluated(self, score: DevScore, scheduled: bool = True) -> bool:
+        """Record an evaluation, and return whether its checkpoint is the best so far."""
+        improved = not self.evaluations or score.is_better_than(self.best)
+        is_best = improved and not self.unscheduled.is_better_than(score)
+        if not scheduled:
+            self.unscheduled = score if is_best else self.unscheduled
+            return is_best
         self.evaluations += 1
         self.since_best = 0 if improved else self.since_best + 1
-        self.best = max(self.best, bleu)
-        return improved
+        self.best = score if improved else self.best
+        return is_best
 
     @property
     def ended(self) -> bool:

@@ -1,5 +1,7 @@
 """What rows and systems are called where a person sees them."""
 
+from dataclasses import replace
+
 import pandas as pd
 import pytest
 
@@ -35,6 +37,11 @@ def test_a_row_of_the_thesis_is_called_by_the_text_of_the_thesis():
     assert label_of("table-3.13", "gl-en", "thesis") == "gl-en, TED"
     assert published_name("thesis") == "published"
     assert "another text" in published_name("small")
+
+
+def test_a_row_without_the_scale_of_the_thesis_is_called_by_its_text():
+    (row,) = find_table("table-3.13").only(["gl-en"]).rows
+    assert row_label(replace(row, at={"small": row.at["small"]}), "small") == "gl-en, LibreOffice"
 
 
 def test_no_two_rows_of_a_table_are_called_the_same():

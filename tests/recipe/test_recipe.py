@@ -371,6 +371,8 @@ def test_a_fixed_g_needs_a_scale_norm():
 
 
 FILE_ERRORS = {
+    "[trainning]\nseed = 2\n": "trainning: no such field; did you mean training?",
+    "[model]\nheads = '2'\n": "model: heads = '2' is text; write it without quotation marks",
     "[model]\nnrom = 'layer'\n": "model.nrom: no such field; did you mean model.norm?",
     "[model]\nwarmup_updates = 3\n": "model.warmup_updates: no such field; it belongs at training.warmup_updates",
     "[network]\nnorm = 'layer'\n": "network: no such field",

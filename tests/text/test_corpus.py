@@ -216,3 +216,14 @@ def test_real_corpora_have_the_numbers_their_description_says(name):
     assert len(corpus.references("dev")) == (4 if name.startswith("mturk") else 1)
     if "train" in corpus.splits:
         assert (0, "test") not in shared_lines(corpus)
+
+
+def test_a_corpus_is_opened_by_a_string_printed_counted_and_indexed(make_corpus):
+    folder = make_corpus()
+    corpus = ParallelCorpus.open(str(folder))
+    assert corpus == ParallelCorpus.open(folder)
+    assert repr(corpus).startswith(f"ParallelCorpus {folder.name!r}: ")
+    pairs = list(corpus.pairs("train"))
+    assert (len(corpus), corpus[0], corpus[-1], list(corpus)) == (len(pairs), pairs[0], pairs[-1], pairs)
+    with pytest.raises(IndexError):
+        corpus[len(pairs)]

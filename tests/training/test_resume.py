@@ -184,3 +184,17 @@ def test_a_training_is_saved_by_the_clock_between_its_evaluations(
         assert resumed.metrics("train")[name].tolist() == whole.metrics("train")[name].tolist()
     assert resumed.gradient_norms().equals(whole.gradient_norms())
     assert resumed.metrics("validation")["bleu"].tolist() == whole.metrics("validation")["bleu"].tolist()
+
+
+def test_a_training_stopped_by_the_clock_is_evaluated_and_resumes_exactly(tiny_corpus, tiny_recipe, workspace):
+    recipe = tiny_recipe.with_changes({"training.validate_every": 4, "training.max_evaluations": 2})
+    whole = train("whole", recipe, tiny_corpus, workspace)
+    run = train("timed", recipe, tiny_corpus, workspace, minutes=0)
+    assert (run.status, run.logged_step) == ("stopped", 1)
+    assert list(run.metrics("validation")["step"]) == [1]
+    assert run.best_step == 1
+    run = train("timed", recipe, tiny_corpus, workspace, resume=True)
+    assert run.status == "finished"
+    assert list(run.metrics("validation")["step"]) == [1, 4, 8]
+    assert losses(run) == losses(whole)
+    assert same_weights(run, whole)

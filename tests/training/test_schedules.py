@@ -1,12 +1,17 @@
 """Learning rates by hand (thesis eq 3.8 and 3.3.2.4)."""
 
+import json
 import math
+import tomllib
 
 import pytest
 
 from nmtlab.recipe import TrainingSettings
+from nmtlab.recipe.migrate import migrate
+from nmtlab.runs.archive import ENDING, read_archive
 from nmtlab.training.schedules import Schedule
-from nmtlab.training.stopping import EarlyStopping
+from nmtlab.training.stopping import NOISE_BLEU, DevScore, EarlyStopping
+from nmtlab.workspace import EVIDENCE
 
 D = 512
 
@@ -19,7 +24,7 @@ def after(made: Schedule, scores: list[float], every: int = 10, start: int = 0) 
     """Evaluate at regular intervals after `start`; return the factor after each evaluation."""
     factors, stopping = [], EarlyStopping(made.settings)
     for number, bleu in enumerate(scores, start=1):
-        stopping.evaluated(bleu)
+        stopping.evaluated(DevScore(bleu, 50.0))
         made.evaluated(start + number * every, stopping.since_best)
         factors.append(made.factor)
     return factors
@@ -62,6 +67,24 @@ def test_validation_decay_decays_after_three_evaluations_without_improvement_and
     assert made.rate(1000) == pytest.approx(0.8**4 / math.sqrt(512 * 5))
 
 
+@pytest.mark.parametrize("bleus", [[0.0] * 9, [0.0, 0.28, 0.1, 0.9, 0.0, 0.3, 0.2, 0.0, 0.1], [5.0] * 9])
+def test_equal_and_next_to_no_bleu_is_decided_by_perplexity(bleus):
+    settings = TrainingSettings(patience=8, decay_patience=3, schedule="no-warmup")
+    falling, rising = EarlyStopping(settings), EarlyStopping(settings)
+    for number, bleu in enumerate(bleus):
+        assert falling.evaluated(DevScore(bleu, 900.0 - number))
+        assert rising.evaluated(DevScore(bleu, 900.0 + number)) == (number == 0)
+    assert (falling.since_best, falling.ended) == (0, False)
+    assert (rising.since_best, rising.ended) == (8, True)
+    assert falling.best == DevScore(bleus[-1], 892.0)
+
+
+def test_bleu_above_noise_decides_whatever_the_perplexity():
+    assert DevScore(NOISE_BLEU + 0.01, 900.0).is_better_than(DevScore(NOISE_BLEU, 5.0))
+    assert DevScore(1.5, 900.0).is_better_than(DevScore(1.4, 5.0))
+    assert not DevScore(1.4, 5.0).is_better_than(DevScore(1.5, 900.0))
+
+
 def test_an_equal_score_is_no_improvement():
     made = schedule("validation-decay", warmup_updates=5)
     assert after(made, [10, 10, 10, 10]) == pytest.approx([1, 1, 1, 0.8])
@@ -84,16 +107,16 @@ def test_training_stops_when_dev_bleu_has_not_improved_for_long_enough():
     stopping = EarlyStopping(TrainingSettings(patience=3))
     improved, ended = [], []
     for bleu in (10, 9, 11, 11, 10, 9):
-        improved.append(stopping.evaluated(bleu))
+        improved.append(stopping.evaluated(DevScore(bleu, 50.0)))
         ended.append(stopping.ended)
     assert improved == [True, False, True, False, False, False]
     assert ended == [False] * 5 + [True]
-    assert stopping.best == 11
+    assert stopping.best == DevScore(11, 50.0)
 
 
 def test_training_stops_after_as_many_evaluations_as_it_may_have():
     stopping = EarlyStopping(TrainingSettings(max_evaluations=3))
-    ended = [stopping.evaluated(bleu) and stopping.ended for bleu in (1, 2, 3)]
+    ended = [stopping.evaluated(DevScore(bleu)) and stopping.ended for bleu in (1, 2, 3)]
     assert ended == [False, False, True]
 
 
@@ -118,3 +141,39 @@ def test_the_small_rates_of_warmup_do_not_stop_training():
 
 def test_nothing_stops_a_training_that_has_not_begun():
     assert not schedule("no-warmup").exhausted(0)
+
+
+def decisions(settings: TrainingSettings, evaluations: list[dict], by_bleu_alone: bool) -> tuple:
+    """Return the step of the best evaluation, the step of the end if it is stopping's, and the factor after each."""
+    stopping, made = EarlyStopping(settings), Schedule(settings, D)
+    best, end, factors = 0, 0, []
+    for one in evaluations:
+        perplexity = math.inf if by_bleu_alone else one["perplexity"]
+        bleu = one["bleu"] + NOISE_BLEU if by_bleu_alone else one["bleu"]  # above noise, in the same order
+        best = one["step"] if stopping.evaluated(DevScore(bleu, perplexity)) else best
+        made.evaluated(one["step"], stopping.since_best)
+        factors.append(made.factor)
+        end = end or (one["step"] if stopping.ended else 0)
+    return best, end, factors
+
+
+def logged(path) -> tuple[TrainingSettings, list[dict]]:
+    """Return the settings and the evaluations of a packed training."""
+    (files,) = read_archive(path).values()
+    recipe = migrate(tomllib.loads(files["recipe.toml"].decode()), path.name)
+    lines = [json.loads(line) for line in files.get("metrics.jsonl", b"").splitlines()]
+    found = [line for line in lines if line["kind"] == "validation" and line.get("perplexity") is not None]
+    return TrainingSettings(**recipe["training"]), found
+
+
+@pytest.mark.full
+def test_the_trainings_of_the_evidence_end_and_choose_their_best_as_by_bleu_alone():
+    different, replayed = {}, 0
+    for path in sorted((EVIDENCE / "runs").glob(f"*{ENDING}")):
+        settings, evaluations = logged(path)
+        replayed += bool(evaluations)
+        if decisions(settings, evaluations, False) != decisions(settings, evaluations, True):
+            different[path.name] = max(one["bleu"] for one in evaluations)
+    assert replayed > 700
+    assert len(different) <= 1  # one that learned nothing: its eight dev BLEUs are 0.01
+    assert all(bleu < NOISE_BLEU for bleu in different.values())

@@ -16,7 +16,7 @@ ENGLISH = "en"
 
 
 def write_corpus(
-    folder: Path,
+    folder: Path | str,
     languages: Sequence[str],
     settings: ArtificialSettings | Mapping[str, ArtificialSettings] | None = None,
     *,
@@ -55,6 +55,7 @@ def write_corpus(
     given = settings if isinstance(settings, Mapping) else dict.fromkeys(languages, settings)
     grown = [ArtificialLanguage(code, given[code]) for code in languages]
     _check_family(grown)
+    folder = Path(folder)
     if folder.exists():  # fail before the work; new_folder checks again
         raise CorpusError(f"{folder}: already exists", "choose another name, or remove it")
     with new_folder(folder) as temporary:

@@ -1,0 +1,51 @@
+"""What a listing or a mistyped name costs: no torch is loaded, and of a log only its end is read."""
+
+import subprocess
+import sys
+
+import pytest
+
+from nmtlab.runs.log import append_lines, last_line
+from nmtlab.runs.run import Run
+
+PROGRAM = """
+import sys
+from nmtlab.cli.main import app
+try:
+    app({words!r})
+except BaseException as error:
+    print(error, file=sys.stderr)
+print("torch" in sys.modules)
+"""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["train", "NO_SUCH_CORPUS"], ["train", "tiny", "--recipe", "tiedd"], ["runs", "list"], ["runs", "show", "whol"]],
+    ids=" ".join,
+)
+@pytest.mark.full
+def test_names_are_checked_and_runs_listed_without_torch(words, data):
+    done = subprocess.run([sys.executable, "-c", PROGRAM.format(words=words)], capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1] == "False"
+    assert ("whole" in done.stdout) == (words == ["runs", "list"])
+
+
+def test_a_listing_reads_no_whole_log(nmtlab, data, monkeypatch):
+    read = []
+    monkeypatch.setattr(Run, "metrics", lambda run, kind: read.append(run.name))
+    said = nmtlab("runs", "list")
+    assert "whole" in said.out
+    assert read == []
+
+
+def test_the_last_line_is_found_without_the_others(tmp_path):
+    path = tmp_path / "metrics.jsonl"
+    append_lines(path, ({"step": step} for step in range(20_000)))
+    path.write_bytes(b"damaged\n" + path.read_bytes() + b'{"step": 2000')
+    assert last_line(path) == {"step": 19_999}
+
+
+def test_near_names_are_suggested(nmtlab, data):
+    assert "did you mean 'tiny'?" in nmtlab("train", "tinny").err
+    assert "did you mean 'whole'?" in nmtlab("runs", "show", "whoole").err
