@@ -22,7 +22,8 @@ from nmtlab.workspace import Workspace
 
 COLUMNS = [
     "claim", "source", "direction", "pair", "text", "system", "metric", "seeds", "effect", "low", "high", "p",
-    "welch_p", "q", "detectable", "seeds_needed", "interval", "budget", "verdict", "reason", "runs", "evidence",
+    "pooled_p", "q", "detectable", "bound", "seeds_needed", "interval", "budget", "verdict", "reason", "runs",
+    "evidence",
 ]  # fmt: skip
 
 _NEEDED = ["row", "column", "metric", "seed", "value", "status", "run", "machine", "updates"]
@@ -54,10 +55,10 @@ def measured_claims(
         `direction`, the difference that is taken and the side of 0 that is claimed; `pair`, a row of the table;
         `text`, what that row is called;
         `system`, that which is compared, or, if it has no cells there, the other one; `metric`; `seeds`, `effect`,
-        `low`, `high`, `p`, `welch_p`, `q`, `detectable`, `seeds_needed`, `interval`, `reason` and `runs` as of
-        `judged`; `budget`, the training and the text that the numbers are of; `verdict`: `reproduced here`,
-        `contradicted here`, `underpowered`, `inconclusive`, or that the runs are not kept; `evidence`, the name of
-        the file.
+        `low`, `high`, `p`, `pooled_p`, `q`, `detectable`, `bound`, `seeds_needed`, `interval`, `reason` and `runs`
+        as of `judged`; `budget`, the training and the text that the numbers are of; `verdict`: `reproduced here`,
+        `contradicted here`, `equivalent`, `underpowered`, `inconclusive`, or that the runs are not kept; `evidence`,
+        the name of the file.
 
     Raises:
         NmtlabError: a file is damaged.
