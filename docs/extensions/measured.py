@@ -82,7 +82,7 @@ class ClaimsDirective(SphinxDirective):
         for (claim, source), lines in found.groupby(["claim", "source"], sort=False):
             named = [f"{claim} ({source})", *[""] * (len(lines) - 1)]
             body += [
-                [about, line.text, line.metric, _effect(line), line.verdict]
+                [about, line.text, line.metric, _effect(line), _verdict(line)]
                 for about, line in zip(named, lines.itertuples(), strict=True)
             ]
         return self.parse_text_to_nodes(
@@ -107,6 +107,11 @@ def _effect(line: Any) -> str:
     effect = f"{line.effect:+.2f}".replace("-", "−")
     bounds = in_words(line.low, line.high)
     return f"{effect} ({bounds})" if bounds else effect
+
+
+def _verdict(line: Any) -> str:
+    rising = f", dev BLEU still rising by {line.late_gain:.1f}" if line.late_gain == line.late_gain else ""
+    return line.verdict + rising
 
 
 @cache

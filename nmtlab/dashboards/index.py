@@ -83,7 +83,8 @@ _NAMES = {
     "text": "text", "metric": "metric", "direction": "effect of", "effect": "effect", "bounds": "95 % interval",
     "verdict": "verdict", "reason": "why undecided", "q": "q", "detectable": "detectable effect", "seeds": "seeds",
     "seeds_needed": "seeds to detect the effect asked about", "bound": "equivalence bound",
-    "interval": "interval covers", "budget": "budget", "p": "p", "pooled_p": "p, pooled variance", "runs": "runs",
+    "interval": "interval covers", "budget": "budget", "late_gain": "still rising by", "p": "p",
+    "pooled_p": "p, pooled variance", "runs": "runs",
 }  # fmt: skip
 
 

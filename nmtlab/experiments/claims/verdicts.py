@@ -4,6 +4,7 @@ found = measured_claims()
 print(overall(found), [claim.text for claim in not_measured(found)])
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple, get_args
@@ -14,6 +15,7 @@ from nmtlab.experiments.claims.declared import Claim, declared_claims
 from nmtlab.experiments.results.budget import budget
 from nmtlab.experiments.results.judgement import Answer, Question, answered, is_begun, judged, with_aim
 from nmtlab.experiments.results.kept import Kept
+from nmtlab.experiments.results.late_gains import STILL_RISING, largest_late_gain
 from nmtlab.experiments.results.sentences import read_sentences, spread_of
 from nmtlab.experiments.results.statistics import Verdict
 from nmtlab.experiments.results.stored import RESULTS, read_cells, version
@@ -22,8 +24,8 @@ from nmtlab.workspace import Workspace
 
 COLUMNS = [
     "claim", "source", "direction", "pair", "text", "system", "metric", "seeds", "effect", "low", "high", "p",
-    "pooled_p", "q", "detectable", "bound", "seeds_needed", "interval", "budget", "verdict", "reason", "runs",
-    "evidence",
+    "pooled_p", "q", "detectable", "bound", "seeds_needed", "interval", "budget", "late_gain", "verdict", "reason",
+    "runs", "evidence",
 ]  # fmt: skip
 
 _NEEDED = ["row", "column", "metric", "seed", "value", "status", "run", "machine", "updates"]
@@ -36,6 +38,7 @@ class _Line(NamedTuple):
     text: str
     system: str
     budget: str
+    late_gain: float
     answer: Answer
 
 
@@ -56,9 +59,10 @@ def measured_claims(
         `text`, what that row is called;
         `system`, that which is compared, or, if it has no cells there, the other one; `metric`; `seeds`, `effect`,
         `low`, `high`, `p`, `pooled_p`, `q`, `detectable`, `bound`, `seeds_needed`, `interval`, `reason` and `runs`
-        as of `judged`; `budget`, the training and the text that the numbers are of; `verdict`: `reproduced here`,
-        `contradicted here`, `equivalent`, `underpowered`, `inconclusive`, or that the runs are not kept; `evidence`,
-        the name of the file.
+        as of `judged`; `budget`, the training and the text that the numbers are of; `late_gain`, the dev BLEU that a
+        compared system still gained in the last fifth of its training, if it is more than `STILL_RISING`; `verdict`:
+        `reproduced here`, `contradicted here`, `equivalent`, `underpowered`, `inconclusive`, or that the runs are not
+        kept; `evidence`, the name of the file.
 
     Raises:
         NmtlabError: a file is damaged.
@@ -136,7 +140,7 @@ def _lines(claim: Claim, cells: pd.DataFrame, sentences: pd.DataFrame, kept: Kep
             shown = next(system for system in question.compared if system in set(compared["column"]))
             found = answered(question, some, claim.table.converging, spread, kept)
             label = row_label(rows[str(name)], claim.scale)
-            yield _Line(claim, str(name), label, shown, text, found)
+            yield _Line(claim, str(name), label, shown, text, largest_late_gain(compared), found)
 
 
 def _question(claim: Claim) -> Question:
@@ -154,6 +158,7 @@ def _frame(lines: Sequence[_Line]) -> pd.DataFrame:
         "system": [line.system for line in lines],
         "metric": [line.claim.measure.name for line in lines],
         "budget": [line.budget for line in lines],
+        "late_gain": [line.late_gain if line.late_gain > STILL_RISING else math.nan for line in lines],
         "evidence": [line.claim.evidence for line in lines],
     }
     return judged([line.answer for line in lines]).assign(**about)[COLUMNS]
