@@ -300,6 +300,18 @@ def test_a_system_has_its_variance_alone_if_compared_with_a_number():
     assert pair.pooled == pair.welch == difference(OTHER, 19.0)
 
 
+def test_a_seed_that_was_trained_on_two_machines_counts_once_with_its_mean():
+    twice = row(tied=OTHER, fixnorm=[22.0, 23.0, 24.0])
+    both = pd.concat([row(tied=OTHER, fixnorm=[20.0, 24.0, 25.0]), twice])
+    assert compare(both, "fixnorm", "tied", CONVERGED).welch == difference([21.0, 23.5, 24.5], OTHER)
+
+
+def test_machines_are_blocks_whose_differences_are_averaged():
+    here, there = row(a=[1.0, 2.0, 3.0], b=[1.0, 1.0, 2.0]), row(a=[11.0, 13.0, 12.0], b=[11.0, 10.0, 10.0])
+    effects = [compare(some, "a", "b", []).welch.effect for some in (here, there)]
+    assert compare(pd.concat([here, there]), "a", "b", []).welch.effect == pytest.approx(np.mean(effects))
+
+
 def test_two_systems_without_seeds_differ_by_the_sentences_alone():
     found = compare(row(phrases=19.0, other=17.0), "phrases", "other", [], Spread(0.25, 499)).welch
     assert found.spread == pytest.approx((0.25, 499))

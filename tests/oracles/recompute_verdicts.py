@@ -60,7 +60,8 @@ def worked_out(claim: Claim, pair: str) -> dict[str, object]:
         cells = cells.assign(value=cells["value"].abs())
     names = [name for name in (claim.system, claim.than) if isinstance(name, str)]
     compared = cells[cells["column"].isin(names)]
-    values = {name: some["value"].dropna().to_numpy() for name, some in cells.groupby("column")}
+    seeds = cells.groupby(["column", "seed"], dropna=False)["value"].mean()  # over machines
+    values = {name: some.dropna().to_numpy() for name, some in seeds.groupby("column")}
     exact = {name for name, some in cells.groupby("column") if some["seed"].isna().all()}
     seeds = [len(values.get(name, ())) for name in names if name not in exact]
     usable = compared["value"].notna().all() and min(seeds, default=0) >= FEWEST_SEEDS and {*names} <= {*values}
@@ -88,8 +89,9 @@ def worked_out(claim: Claim, pair: str) -> dict[str, object]:
 
 
 def is_kept(claim: Claim, cells: pd.DataFrame) -> bool:
-    """Return whether the run of every cell is still there."""
-    return {*zip(cells["run"], cells["machine"], strict=True)} <= machines_of_runs(EVIDENCE)
+    """Return whether a run of every system and seed is still there."""
+    made = [run in machines_of_runs(EVIDENCE) for run in zip(cells["run"], cells["machine"], strict=True)]
+    return bool(cells.assign(made=made).groupby(["column", "seed"], dropna=False)["made"].any().all())
 
 
 @cache

@@ -153,12 +153,12 @@ def answered(
         cells = cells.assign(value=cells["value"].abs())
     compared = [cell for cell in _cells(cells) if cell.column in question.compared]
     known = [cell for cell in compared if cell.value == cell.value]
-    counts = [sum(cell.column == name for cell in known) for name in _with_seeds(question, compared)]
+    counts = [len({cell.seed for cell in known if cell.column == name}) for name in _with_seeds(question, compared)]
     common = {
         "question": question,
         "seeds": min(counts, default=0),
         "hindrance": _hindrance(question, compared, min(counts, default=0)),
-        "runs": tuple(cell.run for cell in known),
+        "runs": tuple(dict.fromkeys(cell.run for cell in known)),
         "kept": is_kept,
     }
     if isinstance(question.measure, Converged):

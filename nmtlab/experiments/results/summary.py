@@ -206,7 +206,7 @@ def _answer(
 
 
 def _line(cells: pd.DataFrame, measure: Measure, sentences: Spread | None) -> dict[str, object]:
-    values = cells["value"].dropna().tolist()
+    values = cells.groupby("seed", dropna=False)["value"].mean().dropna().tolist()
     mean, margin = interval(values)
     low, high = mean - margin, mean + margin
     if isinstance(measure, Converged) and values:
