@@ -119,7 +119,8 @@ def _effect(line: Any) -> str:
 
 
 def _marked(line: Any) -> str:
-    return f"{line.verdict} (interval without {line.mark})" if line.mark else line.verdict
+    rising = f", dev BLEU still rising by {line.late_gain:.1f}" if line.late_gain == line.late_gain else ""
+    return line.verdict + rising + (f" (interval without {line.mark})" if line.mark else "")
 
 
 @cache

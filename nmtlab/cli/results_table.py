@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from itertools import compress
+from typing import get_args
 
 import pandas as pd
 
@@ -13,6 +14,7 @@ from nmtlab.experiments.results.kept import Kept
 from nmtlab.experiments.results.sentences import read_sentences
 from nmtlab.experiments.results.signatures import printed_signatures, signatures
 from nmtlab.experiments.results.stored import Stored, read_cells
+from nmtlab.experiments.results.summary import Verdict
 from nmtlab.experiments.tables.labels import caveats, labelled, system_labels
 
 
@@ -99,7 +101,7 @@ def _print_verdicts(table: Table, lines: pd.DataFrame) -> None:
     print(f"  intervals of differences: {covered}\n  {RULE}")
     for column, some in lines[lines["column"] != table.baseline].groupby("column", sort=False):
         counts = some["verdict"].value_counts()
-        kinds = ["better", "worse", "underpowered", "inconclusive", *([NOT_KEPT] if NOT_KEPT in counts else [])]
+        kinds = [kind for kind in get_args(Verdict) if kind != NOT_KEPT or kind in counts]
         print(f"  {labels[column]}: {', '.join(f'{counts.get(kind, 0)} {kind}' for kind in kinds)}")
 
 

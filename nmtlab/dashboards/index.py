@@ -90,8 +90,9 @@ def _links_by_pair(found: pd.DataFrame, available: set[str], workspace: Workspac
 _NAMES = {
     "text": "text", "metric": "metric", "direction": "effect of", "effect": "effect", "bounds": "95 % interval",
     "verdict": "verdict", "reason": "why undecided", "q": "q", "detectable": "detectable effect", "seeds": "seeds",
-    "seeds_needed": "seeds needed", "interval": "interval covers", "mark": "interval without",
-    "budget": "budget", "p": "p", "welch_p": "p by Welch", "runs": "runs",
+    "seeds_needed": "seeds to detect the effect asked about", "bound": "equivalence bound",
+    "interval": "interval covers", "mark": "interval without", "budget": "budget", "late_gain": "still rising by",
+    "p": "p", "pooled_p": "p, pooled variance", "runs": "runs",
 }  # fmt: skip
 
 

@@ -158,6 +158,7 @@ def _lines(summed: pd.DataFrame, stored: Stored, difference: str) -> pd.DataFram
         summed = summed.assign(compared=_bounds(summed, "low", "high"))
         names |= {"difference": difference, "compared": "95 % interval", "interval": "interval covers"}
         names |= {"verdict": "verdict", "reason": "why undecided", "q": "q", "detectable": "detectable effect"}
+        names |= {"bound": "equivalence bound"}
     names["diverged"] = "diverged"
     if summed["published"].ne("").any():
         name, last = published_name(stored.scale), "published_difference" if difference else "published"

@@ -19,13 +19,19 @@ _LINE, _BETWEEN, _HEAD, _FOOT = 26, 80, 90, 110
 """Pixels of a system's line, between rows of panels, above them, for titles, and below, for axis and legend."""
 
 _MEASURED = {"value": ("mean", "mean_low", "mean_high"), "difference": ("difference", "low", "high")}
-_OPEN = {
+_KINDS = {
+    "equivalent": ", equivalent",
     "inconclusive": ", undecided",
     "underpowered": ", undecided",
     "measured earlier, runs not kept": ", runs not kept",
 }
-"""Verdicts whose numbers are drawn as open markers, and the names of these in the legend."""
-_SYMBOLS = {"": "circle", ", undecided": "circle-open", ", runs not kept": "square-open"}
+"""Verdicts whose numbers have markers other than a dot, and the names of these in the legend."""
+_SYMBOLS = {
+    "": "circle",
+    ", equivalent": "square",
+    ", undecided": "circle-open",
+    ", runs not kept": "square-open",
+}
 
 
 def table_figure(
@@ -65,8 +71,8 @@ def table_figure(
     named: set[str] = set()
     for place, pair in enumerate(pairs):
         panel = drawn[drawn["row"] == pair]
-        kinds = panel["verdict"].map(_OPEN).fillna("")
-        measured = (_measured(panel[kinds == kind], show, kind) for kind in dict.fromkeys(("", *_OPEN.values())))
+        kinds = panel["verdict"].map(_KINDS).fillna("")
+        measured = (_measured(panel[kinds == kind], show, kind) for kind in dict.fromkeys(("", *_KINDS.values())))
         for trace in (_published(panel, published), *measured):
             trace.update(showlegend=trace.name not in named, legendgroup=trace.name, meta=pair)
             trace.hovertemplate += f"<extra>{escape(pair)}</extra>"

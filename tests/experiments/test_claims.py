@@ -19,6 +19,7 @@ from nmtlab.experiments.measures.search import EMPTY_GLOBAL_BEST
 from nmtlab.experiments.results.collected import COLUMNS as RESULT_COLUMNS
 from nmtlab.experiments.results.judgement import Question, with_aim
 from nmtlab.experiments.results.sentences import COLUMNS as SENTENCES
+from nmtlab.experiments.results.stored import measured_cells
 from nmtlab.experiments.tables.empty_translations import GLOBAL_BEST
 from nmtlab.experiments.tables.length_planning import BY_LOG_PROB, LENGTH_PLANNING
 from nmtlab.experiments.tables.lexical_choice import HU_EN, LEXICAL_CHOICE, TABLE_3_6
@@ -99,9 +100,9 @@ def test_a_share_of_sentences_is_judged_even_if_all_seeds_agree(tmp_path, values
         (TIED, "inconclusive"),
     ],
 )
-def test_a_claim_is_judged_by_students_test_of_all_its_seeds(tmp_path, values, said):
+def test_a_claim_is_judged_by_welchs_test_of_all_its_seeds(tmp_path, values, said):
     found = judged(tmp_path, BETTER, cells("tied", TIED) + cells("fixnorm", values)).loc["tu-en"]
-    known = stats.ttest_ind(values, TIED)
+    known = stats.ttest_ind(values, TIED, equal_var=False)
     assert (found["seeds"], found["verdict"]) == (3, said)
     assert found["effect"] == pytest.approx(sum(values) / 3 - 10.4)
     assert (found["low"], found["high"]) == pytest.approx(tuple(known.confidence_interval(0.95)))
@@ -122,21 +123,40 @@ def test_a_claim_that_a_number_is_lower_is_judged_the_other_way_round(tmp_path):
     assert found.loc["tu-en", "runs"] == ["tu-en.tied.s1", "tu-en.tied.s2", "tu-en.tied.s3", "tu-en.Moses.s1"]
 
 
-def test_the_variance_of_a_seed_is_that_of_all_systems_of_the_row(tmp_path):
+def test_the_variance_of_a_seed_is_that_of_its_system_alone(tmp_path):
     lines = (
         cells("tied", [10.0, 11.0, 12.0]) + cells("fixnorm", [12.0, 13.0, 14.0]) + cells("Arthur", [9.0, 12.0, 15.0])
     )
     found = judged(tmp_path, BETTER, lines).loc["tu-en"]
-    # variances 1, 1 and 9: 11/3 with six degrees of freedom, of which t is 2.447
-    assert found["high"] - found["effect"] == pytest.approx(2.447 * math.sqrt(11 / 3 * 2 / 3), abs=1e-3)
-    assert found["welch_p"] == pytest.approx(stats.ttest_ind([12, 13, 14], [10, 11, 12]).pvalue)
+    known = stats.ttest_ind([12, 13, 14], [10, 11, 12])
+    assert found["p"] == pytest.approx(known.pvalue)
+    # variances 1, 1 and 9: 11/3 with six degrees of freedom
+    assert found["pooled_p"] == pytest.approx(2 * stats.t.sf(2 / math.sqrt(11 / 3 * 2 / 3), 6))
 
 
-def test_a_system_that_translates_nothing_has_no_part_in_the_variance_of_the_others(tmp_path):
+def test_a_system_that_translates_nothing_has_no_part_in_the_pooled_variance(tmp_path):
     lines = cells("tied", [10.0, 11.0, 12.0]) + cells("fixnorm", [12.0, 13.0, 14.0]) + cells("Arthur", [0.1, 0.1, 0.2])
     found = judged(tmp_path, BETTER, lines).loc["tu-en"]
-    # of two variances of 1, with four degrees of freedom, of which t is 2.776
-    assert found["high"] - found["effect"] == pytest.approx(2.776 * math.sqrt(2 / 3), abs=1e-3)
+    assert found["pooled_p"] == pytest.approx(stats.ttest_ind([12, 13, 14], [10, 11, 12]).pvalue)
+
+
+def test_a_bound_is_half_a_point_of_bleu_unless_a_tolerance_is_tested(tmp_path):
+    lines = cells("tied", [20.0, 20.1, 20.2]) + cells("fixnorm", [20.0, 20.15, 20.3])
+    found = judged(tmp_path, BETTER, lines).loc["tu-en"]
+    assert (found["verdict"], found["bound"], found["reason"]) == ("equivalent", 0.5, "")
+    tolerant = dataclasses.replace(BETTER, tolerance=0.5)
+    assert math.isnan(judged(tmp_path, tolerant, lines).loc["tu-en", "bound"])
+
+
+def test_a_bound_is_a_tenth_of_the_gain_that_a_table_takes_apart(tmp_path):
+    (claim,) = (one for one in declared_claims() if "draws them anew" in one.text)
+    names = (claim.table.gain.system, claim.table.gain.than)
+    gained = measured_cells("related-parents", "small", claim.measure.name).query("row == 'gl-en (4,000)'")
+    one, other = (gained.loc[gained["column"] == name, "value"].mean() for name in names)
+    lines = cells(claim.than, [20.0, 20.1, 20.2], "gl-en (4,000)")
+    lines += cells(claim.system, [19.5, 19.6, 19.7], "gl-en (4,000)")
+    found = judged(tmp_path, claim, lines).loc["gl-en (4,000)"]
+    assert found["bound"] == pytest.approx((one - other) / 10) == pytest.approx(0.93, abs=0.01)
 
 
 def test_what_is_counted_in_the_text_needs_no_variance(tmp_path):
@@ -352,7 +372,7 @@ def test_a_claim_is_summed_up_in_words(tmp_path):
         "somewhere, 1",
         "fixnorm − tied, expected above 0",
         "reproduced here: tr-en, Tatoeba · qaa-en, artificial; contradicted here: hu-en, Tatoeba; "
-        "underpowered: uz-en, other software + LibreOffice; inconclusive: ha-en, LAFAND + WMT news + TICO-19",
+        "equivalent: ha-en, LAFAND + WMT news + TICO-19; underpowered: uz-en, other software + LibreOffice",
     ]
 
 

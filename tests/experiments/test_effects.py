@@ -35,8 +35,8 @@ def test_the_best_scores_so_far_are_compared_and_a_training_that_ended_keeps_its
     assert found.loc["child"]["effect"].tolist() == [6 - 1.5, 6.5 - 2.5, 8.5 - 6.5]
     assert found.loc["other"]["effect"].tolist() == [1.5, 0.5, -3.5]
     assert set(found["seeds"]) == {2}
-    # At 300 updates the variances are 1/2 (6, 7), 1/2 (9, 8) and 0: pooled 1/3 with three degrees of freedom.
-    margin = stats.t.isf(0.025, 3) * math.sqrt(1 / 3 * (1 / 2 + 1 / 2))
+    # At 300 updates the variances are 1/2 (6, 7) and 1/2 (9, 8), with two degrees of freedom.
+    margin = stats.t.isf(0.025, 2) * math.sqrt(1 / 2 * (1 / 2 + 1 / 2))
     assert found.loc[("child", 300), ["low", "high"]].tolist() == pytest.approx([2 - margin, 2 + margin])
 
 

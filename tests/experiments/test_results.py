@@ -50,6 +50,15 @@ def test_what_was_measured_elsewhere_is_kept_beside_what_is_here(grid):
     assert mixed["value"][:2].tolist() == there["value"][:2].tolist()
 
 
+def test_a_value_from_another_machine_stands_beside_the_one_from_here(grid):
+    there = results(grid.table, "tiny", grid.workspace)
+    earlier = there.assign(machine="abacus", value=1.0)
+    unfinished = there.assign(machine="slide rule", value=float("nan"), status="stopped")
+    joined = with_kept(there, pd.concat([earlier, unfinished]), grid.table)
+    assert joined["machine"].tolist() == [name for here in there["machine"] for name in (here, "abacus")]
+    assert joined["value"].tolist() == [value for here in there["value"] for value in (here, 1.0)]
+
+
 def test_what_was_published_stands_beside_it(grid):
     found = results(grid.table, "tiny", grid.workspace)
     assert dict(found[["column", "published"]].to_numpy()) == {"tied": "17.4", "fixnorm": "20.5"}

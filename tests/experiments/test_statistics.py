@@ -8,6 +8,7 @@ import pytest
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.power import TTestIndPower
+from statsmodels.stats.weightstats import ttost_ind
 
 from nmtlab.experiments.results.statistics import (
     ENOUGH_SEEDS,
@@ -42,6 +43,23 @@ def test_without_sentences_a_difference_is_the_t_test_of_scipy(pooled, null):
     assert (line.low, line.high) == pytest.approx((interval.low, interval.high))
     assert line.p == pytest.approx(known.pvalue)
     assert line.null == null
+
+
+@pytest.mark.parametrize("bound", [0.5, 2.0, 5.0])
+def test_equivalence_is_the_two_one_sided_tests_of_statsmodels(bound):
+    found = difference(ONE, OTHER)
+    assert found.equivalence_p(bound) == pytest.approx(ttost_ind(ONE, OTHER, -bound, bound, usevar="unequal")[0])
+    assert found.equivalence_p(bound) == pytest.approx(difference(OTHER, ONE).equivalence_p(bound))
+
+
+def test_systems_are_equivalent_if_the_90_percent_interval_lies_within_the_bound():
+    found = difference([20.0, 20.1, 20.2], [19.9, 20.1, 20.4], sentences=Spread(0.01, 499))
+    inner = found.estimate(level=0.1)
+    reach = max(abs(inner.low), abs(inner.high))
+    assert found.equivalence_p(reach) == pytest.approx(0.05)
+    assert found.equivalence_p(reach - 0.01) > 0.05 > found.equivalence_p(reach + 0.01)
+    assert math.isnan(found.equivalence_p(math.nan))
+    assert math.isnan(difference([20.0] * 3, [20.0] * 3).equivalence_p(0.5))
 
 
 def test_a_difference_to_an_exact_number_is_the_t_test_of_one_sample():
@@ -138,6 +156,26 @@ def test_19_of_20_intervals_hold_the_truth_whatever_varies(seeds, shape, pooled)
     assert held / 1500 == pytest.approx(0.953, abs=0.017)  # the deviation of the share is 0.0056
 
 
+@pytest.mark.parametrize(
+    ("deviations", "pool_holds"),
+    [((1.0, 1.0, 1.0, 1.0), True), ((1.8, 0.3, 0.2, 0.1), False), ((0.1, 1.8, 0.2, 0.3), False)],
+    ids=["equal", "the one is noisy", "the other is noisy"],
+)
+def test_false_alarms_are_few_whether_systems_vary_alike_or_not(deviations, pool_holds):
+    # As fixnorm and tied on qaa-en, three seeds each; sentences that all share a part of.
+    generator, alarms = np.random.default_rng(5), {"welch": 0, "pooled": 0}
+    repetitions, shared = 1000, 0.2
+    for _ in range(repetitions):
+        scores = generator.standard_normal((4, 3)) * np.array(deviations)[:, None]
+        scores[0] += generator.standard_normal() * shared
+        sentences = Spread(shared**2, 499)
+        pair = (None, seed_variance(scores))
+        for name, pool in zip(alarms, pair, strict=True):
+            alarms[name] += difference(scores[0], scores[1], pool, sentences).estimate().p <= 0.05
+    assert 0.02 <= alarms["welch"] / repetitions <= 0.085
+    assert (alarms["pooled"] / repetitions <= 0.07) == pool_holds
+
+
 def test_what_is_peculiar_to_a_seed_on_these_sentences_is_not_counted_again():
     generator = np.random.default_rng(1)
     counted, plain, seen = [], [], []
@@ -201,6 +239,16 @@ def test_a_pool_of_more_systems_needs_fewer_seeds_and_never_fewer_than_are_enoug
     assert two.seeds_needed(100.0) == ENOUGH_SEEDS
 
 
+def test_each_system_keeps_its_variance_as_seeds_are_added():
+    parts = (Seeds(SeedVariance(1.0, 2, 1), (3,)), Seeds(SeedVariance(9.0, 2, 1), (3,)))
+    needed = Difference(0.0, parts).seeds_needed(4.0)
+    variance = 10 / needed
+    freedom = variance**2 / ((1 / needed) ** 2 / (needed - 1) + (9 / needed) ** 2 / (needed - 1))
+    bound = stats.t.isf(0.025, freedom)
+    assert stats.nct.sf(bound, freedom, 4 / variance**0.5) >= 0.8
+    assert Difference(0.0, parts).seeds_needed(4.1) <= needed
+
+
 def test_where_the_sentences_forbid_it_no_number_of_seeds_is_enough():
     pool = Seeds(SeedVariance(1.0, 8, 4), (3, 3))
     crossed = Difference(0.0, (pool,), Spread(0.16, 499))
@@ -227,39 +275,52 @@ CELLS = row(tied=OTHER, fixnorm=ONE, lex=[21.0, 22.5, 21.9], broken=[1.0, 9.0, 3
 CONVERGED = ["tied", "fixnorm", "lex", "phrases"]
 
 
-def test_converged_systems_pool_and_welch_stands_beside():
+def test_systems_are_compared_by_welch_and_the_pool_stands_beside():
     pair = compare(CELLS, "fixnorm", "tied", CONVERGED, Spread(0.1, 499))
     pool = seed_variance([ONE, OTHER, [21.0, 22.5, 21.9]])
-    assert pair.chosen == difference(ONE, OTHER, pool, Spread(0.1, 499))
+    assert pair.pooled == difference(ONE, OTHER, pool, Spread(0.1, 499))
     assert pair.welch == difference(ONE, OTHER, None, Spread(0.1, 499))
-    assert (pair.chosen.systems, pair.welch.systems) == (3, 2)
+    assert (pair.pooled.systems, pair.welch.systems) == (3, 2)
 
 
-def test_a_system_that_fails_is_compared_by_welch_alone():
+def test_the_variance_of_a_system_that_fails_is_not_pooled():
     pair = compare(CELLS, "broken", "tied", CONVERGED)
-    assert pair.chosen == pair.welch == difference([1.0, 9.0, 3.0], OTHER)
+    assert pair.pooled == pair.welch == difference([1.0, 9.0, 3.0], OTHER)
 
 
 def test_a_system_without_seeds_is_as_exact_as_a_number():
-    found = compare(CELLS, "tied", "phrases", CONVERGED).chosen
-    assert found == difference(OTHER, 19.0, seed_variance([ONE, OTHER, [21.0, 22.5, 21.9]]))
-    assert found.seeds[0].counts == (3,)
+    pair = compare(CELLS, "tied", "phrases", CONVERGED)
+    assert pair.welch == difference(OTHER, 19.0)
+    assert pair.pooled == difference(OTHER, 19.0, seed_variance([ONE, OTHER, [21.0, 22.5, 21.9]]))
+    assert pair.pooled.seeds[0].counts == (3,)
 
 
 def test_a_system_has_its_variance_alone_if_compared_with_a_number():
     pair = compare(CELLS, "tied", 19.0, CONVERGED)
-    assert pair.chosen == pair.welch == difference(OTHER, 19.0)
+    assert pair.pooled == pair.welch == difference(OTHER, 19.0)
+
+
+def test_a_seed_that_was_trained_on_two_machines_counts_once_with_its_mean():
+    twice = row(tied=OTHER, fixnorm=[22.0, 23.0, 24.0])
+    both = pd.concat([row(tied=OTHER, fixnorm=[20.0, 24.0, 25.0]), twice])
+    assert compare(both, "fixnorm", "tied", CONVERGED).welch == difference([21.0, 23.5, 24.5], OTHER)
+
+
+def test_machines_are_blocks_whose_differences_are_averaged():
+    here, there = row(a=[1.0, 2.0, 3.0], b=[1.0, 1.0, 2.0]), row(a=[11.0, 13.0, 12.0], b=[11.0, 10.0, 10.0])
+    effects = [compare(some, "a", "b", []).welch.effect for some in (here, there)]
+    assert compare(pd.concat([here, there]), "a", "b", []).welch.effect == pytest.approx(np.mean(effects))
 
 
 def test_two_systems_without_seeds_differ_by_the_sentences_alone():
-    found = compare(row(phrases=19.0, other=17.0), "phrases", "other", [], Spread(0.25, 499)).chosen
+    found = compare(row(phrases=19.0, other=17.0), "phrases", "other", [], Spread(0.25, 499)).welch
     assert found.spread == pytest.approx((0.25, 499))
 
 
 def test_seeds_without_a_value_and_columns_without_cells_are_left_out():
     cells = row(tied=[*OTHER, math.nan], fixnorm=ONE)
     assert compare(cells, "fixnorm", "tied", CONVERGED).welch == difference(ONE, OTHER)
-    assert math.isnan(compare(cells, "fixnorm", "lex", CONVERGED).chosen.estimate().effect)
+    assert math.isnan(compare(cells, "fixnorm", "lex", CONVERGED).welch.estimate().effect)
 
 
 # False discoveries
@@ -341,6 +402,15 @@ def line(low: float, high: float, null: float = 0.0, detectable: float = 0.8) ->
 )
 def test_the_verdict_follows_from_interval_false_discoveries_and_power(measured, adjusted_p, expects, aim, said):
     assert verdict(measured, adjusted_p, expects, aim) == said
+
+
+def test_what_is_not_found_to_differ_may_be_found_equivalent():
+    wide = line(-0.2, 1.4, detectable=2.8)
+    assert verdict(wide, 0.3, "higher", ONE_BLEU, 0.04) == "equivalent"
+    assert verdict(wide, 0.3, "lower", ONE_BLEU, 0.04) == "equivalent"
+    assert verdict(wide, 0.3, "higher", ONE_BLEU, 0.06) == "underpowered"
+    assert verdict(line(0.1, 0.3), 0.01, "higher", ONE_BLEU, 0.01) == "reproduced here"  # small, but a difference
+    assert verdict(wide, 0.3, "higher", ONE_BLEU, 0.01, usable=False) == "inconclusive"
 
 
 def test_systems_that_are_not_good_enough_decide_nothing():

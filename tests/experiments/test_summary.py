@@ -80,27 +80,29 @@ def test_two_systems_without_sentences_are_compared_as_scipy_compares_them(tmp_p
     tied, fixnorm = [10.0, 12.0, 14.0], [21.0, 23.2, 25.1]
     found = table_of(tmp_path, tiny_recipe, cells("tied", tied) + cells("fixnorm", fixnorm))
     assert found.loc["tied", ["mean", "seeds", "verdict"]].tolist() == [12.0, 3, ""]
-    line, known = found.loc["fixnorm"], stats.ttest_ind(fixnorm, tied)
+    line, known = found.loc["fixnorm"], stats.ttest_ind(fixnorm, tied, equal_var=False)
     assert line["difference"] == pytest.approx(11.1)
     assert (line["low"], line["high"]) == pytest.approx(tuple(known.confidence_interval(0.95)))
     assert (line["p"], line["q"]) == pytest.approx((known.pvalue, known.pvalue))
-    assert line["welch_p"] == pytest.approx(stats.ttest_ind(fixnorm, tied, equal_var=False).pvalue)
+    assert line["pooled_p"] == pytest.approx(stats.ttest_ind(fixnorm, tied).pvalue)
     assert (line["verdict"], line["interval"], line["reason"]) == ("better", "seeds alone", "")
 
 
-def test_the_variance_of_a_seed_is_pooled_over_the_systems_that_converge(tmp_path, tiny_recipe):
+def test_the_variance_of_a_seed_is_that_of_its_system_and_for_comparison_of_all_that_converge(tmp_path, tiny_recipe):
     systems = {"tied": {}, "fixnorm": {}, "untied": {}}
     lines = (
         cells("tied", [10.0, 11.0, 12.0]) + cells("fixnorm", [12.0, 13.0, 14.0]) + cells("untied", [9.0, 12.0, 15.0])
     )
-    pooled = table_of(tmp_path, tiny_recipe, lines, systems=systems).loc["fixnorm"]
-    # variances 1, 1 and 9: 11/3 with six degrees of freedom, of which t is 2.447
-    assert pooled["high"] - pooled["difference"] == pytest.approx(2.447 * math.sqrt(11 / 3 * 2 / 3), abs=1e-3)
+    found = table_of(tmp_path, tiny_recipe, lines, systems=systems).loc["fixnorm"]
+    # variances 1 and 1 with four degrees of freedom, of which t is 2.776
+    assert found["high"] - found["difference"] == pytest.approx(2.776 * math.sqrt(2 / 3), abs=1e-3)
+    # variances 1, 1 and 9: 11/3 with six degrees of freedom
+    assert found["pooled_p"] == pytest.approx(2 * stats.t.sf(2 / math.sqrt(11 / 3 * 2 / 3), 6))
     failing = table_of(tmp_path, tiny_recipe, lines, systems=systems, failing=("untied",))
     known = stats.ttest_ind([12, 13, 14], [10, 11, 12])
-    assert failing.loc["fixnorm", "p"] == pytest.approx(known.pvalue)
+    assert failing.loc["fixnorm", "pooled_p"] == pytest.approx(known.pvalue)
     welch = stats.ttest_ind([9, 12, 15], [10, 11, 12], equal_var=False)
-    assert failing.loc["untied", ["p", "welch_p"]].tolist() == pytest.approx([welch.pvalue, welch.pvalue])
+    assert failing.loc["untied", ["p", "pooled_p"]].tolist() == pytest.approx([welch.pvalue, welch.pvalue])
 
 
 def test_sentences_widen_the_interval_by_what_they_vary(tmp_path, tiny_recipe):
@@ -110,7 +112,7 @@ def test_sentences_widen_the_interval_by_what_they_vary(tmp_path, tiny_recipe):
     line = table_of(tmp_path, tiny_recipe, lines, spread).loc["fixnorm"]
     assert line["interval"] == "seeds and sentences"
     seeds = (4 + 4.21) / 2 * 2 / 3
-    freedom = (seeds + 2) ** 2 / (seeds**2 / 4 + 2**2 / 299)
+    freedom = (seeds + 2) ** 2 / ((4 / 3) ** 2 / 2 + (4.21 / 3) ** 2 / 2 + 2**2 / 299)
     assert line["high"] - line["difference"] == pytest.approx(
         stats.t.isf(0.025, freedom) * (seeds + 2) ** 0.5, rel=1e-4
     )
@@ -122,10 +124,24 @@ def test_what_could_have_missed_the_published_difference_is_underpowered(tmp_pat
     wide = cells("tied", [10.0, 12.0, 14.0]) + cells("fixnorm", [11.0, 13.2, 15.1])
     line = table_of(tmp_path, tiny_recipe, wide).loc["fixnorm"]
     assert (line["verdict"], line["seeds_needed"] > 3) == ("underpowered", True)
-    assert line["reason"] == "the interval covers 0; an effect of 3.1 could have been missed"
-    narrow = cells("tied", [10.0, 10.3, 10.6]) + cells("fixnorm", [10.1, 10.4, 10.7])
+    detectable = f"{line['detectable']:.3g}"
+    assert line["reason"] == f"the interval covers 0; 3 seeds can detect {detectable}; the effect asked about is 3.1"
+    narrow = cells("tied", [10.0, 10.6, 11.2]) + cells("fixnorm", [10.2, 10.8, 11.4])
     line = table_of(tmp_path, tiny_recipe, narrow).loc["fixnorm"]
     assert (line["verdict"], line["reason"]) == ("inconclusive", "the interval covers 0")
+
+
+def test_a_difference_below_half_a_point_is_none(tmp_path, tiny_recipe):
+    lines = cells("tied", [10.0, 10.1, 10.2]) + cells("fixnorm", [10.1, 10.15, 10.2])
+    line = table_of(tmp_path, tiny_recipe, lines).loc["fixnorm"]
+    assert (line["verdict"], line["reason"], line["bound"]) == ("equivalent", "", 0.5)
+    assert pd.isna(line["seeds_needed"])
+
+
+def test_a_decided_line_needs_no_seeds(tmp_path, tiny_recipe):
+    lines = cells("tied", [10.0, 12.0, 14.0]) + cells("fixnorm", [30.0, 32.0, 34.0])
+    line = table_of(tmp_path, tiny_recipe, lines).loc["fixnorm"]
+    assert (line["verdict"], pd.isna(line["seeds_needed"])) == ("better", True)
 
 
 def test_of_the_two_that_are_compared_one_has_to_be_usable(tmp_path, tiny_recipe):

@@ -28,7 +28,7 @@ EVIDENCE = Path(__file__).parents[2] / "data/evidence"
 HERE = EVIDENCE / "results"
 LEVEL, POWER, FEWEST_SEEDS = 0.05, 0.8, 3
 PRECISION = 1e-6
-NUMBERS = ["effect", "low", "high", "p", "detectable", "q"]
+NUMBERS = ["effect", "low", "high", "p", "detectable", "q", "bound"]
 
 
 def main() -> int:
@@ -38,8 +38,11 @@ def main() -> int:
         {"claim": line.claim, "pair": line.pair, **worked_out(claims[line.claim], line.pair)}
         for line in found.itertuples()
     )
+    lines["bound"] = [bound_of(claims[line.claim], line.pair) for line in found.itertuples()]
+    lines["equivalence_p"] = stats.t.sf((lines["bound"] - lines["effect"].abs()) / lines["error"], lines["freedom"])
     for _, some in lines.groupby(found["evidence"]):
-        lines.loc[some.index, "q"] = false_discoveries(some["p"].where(some["usable"] & some["kept"]), some["runs"])
+        for p, q in (("p", "q"), ("equivalence_p", "equivalence_q")):
+            lines.loc[some.index, q] = false_discoveries(some[p].where(some["usable"] & some["kept"]), some["runs"])
     lines["verdict"] = [verdict(claims[line.claim], line) for line in lines.itertuples()]
     differs = lines["verdict"] != found["verdict"]
     for name in NUMBERS:
@@ -63,7 +66,8 @@ def worked_out(claim: Claim, pair: str) -> dict[str, object]:
         cells = cells.assign(value=cells["value"].abs())
     names = [name for name in (claim.system, claim.than) if isinstance(name, str)]
     compared = cells[cells["column"].isin(names)]
-    values = {name: some["value"].dropna().to_numpy() for name, some in cells.groupby("column")}
+    seeds = cells.groupby(["column", "seed"], dropna=False)["value"].mean()  # over machines
+    values = {name: some.dropna().to_numpy() for name, some in seeds.groupby("column")}
     exact = {name for name, some in cells.groupby("column") if some["seed"].isna().all()}
     seeds = [len(values.get(name, ())) for name in names if name not in exact]
     usable = compared["value"].notna().all() and min(seeds, default=0) >= FEWEST_SEEDS and {*names} <= {*values}
@@ -96,8 +100,9 @@ def best_mean(cells: pd.DataFrame) -> float:
 
 
 def is_kept(claim: Claim, cells: pd.DataFrame) -> bool:
-    """Return whether the run of every cell is still there."""
-    return {*zip(cells["run"], cells["machine"], strict=True)} <= machines_of_runs(EVIDENCE)
+    """Return whether a run of every system and seed is still there."""
+    made = [run in machines_of_runs(EVIDENCE) for run in zip(cells["run"], cells["machine"], strict=True)]
+    return bool(cells.assign(made=made).groupby(["column", "seed"], dropna=False)["made"].any().all())
 
 
 @cache
@@ -119,21 +124,10 @@ def machine_of(facts: dict[str, object]) -> str:
 def means(claim: Claim, pair: str, values: dict, exact: set) -> dict[str, float]:
     """Compare two means, or a mean with a number: new seeds, crossed with new sentences."""
     names = [name for name in (claim.system, claim.than) if name in values and name not in exact]
-    failing = {name for name, some in values.items() if len(some) and not some.mean() >= claim.measure.usable}
-    failing |= {*claim.table.failing}
-    if isinstance(claim.than, str) and not {*names} & failing:
-        pool = [some for name, some in values.items() if name not in exact | failing and len(some) > 1]
-        freedom = sum(len(some) - 1 for some in pool)
-        squares = sum(((some - some.mean()) ** 2).sum() for some in pool)
-        each = squares / freedom if freedom else math.nan
-        parts = [(each * sum(1 / len(values[name]) for name in names), freedom)]
-    else:
-        parts = [
-            (values[name].var(ddof=1) / len(values[name]), len(values[name]) - 1)
-            for name in names
-            if len(values[name]) > 1
-        ]
-        parts = parts if len(parts) == len(names) else [(math.nan, 1)]
+    parts = [
+        (values[name].var(ddof=1) / len(values[name]), len(values[name]) - 1) for name in names if len(values[name]) > 1
+    ]
+    parts = parts if len(parts) == len(names) else [(math.nan, 1)]
     if (HERE / claim.sentences).exists():
         of_pair = isinstance(claim.than, str)  # else the line of the system alone, which names no other
         names = [claim.system, claim.than if of_pair else ""]
@@ -150,7 +144,7 @@ def means(claim: Claim, pair: str, values: dict, exact: set) -> dict[str, float]
     bound = stats.t.isf(LEVEL / 2, freedom)
     missed = optimize.brentq(lambda away: stats.nct.sf(bound, freedom, away) - POWER, 0, bound + 10)
     low, high = effect - bound * variance**0.5, effect + bound * variance**0.5
-    return named(effect, low, high, p, missed * variance**0.5)
+    return {**named(effect, low, high, p, missed * variance**0.5), "error": variance**0.5, "freedom": freedom}
 
 
 def shares_of_runs(claim: Claim, pair: str, values: dict, exact: set) -> dict[str, float]:
@@ -263,11 +257,33 @@ def verdict(claim: Claim, line: object) -> str:
     side = "higher" if line.low > null else "lower" if line.high < null else ""
     if line.usable and side and line.q <= LEVEL:
         return "reproduced here" if side == claim.expects else "contradicted here"
+    if line.usable and line.equivalence_q <= LEVEL:
+        return "equivalent"
     return "underpowered" if line.usable and line.detectable > aim_of(claim, line.pair) else "inconclusive"
 
 
 def aim_of(claim: Claim, pair: str) -> float:
     """Return the distance from the tested effect that was to be detected: the published one, or 1 BLEU."""
+    if (published := published_of(claim, pair)) == published:
+        return published
+    if claim.measure.name == "converged":
+        return 1.0 if isinstance(claim.than, str) else max(claim.than, 1 - claim.than)
+    return 1.0 if "BLEU" in claim.measure.name else math.nan
+
+
+def bound_of(claim: Claim, pair: str) -> float:
+    """Return the bound of equivalence: half a point of BLEU, or a tenth of the published effect or of the gain."""
+    if claim.tolerance or claim.measure.name == "converged":
+        return math.nan
+    bounds = [published_of(claim, pair) / 10, 0.5 if "BLEU" in claim.measure.name else math.nan]
+    if claim.table.name == "transferred-parts":  # what a child gains from its parent
+        cells = rows_of(HERE / "related-parents.small.csv", pair, claim.measure.name).groupby("column")["value"].mean()
+        bounds.append((cells["BPE + transfer"] - cells["BPE"]) / 10)
+    return max((bound for bound in bounds if bound == bound), default=math.nan)
+
+
+def published_of(claim: Claim, pair: str) -> float:
+    """Return the distance of the published difference from the tested effect; NaN if there is none."""
     path, names = HERE.parent / f"published/{claim.table.name}.csv", [claim.system, claim.than]
     printed = pd.read_csv(path, dtype=str, keep_default_na=False) if path.exists() else pd.DataFrame(columns=["metric"])
     printed = printed[printed["metric"] == claim.measure.name]
@@ -282,9 +298,7 @@ def aim_of(claim: Claim, pair: str) -> float:
         distances = distances[distances > 0].drop([row.name for row in claim.but], errors="ignore")
         if len(distances):
             return distances.get(pair, distances.min())
-    if claim.measure.name == "converged":
-        return 1.0 if isinstance(claim.than, str) else max(claim.than, 1 - claim.than)
-    return 1.0 if "BLEU" in claim.measure.name else math.nan
+    return math.nan
 
 
 def null_of(claim: Claim) -> float:

@@ -83,6 +83,12 @@ def test_each_kind_of_number_is_named_once():
     assert sorted(named) == ["measured, 95 %", "measured, 95 %, undecided", "published"]
 
 
+def test_what_is_equivalent_has_a_filled_marker_other_than_a_dot():
+    figure = table_figure(LINES.assign(verdict="equivalent"), "All models")
+    symbols = {trace.name: trace.marker.symbol for trace in figure.data}
+    assert symbols["measured, 95 %, equivalent"] == "square"
+
+
 def test_what_is_decided_undecided_or_without_runs_has_a_marker_each():
     kept = LINES["verdict"].where(LINES["column"] != "fixnorm", "measured earlier, runs not kept")
     figure = table_figure(LINES.assign(verdict=kept), "All models")

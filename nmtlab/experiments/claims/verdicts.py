@@ -4,6 +4,7 @@ found = measured_claims()
 print(overall(found), [claim.text for claim in not_measured(found)])
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from nmtlab.experiments.claims.settings import Change
 from nmtlab.experiments.results.budget import budget, mark
 from nmtlab.experiments.results.judgement import Answer, Question, answered, is_begun, judged, with_aim
 from nmtlab.experiments.results.kept import Kept
+from nmtlab.experiments.results.late_gains import STILL_RISING, largest_late_gain
 from nmtlab.experiments.results.sentences import read_sentences, spread_of
 from nmtlab.experiments.results.statistics import Verdict
 from nmtlab.experiments.results.stored import RESULTS, read_cells, version
@@ -24,7 +26,8 @@ from nmtlab.workspace import Workspace
 
 COLUMNS = [
     "claim", "origin", "source", "direction", "pair", "text", "artificial", "system", "metric", "seeds", "effect",
-    "low", "high", "p", "welch_p", "q", "detectable", "seeds_needed", "interval", "mark", "budget", "verdict", "reason",
+    "low", "high", "p", "pooled_p", "q", "detectable", "bound", "seeds_needed", "interval", "mark", "budget",
+    "late_gain", "verdict", "reason",
     "runs", "evidence",
 ]  # fmt: skip
 
@@ -40,6 +43,7 @@ class _Line(NamedTuple):
     system: str
     mark: str
     budget: str
+    late_gain: float
     answer: Answer
 
 
@@ -59,11 +63,11 @@ def measured_claims(
         `direction`, the difference that is taken and the side of 0 that is claimed; `pair`, a row of the table;
         `text`, what that row is called, and whether it is `artificial`;
         `system`, that which is compared, or, if it has no cells there, the other one; `metric`; `seeds`, `effect`,
-        `low`, `high`, `p`, `welch_p`, `q`, `detectable`, `seeds_needed`, `interval`, `reason` and `runs` as of
-        `judged`; `mark`, what that interval leaves out; `budget`, the training and the text that the numbers are of;
-        `verdict`: `reproduced here`,
-        `contradicted here`, `underpowered`, `inconclusive`, or that the runs are not kept; `evidence`, the name of
-        the file.
+        `low`, `high`, `p`, `pooled_p`, `q`, `detectable`, `bound`, `seeds_needed`, `interval`, `reason` and `runs`
+        as of `judged`; `mark`, what that interval leaves out; `budget`, the training and the text that the numbers are
+        of; `late_gain`, the dev BLEU that a compared system still gained in the last fifth of its training, if it is
+        more than `STILL_RISING`; `verdict`: `reproduced here`, `contradicted here`, `equivalent`, `underpowered`,
+        `inconclusive`, or that the runs are not kept; `evidence`, the name of the file.
 
     Raises:
         NmtlabError: a file is damaged.
@@ -166,8 +170,8 @@ def _lines(claim: Claim, cells: pd.DataFrame, sentences: pd.DataFrame, kept: Kep
                 found = replace(found, hindrance=found.hindrance or asked.measure.hindrance(there))
             label = row_label(rows[str(name)], claim.scale)
             marked = mark(claim.measure, [one for one in claim.table.systems if one.name in question.compared])
-            artificial = is_artificial(rows[str(name)], claim.scale)
-            yield _Line(claim, str(name), label, artificial, shown, marked, text, found)
+            artificial, late = is_artificial(rows[str(name)], claim.scale), largest_late_gain(compared)
+            yield _Line(claim, str(name), label, artificial, shown, marked, text, late, found)
 
 
 def _question(claim: Claim) -> Question:
@@ -197,6 +201,7 @@ def _frame(lines: Sequence[_Line]) -> pd.DataFrame:
         "metric": [line.claim.measure.name for line in lines],
         "mark": [line.mark for line in lines],
         "budget": [line.budget for line in lines],
+        "late_gain": [line.late_gain if line.late_gain > STILL_RISING else math.nan for line in lines],
         "evidence": [line.claim.evidence for line in lines],
     }
     return judged([line.answer for line in lines]).assign(**about)[COLUMNS]

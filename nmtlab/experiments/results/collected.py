@@ -21,6 +21,9 @@ COLUMNS = [
     "published_mark", "corpus", "recipe", "run", "minutes", "updates", "commit", "machine",
 ]  # fmt: skip
 
+CELL = ["row", "column", "metric", "seed"]
+"""What a value is of; a table has several of a cell if it was trained on several machines."""
+
 NUMBERS = {"value": float, "minutes": float, "seed": "Int64", "updates": "Int64"}
 """Type of each numeric column."""
 
@@ -86,6 +89,8 @@ def rows_with_text(
 def with_kept(measured: pd.DataFrame, kept: pd.DataFrame, table: Table) -> pd.DataFrame:
     """Return the cells of a table, completed with earlier measurements of cells that have no run here.
 
+    An earlier value from another machine stands beside the one from here, which comes first.
+
     Args:
         measured: lines of `results`.
         kept: lines of `results` from another time or machine; cells that are no longer in the table are dropped.
@@ -98,7 +103,8 @@ def with_kept(measured: pd.DataFrame, kept: pd.DataFrame, table: Table) -> pd.Da
     }
     run = [lines[lines["status"] != NOT_RUN] for lines in (measured, kept)]
     cells = pd.concat([*run, measured, kept], ignore_index=True)
-    cells = cells.drop_duplicates(["row", "column", "metric", "seed"])  # keeps the first of each
+    first = ~cells.duplicated(CELL)
+    cells = cells[first | (cells["value"].notna() & ~cells.duplicated([*CELL, "machine"]))]
     for name, order in orders.items():
         cells = cells[cells[name].isin(order)]
     positions = [cells[name].map(order.index) for name, order in orders.items()]

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from nmtlab.experiments.results.statistics import difference, seed_variance
+from nmtlab.experiments.results.statistics import difference
 
 COLUMNS = ["system", "step", "seeds", "effect", "low", "high"]
 
@@ -12,8 +12,7 @@ def effects_over_training(curves: pd.DataFrame, row: str, than: str) -> pd.DataF
     """Return how far each system is from another one after each evaluation.
 
     Compared are the best dev scores so far, which choose the checkpoint; a training that ended early keeps its best.
-    The variance of a seed is pooled over the systems of the row at each step. The intervals are of seeds alone, each of
-    its step alone.
+    The intervals are those of Welch's test, of seeds alone, each of its step alone.
 
     Args:
         curves: rows of `dev_curves`, of one table.
@@ -30,9 +29,8 @@ def effects_over_training(curves: pd.DataFrame, row: str, than: str) -> pd.DataF
     rows = []
     for step, scores in best.iterrows():
         of = {name: scores[name].tolist() for name in names}
-        pool = seed_variance(of.values())
         for name in (name for name in names if name != than and than in of):
-            line = difference(of[name], of[than], pool).estimate()
+            line = difference(of[name], of[than]).estimate()
             rows.append((name, step, len(of[name]), line.effect, line.low, line.high))
     found = pd.DataFrame(rows, columns=COLUMNS)
     return found.sort_values("system", key=lambda some: some.map(names.index), kind="stable", ignore_index=True)

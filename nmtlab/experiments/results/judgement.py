@@ -5,7 +5,7 @@ print(judged(lines))
 """
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from statistics import fmean
@@ -21,9 +21,12 @@ from nmtlab.experiments.results.kept import Kept
 from nmtlab.experiments.results.published import published
 from nmtlab.experiments.results.shares import difference_of_runs, runs_needed, share_of_runs, share_of_sentences
 from nmtlab.experiments.results.statistics import (
+    DECIDED,
     ENOUGH_SEEDS,
+    HALF_BLEU,
     LEVEL,
     ONE_BLEU,
+    TENTH,
     Estimate,
     NotKept,
     Spread,
@@ -32,13 +35,16 @@ from nmtlab.experiments.results.statistics import (
     values_by_system,
     verdict,
 )
+from nmtlab.experiments.results.stored import RESULTS, read_cells
 from nmtlab.experiments.running.cells import NOT_RUN
 from nmtlab.experiments.tables.declaration import Table
 
 RULE = (
     "A difference counts if its 95 % interval leaves out the tested value and it survives a false discovery rate of "
-    "5 % over the lines of the table (q). The interval is that of new seeds, and of new test sentences where the "
-    "translations are stored. With fewer than three seeds, a missing cell, or two systems below a usable score nothing "
+    "5 % over the lines of the table (q). The interval is that of new seeds, which vary in each system by "
+    "itself (Welch), and of new test sentences where the translations are stored. Equivalent are systems whose 90 % "
+    "interval lies within half a point of BLEU, or a tenth of the effect that is asked about, if two one-sided tests "
+    "survive the same rate. With fewer than three seeds, a missing cell, or two systems below a usable score nothing "
     "is decided; underpowered is what could have missed the effect of the thesis (or, of BLEU, of one point). A line "
     "whose runs are not kept has no verdict."
 )
@@ -50,8 +56,8 @@ _DECIMALS = 6
 SEEDS_ALONE, AND_SENTENCES, NOTHING = "seeds alone", "seeds and sentences", "nothing: counted"
 
 COLUMNS = [
-    "seeds", "effect", "low", "high", "p", "welch_p", "q", "detectable", "seeds_needed", "interval", "verdict",
-    "reason", "runs",
+    "seeds", "effect", "low", "high", "p", "pooled_p", "q", "detectable", "bound", "seeds_needed", "interval",
+    "verdict", "reason", "runs",
 ]  # fmt: skip
 
 
@@ -66,6 +72,7 @@ class Question:
         expects: the expected side of the difference.
         null: the difference that is tested: 0, or minus or plus a tolerance.
         aim: the distance from `null` that should be detectable; NaN if none is known.
+        bound: systems that differ by less are equivalent; NaN if none is known, or if a tolerance is tested.
         absolute: compare absolute values.
     """
 
@@ -75,6 +82,7 @@ class Question:
     expects: Literal["higher", "lower"]
     null: float = 0.0
     aim: float = math.nan
+    bound: float = math.nan
     absolute: bool = False
 
     @property
@@ -90,7 +98,8 @@ class Answer:
     Args:
         question: the question.
         estimate: the difference and its interval.
-        welch_p: p of Welch's test, whose variances are not pooled; NaN for shares of runs.
+        pooled_p: p with the variance of the seeds pooled over systems; NaN for shares.
+        equivalence_p: p of the tests that the difference is within the bound; NaN if there is none.
         seeds_needed: seeds per system with which the aim would be detected; None if there is no aim or no such number.
         interval: what the interval covers.
         seeds: number of seeds; of two systems with seeds, the smaller one.
@@ -101,7 +110,8 @@ class Answer:
 
     question: Question
     estimate: Estimate
-    welch_p: float
+    pooled_p: float
+    equivalence_p: float
     seeds_needed: int | None
     interval: str
     seeds: int
@@ -132,7 +142,8 @@ def answered(
     Args:
         question: the question.
         cells: lines of `collected.results` of one row and metric, of all systems.
-        converging: names of the systems over which the variance of a seed is pooled, if their mean score is usable.
+        converging: names of the systems over which the variance of a seed is pooled for `pooled_p`, if their mean
+            score is usable.
         sentences: of `spread_of`, if known.
         kept: what is kept of the table's trainings; if not given, everything is.
     """
@@ -142,30 +153,31 @@ def answered(
         cells = cells.assign(value=cells["value"].abs())
     compared = [cell for cell in _cells(cells) if cell.column in question.compared]
     known = [cell for cell in compared if cell.value == cell.value]
-    counts = [sum(cell.column == name for cell in known) for name in _with_seeds(question, compared)]
+    counts = [len({cell.seed for cell in known if cell.column == name}) for name in _with_seeds(question, compared)]
     common = {
         "question": question,
         "seeds": min(counts, default=0),
         "hindrance": _hindrance(question, compared, min(counts, default=0)),
-        "runs": tuple(cell.run for cell in known),
+        "runs": tuple(dict.fromkeys(cell.run for cell in known)),
         "kept": is_kept,
     }
     if isinstance(question.measure, Converged):
-        return Answer(**common, **_of_runs(question, known), interval=SEEDS_ALONE)
+        return Answer(**common, **_UNTESTED, **_of_runs(question, known), interval=SEEDS_ALONE)
     if isinstance(question.measure, Counted):
         exact = _counted(question, known)
-        return Answer(**common, estimate=exact, welch_p=math.nan, seeds_needed=None, interval=NOTHING)
+        return Answer(**common, **_UNTESTED, estimate=exact, seeds_needed=None, interval=NOTHING)
     if isinstance(question.measure, ShareOfSentences) and not isinstance(question.than, str) and sentences and known:
         share = _of_share(question.than, question.null, known, sentences)
-        return Answer(**common, estimate=share, welch_p=math.nan, seeds_needed=None, interval=AND_SENTENCES)
+        return Answer(**common, **_UNTESTED, estimate=share, seeds_needed=None, interval=AND_SENTENCES)
     found = compare(cells, question.system, question.than, _usable(question, cells) & {*converging}, sentences)
-    line = found.chosen.estimate(question.null)
+    line = found.welch.estimate(question.null)
     known_aim = math.isfinite(line.detectable) and question.aim > 0
     return Answer(
         **common,
         estimate=line,
-        welch_p=found.welch.estimate(question.null).p,
-        seeds_needed=found.chosen.seeds_needed(question.aim) if known_aim else None,
+        pooled_p=found.pooled.estimate(question.null).p,
+        equivalence_p=found.welch.equivalence_p(question.bound),
+        seeds_needed=found.welch.seeds_needed(question.aim) if known_aim else None,
         interval=SEEDS_ALONE if sentences is None else AND_SENTENCES,
     )
 
@@ -178,23 +190,30 @@ def judged(answers: Sequence[Answer]) -> pd.DataFrame:
 
     Returns:
         A row for each: `seeds`; `effect`, the mean of the system minus the other, and its 95 % interval from `low` to
-        `high`; `p` of the test, and `welch_p` of that without pooled variances; `q`, p adjusted for false discoveries
-        among all lines that can be decided; `detectable`, the smallest distance from the tested effect that is detected
-        in four of five repetitions, and the `seeds_needed` to detect the one aimed for; what the `interval` covers;
-        `verdict`; `reason`, why nothing is decided; `runs`, a list of names. A line whose runs are not kept has no
-        verdict, and no part in the false discovery rate.
+        `high`; `p` of Welch's test, and `pooled_p` with pooled variances; `q`, p adjusted for false discoveries among
+        all lines that can be decided; `detectable`, the smallest distance from the tested effect that is detected in
+        four of five repetitions; `bound`, below which systems are equivalent; where nothing is decided, the
+        `seeds_needed` to detect the effect aimed for; what the `interval` covers; `verdict`; `reason`, why nothing is
+        decided; `runs`, a list of names. A line whose runs are not kept has no verdict, and no part in the false
+        discovery rate.
     """
-    ps = [answer.estimate.p if answer.kept and not answer.hindrance else math.nan for answer in answers]
-    qs = adjusted_ps(ps, [frozenset(answer.runs) for answer in answers])
-    frame = pd.DataFrame([_judged(*one) for one in zip(answers, qs, strict=True)], columns=COLUMNS)
+    open_ones = [answer.kept and not answer.hindrance for answer in answers]
+    runs = [frozenset(answer.runs) for answer in answers]
+    qs, equivalence_qs = (
+        adjusted_ps([p if is_open else math.nan for p, is_open in zip(ps, open_ones, strict=True)], runs)
+        for ps in ([answer.estimate.p for answer in answers], [answer.equivalence_p for answer in answers])
+    )
+    frame = pd.DataFrame([_judged(*one) for one in zip(answers, qs, equivalence_qs, strict=True)], columns=COLUMNS)
     return frame.astype({"seeds_needed": "Int64"})
 
 
 def with_aim(question: Question, table: Table, row: str, but: Collection[str] = ()) -> Question:
-    """Return a question with the distance from the tested effect that its line should be able to detect.
+    """Return a question with the distance from the tested effect that its line should be able to detect, and a bound.
 
-    It is that of the published difference of the row; else the smallest published one of any row; else one point of
-    BLEU; else, of the share of converged runs, the largest possible one; else unknown.
+    The distance is that of the published difference of the row; else the smallest published one of any row; else one
+    point of BLEU; else, of the share of converged runs, the largest possible one; else unknown. Below the bound systems
+    are equivalent: it is a tenth of that published difference, or of the gain that the table takes apart, and of BLEU
+    at least half a point. A claim with a tolerance has no other bound.
 
     Args:
         question: the question.
@@ -202,17 +221,32 @@ def with_aim(question: Question, table: Table, row: str, but: Collection[str] = 
         row: a row of the table.
         but: rows whose published differences do not count.
     """
-    numbers = _published_numbers(table.name, question.measure.name)
-    if {*question.compared} <= {*numbers.columns}:
-        values = numbers.abs() if question.absolute else numbers
-        other = values[question.than] if isinstance(question.than, str) else question.than
-        distances = (values[question.system] - other - question.null).abs().dropna().round(_DECIMALS)
-        distances = distances[distances > 0].drop(but, errors="ignore")
-        if len(distances):
-            return replace(question, aim=float(distances.get(row, distances.min())))
-    if isinstance(question.measure, Converged):
-        return replace(question, aim=1.0 if isinstance(question.than, str) else max(question.than, 1 - question.than))
-    return replace(question, aim=ONE_BLEU if "BLEU" in question.measure.name else math.nan)
+    metric, is_of_runs = question.measure.name, isinstance(question.measure, Converged)
+    effect, of_bleu = _published_distance(question, table, row, but), "BLEU" in metric
+    most = 1.0 if isinstance(question.than, str) else max(question.than, 1 - question.than)
+    usual = most if is_of_runs else ONE_BLEU if of_bleu else math.nan
+    asked_about = np.fmax(effect, measured_gain(table, row, metric))
+    bound = float(np.fmax(TENTH * asked_about, HALF_BLEU if of_bleu else math.nan))
+    return replace(
+        question,
+        aim=usual if math.isnan(effect) else effect,
+        bound=math.nan if question.null or is_of_runs else bound,
+    )
+
+
+def measured_gain(table: Table, row: str, metric: str) -> float:
+    """Return the gain that a table takes apart, as measured in the evidence; NaN if there is none.
+
+    Args:
+        table: its declaration.
+        row: a row of the table.
+        metric: name of a measure.
+    """
+    if table.gain is None:
+        return math.nan
+    cells = read_cells(RESULTS / f"{table.gain.table.name}.small.csv")
+    means = cells[(cells["row"] == row) & (cells["metric"] == metric)].groupby("column")["value"].mean()
+    return float(means.get(table.gain.system, math.nan) - means.get(table.gain.than, math.nan))
 
 
 def is_signed(measure: Measure) -> bool:
@@ -220,19 +254,36 @@ def is_signed(measure: Measure) -> bool:
     return isinstance(measure, Finding | LexicalRatio | PeakShare) and measure.signed
 
 
-def _judged(answer: Answer, q: float) -> tuple[object, ...]:
+_UNTESTED: Mapping[str, float] = {"pooled_p": math.nan, "equivalence_p": math.nan}
+"""What shares and counted numbers lack."""
+
+
+def _published_distance(question: Question, table: Table, row: str, but: Collection[str]) -> float:
+    """Return the distance of the published difference of the row, else the smallest of any; NaN if there is none."""
+    numbers = _published_numbers(table.name, question.measure.name)
+    if not {*question.compared} <= {*numbers.columns}:
+        return math.nan
+    values = numbers.abs() if question.absolute else numbers
+    other = values[question.than] if isinstance(question.than, str) else question.than
+    distances = (values[question.system] - other - question.null).abs().dropna().round(_DECIMALS)
+    distances = distances[distances > 0].drop(but, errors="ignore")
+    return float(distances.get(row, distances.min())) if len(distances) else math.nan
+
+
+def _judged(answer: Answer, q: float, equivalence_q: float) -> tuple[object, ...]:
     line, question = answer.estimate, answer.question
-    judged = verdict(line, q, question.expects, question.aim, usable=not answer.hindrance)
+    judged = verdict(line, q, question.expects, question.aim, equivalence_q, usable=not answer.hindrance)
     said = judged if answer.kept else NOT_KEPT
-    numbers = (line.effect, line.low, line.high, line.p, answer.welch_p, float(q), line.detectable)
+    numbers = (line.effect, line.low, line.high, line.p, answer.pooled_p, float(q), line.detectable, question.bound)
     reason = answer.hindrance or _reason(answer, q, said)
-    return (answer.seeds, *numbers, answer.seeds_needed, answer.interval, said, reason, list(answer.runs))
+    seeds_needed = None if said in (*DECIDED, NOT_KEPT) else answer.seeds_needed
+    return (answer.seeds, *numbers, seeds_needed, answer.interval, said, reason, list(answer.runs))
 
 
 def _reason(answer: Answer, q: float, said: str) -> str:
     """Return why nothing is decided on a line that could be; empty if something is."""
     line, aim = answer.estimate, answer.question.aim
-    if said in ("reproduced here", "contradicted here", NOT_KEPT):
+    if said in (*DECIDED, NOT_KEPT):
         return ""
     if not math.isfinite(line.p):
         return "the seeds show no variance"
@@ -240,7 +291,7 @@ def _reason(answer: Answer, q: float, said: str) -> str:
     covers = line.low <= line.null <= line.high
     reasons = [f"the interval covers {tested}" if covers else f"q = {q:.2g} is above {LEVEL:g}"]
     if said == "underpowered":
-        reasons.append(f"an effect of {aim:.3g} could have been missed")
+        reasons.append(f"{answer.seeds} seeds can detect {line.detectable:.3g}; the effect asked about is {aim:.3g}")
     return "; ".join(reasons)
 
 
@@ -315,10 +366,10 @@ def _of_runs(question: Question, known: Sequence[_Cell]) -> dict[str, Any]:
     counts = [(int(sum(some)), len(some)) for some in outcomes]
     nothing = Estimate(math.nan, math.nan, math.nan, 0.0, math.nan, math.nan)
     if not all(runs for _, runs in counts):
-        return {"estimate": nothing, "welch_p": math.nan, "seeds_needed": None}
+        return {"estimate": nothing, "seeds_needed": None}
     than = None if isinstance(question.than, str) else question.than
     line = difference_of_runs(*counts) if than is None else share_of_runs(*counts[0], than)
-    return {"estimate": line, "welch_p": math.nan, "seeds_needed": runs_needed(than, question.aim)}
+    return {"estimate": line, "seeds_needed": runs_needed(than, question.aim)}
 
 
 def _of_share(than: float, null: float, known: Sequence[_Cell], sentences: Spread) -> Estimate:

@@ -25,13 +25,17 @@ class Kept:
         return cls(frozenset(machines_of_runs(workspace) | machines_in(EVIDENCE / "runs")))
 
     def has(self, cells: pd.DataFrame) -> bool:
-        """Return whether the trainings of all cells are kept.
+        """Return whether a training of each system and seed in some cells is kept.
 
         A training is kept if its run is in the workspace or the evidence. A run of that name from another machine is
-        another training: processors round differently.
+        another training: processors round differently. Of a seed that was trained on several, one is enough.
 
         Args:
             cells: lines of `nmtlab.experiments.results.collected.results` with a value.
         """
-        made = zip(cells["run"].tolist(), cells["machine"].tolist(), strict=True)
-        return all({(run, machine), (run, "")} & self.runs for run, machine in made)
+        kept: dict[tuple[str, object], bool] = {}
+        made = zip(*(cells[name].tolist() for name in ("column", "seed", "run", "machine")), strict=True)
+        for column, seed, run, machine in made:
+            training = column, None if pd.isna(seed) else seed
+            kept[training] = kept.get(training, False) or not self.runs.isdisjoint({(run, machine), (run, "")})
+        return all(kept.values())

@@ -4,14 +4,15 @@ The seeds of two systems are not pairs: the weights are drawn in another order i
 systems the scores of a seed do not correlate. The test sentences are the same for all of them, and so cross the seeds.
 
 pair = compare(cells, "fixnorm", "tied", converged=["tied", "fixnorm", "fixnorm+lex"], sentences=drawn)
-line = pair.chosen.estimate()
-print(line.effect, line.low, line.high, line.p, pair.welch.estimate().p, pair.chosen.seeds_needed(1.5))
+line = pair.welch.estimate()
+print(line.effect, line.low, line.high, line.p, pair.pooled.estimate().p, pair.welch.seeds_needed(1.5))
 """
 
 from bisect import bisect_left
 from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from statistics import fmean
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -21,7 +22,9 @@ from scipy import special, stats
 NotKept = Literal["measured earlier, runs not kept"]
 """What stands instead of a verdict on a line whose trainings cannot be looked at any more."""
 
-Verdict = Literal["reproduced here", "contradicted here", "underpowered", "inconclusive", NotKept]
+Verdict = Literal["reproduced here", "contradicted here", "equivalent", "underpowered", "inconclusive", NotKept]
+
+DECIDED: tuple[Verdict, ...] = ("reproduced here", "contradicted here", "equivalent")
 
 LEVEL = 0.05
 """Of two-sided tests, of intervals (95 %), and of false discoveries within a table."""
@@ -34,6 +37,12 @@ ENOUGH_SEEDS = 3
 
 ONE_BLEU = 1.0
 """The effect that a comparison of BLEU should be able to detect if none was published."""
+
+HALF_BLEU = 0.5
+"""Systems that differ by less are equivalent in BLEU."""
+
+TENTH = 0.1
+"""Of an effect that was published, or is taken apart: systems that differ by less are equivalent."""
 
 _DECIMALS = 12
 """Covariances of floats that are smaller are none."""
@@ -112,7 +121,7 @@ class Difference:
 
     Args:
         effect: mean of the one minus mean of the other, in points of the measure.
-        seeds: the parts of the seeds: one if the variance is pooled, one for each system if it is not.
+        seeds: the parts of the seeds: one for each system, or a single one if their variance is pooled.
         sentences: the part of the sentences; None for measures without sentences.
     """
 
@@ -149,6 +158,17 @@ class Difference:
         detectable = self.detectable if level == LEVEL else _multiple(freedom, level) * error
         return Estimate(self.effect, self.effect - margin, self.effect + margin, null, p, detectable)
 
+    def equivalence_p(self, bound: float) -> float:
+        """Return p of the two one-sided tests that the difference is between -`bound` and `bound` (Schuirmann 1987).
+
+        It is at most 0.05 where the 90 % interval lies within the bound.
+
+        Args:
+            bound: in points of the measure.
+        """
+        error, freedom = self.spread.variance**0.5, self.spread.freedom
+        return float(special.stdtr(freedom, (abs(self.effect) - bound) / error))
+
     def seeds_needed(self, distance: float) -> int | None:
         """Return the fewest seeds per system with which an effect is detected with `POWER`, on the same test set.
 
@@ -167,10 +187,10 @@ class Difference:
 
 
 class Compared(NamedTuple):
-    """A difference with the variance of the seeds as chosen beforehand, and for comparison by Welch's test."""
+    """A difference by Welch's test, and for comparison with the variance of the seeds pooled over systems."""
 
-    chosen: Difference
     welch: Difference
+    pooled: Difference
 
 
 def compare(
@@ -182,16 +202,16 @@ def compare(
 ) -> Compared:
     """Compare a system with another one, or with a number.
 
-    The variance of a seed is pooled over the converged systems if two of them are compared; else each has its own. What
-    is compared with a number is often a share or a ratio, which varies less the nearer it is to its end.
+    Each system has its own variance of a seed (Welch 1947). Pooled over the systems of a row it has more degrees of
+    freedom, but a baseline that varies more than the others is then found to differ too often, and others too rarely.
 
     Args:
         cells: lines of `nmtlab.experiments.results.collected.results` of one row and metric. The value of a system
             without seeds is taken as exact.
         system: a column.
         than: another column, or a number.
-        converged: the columns whose seeds vary alike, chosen without a look at the variances: a choice by a test of
-            them would make the intervals too narrow.
+        converged: the columns over which the variance is pooled, if two of them are compared: those whose seeds may
+            vary alike.
         sentences: of `sentence_spread`, if the measure has sentences.
     """
     values = values_by_system(cells)
@@ -202,20 +222,27 @@ def compare(
     if not isinstance(than, str) or not trained.keys() & {system, than} <= set(converged):
         return Compared(welch, welch)
     pool = seed_variance(scores for name, scores in trained.items() if name in converged)
-    return Compared(difference(one, other, pool, sentences), welch)
+    return Compared(welch, difference(one, other, pool, sentences))
 
 
 def values_by_system(cells: pd.DataFrame) -> dict[str, list[float] | float]:
-    """Return the values of each system in some cells, or the one value of a system without seeds, by name."""
-    values: dict[str, list[float] | float] = {}
+    """Return the values of each system in some cells, or the one value of a system without seeds, by name.
+
+    A seed that was trained on several machines counts once, with the mean of its values: machines are blocks of equal
+    weight. There the weights start alike and the batches come in one order, so that such trainings are no new seeds:
+    in Tables 3.12, 3.14, 3.15 and 3.17 the values of a system's seeds on two machines correlate by 0.4.
+    """
+    by_seed: dict[str, dict[object, list[float]]] = {}
+    exact: dict[str, float] = {}
     for name, seed, value in zip(*(cells[column].tolist() for column in ("column", "seed", "value")), strict=True):
         if pd.isna(value):
             continue
         if pd.isna(seed):
-            values[name] = value
+            exact[name] = value
         else:
-            values.setdefault(name, []).append(value)  # type: ignore[union-attr]
-    return dict(sorted(values.items()))
+            by_seed.setdefault(name, {}).setdefault(seed, []).append(value)
+    values = {name: [fmean(some) for some in seeds.values()] for name, seeds in by_seed.items()}
+    return dict(sorted((values | exact).items()))
 
 
 def difference(
@@ -226,15 +253,18 @@ def difference(
 ) -> Difference:
     """Return the difference of two systems, with the variance of new seeds and of new sentences.
 
-    The variance is s²(1/n + 1/m) + v. The s² of seeds that were scored on one test set has two causes: some seeds are
-    better, and some suit these sentences better. The v of `sentence_spread` has neither: it is what sentences add to
-    all seeds of a system alike. So nothing is counted twice. This is the analysis of readers and cases by Obuchowski
-    and Rockette (1995) with seeds as readers, nested in systems, and sentences as cases.
+    The variance is V = s₁²/n₁ + s₂²/n₂ + v, with V² / ((s₁²/n₁)²/(n₁-1) + (s₂²/n₂)²/(n₂-1) + v²/(sentences-1)) degrees
+    of freedom (Welch 1947, Satterthwaite 1946; see `total`). The s² of seeds that were scored on one test set has two
+    causes: some seeds are better, and some suit these sentences better. The v of `sentence_spread` has neither: it is
+    what sentences add to all seeds of a system alike. So nothing is counted twice. This is the analysis of readers and
+    cases by Obuchowski and Rockette (1995) with seeds as readers, nested in systems, and sentences as cases.
+
+    A system whose seeds all have one value adds nothing to V; of a single seed the variance is unknown, and so is V.
 
     Args:
         one: scores of the one, a value per seed; or a single number without seeds, which is exact.
         other: scores of the other, likewise.
-        pool: the pooled variance of a seed; if not given, each system has its own (Welch).
+        pool: the pooled variance of a seed; if not given, each system has its own.
         sentences: of `sentence_spread`, if the measure has sentences.
     """
     trained = [values for values in (one, other) if np.ndim(values)]
@@ -334,7 +364,12 @@ def adjusted_ps(ps: Sequence[float], groups: Sequence[Hashable]) -> np.ndarray:
 
 
 def verdict(
-    line: Estimate, adjusted_p: float, expects: Literal["higher", "lower"], aim: float, usable: bool = True
+    line: Estimate,
+    adjusted_p: float,
+    expects: Literal["higher", "lower"],
+    aim: float,
+    equivalence_p: float = np.nan,
+    usable: bool = True,
 ) -> Verdict:
     """Judge a claim by a line of its table.
 
@@ -345,17 +380,22 @@ def verdict(
         expects: the side on which the claim expects the difference.
         aim: the distance from `line.null` that should have been detectable: that of the published difference, or
             `ONE_BLEU`; NaN if there is neither.
+        equivalence_p: of `Difference.equivalence_p`, adjusted likewise; NaN if no bound is known.
         usable: whether the scores are good enough, and from enough seeds, for differences to mean anything.
 
     Returns:
         `reproduced here` or `contradicted here` if the interval leaves out the tested effect on that side, and the
-        line survives the false discovery rate; else `underpowered` if the smallest detectable effect exceeds the aim;
-        else `inconclusive`, also if not usable.
+        line survives the false discovery rate; else `equivalent` if the effect is within the bound, likewise; else
+        `underpowered` if the smallest detectable effect exceeds the aim; else `inconclusive`, also if not usable.
     """
+    if not usable:
+        return "inconclusive"
     side = "higher" if line.low > line.null else "lower" if line.high < line.null else None
-    if usable and side and adjusted_p <= LEVEL:
+    if side and adjusted_p <= LEVEL:
         return "reproduced here" if side == expects else "contradicted here"
-    return "underpowered" if usable and line.detectable > aim else "inconclusive"
+    if equivalence_p <= LEVEL:
+        return "equivalent"
+    return "underpowered" if line.detectable > aim else "inconclusive"
 
 
 def _multiple(freedom: float, level: float = LEVEL) -> float:

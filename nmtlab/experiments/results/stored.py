@@ -10,7 +10,7 @@ import pandas as pd
 
 from nmtlab.errors import NmtlabError
 from nmtlab.experiments.measures.quality import TEST_BLEU
-from nmtlab.experiments.results.collected import COLUMNS, NUMBERS
+from nmtlab.experiments.results.collected import CELL, COLUMNS, NUMBERS
 from nmtlab.experiments.tables.declaration import SCALES, Scale, Setup, Table
 from nmtlab.experiments.tables.listing import TABLES
 from nmtlab.workspace import EVIDENCE, Workspace
@@ -139,14 +139,14 @@ def scores_on_test(workspace: Workspace) -> dict[str, float]:
 
     Of a run in several directions it is the mean of those that were measured. Scores on other texts than those of the
     training, or in directions that were not trained, do not count. If a training was made again for a later table, that
-    of the earlier one counts: its run is packed.
+    of the earlier one counts: its run is packed. So does the first one of a table if it has several machines.
     """
     scores: dict[str, float] = {}
     for stored in stored_tables((workspace.results, RESULTS)):
         with suppress(NmtlabError):
             setups = {row.name: row.at[stored.scale] for row in stored.table.rows}
             rows = [name for name, one in setups.items() if isinstance(one, Setup) and one.scores_training_text]
-            cells = read_cells(stored.path)
+            cells = read_cells(stored.path).drop_duplicates(CELL)
             found = cells[(cells["metric"] == TEST_BLEU.name) & cells["row"].isin(rows)]
             scores = {**found.dropna(subset="value").groupby("run")["value"].mean(), **scores}
     return scores
@@ -161,7 +161,7 @@ def _read(path: Path, version: tuple[int, int] | None) -> pd.DataFrame:
     """Return the cells in a version of a file, which all pages read."""
     text = pd.read_csv(path, usecols=COLUMNS, dtype=str, keep_default_na=False)[COLUMNS]
     cells = text.assign(**{name: _numbers(text[name], kind) for name, kind in NUMBERS.items()})
-    if cells.duplicated(["row", "column", "metric", "seed"]).any():
+    if cells.duplicated([*CELL, "machine"]).any():
         raise ValueError("a cell appears twice")
     return cells
 

@@ -21,11 +21,12 @@ from nmtlab.experiments.results.stored import Stored, read_cells
 from nmtlab.experiments.tables.declaration import Table
 from nmtlab.workspace import Workspace
 
-Verdict = Literal["better", "worse", "underpowered", "inconclusive", NotKept]
+Verdict = Literal["better", "worse", "equivalent", "underpowered", "inconclusive", NotKept]
 
 _IN_WORDS: dict[str, Verdict] = {
     "reproduced here": "better",
     "contradicted here": "worse",
+    "equivalent": "equivalent",
     "underpowered": "underpowered",
     "inconclusive": "inconclusive",
     NOT_KEPT: NOT_KEPT,
@@ -82,11 +83,11 @@ def summary(
         One line per row, column and metric, in the table's order: `row`, `column`, `metric`; `seeds`, how many have
         a value; `mean` over them, its `margin` (95 %, Student's t; NaN for shares), and its interval from
         `mean_low` to `mean_high`; `difference` to the baseline (of absolute values, if the best value is 0), with
-        `low`, `high`, `p`, `welch_p`, `q`, `detectable`, `seeds_needed`, `interval` and `reason` as of
-        `nmtlab.experiments.results.judgement.judged`; `verdict`: better, worse, underpowered or inconclusive, or that
-        the runs are not kept; empty for the baseline, and if the baseline does not have the measure; `diverged`, how
-        many seeds diverged; `missing`, how many are not finished; `published` and `published_mark` as printed, and
-        `published_difference`, computed if it was not printed.
+        `low`, `high`, `p`, `pooled_p`, `q`, `detectable`, `bound`, `seeds_needed`, `interval` and `reason` as of
+        `nmtlab.experiments.results.judgement.judged`; `verdict`: better, worse, equivalent, underpowered or
+        inconclusive, or that the runs are not kept; empty for the baseline, and if the baseline does not have the
+        measure; `diverged`, how many seeds diverged; `missing`, how many are not finished; `published` and
+        `published_mark` as printed, and `published_difference`, computed if it was not printed.
     """
     measures = {measure.name: measure for measure in table.measures}
     sentences = pd.DataFrame(columns=SENTENCES) if sentences is None else sentences
@@ -183,7 +184,8 @@ _OF_CELLS = [
     "published_mark",
 ]  # fmt: skip
 _COMPARED = [
-    "difference", "low", "high", "p", "welch_p", "q", "detectable", "seeds_needed", "interval", "verdict", "reason",
+    "difference", "low", "high", "p", "pooled_p", "q", "detectable", "bound", "seeds_needed", "interval", "verdict",
+    "reason",
 ]  # fmt: skip
 _COLUMNS = ["row", "column", "metric", *_OF_CELLS[:5], *_COMPARED, *_OF_CELLS[5:]]
 
@@ -204,7 +206,7 @@ def _answer(
 
 
 def _line(cells: pd.DataFrame, measure: Measure, sentences: Spread | None) -> dict[str, object]:
-    values = cells["value"].dropna().tolist()
+    values = cells.groupby("seed", dropna=False)["value"].mean().dropna().tolist()
     mean, margin = interval(values)
     low, high = mean - margin, mean + margin
     if isinstance(measure, Converged) and values:

@@ -129,6 +129,21 @@ def language_pair(name: str, thesis: Setup | str, small: Corpus | str, tiny: Cor
 
 
 @dataclass(frozen=True)
+class Gain:
+    """What a system gains over another one in a table.
+
+    Args:
+        table: the table.
+        system: one of its columns.
+        than: another one.
+    """
+
+    table: "Table"
+    system: str
+    than: str
+
+
+@dataclass(frozen=True)
 class Table:
     """A table as a grid of runs. Rows are pairs and columns are systems, even if it was printed the other way round.
 
@@ -144,6 +159,7 @@ class Table:
         left_out: (row, system) -> why that cell is not run at any scale.
         seeds: scale -> seeds of each cell.
         failing: names of systems that are expected not to converge, whose seeds therefore do not vary like the others'.
+        gain: what its systems take apart, measured in another table with the same rows.
         published: whether the table was published.
         marks: meaning of the marks beside the published numbers.
     """
@@ -159,6 +175,7 @@ class Table:
     left_out: Mapping[tuple[str, str], str] = field(default_factory=dict)
     seeds: Mapping[Scale, tuple[int, ...]] = field(default_factory=lambda: SEEDS)
     failing: tuple[str, ...] = ()
+    gain: Gain | None = None
     published: bool = True
     marks: str = "† not significant"
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from nmtlab.experiments.measures.languages import SHARED_TYPES
 from nmtlab.experiments.measures.quality import DEV_BLEU, TEST_BLEU
-from nmtlab.experiments.tables.declaration import Changes, Scale, System, Table
+from nmtlab.experiments.tables.declaration import Changes, Gain, Scale, System, Table
 from nmtlab.experiments.tables.lexical_choice import SMALL, TINY
 from nmtlab.experiments.tables.normalisation import SIZES as TRANSFORMER
 from nmtlab.experiments.tables.related_text import (
@@ -158,6 +158,7 @@ TRANSFERRED_PARTS = Table(
     baseline=BPE_TRANSFER.name,
     changes=SIZES,
     exceptions=_transliterated(*_PARTS),
+    gain=Gain(RELATED_PARENTS, BPE_TRANSFER.name, BPE.name),
     published=False,
 )
 

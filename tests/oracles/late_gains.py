@@ -1,0 +1,17 @@
+"""Writes `late-gains.csv`: how much dev BLEU each run of the evidence still gained in the last fifth of its training.
+
+python tests/oracles/late_gains.py
+"""
+
+from nmtlab.experiments.results.late_gains import FILE, packed_late_gains
+from nmtlab.workspace import Workspace
+
+
+def main() -> None:
+    found = packed_late_gains(Workspace(FILE.parents[2]))
+    found.to_csv(FILE, index=False, lineterminator="\n")
+    print(f"{len(found)} runs, {(found['gain'] > 1).sum()} of them still rising by more than a point of BLEU")
+
+
+if __name__ == "__main__":
+    main()
