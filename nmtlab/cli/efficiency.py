@@ -40,7 +40,7 @@ def efficiency(
     Each measurement runs in a separate process; the time that an empty input takes is subtracted. Let the machine do
     nothing else.
     """
-    from nmtlab.analysis.search.efficiency import SETTING, Options, frontier, medians
+    from nmtlab.analysis.search.efficiency import NOISE, SETTING, Options, frontier, medians
     from nmtlab.analysis.search.efficiency import efficiency as measure
     from nmtlab.cli.tables import print_table
     from nmtlab.experiments.results.efficiency import new_file
@@ -62,10 +62,12 @@ def efficiency(
         measured.to_csv(temporary, index=False)
     shown = ["seconds", "processor_seconds", "words_per_second", "memory_mib", "size_mib", "bleu"]
     found = medians(measured)
-    found["frontier"] = frontier(found, "seconds").map({True: "*", False: ""})
+    found["frontier"] = frontier(found, "seconds", margin=NOISE).map({True: "*", False: ""})
     printed = found[[*SETTING, *shown, "frontier"]]
     rows = printed.map(_number).to_numpy().tolist()
-    title = f"Medians over rounds on {text.name} {split}; *: nothing is as good in less time"
+    title = (
+        f"Medians over rounds on {text.name} {split}; *: more than {NOISE:g} BLEU better than the faster ones with *"
+    )
     print_table(title, list(printed.columns), rows, {*shown})
     if (found["seconds"] < found["load_seconds"] / 5).any():
         print("  some settings take less than a fifth of their loading time: measure these on a longer text")

@@ -62,7 +62,8 @@ class AttentionPage(Page):
         )
         self.copies = Table("Unknown words in each system's translation, and the source words copied for them")
         self.measured = Table(
-            "Left shift in words (positive: too far left), alignment error rate and share of correct copies"
+            "Mean left shift in words (positive: too far left, by a step or by peaks on the first word: see the shares "
+            "below), alignment error rate and share of correct copies"
         )
         self.work = Work(self.guarded)
         self.pin.on_click(lambda _: self._pin())

@@ -22,7 +22,8 @@ from nmtlab.workspace import Workspace
 
 FIRST = tuple(f"deep-de-en.{name}" for name in ("post-layernorm", "pre-layernorm", "post-scalenorm", "pre-scalenorm"))
 _VERDICTS = {
-    "step": "since update", "best_bleu": "best BLEU", "bleu": "last BLEU", "perplexity": "last perplexity"
+    "step": "since update", "best_bleu": "best BLEU", "bleu": "last BLEU", "perplexity": "last perplexity",
+    "rising": "still rising at the end",
 }  # fmt: skip
 
 
@@ -36,7 +37,9 @@ class DynamicsPage(Page):
         )
         self.over = widgets.ToggleButtons(description="Over", options=[("updates", "step"), ("minutes", "minutes")])
         self.live, self.dev, self.best = Note(), Chart(), Table("Best evaluation of each run")
-        self.verdicts = Table(f"Convergence: a training has converged if it reached dev BLEU {FLOOR:g}")
+        self.verdicts = Table(
+            f"Learned to translate (dev BLEU {FLOOR:g} or more)? Still rising: the last evaluation is the best"
+        )
         self.losses, self.last_losses = Chart(), Table("Loss at the last logged update, with its terms")
         self.gradients, self.spikes = Chart(), Table("Gradient norm by quarter of the training")
         self.quantiles = Table("Quantiles of the gradient norm divided by √parameters, × 1,000")
@@ -91,7 +94,7 @@ class DynamicsPage(Page):
             self.gradients.show(view.figure)
             self.spikes.show(view.frame.round(3).reset_index(drop=True))
             trained = [run for run in chosen if run.imported is None]
-            self.verdicts.show(convergence(trained).round(2).rename(columns=_VERDICTS))
+            self.verdicts.show(_verdicts(trained))
             self.quantiles.show(_quantiles(chosen))
             self.recipes.show(differing_settings(chosen))
         self.live.say(_progress(chosen))
@@ -104,6 +107,14 @@ def dynamics_page(workspace: Workspace | None = None) -> DynamicsPage:
 
 def _named_terms(losses: pd.DataFrame) -> pd.DataFrame:
     return losses.rename(columns=lambda term: term.replace("_", " ")).round(3)
+
+
+def _verdicts(runs: list[Run]) -> pd.DataFrame:
+    """Return whether runs learned; `convergence` says `converged` of a training that may still improve."""
+    found = convergence(runs).round(2)
+    verdicts = found["verdict"].replace({"converged": "learned", "plateaued": "did not learn"})
+    rising = (found["bleu"] == found["best_bleu"]).map({True: "yes", False: "no"})
+    return found.assign(verdict=verdicts, rising=rising).rename(columns=_VERDICTS)
 
 
 def _quantiles(runs: list[Run]) -> pd.DataFrame:

@@ -6,7 +6,7 @@ from typing import Any
 import ipywidgets as widgets
 import pandas as pd
 
-from nmtlab.analysis.search.efficiency import PLACE, SETTING, frontier, medians
+from nmtlab.analysis.search.efficiency import NOISE, PLACE, SETTING, frontier, medians
 from nmtlab.dashboards.about import EFFICIENCY
 from nmtlab.dashboards.chart import Chart
 from nmtlab.dashboards.columns import row
@@ -27,7 +27,7 @@ _COLUMNS = {
     "front": "front", "run": "run", "engine": "engine", "precision": "precision", "beam_size": "beam",
     "batch_tokens": "batch tokens", "threads": "threads", "bleu": "BLEU", "milliseconds": "ms per sentence",
     "processor_milliseconds": "ms of processor",
-    "words_per_second": "words per second", "memory_mib": "memory, MiB", "size_mib": "size, MiB", "rounds": "rounds",
+    "words_per_second": "words per second", "memory_mib": "memory, MiB", "size_mib": "on disk, MiB", "rounds": "rounds",
 }  # fmt: skip
 
 _OFTEN_COMMON = ("run", "batch_tokens", "threads", "rounds")
@@ -76,7 +76,7 @@ class EfficiencyPage(Page):
             return
         found = self._found[[_place(line) == self.text.value for line in self._found.itertuples()]]
         keys = pd.Index([_key(line) for line in found.itertuples()])
-        found = found.assign(frontier=frontier(found, self.cost.value)).set_index(keys)
+        found = found.assign(frontier=frontier(found, self.cost.value, margin=NOISE)).set_index(keys)
         if changed & {"text", "cost"}:
             self.lines.show(_table(found))
             self.hint.say(f"{_measured(found)} {_ELSEWHERE}")
@@ -128,5 +128,7 @@ def _measured(found: pd.DataFrame) -> str:
     common = f" The same everywhere: {common}." if common else ""
     return (
         "Medians of the rounds; each measurement runs in a separate process, less the time of an empty input. ● and a "
-        f"filled point: no other is as good at this cost.{beside}{common} BLEU is {signatures}."
+        f"filled point: more than {NOISE:g} BLEU better than the cheaper ones of these; less may be chance on 1,000 "
+        "sentences. Sizes are of the files on disk: the weights of nmtlab are stored in half precision if the run is "
+        f"packed, those of CTranslate2 in the precision named.{beside}{common} BLEU is {signatures}."
     )

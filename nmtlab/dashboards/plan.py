@@ -53,7 +53,8 @@ class Plan(widgets.VBox):
 def _described(cost: CostEstimate) -> str:
     return (
         f"Plan: {cost.pairs:,} pairs, {_short(cost.parameters)} parameters; at most {cost.updates:,} updates "
-        f"({cost.epochs:,.0f} epochs) in {_duration(cost.minutes)} on this machine, within a factor of two; "
+        f"({cost.epochs:,.0f} epochs) in {_duration(cost.minutes)} at the machine's present load, within a "
+        f"factor of two, or less if dev stops improving before; "
         f"{_size(cost.memory_mib)} of memory, {_size(cost.disk_mib)} of disk."
     )
 

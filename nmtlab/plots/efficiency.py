@@ -9,7 +9,7 @@ from nmtlab.plots.theme import BELOW, COLOURS, FAINT, dressed, log_axis, name_in
 
 COSTS: Mapping[str, str] = {
     "processor_milliseconds": "processor time per sentence, ms", "milliseconds": "time per sentence, ms",
-    "memory_mib": "peak memory, MiB", "size_mib": "model and vocabulary, MiB",
+    "memory_mib": "peak memory, MiB", "size_mib": "model and vocabulary on disk, MiB",
 }  # fmt: skip
 """Columns that are better the lower, with their names."""
 

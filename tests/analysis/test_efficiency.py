@@ -81,6 +81,13 @@ def test_a_time_that_loading_hides_is_on_no_frontier():
     assert frontier(frame, "seconds").to_dict() == {"a": False, "b": True, "c": True}
 
 
+def test_a_gain_within_the_margin_is_on_no_frontier():
+    frame = pd.DataFrame({"seconds": [1.0, 2.0, 3.0, 4.0], "bleu": [30.0, 30.4, 30.6, 31.0]}, index=[*"abcd"])
+    assert frontier(frame, "seconds").all()
+    assert frontier(frame, "seconds", margin=0.5).to_dict() == {"a": True, "b": False, "c": True, "d": False}
+    assert frontier(frame.drop(index="c"), "seconds", margin=0.5).to_dict() == {"a": True, "b": False, "d": True}
+
+
 def test_a_run_that_ctranslate2_lacks_is_named_before_anything_is_measured(zoo, tiny_corpus, tmp_path):
     planned = zoo.copy("planned", Workspace(tmp_path), "planned")
     told = []

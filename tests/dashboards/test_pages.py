@@ -16,6 +16,7 @@ from nmtlab.analysis.access.translations import translations
 from nmtlab.analysis.lexical.rare_words import name_translations
 from nmtlab.dashboards.about import INDEX, PAGES
 from nmtlab.dashboards.chart import Chart
+from nmtlab.dashboards.dynamics import _verdicts
 from nmtlab.dashboards.page import Note, Page
 from nmtlab.dashboards.table import Table
 from nmtlab.experiments.claims.verdicts import measured_claims
@@ -223,6 +224,13 @@ def test_an_imported_model_has_no_verdict_on_its_convergence(uncounted):
     page = make("dynamics", uncounted)
     assert page.runs.chosen
     assert not len(page.verdicts.frame)
+
+
+def test_a_run_that_translates_has_learned_and_its_last_evaluation_is_not_its_best():
+    run = Run(packed_folder("multi30k-de-en.small"))
+    verdict = _verdicts([run]).iloc[0]
+    assert (verdict["verdict"], verdict["still rising at the end"]) == ("learned", "no")
+    assert verdict["last BLEU"] < verdict["best BLEU"]
 
 
 def test_logits_and_neighbours_of_an_imported_model_need_no_counts(uncounted):

@@ -168,17 +168,25 @@ def medians(measured: pd.DataFrame) -> pd.DataFrame:
     return found.assign(milliseconds=each * found["seconds"], processor_milliseconds=each * found["processor_seconds"])
 
 
-def frontier(frame: pd.DataFrame, cost: str, score: str = "bleu") -> pd.Series:
-    """Return which rows no other row beats: none has a higher score for less, or for the same.
+NOISE = 0.5
+"""Difference in BLEU below which two systems count as equally good: on 1,000 sentences it may be chance."""
+
+
+def frontier(frame: pd.DataFrame, cost: str, score: str = "bleu", margin: float = 0.0) -> pd.Series:
+    """Return which rows are worth their cost: better, by more than a margin, than those that cost less.
 
     Args:
         frame: a row for each system.
         cost: column that is better the lower; a row where it is below 0 is not on the frontier.
         score: column that is better the higher.
+        margin: difference in score that counts as none, at least 0.
     """
     ordered = frame[frame[cost] >= 0].sort_values([cost, score], ascending=[True, False], kind="stable")
-    best_before = ordered[score].cummax().shift(fill_value=-float("inf"))
-    return (ordered[score] > best_before).reindex(frame.index, fill_value=False)
+    best, worth = -math.inf, []
+    for value in ordered[score]:
+        worth.append(value > best + margin)
+        best = value if worth[-1] else best
+    return pd.Series(worth, ordered.index, dtype=bool).reindex(frame.index, fill_value=False)
 
 
 def _systems(runs: Sequence[Run], options: Options, stack: ExitStack) -> Iterator[_System]:
