@@ -3,8 +3,8 @@
 Some network disks have no locks. There work goes on without them, after a warning, and no lock counts as held.
 """
 
-import logging
 import time
+import warnings
 from functools import cache
 from pathlib import Path
 from typing import TextIO
@@ -12,8 +12,6 @@ from typing import TextIO
 import portalocker
 from portalocker import LockFlags
 from portalocker.exceptions import AlreadyLocked, LockException
-
-_log = logging.getLogger(__name__)
 
 _EXCLUSIVE = LockFlags.EXCLUSIVE | LockFlags.NON_BLOCKING
 _TRIES = 100
@@ -67,4 +65,6 @@ def is_locked(path: Path) -> bool:
 @cache
 def _warn(reason: str) -> None:
     """Warn once in this process that locks do not work."""
-    _log.warning("this disk has no file locks (%s): do not train or measure a run in two processes at once", reason)
+    warnings.warn(
+        f"this disk has no file locks ({reason}): do not train or measure a run in two processes at once", stacklevel=3
+    )

@@ -3,6 +3,7 @@
 import io
 import os
 import sys
+import warnings
 from typing import Annotated
 
 import typer
@@ -74,6 +75,7 @@ app.add_typer(recipes.app, name="recipes")
 def main() -> None:
     """Run the command; an error that the user can fix becomes one line on standard error and exit code 2."""
     _let_threads_spin_briefly()
+    warnings.formatwarning = lambda message, *_args, **_more: f"nmtlab: {message}\n"
     try:
         _prepare_streams()
         _run()

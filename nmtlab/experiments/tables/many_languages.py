@@ -187,6 +187,11 @@ MANY_LANGUAGES = Table(
 )
 
 
+def _artificial_only_tiny(reason: str) -> tuple[Row, ...]:
+    """Return the artificial rows without their small scale, for this reason."""
+    return tuple(replace(row, at={**row.at, "small": reason}) for row in ARTIFICIAL_ROWS)
+
+
 def _as_long_as_separate(system: System, directions: int) -> System:
     """Return a system with the updates, evaluations and patience of a separate model in each of its directions."""
     small = {**system.at["small"], **SEPARATE.at["small"], "training.validate_every": 300 * directions}
@@ -202,7 +207,7 @@ _EQUALLY_LONG = (
 MANY_LANGUAGES_TRAINED_OUT = Table(
     name="many-languages-trained-out",
     title="Many languages in one model, with as many updates in each direction as a separate model (at most 3,000)",
-    rows=IBERIAN_ROWS,
+    rows=(*IBERIAN_ROWS, *_artificial_only_tiny("trained as long on the Iberian texts alone")),
     systems=(_at_its_rate(SEPARATE), *_EQUALLY_LONG),
     measures=(SACRE_BLEU, CHRF),
     baseline=SEPARATE.name,
@@ -249,13 +254,10 @@ def _tried(system: System, changes: Changes) -> System:
 
 
 _TUNED = tuple(_half_as_long(system) for system in _TO_MANY if system.base is None)
-_TINY_ALONE = tuple(
-    replace(row, at={**row.at, "small": "learning is tuned on the Iberian texts"}) for row in ARTIFICIAL_ROWS
-)
 MANY_LANGUAGES_TUNING = Table(
     name="many-languages-tuning",
     title="Learning rate and dropout of every system, on dev text after half of the updates",
-    rows=(*IBERIAN_ROWS, *_TINY_ALONE),
+    rows=(*IBERIAN_ROWS, *_artificial_only_tiny("learning is tuned on the Iberian texts")),
     systems=tuple(_tried(system, changes) for system in _TUNED for changes in _LEARNING),
     measures=(DEV_BLEU,),
     changes=SIZES,
