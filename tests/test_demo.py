@@ -68,7 +68,10 @@ def test_what_was_interrupted_is_trained_to_its_end(short):
 
 @pytest.mark.parametrize(
     ("table", "row", "verdicts"),
-    [("table-3.13", "gl-en", ["better"] * 3), ("table-3.2", "Uyg-Eng", ["better", "better", "worse", "better"])],
+    [
+        ("table-3.13", "gl-en", ["underpowered", "better", "better"]),
+        ("table-3.2", "Uyg-Eng", ["better", "better", "worse", "better"]),
+    ],
 )
 def test_the_finding_shown_first_is_the_one_that_is_stored(table, row, verdicts, capsys):
     from nmtlab.cli.demo import _show_finding

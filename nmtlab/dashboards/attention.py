@@ -125,7 +125,7 @@ class AttentionPage(Page):
             steps = 2 * len(runs) + 1
             self.work.start("measuring", steps, self._details(runs, source, target, links, rings), waits=True)
         alignment = f"Rings: {origin}." if target and links else "No alignment for this target."
-        shown = isolated(target) or "each system's own translation"
+        shown = isolated(target or "each system's own translation")
         self.hint.say(f"{left_out(chosen, runs)} {self.sentences.shown_source}  →  {shown}  —  {alignment}".strip())
 
     def _details(

@@ -153,7 +153,7 @@ class SearchPage(Page):
         self.selection.offer(decodable, self.sentences.where, self._lines(runs[0]))
         self.step.max = max((int(grown.tree["step"].max()) for grown in self._grown), default=1)
         self.step.value = self.step.max
-        pair = f"{self.sentences.shown_source}  →  {isolated(self.sentences.reference) or '(no reference)'}"
+        pair = f"{self.sentences.shown_source}  →  {isolated(self.sentences.reference or '(no reference)')}"
         self.hint.say(f"{left_out(decodable, runs)} {pair}  —  {'; '.join(findings)}.".strip())
 
     def _select(self, token: Token | None) -> None:

@@ -81,7 +81,7 @@ def test_another_direction_is_refused(nmtlab, stopped):
         (("--set", "model.d_model=128"), "model.d_model = 16, not 128"),
         (("--seed", "77"), "training.seed = 1, not 77"),
         (("--set", "machine.precision=bf16"), "machine.precision = 'fp32', not 'bf16'"),
-        (("--recipe", "untied"), "text.min_frequency = 1, not 5"),
+        (("--recipe", "untied"), "text.word_rules = 'moses', not 'unicode'"),
     ],
 )
 def test_what_would_make_another_training_is_refused(words, problem, nmtlab, stopped):
