@@ -87,5 +87,5 @@ def test_a_text_that_can_be_made_is_made_outside_the_workspace(space):
     scored = Scored(DEV_BLEU, text, None).made(space)
     assert not space.data.exists()
     assert scored.sentences(None) == DEV_BLEU.text(text.open(space), None)
-    with pytest.raises(CorpusError, match="its part 'tiny' was not found; .*NMTLAB_CORPORA"):
+    with pytest.raises(CorpusError, match=r"its part 'tiny' was not found; .*NMTLAB_CORPORA"):
         Scored(DEV_BLEU, text, None).made(Workspace(space.data / "elsewhere"))
