@@ -12,6 +12,7 @@ from nmtlab.dashboards.links import Sentence, links_to
 from nmtlab.dashboards.page import Note, html
 from nmtlab.dashboards.selection import Line, Selection
 from nmtlab.dashboards.table import Table
+from nmtlab.errors import CorpusError
 from nmtlab.experiments.results.scored import Scored
 from nmtlab.experiments.results.summary import rounded
 from nmtlab.runs.listing import list_runs, open_run_of
@@ -51,6 +52,7 @@ class Trainings(widgets.VBox):
         self.selection = Selection(TABLES, (), (self.lines,))
         self._look, self._hint = html(), Note()
         self._examples: _Examples | None = None
+        self._lacking = ""
         super().__init__([self.table, self._look, self._hint, self.lines, self.selection])
 
     def offer(self, cells: pd.DataFrame, baseline: pd.DataFrame, scored: Scored | None) -> None:
@@ -75,9 +77,14 @@ class Trainings(widgets.VBox):
         name = self.table.value
         links = links_to(self._pair)
         self._look.value = f"Open with its baseline in: {links}" if links else ""
-        self._examples = None
+        self._examples, self._lacking = None, "they are of another text than the one of its name here"
         if name:
-            self._examples = self._behind_the_number(name) or self._stored_with_run(name) or self._alone(name)
+            self._examples = (
+                self._behind_the_number(name, self._scored)
+                or self._stored_with_run(name)
+                or self._behind_the_number(name, self._made())
+                or self._alone(name)
+            )
         self.lines.layout.display = "" if self._examples else "none"
         if self._examples:
             self.lines.title = f"{self._examples.title}: select one"
@@ -110,9 +117,17 @@ class Trainings(widgets.VBox):
         """Return how a training of the pair is called beside the other."""
         return next((run.label for run in labelled(self._pair) if run.name == name), name)
 
-    def _behind_the_number(self, name: str) -> _Examples | None:
+    def _made(self) -> Scored | None:
+        """Return what the number is of with its text made for the moment; None if that cannot be done."""
+        try:
+            return self._scored.made(self._workspace) if self._scored else None
+        except CorpusError as error:
+            self._lacking = str(error)
+            return None
+
+    def _behind_the_number(self, name: str, scored: Scored | None) -> _Examples | None:
         """Return the sentences that the number is of, if a run's translations of them are stored."""
-        scored, names = self._scored, [one for one in (self._baseline.get(name), name) if one]
+        names = [one for one in (self._baseline.get(name), name) if one]
         text = scored.sentences(self._measured[name]) if scored else None
         if scored is None or text is None:
             return None
@@ -158,7 +173,7 @@ class Trainings(widgets.VBox):
         """Return why the translations of a run cannot be shown, or not beside their sources; empty if they can."""
         if self._examples:
             known = "source" in self._examples.table
-            return "" if known else "The text is not in this workspace, so the translations are shown without it."
+            return "" if known else f"These translations are shown without source and reference: {self._lacking}."
         if name not in self._runs:
             return f"Run {name} is not in this workspace: train it with 'nmtlab reproduce'."
         if self._runs[name].translations():

@@ -77,6 +77,12 @@ class Measure:
     question: MeasureKey
     path: Path
 
+    @property
+    def columns(self) -> frozenset[str]:
+        """Names of the answer's columns."""
+        with reading(self.path, _REMEDY):
+            return frozenset(pq.read_schema(self.path).names)
+
     def frame(self) -> pd.DataFrame:
         """Return the answer.
 

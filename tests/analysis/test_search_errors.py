@@ -17,6 +17,7 @@ from nmtlab.errors import RunError
 from nmtlab.evaluation import bleu_metric, default_tokenizer
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.measures import store_measure
+from nmtlab.runs.pack import pack
 from nmtlab.runs.run import Run
 from nmtlab.search.beam import beam_search
 from nmtlab.search.exact import exact_search
@@ -229,6 +230,18 @@ def test_an_answer_about_the_first_sentences_is_no_answer_about_a_sample(run, ti
         "3 sampled sentences of tiny dev",
         "the first 3 of tiny dev",
     }
+
+
+def test_a_stored_answer_with_other_columns_is_computed_again(run, tiny_corpus, tmp_path):
+    asked = {"corpus": tiny_corpus, "split": "dev", "search": LOG_PROB, "budget": 50, "sample": 2}
+    expected = measure_by_sentence(run, search_errors, **asked)
+    (kept,) = run.answers("search_errors.search_errors")
+    store_measure(run.folder, kept.question, expected.rename(columns={"complete": "ended"}))
+    assert answers(run, search_errors) == []
+    with pytest.raises(RunError, match="packed without its model"):
+        measure_by_sentence(Run(pack(run, tmp_path / "packed")), search_errors, **asked)
+    pd.testing.assert_frame_equal(measure_by_sentence(run, search_errors, **asked), expected)
+    pd.testing.assert_frame_equal(kept.frame(), expected)
 
 
 def test_a_phrase_based_system_has_nothing_to_search_through(tmp_path, tiny_corpus):

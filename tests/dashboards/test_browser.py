@@ -133,7 +133,7 @@ def test_a_table_is_drawn_beside_what_was_published_and_leads_to_sentences(show,
     page.choose("Table", "table-3.8, small: The norm r of word vectors")
     first = read_cells(RESULTS / "table-3.8.small.csv")["run"].iloc[0]
     eventually(lambda: page.picked("Runs: select one"), [first])
-    assert "The text is not in this workspace, so the translations are shown without it." in page.notes
+    assert "corpus 'small-tr-en': its part 'tatoeba-tr-en' was not found; add the folder that contains it" in page.notes
     page.choose("Measure", "dev BLEU")
     eventually(lambda: "measure=dev+BLEU" in page.query, True)
 

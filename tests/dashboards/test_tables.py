@@ -1,6 +1,8 @@
 """The tables of the thesis on their page: numbers, what they stand for, and what is not here."""
 
 import shutil
+from html import unescape
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -14,12 +16,13 @@ from nmtlab.experiments.results.judgement import NOT_KEPT, RULE
 from nmtlab.experiments.results.kept import Kept
 from nmtlab.experiments.results.sentences import read_sentences
 from nmtlab.experiments.results.stored import RESULTS, read_cells
-from nmtlab.experiments.tables.lexical_choice import SMALL_QAA
+from nmtlab.experiments.tables.lexical_choice import SMALL_HU, SMALL_QAA
 from nmtlab.plots.marks import Token
 from nmtlab.runs.listing import open_run
 from nmtlab.runs.run import Run
 from nmtlab.workspace import Workspace
 
+TEXT = Path(__file__).parents[2].parent / "shared/data"
 BOTH = ("small-qaa-en.tied.s1", "small-qaa-en.fixnorm.s1")
 
 
@@ -130,7 +133,9 @@ def test_translations_whose_text_is_not_here_are_shown_alone(tmp_path):
         link_packed(name, workspace)
     page = TablesPage(workspace)
     page.lines.choose(["hu-en · fixnorm"])
-    assert "not in this workspace, so the translations are shown without it" in page.trainings._hint.value
+    hint = unescape(page.trainings._hint.value)
+    assert "shown without source and reference: corpus 'small-hu-en': its part 'tatoeba-hu-en' was not found" in hint
+    assert "NMTLAB_CORPORA" in hint
     assert list(page.trainings.lines.frame.columns) == ["line", "tied", "fixnorm"]
     assert len(page.trainings.lines.frame) == 500
     page.trainings.lines.choose([3])
@@ -159,12 +164,33 @@ def test_sentences_of_a_training_that_is_not_here_are_read_from_the_evidence(tmp
     assert page.trainings.selection.lines == []  # its tokens are not known
 
 
-def test_translations_in_the_evidence_whose_text_is_not_here_are_shown_alone(tmp_path):
-    page = TablesPage(Workspace(tmp_path))
+@pytest.mark.full
+def test_a_text_that_can_be_made_is_shown_with_the_translations_and_the_workspace_stays_as_it_is(tmp_path):
+    page = TablesPage(Workspace(tmp_path / "empty"))
     page.lines.choose(["qaa-en · fixnorm"])
     page.trainings.table.choose(["small-qaa-en.fixnorm.s2"])
-    assert "the translations are shown without it" in page.trainings._hint.value
-    assert len(page.trainings.lines.frame["small-qaa-en.tied.s2"]) == 500
+    assert page.trainings._hint.value == ""
+    assert page.trainings.lines.title == "Sentences scored by test BLEU (small-qaa-en test): select one"
+    text = SMALL_QAA.open(Workspace(tmp_path / "made"))
+    sentences = page.trainings.lines.frame
+    assert sentences["source"].tolist() == list(text.lines("test", "qaa"))
+    assert sentences["reference"].tolist() == list(text.lines("test", "en"))
+    for name in ("small-qaa-en.tied.s2", "small-qaa-en.fixnorm.s2"):
+        assert sentences[name].tolist() == stored_translations(Run(packed_folder(name)), text, "test")
+    assert not (tmp_path / "empty" / "corpora").exists()
+
+
+@pytest.mark.full
+@pytest.mark.skipif(not (TEXT / "tatoeba-hu-en").is_dir(), reason="needs tatoeba-hu-en")
+def test_a_joined_text_is_shown_where_its_parts_are_in_other_folders_of_corpora(tmp_path):
+    page = TablesPage(Workspace(tmp_path, (TEXT,)))
+    page.lines.choose(["hu-en · fixnorm"])
+    assert page.trainings._hint.value == ""
+    text = SMALL_HU.open(Workspace(tmp_path / "made", (TEXT,)))
+    sentences = page.trainings.lines.frame
+    assert sentences["source"].tolist() == list(text.lines("test", "hu"))
+    name = page.trainings.table.value
+    assert sentences[name].tolist() == stored_translations(Run(packed_folder(name)), text, "test")
 
 
 def test_another_table_brings_its_own_measures_claims_and_lines(page):

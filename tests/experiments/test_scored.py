@@ -6,10 +6,12 @@ from dataclasses import replace
 import pytest
 
 from nmtlab.analysis.access.translations import stored_translations
+from nmtlab.errors import CorpusError
 from nmtlab.experiments import cells_of
 from nmtlab.experiments.measures.quality import DEV_BLEU, TRAIN_PERPLEXITY
 from nmtlab.experiments.results.scored import Scored
 from nmtlab.experiments.results.stored import saved_table
+from nmtlab.experiments.tables.corpora import ConcatenatedCorpus
 from nmtlab.runs.listing import open_run
 from nmtlab.runs.run import Run
 from nmtlab.workspace import Workspace
@@ -78,3 +80,12 @@ def test_looking_at_a_row_makes_no_text(space, stored):
     assert Scored.of(stored, DEV_BLEU, "hu-en", space).corpus is None
     assert Scored.of(stored, DEV_BLEU, "a row of an earlier declaration", space).corpus is None
     assert not space.data.exists()
+
+
+def test_a_text_that_can_be_made_is_made_outside_the_workspace(space):
+    text = ConcatenatedCorpus("little-de-en", "de", "en", ("tiny",), dev=3)
+    scored = Scored(DEV_BLEU, text, None).made(space)
+    assert not space.data.exists()
+    assert scored.sentences(None) == DEV_BLEU.text(text.open(space), None)
+    with pytest.raises(CorpusError, match=r"its part 'tiny' was not found; .*NMTLAB_CORPORA"):
+        Scored(DEV_BLEU, text, None).made(Workspace(space.data / "elsewhere"))

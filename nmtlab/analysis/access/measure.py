@@ -37,11 +37,14 @@ SentenceAnalysis = Callable[..., Iterator[list[Row]]]
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def versioned(version: int) -> Callable[[F], F]:
-    """Mark a function as an analysis of a version, from 1; stored answers of other versions are not used."""
+def versioned(version: int, *columns: str) -> Callable[[F], F]:
+    """Mark a function as an analysis of a version, from 1, whose tables always have some columns.
+
+    Stored answers of other versions, or without one of the columns, are not used.
+    """
 
     def mark(analysis: F) -> F:
-        analysis.version = version  # type: ignore[attr-defined]
+        analysis.version, analysis.columns = version, columns  # type: ignore[attr-defined]
         return analysis
 
     return mark
@@ -126,9 +129,11 @@ def answers(run: Run, analysis: Callable[..., Any]) -> list[Measure]:
 
 
 def _of_this_version(run: Run, analysis: Callable[..., Any]) -> list[Measure]:
+    """Return the run's stored answers of an analysis, those of other versions and without its columns left out."""
     wanted = analysis.version, run.other_direction  # type: ignore[attr-defined]
     found = run.answers(_name(analysis))
-    return [stored for stored in found if (stored.question.version, stored.question.direction) == wanted]
+    current = [stored for stored in found if (stored.question.version, stored.question.direction) == wanted]
+    return [stored for stored in current if stored.columns.issuperset(analysis.columns)]  # type: ignore[attr-defined]
 
 
 def _stored(run: Run, analysis: Callable[..., Any], question: MeasureKey) -> Measure | None:

@@ -161,7 +161,7 @@ def sink_summary(shifts: pd.DataFrame, by: Sequence[str] = ("run",)) -> pd.DataF
     return shares.reset_index().astype(dict.fromkeys(_SHARES, float))
 
 
-@versioned(1)
+@versioned(1, "line", "words", *_SHARES)
 def peak_counts(run: Run, corpus: ParallelCorpus, part: str = "test") -> pd.DataFrame:
     """Return the counts behind `sink_summary` for each sentence of a text, by the links of `reference_links`.
 

@@ -20,7 +20,10 @@ Explanation = Literal["attention"] | Method
 EXPLANATIONS: tuple[Explanation, ...] = (ATTENTION, *METHODS)
 
 
-@versioned(1)
+@versioned(
+    1, "words", "first", "first_linked", "last", "last_linked", "on", "on_if_moved", "most_frequent",
+    "error_rate", "precision", "recall",
+)  # fmt: skip
 def agreement(
     run: Run, corpus: ParallelCorpus, part: str = "test", method: Explanation = ATTENTION, sample: int = 100
 ) -> pd.DataFrame:

@@ -28,7 +28,7 @@ ENOUGH = 64
 _COLUMNS = ["run", "update", "side", "kind", "depth", "place", "activation", "gradient"]
 
 
-@versioned(1)
+@versioned(1, *_COLUMNS)
 def signals(run: Run, corpus: ParallelCorpus, split: str = "dev", update: int = 0, *, sample: int) -> pd.DataFrame:
     """Return the norms of the inputs of each normalisation and of their gradients, without dropout.
 

@@ -16,7 +16,7 @@ SPELLING, PARENT, CHILD = "spelling alone", "parent", "child"
 """Whose vectors: drawn at random, so that only shared subwords make words similar; the parent's; the child's."""
 
 
-@versioned(1)
+@versioned(1, "kind", "vectors", "words", "right", "precision")
 def cognate_neighbours(child: Run, parent: Run, corpus: ParallelCorpus, parent_corpus: ParallelCorpus) -> pd.DataFrame:
     """Return how often the nearest word of the parent's language is the translation (precision at 1).
 

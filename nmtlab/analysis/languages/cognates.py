@@ -49,7 +49,7 @@ def cognates(child: ParallelCorpus, parent: ParallelCorpus) -> pd.DataFrame:
     )
 
 
-@versioned(1)
+@versioned(1, "kind", "seen", "words", "right", "recall")
 def cognate_recall(
     run: Run, corpus: ParallelCorpus, parent: ParallelCorpus, part: Literal["dev", "test"] = "test"
 ) -> pd.DataFrame:

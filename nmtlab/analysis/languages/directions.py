@@ -54,7 +54,7 @@ def _texts_of(name: str, corpora: Sequence[ParallelCorpus]) -> list[ParallelText
     return [ParallelText(f"{name} {split}", split, some) for split, some in able.items() if len(some) > 1]
 
 
-@versioned(1)
+@versioned(1, *COLUMNS)
 def direction_scores(
     run: Run,
     corpora: Sequence[ParallelCorpus],

@@ -39,7 +39,7 @@ class ModelPart(NamedTuple):
 EMBEDDINGS = ModelPart("", "embeddings", 0)
 
 
-@versioned(3)
+@versioned(3, "side", "kind", "depth", "weights", "direction", "other_direction", "cosine", "sentences")
 def gradient_cosines(
     run: Run, corpora: Sequence[ParallelCorpus], split: str = "dev", sample: int = 200
 ) -> pd.DataFrame:

@@ -12,7 +12,10 @@ from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus
 
 
-@versioned(2)
+@versioned(
+    2, "layer", "language", "other_language", "sentences", "cka", "null_mean", "null_95", "p", "precision",
+    "precision_back", "chance",
+)  # fmt: skip
 def similarity_by_layer(
     run: Run, corpora: Sequence[ParallelCorpus], split: str = "test", sample: int = 500, permutations: int = 200
 ) -> pd.DataFrame:

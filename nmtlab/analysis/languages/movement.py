@@ -17,7 +17,7 @@ SHARED, GIVEN, NEW = "shared", "given", "new"
 """A vector that the parent learned for the same type, for another type, or that was drawn."""
 
 
-@versioned(1)
+@versioned(1, "word", "count", "parent_count", "kind", "length_before", "length", "angle", "distance")
 def movement(child: Run, parent: Run, side: Literal["source", "target"] = "source") -> pd.DataFrame:
     """Return how far each vector of a child moved from where its training began.
 

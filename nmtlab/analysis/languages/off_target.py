@@ -100,7 +100,10 @@ def off_target_lines(hypotheses: Sequence[str], target: str, classifier: Languag
     return np.where(found == UNDECIDED, np.nan, found != target)
 
 
-@versioned(1)
+@versioned(
+    1, "target", "lines", "blank", "undecided", "decided", "off_target", "share", "instead", "instead_share",
+    "reference_share", "accuracy",
+)  # fmt: skip
 def off_target_of(
     run: Run, corpus: ParallelCorpus, texts: Sequence[ParallelCorpus], of: Literal["dev", "test"] = "test"
 ) -> pd.DataFrame:

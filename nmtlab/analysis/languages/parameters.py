@@ -17,7 +17,7 @@ from nmtlab.training.prepare import model_for
 _COUNTS = ("stored", "used", "trained")
 
 
-@versioned(1)
+@versioned(1, "count", "embeddings", "body", "total")
 def parameter_counts(run: Run) -> pd.DataFrame:
     """Return `counted_parameters` of a run's model in its direction; its weights are not needed.
 

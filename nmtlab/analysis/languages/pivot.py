@@ -14,7 +14,7 @@ from nmtlab.systems import open_system
 from nmtlab.text.corpus import ParallelCorpus
 
 
-@versioned(1)
+@versioned(1, "between", "translation")
 def pivoted(
     run: Run,
     corpus: ParallelCorpus,

@@ -13,7 +13,7 @@ from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus
 
 
-@versioned(2)
+@versioned(2, "layer", "units", "width", "accuracy", "chance", "languages", "sentences")
 def language_by_layer(
     run: Run, corpora: Sequence[ParallelCorpus], split: str = "test", sample: int = 500
 ) -> pd.DataFrame:

@@ -25,7 +25,7 @@ def parent_of(run: Run) -> Run:
     return Run(folder)
 
 
-@versioned(1)
+@versioned(1, "split", "types", "shared_types", "type_share", "tokens", "shared_tokens", "token_share")
 def shared_types(run: Run, corpus: ParallelCorpus, parent: Run) -> pd.DataFrame:
     """Count the types and tokens of a child's source text that occur in its parent's source training text.
 

@@ -114,7 +114,10 @@ def word_lists(
     return frame
 
 
-@versioned(1)
+@versioned(
+    1, "word", "count", "parent_count", "translation", "probability", "parent_translation", "parent_probability",
+    "agreement", "in_target", "kind",
+)  # fmt: skip
 def words_of_parent(run: Run, child: ParallelCorpus, parent: ParallelCorpus) -> pd.DataFrame:
     """Return `word_lists` of a child's text and its parent's, stored with the child; `run` is the child's."""
     return word_lists(parent, child)

@@ -27,7 +27,7 @@ _OF_ATTENTION = ("left shift", "alignment error", "right copies")
 Quantity = tuple[str, float, int]
 
 
-@versioned(1)
+@versioned(1, "quantity", "value", "count")
 def lexical_choice(run: Run, corpus: ParallelCorpus, part: str = "test") -> pd.DataFrame:
     """Return the measures of a run's lexical choice, one number each.
 
@@ -64,7 +64,7 @@ def lexical_choice(run: Run, corpus: ParallelCorpus, part: str = "test") -> pd.D
     return pd.DataFrame(quantities, columns=["quantity", "value", "count"])
 
 
-@versioned(1)
+@versioned(1, "quantity", "line", "amount", "of")
 def lexical_sums(run: Run, corpus: ParallelCorpus, part: str = "test") -> pd.DataFrame:
     """Return what each sentence adds to those numbers of `lexical_choice` that are ratios of two sums.
 

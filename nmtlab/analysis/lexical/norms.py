@@ -19,7 +19,7 @@ QUANTITIES = ("norm", "used_norm", "bias")
 _CONSTANT = 1e-5  # relative spread below which values differ by rounding alone
 
 
-@versioned(1)
+@versioned(1, "id", "word", "count", "rank", *QUANTITIES)
 def word_norms(system: RunOrSystem) -> pd.DataFrame:
     """Return the norm of every output word's vector, and its bias, the most frequent word first.
 

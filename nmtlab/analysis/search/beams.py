@@ -20,7 +20,7 @@ from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.sample import draw_sample
 
 
-@versioned(1)
+@versioned(1, "line", "text", "length", "log_prob", "score", "finished")
 def decoded(
     run: Run,
     corpus: ParallelCorpus,
@@ -62,7 +62,10 @@ def decoded(
     return pd.DataFrame(rows, columns=["line", "text", "length", "log_prob", "score", "finished"])
 
 
-@versioned(1)
+@versioned(
+    1, "beam_size", "score", "alpha", "gamma", "coverage", "split", "sentences", "bleu", "length_ratio", "empty",
+    "cut_off", "log_prob",
+)  # fmt: skip
 def outcome(
     run: Run,
     corpus: ParallelCorpus,
@@ -123,7 +126,7 @@ def sweep(
     return pd.concat([measure(run, outcome, search=search, **asked) for search in searches], ignore_index=True)
 
 
-@versioned(1)
+@versioned(1, "beam_size", "sentences", "errors")
 def missed_by_beams(
     run: Run,
     corpus: ParallelCorpus,

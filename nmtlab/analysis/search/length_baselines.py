@@ -11,7 +11,7 @@ import pandas as pd
 from nmtlab.analysis.access.checks import check_plans_length, in_direction
 from nmtlab.analysis.access.measure import answers, measure, versioned
 from nmtlab.analysis.search.beams import text_of
-from nmtlab.analysis.search.lengths import compared_lengths, length_errors, planned_lengths
+from nmtlab.analysis.search.lengths import LENGTH_COLUMNS, compared_lengths, length_errors, planned_lengths
 from nmtlab.analysis.search.trained_lengths import Lengths, trained_lengths
 from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus
@@ -28,7 +28,7 @@ _WIDTH, _SMOOTHING = 0.08, 0.04  # of the kernel in source and target length, as
 _LEAST_SPREAD = 1e-3  # tokens, where all pairs lie on a line
 
 
-@versioned(1)
+@versioned(1, *LENGTH_COLUMNS)
 def baseline_lengths(
     run: Run, corpus: ParallelCorpus, baseline: Baseline, part: str = "test", sample: int | None = None
 ) -> pd.DataFrame:

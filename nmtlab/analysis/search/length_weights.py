@@ -24,7 +24,7 @@ from nmtlab.text.sample import draw_sample
 _COLUMNS = ["line", "rank", "length", "length_log_prob", "log_prob", "text"]
 
 
-@versioned(1)
+@versioned(1, *_COLUMNS)
 def translations_by_length(
     run: Run,
     corpus: ParallelCorpus,
@@ -96,7 +96,7 @@ def chosen_texts(found: pd.DataFrame, lengths: int, weight: float, lines: int) -
     return best.reindex(range(1, lines + 1), fill_value="").tolist()
 
 
-@versioned(1)
+@versioned(1, "length_candidates", "length_weight", "bleu", "length_ratio")
 def length_sweep(
     run: Run,
     corpus: ParallelCorpus,

@@ -21,6 +21,10 @@ from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.sample import draw_sample
 from nmtlab.translation import Search, Translator
 
+LENGTH_COLUMNS = (
+    "line", "reference_length", "likeliest", "probability", "expected", "reference_probability", "reference_rank",
+)  # fmt: skip
+
 _BATCH_TOKENS = 4096
 
 
@@ -50,7 +54,7 @@ def length_plan(system: RunOrSystem, source: str) -> pd.DataFrame:
     return found.assign(tried=found["length"].isin(lengths[log_probs > -torch.inf].tolist()))
 
 
-@versioned(1)
+@versioned(1, *LENGTH_COLUMNS)
 def planned_lengths(run: Run, corpus: ParallelCorpus, split: str = "test", sample: int | None = None) -> pd.DataFrame:
     """Compare the planned lengths of a text with those of its references.
 
@@ -111,7 +115,7 @@ def compared_lengths(share: np.ndarray, reference: np.ndarray, lines: Sequence[i
     )
 
 
-@versioned(1)
+@versioned(1, "line", "text", "length", "log_prob")
 def oracle_lengths(
     run: Run, corpus: ParallelCorpus, split: str = "test", beam_size: int = 4, sample: int | None = None
 ) -> pd.DataFrame:

@@ -18,7 +18,7 @@ from nmtlab.text.corpus import ParallelCorpus
 _BATCH_TOKENS = 4096
 
 
-@versioned(2)
+@versioned(2, "part", "line", "length", "seen", "loss")
 def reference_losses(run: Run, corpus: ParallelCorpus, part: str = "test") -> pd.DataFrame:
     """Return the loss of a run on references, of a text and of training pairs left out as too long.
 
@@ -42,7 +42,7 @@ def reference_losses(run: Run, corpus: ParallelCorpus, part: str = "test") -> pd
     return pairs[["part", "line", "length", "seen"]].assign(loss=losses)
 
 
-@versioned(1)
+@versioned(1, "rest", "tokens", "loss")
 def losses_by_rest(run: Run, corpus: ParallelCorpus, split: str = "test") -> pd.DataFrame:
     """Return the loss on the tokens of references by how many tokens follow them.
 

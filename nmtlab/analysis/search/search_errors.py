@@ -31,7 +31,10 @@ _ROUNDING = 1e-3
 """Scores of the same translation in different batches differ by less."""
 
 
-@versioned(1)
+@versioned(
+    1, "line", "source_length", "reference_length", "beam_score", "beam_log_prob", "beam_length", "exact_score",
+    "exact_log_prob", "exact_length", "empty_log_prob", "empty_rank", "expansions", "complete",
+)  # fmt: skip
 def search_errors(
     run: Run,
     corpus: ParallelCorpus,

@@ -69,7 +69,7 @@ def unseen_pairs(run: Run, corpus: ParallelCorpus, part: str = "test") -> pd.Dat
     return found[~found["seen"]].reset_index(drop=True)
 
 
-@versioned(1)
+@versioned(1, "part", "line", "length", "text")
 def unseen_translations(run: Run, corpus: ParallelCorpus, told: bool = False, part: str = "test") -> pd.DataFrame:
     """Translate the sentences of unseen lengths among `held_out_pairs`, with the recipe's search settings.
 

@@ -60,7 +60,7 @@ def project(vectors: NDArray[np.floating], method: Method = "pca", seed: int = 1
     return Projection(points, tuple(pca.explained_variance_ratio_.tolist()))
 
 
-@versioned(1)
+@versioned(1, "word", "count", "x", "y", "x_share", "y_share")
 def word_projection(system: RunOrSystem, method: Method = "pca", seed: int = 1) -> pd.DataFrame:
     """Return the output vectors of a system's words in the plane, as its logits use them.
 
@@ -89,7 +89,7 @@ def word_projection(system: RunOrSystem, method: Method = "pca", seed: int = 1) 
     return _placed(frame, found).sort_values("count", ascending=False, kind="stable", ignore_index=True)
 
 
-@versioned(1)
+@versioned(1, "line", "position", "word", "count", "x", "y", "x_share", "y_share")
 def state_projection(
     run: Run,
     corpus: ParallelCorpus,

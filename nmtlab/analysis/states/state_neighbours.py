@@ -20,7 +20,7 @@ SAMPLE = 500
 _AROUND = 6  # tokens before and after the one in question
 
 
-@versioned(1)
+@versioned(1, "line", "position", "piece", "cos", "context", "source", "target")
 def state_neighbours(
     run: Run,
     corpus: ParallelCorpus,

@@ -1,15 +1,18 @@
 """The sentences that a number in a table is of, and how each training translated them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from nmtlab.analysis.access.translations import translations_by_text
 from nmtlab.errors import CorpusError
 from nmtlab.experiments.measures.quality import Measure, OfSentences, Text
 from nmtlab.experiments.results.stored import Stored
-from nmtlab.experiments.tables.corpora import Corpus
+from nmtlab.experiments.tables.corpora import Corpus, opened_beside
 from nmtlab.experiments.tables.declaration import Setup
 from nmtlab.runs.run import Run
-from nmtlab.text.corpus import Direction, ParallelCorpus
+from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.workspace import Workspace
 
 
@@ -19,14 +22,12 @@ class Scored:
 
     Args:
         score: of translations.
-        name: of the text's corpus; empty if the table no longer has the row.
-        direction: languages of the text that the row is scored on; None if the table no longer has the row.
+        declared: the text that the row is scored on; None if the table no longer has the row.
         corpus: that text; None if it is not in the workspace.
     """
 
     score: OfSentences
-    name: str
-    direction: Direction | None
+    declared: Corpus | None
     corpus: ParallelCorpus | None
 
     @classmethod
@@ -43,8 +44,21 @@ class Scored:
         if score is None:
             return None
         text = _text_of(stored, row)
-        direction = (text.source, text.target) if text else None
-        return cls(score, text.name if text else "", direction, _opened(text, workspace) if text else None)
+        return cls(score, text, _opened(text, workspace) if text else None)
+
+    def made(self, workspace: Workspace) -> "Scored":
+        """Return this with its text made outside the workspace, for looking at a table must not change that.
+
+        Args:
+            workspace: where to look for the parts of the text.
+
+        Raises:
+            CorpusError: the text cannot be made, or the table no longer has the row.
+        """
+        if self.declared is None:
+            raise CorpusError("the table no longer has this row", "reproduce the table again")
+        folder = Path(_temporary(self.declared, workspace).name)
+        return replace(self, corpus=opened_beside(self.declared, workspace, folder))
 
     @property
     def title(self) -> str:
@@ -72,10 +86,11 @@ class Scored:
         Args:
             run: as for `translations`.
         """
-        if run is None or not self.direction or not run.translates(*self.direction):
+        text = self.declared
+        if run is None or text is None or not run.translates(text.source, text.target):
             return None
-        directed, asked = run.directed(*self.direction), (self.score.split, self.score.made_by)
-        texts = translations_by_text(directed, *asked, self.name) or translations_by_text(directed, *asked)
+        directed, asked = run.directed(text.source, text.target), (self.score.split, self.score.made_by)
+        texts = translations_by_text(directed, *asked, text.name) or translations_by_text(directed, *asked)
         return next(iter(texts.values())) if len(texts) == 1 else None
 
 
@@ -86,8 +101,14 @@ def _text_of(stored: Stored, row: str) -> Corpus | None:
 
 
 def _opened(text: Corpus, workspace: Workspace) -> ParallelCorpus | None:
-    """Return a text; None if it is not here, for looking at a table must not make it."""
+    """Return a text; None if it is not here."""
     try:
         return ParallelCorpus.open(workspace.corpus_folder(text.name), text.source, text.target)
     except CorpusError:
         return None
+
+
+@cache
+def _temporary(text: Corpus, workspace: Workspace) -> TemporaryDirectory[str]:
+    """Return a folder for a text, removed when the process ends."""
+    return TemporaryDirectory(prefix="nmtlab-texts-")

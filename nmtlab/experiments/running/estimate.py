@@ -19,7 +19,7 @@ from nmtlab.experiments.running.cells import (
     trained_runs,
     trainings,
 )
-from nmtlab.experiments.tables.corpora import Corpus
+from nmtlab.experiments.tables.corpora import Corpus, opened_beside
 from nmtlab.runs.run import Run
 from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.training.cost import estimate_cost
@@ -106,11 +106,8 @@ def _run(cell: Cell, corpus: ParallelCorpus | str, workspace: Workspace) -> Run 
 
 def _opened(corpus: Corpus, workspace: Workspace, spare: Path) -> ParallelCorpus | str:
     """Return a corpus, made in a spare folder if it does not exist yet, or why it is not available."""
-    corpora = workspace.data / "corpora"
-    if not (corpora / corpus.name).exists():
-        workspace = Workspace(spare, (corpora, *workspace.more_corpora))
     try:
-        return corpus.open(workspace)
+        return opened_beside(corpus, workspace, spare)
     except CorpusError as error:
         return str(error)
 

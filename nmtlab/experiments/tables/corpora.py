@@ -236,6 +236,18 @@ def in_direction(corpus: Corpus, source: str, target: str) -> Corpus:
     return whole if (whole.source, whole.target) == (source, target) else Directed(whole, source, target)
 
 
+def opened_beside(corpus: Corpus, workspace: Workspace, folder: Path) -> ParallelCorpus:
+    """Return the text of an experiment, made in a folder outside the workspace if it is not in the workspace yet.
+
+    Raises:
+        CorpusError: it cannot be made: a part is missing.
+    """
+    corpora = workspace.data / "corpora"
+    if not (corpora / corpus.name).exists():
+        workspace = Workspace(folder, (corpora, *workspace.more_corpora))
+    return corpus.open(workspace)
+
+
 def backwards(corpus: Corpus) -> Corpus:
     """Return a corpus with source and target exchanged."""
     return in_direction(corpus, corpus.target, corpus.source)
