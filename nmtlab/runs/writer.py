@@ -92,7 +92,7 @@ class RunWriter:
                 file.unlink()
 
 
-def _save(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
+def _save(path: Path, tensors: "Mapping[str, Tensor]", facts: Mapping[str, Any]) -> None:
     try:
         save_tensors(path, tensors, facts)
     except OSError as error:
