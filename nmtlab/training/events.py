@@ -49,7 +49,7 @@ class Validated:
     """Dev text was decoded and scored.
 
     With several directions, `bleu` is the mean of `directions`, otherwise empty: direction, such as `gl-en`, -> BLEU.
-    `best` is the BLEU of the best checkpoint, `is_best` whether that is the present one; below BLEU 1, perplexity decides.
+    `best` is the BLEU of the best checkpoint, and `is_best` whether that is this one (by perplexity below BLEU 1).
     """
 
     step: int
