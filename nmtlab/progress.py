@@ -63,7 +63,7 @@ class ProgressBar:
         self.bar.update(event.step - self.bar.n)
 
     def _validated(self, event: Validated) -> None:
-        mark = " *" if event.bleu > self.best else ""
+        mark = " *" if event.is_best else ""
         self.best = event.best
         if not self.quiet:
             each = ", ".join(f"{direction} {bleu:.1f}" for direction, bleu in event.directions.items())

@@ -10,7 +10,7 @@ def test_every_evaluation_and_the_end_are_told_in_a_line_each(capsys):
         Preparing("encoding the corpus"),
         Prepared(parameters=1000, pairs=5, skipped={"too long": 3, "blank side": 0}, updates=200),
         Progress(100, 200, 1.2, 3.3, 5000.0, 0.5, 1e-3, 60.0, 60.0),
-        Validated(100, 12.0, 3.0, 12.0, 61.0, 61.0),
+        Validated(100, 12.0, 3.0, 12.0, 61.0, 61.0, is_best=True),
         Validated(200, 11.0, 3.5, 12.0, 3725.0, 0.0),
         Ended("finished", 200, 12.0, 3725.0),
     ):

@@ -18,6 +18,7 @@ from nmtlab.cli.main import app
 from nmtlab.dashboards.about import PAGES
 from nmtlab.experiments.results.stored import RESULTS
 from nmtlab.recipe import recipe_names
+from nmtlab.text.lines import write_lines
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
@@ -171,12 +172,14 @@ def in_folder(tmp_path, monkeypatch):
 
 
 def test_the_python_of_the_front_page_is_that_of_the_guide():
-    (first,), (same, _) = blocks(README, "python"), blocks(GUIDE / "library.md", "python")
+    (first,), (same, *_) = blocks(README, "python"), blocks(GUIDE / "library.md", "python")
     assert same.startswith(first)
 
 
 @pytest.mark.full
-def test_the_python_of_the_guide_trains_translates_and_looks(in_folder):
+def test_the_python_of_the_guide_trains_translates_and_looks(in_folder, tmp_path):
+    for code in ("ha", "en"):
+        write_lines(tmp_path / f"news.{code}", (f"{code} {number}" for number in range(40)))
     shown = blocks(GUIDE / "library.md", "python")
     smaller = (
         "".join(shown)
@@ -186,6 +189,7 @@ def test_the_python_of_the_guide_trains_translates_and_looks(in_folder):
     assert smaller.count("400,") == smaller.count('_every": 10') == 1
     printed = in_folder(smaller)
     assert "Translation(texts=" in printed
+    assert "ParallelCorpus 'nara': qaa-en, train, dev, test 400 Run 'first': nara qaa-en, finished" in printed
     assert "bleu" in printed
     assert "spearman" in printed
     assert all(len(block.strip().splitlines()) <= 12 for block in shown)

@@ -48,18 +48,19 @@ class LexicalTable:
         best = np.lexsort((targets, -probabilities))[:k]
         return list(zip(targets[best].tolist(), probabilities[best].tolist(), strict=True))
 
-    def save(self, path: Path) -> None:
+    def save(self, path: Path | str) -> None:
         """Write the table to a safetensors file atomically."""
-        with replacing(path) as temporary:
+        with replacing(Path(path)) as temporary:
             temporary.write_bytes(save({name: np.ascontiguousarray(array) for name, array in vars(self).items()}))
 
     @classmethod
-    def load(cls, path: Path) -> "LexicalTable":
+    def load(cls, path: Path | str) -> "LexicalTable":
         """Return the table saved at `path`.
 
         Raises:
             RunError: the file is missing or damaged.
         """
+        path = Path(path)
         with reading(path, "restore it from a copy, or train the run again"):
             table = cls(**load(read_bytes(path, 16 * MAX_BYTES)))
             table.check()

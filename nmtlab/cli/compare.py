@@ -56,8 +56,6 @@ def compare(
     """
     from tqdm import tqdm
 
-    from nmtlab.analysis.access.scores import compare_texts
-    from nmtlab.analysis.access.translations import translations
     from nmtlab.cli.tables import print_comparison
     from nmtlab.errors import CorpusError, NmtlabError
     from nmtlab.runs.listing import open_run
@@ -77,6 +75,10 @@ def compare(
     else:
         text = open_corpus(workspace, corpus, source, target)
     elsewhere = {name: read_translations(Path(name), text, split) for name in systems if name not in runs}
+
+    from nmtlab.analysis.access.scores import compare_texts  # after the names are checked: it loads torch
+    from nmtlab.analysis.access.translations import translations
+
     lines = {}
     for name in systems:
         if name in elsewhere:

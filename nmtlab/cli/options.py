@@ -25,9 +25,9 @@ Threads = Annotated[int | None, typer.Option(min=1, help="CPU threads. (default:
 
 def open_corpus(workspace: "Workspace", name: str, source: str, target: str) -> "ParallelCorpus":
     """Open a corpus of the workspace, or the folder at a path."""
-    from nmtlab.text.corpus import ParallelCorpus
+    from nmtlab.text import corpus
 
-    return ParallelCorpus.open(workspace.corpus_folder(name), source, target)
+    return corpus.open_corpus(name, workspace, source, target)
 
 
 def open_text(

@@ -165,9 +165,7 @@ def export(
     holds every norm. A part that they lack is named, and nothing is written.
     """
     from nmtlab.errors import NmtlabError
-    from nmtlab.interchange.export import export_model
     from nmtlab.runs.listing import open_run
-    from nmtlab.systems import open_model
     from nmtlab.workspace import Workspace
 
     workspace = Workspace.find()
@@ -178,6 +176,10 @@ def export(
     run = open_run(name, workspace)
     if source or target:
         run = run.directed(source, target)
+
+    from nmtlab.interchange.export import export_model
+    from nmtlab.systems import open_model  # after the names are checked: it loads torch
+
     export_model(run, open_model, to, folder, precision, _stored_scores(run, workspace))
     size = sum(path.stat().st_size for path in folder.iterdir())
     print(f"exported {name} to {folder} ({size / 1e6:,.1f} MB); README.md there says how to use it")

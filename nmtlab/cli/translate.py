@@ -85,7 +85,6 @@ def translate(
     """
     from nmtlab.errors import RecipeError
     from nmtlab.runs.listing import open_run
-    from nmtlab.systems import open_ensemble, open_served, open_system
     from nmtlab.workspace import Workspace
 
     drawing = {"--temperature": temperature, "--top-k": top_k, "--top-p": top_p, "--seed": seed}
@@ -94,7 +93,7 @@ def translate(
     _check_belongs(bool(with_), "--with", {"--mean": mean})
     _check_belongs(engine == "ctranslate2", "--engine ctranslate2", {"--precision": precision})
     workspace = Workspace.find()
-    opened = open_run(run, workspace)
+    opened, *further = (open_run(name, workspace) for name in (run, *(with_ or [])))
     if from_ or to:
         opened = opened.directed(from_, to)
     recipe = run_recipe(opened.recipe, set_, threads, beam)
@@ -107,10 +106,12 @@ def translate(
             f"--n-best {n_best} is more than the beam size {recipe.search.beam_size}", f"add --beam {n_best} or more"
         )
     lines, which = read_text(input), "last" if last else "best"
+
+    from nmtlab.systems import open_ensemble, open_served, open_system  # after the names are checked: it loads torch
+
     if engine == "ctranslate2":
         system = open_served(opened, precision or "fp32", recipe.search, which, recipe.machine)
-    elif with_:
-        further = [open_run(name, workspace) for name in with_]
+    elif further:
         system = open_ensemble([opened, *further], recipe.search, mean or "arithmetic", recipe.machine, which)
     else:
         system = open_system(opened, recipe.search, which, recipe.machine)

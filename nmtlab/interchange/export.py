@@ -18,7 +18,7 @@ def export_model(
     run: Run,
     open_model: Callable[[Run], Translator],
     program: Program,
-    folder: Path,
+    folder: Path | str,
     precision: Precision = "fp32",
     scores: Sequence[str] = (),
 ) -> None:

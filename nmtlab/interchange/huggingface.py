@@ -40,7 +40,7 @@ _WITHOUT = {"no_repeat_ngram_size": 0, "repetition_penalty": 1.0, "min_length": 
 
 
 def import_model(
-    folder: Path,
+    folder: Path | str,
     name: str,
     workspace: Workspace,
     sources: Sequence[str] = (),
@@ -65,7 +65,7 @@ def import_model(
     target = workspace.run_folder(name)
     if target.exists():
         raise RunError(f"run {name!r}: already exists", "choose another --name")
-    model = ModelFolder(folder)
+    model = ModelFolder(Path(folder))
     architecture = architecture_of(model.kind)
     settings = settings_of(architecture, model.config)
     weights = model.weights()

@@ -106,9 +106,9 @@ class Recipe(Section):
             named |= {f"{name}.{key}": one for key, one in value.items()} if isinstance(value, dict) else {name: value}
         return named
 
-    def save(self, path: Path) -> None:
+    def save(self, path: Path | str) -> None:
         """Write the complete recipe to a TOML file."""
-        write_text(path, tomli_w.dumps({"schema": SCHEMA, **self.model_dump()}))
+        write_text(Path(path), tomli_w.dumps({"schema": SCHEMA, **self.model_dump()}))
 
     def described(self) -> str:
         """Return the recipe as TOML with an explanation above every field."""

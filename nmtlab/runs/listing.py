@@ -6,8 +6,16 @@ from pathlib import Path
 from nmtlab.errors import RunError
 from nmtlab.files import remove_folder
 from nmtlab.runs.environment import provenance
-from nmtlab.runs.packed import machine_of, noting, open_evidence, open_packed, packed_machines, packed_runs
-from nmtlab.runs.run import ENVIRONMENT, LOCK, Run
+from nmtlab.runs.packed import (
+    machine_of,
+    noting,
+    open_evidence,
+    open_packed,
+    packed_machines,
+    packed_names,
+    packed_runs,
+)
+from nmtlab.runs.run import ENVIRONMENT, LOCK, Run, not_found
 from nmtlab.runs.writer import held
 from nmtlab.workspace import Workspace
 
@@ -21,8 +29,11 @@ def open_run(name: str, workspace: Workspace) -> Run:
         RunError: there is no such run, the name is not allowed, or its archive is damaged.
     """
     folder = workspace.run_folder(name)
-    packed = None if folder.exists() else open_packed(name, workspace)
-    return packed or Run(folder)
+    if folder.exists():
+        return Run(folder)
+    if packed := open_packed(name, workspace):
+        return packed
+    raise not_found(name, packed_names(workspace) | {folder.name for folder in _folders(workspace.runs)})
 
 
 def open_run_of(name: str, machine: str, workspace: Workspace) -> Run | None:

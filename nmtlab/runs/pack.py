@@ -44,7 +44,7 @@ _MAX_NORMS = 100 << 10  # bytes; more embedding norms than these are thinned out
 _LICENCE, _LINES = "LICENCE", "LINES"
 
 
-def pack(run: Run, target: Path, weights: bool = False, sentences: ParallelCorpus | None = None) -> Path:
+def pack(run: Run, target: Path | str, weights: bool = False, sentences: ParallelCorpus | None = None) -> Path:
     """Pack a run: recipe, environment, vocabulary, logs, probes and answers; the model only on request.
 
     If the embedding norms are large, those of the first, the best and the last validation are packed. The last
@@ -60,6 +60,7 @@ def pack(run: Run, target: Path, weights: bool = False, sentences: ParallelCorpu
         RunError: `target` exists, the run is damaged, or its weights or all files together are too large.
         CorpusError: `sentences` are in other languages, too many, or without a licence.
     """
+    target = Path(target)
     if target.exists():
         raise RunError(f"{target}: already exists", "remove it, or choose another path")
     if not target.name.endswith(ENDING):
@@ -74,7 +75,7 @@ def pack(run: Run, target: Path, weights: bool = False, sentences: ParallelCorpu
     return target
 
 
-def unpack(file: Path, workspace: Workspace, name: str = "") -> Run:
+def unpack(file: Path | str, workspace: Workspace, name: str = "") -> Run:
     """Unpack a packed run's file into the workspace; nothing in it is executed.
 
     Args:
@@ -86,6 +87,7 @@ def unpack(file: Path, workspace: Workspace, name: str = "") -> Run:
         RunError: the file is damaged, is not a packed run, or contains other files; or the name is taken or not
             allowed.
     """
+    file = Path(file)
     folders = read_archive(file)
     if len(folders) != 1:
         raise RunError(f"{file}: contains {len(folders)} folders, expected 1", "have the run packed again")
@@ -149,7 +151,7 @@ def packed_lines(sentences: ParallelCorpus) -> list[int]:
         return numbers
 
 
-def dev_sentences(corpus: ParallelCorpus, number: int, licence: str, folder: Path) -> ParallelCorpus:
+def dev_sentences(corpus: ParallelCorpus, number: int, licence: str, folder: Path | str) -> ParallelCorpus:
     """Write a sample of the dev sentences of a corpus, with all their references, as a corpus that can be packed.
 
     The numbers of their lines are written beside them, and gold word alignments, which artificial languages have.
@@ -170,6 +172,7 @@ def dev_sentences(corpus: ParallelCorpus, number: int, licence: str, folder: Pat
         )
     if not 1 <= number <= MAX_SENTENCES:
         raise CorpusError(f"{number} dev sentences cannot be packed", f"choose 1 to {MAX_SENTENCES}")
+    folder = Path(folder)
     folder.mkdir(parents=True)
     drawn = draw_sample(corpus, "dev", number)
     write_lines(folder / f"dev.{corpus.source}", drawn.sources)

@@ -68,6 +68,15 @@ def packed_runs(workspace: Workspace) -> tuple[dict[str, Run], dict[str, str]]:
     return runs, broken
 
 
+def packed_names(workspace: Workspace) -> set[str]:
+    """Return the names of the packed runs that a workspace shows, without opening the archives of single runs."""
+    names = {folder.name for folder in workspace.gallery.glob("[!.]*") if folder.is_dir()}
+    for bundle in archives(workspace.gallery).values():
+        with noting({}, bundle.name):
+            names |= opened(bundle, workspace.cache).keys()
+    return names | archives(workspace.evidence / "runs").keys()
+
+
 def packed_machines(workspace: Workspace) -> set[tuple[str, str]]:
     """Return the name and the kind of machine of each packed run that a workspace shows; empty if it is unreadable."""
     folders = [folder for folder in workspace.gallery.glob("[!.]*") if folder.is_dir()]

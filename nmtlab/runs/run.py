@@ -2,7 +2,7 @@
 
 import copy
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from hashlib import sha256
 from operator import itemgetter
@@ -76,11 +76,7 @@ class Run:
         folder = Path(folder)
         with reading(folder, "check that you may read all its files"):
             if not (folder / "recipe.toml").is_file():
-                others = [path.parent.name for path in folder.parent.glob("*/recipe.toml")]
-                raise RunError(
-                    f"run {folder.name!r}: not found",
-                    f"{did_you_mean(folder.name, others)}'nmtlab runs list' lists all runs",
-                )
+                raise not_found(folder.name, (path.parent.name for path in folder.parent.glob("*/recipe.toml")))
             check_plain(folder)
         self.folder = folder
         self._notes = notes
@@ -448,6 +444,11 @@ class Run:
     def optimiser_state(self, step: int) -> Path:
         """Return the path of the optimiser's state that belongs to the last checkpoint, existing or not."""
         return self.folder / "checkpoints" / f"last.optimiser-{step:07d}.safetensors"
+
+
+def not_found(name: str, known: Iterable[str]) -> RunError:
+    """Return the error that there is no run `name`; it suggests the one of the `known` names that is most like it."""
+    return RunError(f"run {name!r}: not found", f"{did_you_mean(name, known)}'nmtlab runs list' lists all runs")
 
 
 def _read_arrays(path: Path) -> dict[str, np.ndarray]:

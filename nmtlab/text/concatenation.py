@@ -16,7 +16,7 @@ UNCOMMON = "target sentence not in all"
 
 
 def join(
-    folder: Path,
+    folder: Path | str,
     parts: Sequence[ParallelCorpus],
     most: Mapping[str, int] | None = None,
     among: Sequence[ParallelCorpus] = (),

@@ -13,6 +13,7 @@ from nmtlab.errors import CorpusError
 from nmtlab.languages import CODE, is_english
 from nmtlab.text.blank import is_blank
 from nmtlab.text.lines import COMPRESSIONS, begins_with_mark, read_lines
+from nmtlab.workspace import Workspace
 
 Pair = tuple[str, str]
 """A source sentence and a target sentence."""
@@ -234,6 +235,20 @@ class ParallelCorpus:
         if len(found) > 1:
             raise CorpusError(f"{self.folder}: both {found[0].name} and {found[1].name}", "remove one of them")
         return found[0] if found else None
+
+
+def open_corpus(name: str, workspace: Workspace | None = None, source: str = "", target: str = "") -> ParallelCorpus:
+    """Open a corpus by its name, or by a path with a slash, such as `./text`.
+
+    Args:
+        name: of a corpus in the workspace, or in the folders that `NMTLAB_CORPORA` names.
+        workspace: where to look; `Workspace.find()` if not given.
+        source, target: language codes, inferred as by `ParallelCorpus.open` if not given.
+
+    Raises:
+        CorpusError: there is no such corpus; or as `ParallelCorpus.open`.
+    """
+    return ParallelCorpus.open((workspace or Workspace.find()).corpus_folder(name), source, target)
 
 
 def _checksum(files: _Files) -> str:

@@ -23,7 +23,7 @@ MARK = "\ufeff"
 _MAX_BYTES = 4 * MAX_CHARACTERS + 2  # a UTF-8 character has up to four bytes, the line break two
 
 
-def read_lines(path: Path) -> Iterator[str]:
+def read_lines(path: Path | str) -> Iterator[str]:
     """Yield the lines of `path` without line breaks, streaming; `.gz` and `.xz` are decompressed.
 
     Lines end only at a line feed, with or without a carriage return before it: U+2028, U+0085 and the like are part of
@@ -35,7 +35,7 @@ def read_lines(path: Path) -> Iterator[str]:
             number, is not UTF-8, has a NUL byte, or has more than `MAX_WORDS` words or `MAX_CHARACTERS` characters.
     """
     try:
-        with _opened(path) as file:
+        with _opened(Path(path)) as file:
             yield from lines_of(file, str(path))
     except FileNotFoundError:
         raise CorpusError(f"{path}: not found", "check the name") from None
@@ -79,7 +79,7 @@ def begins_with_mark(path: Path) -> bool:
         return file.read(len(MARK.encode())) == MARK.encode()
 
 
-def write_lines(path: Path, lines: Iterable[str]) -> int:
+def write_lines(path: Path | str, lines: Iterable[str]) -> int:
     """Write `lines` to `path`, compressed if its name ends in `.gz` or `.xz`, as `nmtlab.files.writing` does.
 
     Reading them gives the same lines: if line 1 begins with U+FEFF, a byte order mark is written before it.
@@ -91,7 +91,7 @@ def write_lines(path: Path, lines: Iterable[str]) -> int:
         CorpusError: a line contains a line break or NUL, and could not be read back.
     """
     number = 0
-    with _writing(path) as write:
+    with _writing(Path(path)) as write:
         for number, line in enumerate(lines, start=1):
             write(number, line)
     return number
@@ -108,12 +108,13 @@ def write_pairs(source: Path, target: Path, pairs: Iterable[tuple[str, str]]) ->
 
 
 @contextmanager
-def new_folder(folder: Path) -> Iterator[Path]:
+def new_folder(folder: Path | str) -> Iterator[Path]:
     """Yield a temporary folder, renamed to `folder` if the block succeeds, removed otherwise.
 
     Raises:
         CorpusError: `folder` already exists.
     """
+    folder = Path(folder)
     exists = CorpusError(f"{folder}: already exists", "choose another name, or remove it")
     if folder.exists():
         raise exists

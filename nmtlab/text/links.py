@@ -14,7 +14,7 @@ Link = tuple[int, int]
 _LINK = re.compile(r"([0-9]+)-([0-9]+)")
 
 
-def read_links(path: Path) -> list[frozenset[Link]]:
+def read_links(path: Path | str) -> list[frozenset[Link]]:
     """Return the links of each line of a file; a blank line has none.
 
     Raises:

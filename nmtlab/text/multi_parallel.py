@@ -16,7 +16,7 @@ Line = tuple[str, ...]
 
 
 def join_languages(
-    folder: Path, parts: Sequence[ParallelCorpus], most: Mapping[str, int] | None = None
+    folder: Path | str, parts: Sequence[ParallelCorpus], most: Mapping[str, int] | None = None
 ) -> ImportReport:
     """Write the corpus `folder` atomically: the sentences whose target side all parts have, in every language.
 

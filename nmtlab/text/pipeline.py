@@ -111,20 +111,20 @@ class Pipeline:
         sides = replace(self.source, language=source), replace(self.target, language=target)
         return replace(self, source=sides[0], target=sides[1])
 
-    def save(self, folder: Path) -> None:
+    def save(self, folder: Path | str) -> None:
         """Write the pipeline to `folder` as JSON, TSV and SentencePiece models, each file atomically."""
         for name, content in files_of(self._saved).items():
-            with replacing(folder / name) as temporary:
+            with replacing(Path(folder) / name) as temporary:
                 temporary.write_bytes(content)
 
     @classmethod
-    def load(cls, folder: Path) -> "Pipeline":
+    def load(cls, folder: Path | str) -> "Pipeline":
         """Return the pipeline saved in `folder`.
 
         Raises:
             RunError: a file is missing, or has changed since it was saved.
         """
-        return cls(*read_files(folder))
+        return cls(*read_files(Path(folder)))
 
     def checksum(self) -> str:
         """Return the SHA-256 of the settings and everything learned."""

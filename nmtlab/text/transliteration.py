@@ -33,7 +33,7 @@ class Transliteration:
         return text.translate(self._table)
 
     @classmethod
-    def from_tsv(cls, path: Path) -> "Transliteration":
+    def from_tsv(cls, path: Path | str) -> "Transliteration":
         """Read a table from a file of lines `letter TAB replacement`; blank lines are skipped.
 
         Raises:

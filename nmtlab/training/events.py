@@ -49,6 +49,7 @@ class Validated:
     """Dev text was decoded and scored.
 
     With several directions, `bleu` is the mean of `directions`, otherwise empty: direction, such as `gl-en`, -> BLEU.
+    `best` is the BLEU of the best checkpoint, and `is_best` whether that is this one (by perplexity below BLEU 1).
     """
 
     step: int
@@ -58,6 +59,7 @@ class Validated:
     seconds: float
     seconds_left: float
     directions: Mapping[str, float] = field(default_factory=dict)
+    is_best: bool = False
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,9 @@ from nmtlab.recipe import Recipe, named_recipe
 
 _FOR_LITTLE_TEXT = {
     "transformer": ("transformer-tiny", "transformer-small"),
-    "rnn": ("tied-small", "fixnorm-small", "fixnorm-lex-small"),
+    "rnn": ("fixnorm-lex-small", "fixnorm-small"),
 }
-"""Family of models -> recipes for at most some ten thousand pairs."""
+"""Family of models -> recipes for at most some ten thousand pairs, those that learn soonest first."""
 
 
 def hint(recipe: Recipe) -> str:

@@ -215,8 +215,8 @@ class Trainer:
             self.writer.save_embedding_norms(self.step, embedding_norms(self.model))
             if is_best:
                 self.writer.save_best(self._weights(), {"step": self.step, "bleu": bleu})
-        left = self._seconds_left()
-        on_event(Validated(self.step, bleu, perplexity, self.stopping.kept.bleu, self.seconds, left, directions))
+        left, best = self._seconds_left(), self.stopping.kept.bleu
+        on_event(Validated(self.step, bleu, perplexity, best, self.seconds, left, directions, is_best))
         if scheduled and self.stopping.evaluations == _HINT_AFTER and self.stopping.kept.bleu < NOISE_BLEU:
             on_event(Hint(hint(self.recipe)))
         self.meter.restart()

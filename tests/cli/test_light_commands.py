@@ -21,7 +21,18 @@ print("torch" in sys.modules)
 
 @pytest.mark.parametrize(
     "words",
-    [["train", "NO_SUCH_CORPUS"], ["train", "tiny", "--recipe", "tiedd"], ["runs", "list"], ["runs", "show", "whol"]],
+    [
+        ["train", "NO_SUCH_CORPUS"],
+        ["train", "tiny", "--recipe", "tiedd"],
+        ["runs", "list"],
+        ["runs", "show", "whol"],
+        ["runs", "export", "whol", "--to", "ctranslate2", "--folder", "exported"],
+        ["translate", "whole", "--with", "whol"],
+        ["evaluate", "whol"],
+        ["evaluate", "whole", "--corpus", "NO_SUCH_CORPUS"],
+        ["compare", "whole", "whol"],
+        ["compare", "whole", "tiny.toml", "--corpus", "NO_SUCH_CORPUS"],
+    ],
     ids=" ".join,
 )
 @pytest.mark.full
@@ -49,3 +60,9 @@ def test_the_last_line_is_found_without_the_others(tmp_path):
 def test_near_names_are_suggested(nmtlab, data):
     assert "did you mean 'tiny'?" in nmtlab("train", "tinny").err
     assert "did you mean 'whole'?" in nmtlab("runs", "show", "whoole").err
+
+
+def test_near_names_of_packed_runs_are_suggested(nmtlab, data):
+    nmtlab("runs", "pack", "whole", "--to", data / "evidence" / "runs")
+    (data / "runs" / "whole").rename(data / "runs" / "another")
+    assert "did you mean 'whole'?" in nmtlab("evaluate", "whoole").err

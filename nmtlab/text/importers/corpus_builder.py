@@ -62,13 +62,14 @@ class ImportReport:
         write_text(folder / REPORT, json.dumps(entries, ensure_ascii=False, indent=1) + "\n")
 
 
-def as_named(path: Path) -> str:
+def as_named(path: Path | str) -> str:
     """Return `path` for a report: an absolute one without this machine's folders."""
+    path = Path(path)
     return path.name if path.is_absolute() else str(path)
 
 
 def build(
-    folder: Path,
+    folder: Path | str,
     report: ImportReport,
     pairs: Iterable[Pair],
     limits: Limits,
@@ -94,7 +95,7 @@ def build(
     Raises:
         CorpusError: `folder` exists, nothing is left to train on, or the input cannot be read.
     """
-    whole = bool(published) and allow_overlap
+    folder, whole = Path(folder), bool(published) and allow_overlap
     report.options |= (
         asdict(limits) | ({} if published else asdict(hold_out)) | ({"allow_overlap": True} if whole else {})
     )

@@ -32,7 +32,11 @@ _LOCALE = re.compile(r"[a-z]{2,3}([_-][A-Za-z]{2,8})?(@[a-z]+)?")
 
 
 def import_gettext(
-    folder: Path, places: Iterable[Path], language: str, limits: Limits, hold_out: HoldOut
+    folder: Path | str,
+    places: Iterable[Path | str],
+    language: str,
+    limits: Limits = Limits(),
+    hold_out: HoldOut = HoldOut(),
 ) -> ImportReport:
     """Make the corpus `folder`, from `language` to English, from gettext catalogues.
 
@@ -50,9 +54,9 @@ def import_gettext(
     Raises:
         CorpusError: no such catalogues (the message lists the languages found); or as `build`.
     """
-    places = list(places)
-    paths = find_catalogues(places, language)
-    origin = {"places": [as_named(place) for place in places], "catalogues": len(paths)}
+    named = [Path(place) for place in places]
+    paths = find_catalogues(named, language)
+    origin = {"places": [as_named(place) for place in named], "catalogues": len(paths)}
     report = ImportReport("gettext", origin, language, "en")
     return build(folder, report, read_catalogues(paths, report.dropped[INPUT]), limits, hold_out)
 

@@ -74,7 +74,11 @@ def find_selection(name: str) -> DatasetSelection:
 
 
 def import_mtdata(
-    folder: Path, recipe: DatasetSelection, limits: Limits, hold_out: HoldOut, allow_overlap: bool = False
+    folder: Path | str,
+    recipe: DatasetSelection,
+    limits: Limits = Limits(),
+    hold_out: HoldOut = HoldOut(),
+    allow_overlap: bool = False,
 ) -> ImportReport:
     """Make the corpus `folder` from data sets in mtdata's index.
 

@@ -8,7 +8,7 @@ from nmtlab.text.importers.corpus_builder import ImportReport
 from nmtlab.text.lines import new_folder, read_lines, write_lines, write_pairs
 
 
-def import_sacrebleu(folder: Path, source: str, target: str, dev: str = "", test: str = "") -> ImportReport:
+def import_sacrebleu(folder: Path | str, source: str, target: str, dev: str = "", test: str = "") -> ImportReport:
     """Make the corpus `folder`, dev and test only, from published test sets.
 
     Nothing is cleaned, so that scores are comparable with published ones. Further references become `test.LANG.1` ...

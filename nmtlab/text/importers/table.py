@@ -17,14 +17,14 @@ _MOST = 0.9  # share of pairs
 
 
 def import_table(
-    folder: Path,
-    path: Path,
+    folder: Path | str,
+    path: Path | str,
     form: Form,
     columns: tuple[str, str],
     source: str,
     target: str,
-    limits: Limits,
-    hold_out: HoldOut,
+    limits: Limits = Limits(),
+    hold_out: HoldOut = HoldOut(),
 ) -> ImportReport:
     """Make the corpus `folder` from a table, read as `open_table` does.
 
@@ -43,6 +43,7 @@ def import_table(
         CorpusError: a line lacks a column or is damaged (the message has its number); no such column; a column has
             only numbers, or both are equal; or as `build`.
     """
+    path = Path(path)
     named = any(column and not column.isdecimal() for column in columns)
     table = open_table(path, form, (source, target), named)
     usual = (source, *SOURCES), (target, *TARGETS)

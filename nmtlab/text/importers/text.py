@@ -9,17 +9,17 @@ from nmtlab.text.importers.corpus_builder import ImportReport, as_named, build
 from nmtlab.text.lines import read_lines
 from nmtlab.text.splitting import HoldOut
 
-Files = tuple[Path, Path]
+Files = tuple[Path | str, Path | str]
 """A source file and a target file."""
 
 
 def import_text(
-    folder: Path,
+    folder: Path | str,
     files: Files,
     source: str,
     target: str,
-    limits: Limits,
-    hold_out: HoldOut,
+    limits: Limits = Limits(),
+    hold_out: HoldOut = HoldOut(),
     published: Mapping[str, Files] | None = None,
     allow_overlap: bool = False,
 ) -> ImportReport:
