@@ -88,7 +88,7 @@ class AttentionPage(Page):
             row(self.said, self.explained.shown, self.layer, self.head, self.pin), self.explained,
             self.hint, self.selection, self.work, self.chart, self.pinned_chart,
             columns(self.shifts, self.copies), self.heads,
-            heading("Over whole texts"), self.measured,
+            heading("Over the whole test set"), self.measured,
             self.agreement,
         ]  # fmt: skip
         super().__init__(ATTENTION, {**state, "selected": self.selection}, self._answer, body, self.runs.refresh, parts)
