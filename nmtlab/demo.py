@@ -23,8 +23,10 @@ _TRANSFORMER = {
     "training.batch_tokens": 1536, "training.validate_every": 100, "training.max_evaluations": 8,
     "training.warmup_updates": 150, "training.lr_scale": 1.0,
 }  # fmt: skip
-# Recurrent models do not gain from a second thread.
-_RECURRENT = {"training.max_evaluations": 4, "machine.threads": 1}
+# A few passes over text without rare words. Recurrent models do not gain from a second thread.
+_RECURRENT = {
+    "text.min_frequency": 5, "training.schedule": "constant", "training.max_evaluations": 4, "machine.threads": 1,
+}  # fmt: skip
 
 _SUBWORDS = {
     **_RECURRENT, "text.segmentation": "bpe", "text.min_frequency": 1, "text.vocabulary_size": 1000,

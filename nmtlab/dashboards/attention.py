@@ -5,8 +5,8 @@ from collections.abc import Collection, Iterator, Mapping
 import ipywidgets as widgets
 import pandas as pd
 
-from nmtlab.analysis.access.measure import answers
-from nmtlab.analysis.attention.shift import peak_shifts, shift_summary
+from nmtlab.analysis.access.measure import answers, measure
+from nmtlab.analysis.attention.shift import peak_counts, peak_shifts, shift_summary
 from nmtlab.analysis.attention.weights import attention_of
 from nmtlab.analysis.attribution.contributions import contributions
 from nmtlab.analysis.lexical.lexical_choice import lexical_choice
@@ -29,11 +29,12 @@ from nmtlab.errors import CorpusError
 from nmtlab.plots import attention_figure, contribution_figure
 from nmtlab.plots.reading import isolated
 from nmtlab.runs.run import Run
+from nmtlab.text.corpus import ParallelCorpus
 from nmtlab.text.links import Link
 from nmtlab.workspace import Workspace
 
 FIRST = ("small-tr-en.tied.s1", "small-tr-en.fixnorm.s1", "small-tr-en.fixnorm-lex.s1")
-_QUANTITIES = ("left shift", "alignment error", "right copies")
+_QUANTITIES = ("alignment error", "right copies")
 
 
 class AttentionPage(Page):
@@ -62,8 +63,8 @@ class AttentionPage(Page):
         )
         self.copies = Table("Unknown words in each system's translation, and the source words copied for them")
         self.measured = Table(
-            "Mean left shift in words (positive: too far left, by a step or by peaks on the first word: see the shares "
-            "below), alignment error rate and share of correct copies"
+            "Mean left shift in words (positive: too far left; more attention peaks than links on the first word are a "
+            "sink there, not a shift by a word), alignment error rate and share of correct copies"
         )
         self.work = Work(self.guarded)
         self.pin.on_click(lambda _: self._pin())
@@ -100,7 +101,7 @@ class AttentionPage(Page):
         self.sentences.follow(changed, chosen)
         runs = self.sentences.runs
         if changed & {"runs", "text"} and runs:
-            self.measured.show(_measured([self.sentences.directed(run) for run in chosen]))
+            self._show_measured()
             self._unpin_foreign(runs[0])
             self.agreement.show(runs, self.sentences.chosen_text)
         source = self.sentences.source
@@ -122,7 +123,7 @@ class AttentionPage(Page):
         if changed - {"layer", "head", "pinned"}:
             self.heads.show(runs, source, target)
         if changed - {"layer", "head", "attention", "pinned"}:
-            steps = 2 * len(runs) + 1
+            steps = 2 * len(runs) + 1 + len(chosen)
             self.work.start("measuring", steps, self._details(runs, source, target, links, rings), waits=True)
         alignment = f"Rings: {origin}." if target and links else "No alignment for this target."
         shown = isolated(target or "each system's own translation")
@@ -147,6 +148,18 @@ class AttentionPage(Page):
             rows.append(_copies(run, source))
             self.copies.show(pd.DataFrame(rows))
             yield
+        for run in self._directed:
+            if (text := _linked_sentences(run)) and not answers(run, peak_counts):
+                measure(run, peak_counts, corpus=text, part="dev")
+                self._show_measured()
+            yield
+
+    @property
+    def _directed(self) -> list[Run]:
+        return [self.sentences.directed(run) for run in self.runs.chosen]
+
+    def _show_measured(self) -> None:
+        self.measured.show(pd.DataFrame([row for run in self._directed if (row := _measured(run))]))
 
     def _contributions(
         self, runs: list[Run], source: str, target: str | None, rings: Mapping[str, Collection[Link]]
@@ -235,10 +248,32 @@ def _copies(run: Run, source: str) -> dict[str, str]:
     return {"run": run.label, "translation": translation.text, "copied for unknown words": copied or "none"}
 
 
-def _measured(runs: list[Run]) -> pd.DataFrame:
-    rows = []
-    for run in runs:
-        for answer in answers(run, lexical_choice)[:1]:
-            values = answer.frame().set_index("quantity")["value"]
-            rows.append({"run": run.label, **{name: round(values[name], 3) for name in _QUANTITIES if name in values}})
-    return pd.DataFrame(rows)
+def _measured(run: Run) -> dict[str, str | float]:
+    """Return what is stored of a run's attention on whole texts, by column; empty if nothing is."""
+    found = answers(run, lexical_choice)[:1]
+    values = found[0].frame().set_index("quantity")["value"].round(3).to_dict() if found else {}
+    shift = {"left shift": values["left shift"]} if "left shift" in values else {}
+    others = {name: values[name] for name in _QUANTITIES if name in values}
+    known = shift | _first_word(run) | others
+    return {"run": run.label, **known} if known else {}
+
+
+def _first_word(run: Run) -> dict[str, str | float]:
+    """Return the shares of attention peaks and of links on the first word: of the test text, or else of another."""
+    parts = {answer.question.arguments["part"]: answer for answer in answers(run, peak_counts)}
+    if not parts:
+        return {}
+    part = max(parts)  # test, or else dev
+    counts = parts[part].frame()
+    first, linked = (round(counts[of].sum() / counts["words"].sum(), 3) for of in ("first", "first_linked"))
+    over = f"{len(counts)} {part} sentences"
+    return {"peaks on the first word": first, "links to the first word": linked, "both counted in": over}
+
+
+def _linked_sentences(run: Run) -> ParallelCorpus | None:
+    """Return the sentences packed with a run, if they are in its direction and have word links."""
+    text = run.sentences
+    try:
+        return text if text and text.direction == run.direction and kept_links(text, "dev") else None
+    except CorpusError:
+        return None

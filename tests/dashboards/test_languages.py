@@ -1,16 +1,20 @@
 """Which sentence a page gives to which system, and what it says of it."""
 
+import pandas as pd
 import pytest
 from dashboards.conftest import workspace_of
 
+from nmtlab.analysis.attention.shift import attention_shift, sink_summary
 from nmtlab.analysis.attention.weights import attention_of
 from nmtlab.analysis.lexical.choices import rare_choices
+from nmtlab.analysis.lexical.reference_links import kept_links
 from nmtlab.dashboards.attention import AttentionPage
 from nmtlab.dashboards.norms import NormsPage
 from nmtlab.dashboards.search import SearchPage
 from nmtlab.dashboards.systems import system_of
 from nmtlab.dashboards.translate import TranslatePage
 from nmtlab.runs.listing import open_run
+from nmtlab.runs.measures import MeasureKey, store_measure
 from nmtlab.workspace import Workspace
 
 TURKISH, FIXNORM, GERMAN = "small-tr-en.tied.s1", "small-tr-en.fixnorm.s1", "multi30k-de-en.small"
@@ -66,6 +70,34 @@ def test_both_tables_of_a_shift_count_it_to_the_left(workspace):
     assert (row["left"] > row["right"]) == (row["left shift"] > 0) == (page.measured.frame["left shift"][0] > 0)
     assert "positive: too far left" in page.shifts.title
     assert "positive: too far left" in page.measured.title
+
+
+def test_the_mean_shift_stands_beside_the_share_of_peaks_on_the_first_word(workspace):
+    page = AttentionPage(workspace)
+    page.runs.table.choose([TURKISH, GERMAN])
+    run = open_run(TURKISH, workspace)
+    links = kept_links(run.sentences, "dev")[0]
+    found = sink_summary(attention_shift(run, run.sentences, "dev", links)).iloc[0]
+    (row,) = page.measured.frame.to_dict("records")
+    assert row["peaks on the first word"] == round(found["first"], 3) > row["links to the first word"]
+    assert row["links to the first word"] == round(found["first_linked"], 3)
+    assert row["both counted in"] == "200 dev sentences"
+    assert "sink" in page.measured.title
+
+
+def test_peaks_of_the_test_text_are_shown_if_they_were_counted(workspace):
+    run = open_run(TURKISH, workspace)
+    counts = pd.DataFrame({"line": [1, 3], "words": [6, 4], "first": [3, 1], "first_linked": [1, 0]})
+    counts = counts.assign(last=0, last_linked=0, on=0, on_if_moved=0)
+    asked = {"corpus": {"languages": "tr-en", "sha256": ""}}
+    question = MeasureKey("shift.peak_counts", asked, run.best_step, run.weights_digest)
+    stored = store_measure(run.notes_folder, question, counts)
+    page = AttentionPage(workspace)
+    page.runs.table.choose([TURKISH])
+    stored.path.unlink()
+    (row,) = page.measured.frame.to_dict("records")
+    shares = row["peaks on the first word"], row["links to the first word"], row["both counted in"]
+    assert shares == (0.4, 0.1, "2 test sentences")
 
 
 @pytest.mark.full
