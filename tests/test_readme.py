@@ -94,7 +94,7 @@ def test_every_command_of_a_document_is_there_with_its_options(path):
 
 
 def test_commands_are_found_and_wrong_ones_noticed():
-    assert {"demo", "corpus stats ha-news", "translate scale --n-best 3 --scores"} <= {*commands(README)}
+    assert {"demo", "corpus stats ha-news", "translate lexicon --n-best 3 --scores"} <= {*commands(README)}
     assert sum(len(commands(path)) for path in GUIDE.glob("*.md")) > 40
     for wrong in ("trian x", "train x --recipe unheard-of", "train x --colour blue", "train x y", "train x --name"):
         with pytest.raises(AssertionError):
