@@ -119,6 +119,7 @@ def held(page: Page) -> dict[object, str]:
     own = {page.state.get("runs"), page.state.get("claim")}
     unmoved = (getattr(page, name, None) for name in ("maps", "measured", "effects"))  # which no run is behind
     skipped = {leaf for part in unmoved for leaf in leaves(part)}
+    skipped |= {leaf for leaf in leaves(page) if isinstance(leaf, Table) and leaf.title.startswith("Whose claims")}
     parts = [leaf for leaf in leaves(page) if isinstance(leaf, Chart | Table) and leaf not in own | skipped]
     return {
         part: part.spec if isinstance(part, Chart) else part.title + part.content
