@@ -107,7 +107,10 @@ def test_a_page_of_packed_runs_without_weights_shows_what_it_can(name, packed):
     assert bool(figures(page)) == (name in ("tables", "compare", "norms", "dynamics", "efficiency"))
 
 
-@each_page
+SLOW = {"languages"}  # compares all sentences of four runs
+
+
+@pytest.mark.parametrize("name", [pytest.param(one, marks=[pytest.mark.full] * (one in SLOW)) for one in NAMES])
 def test_a_page_of_packed_runs_with_weights_shows_all_but_g(name, gallery):
     page = make(name, gallery)
     assert told(page) == ""

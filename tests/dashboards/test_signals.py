@@ -67,6 +67,7 @@ def test_what_was_measured_in_part_can_be_completed(hostile):
     shutil.rmtree(run.folder / "measures")
 
 
+@pytest.mark.full
 def test_measuring_goes_on_though_its_own_files_and_a_training_change_the_run(hostile):
     run = open_run("hostile", hostile)
 

@@ -2,9 +2,11 @@
 
 from typing import NamedTuple
 
+import pandas as pd
 import pytest
 from support.learned import LEARNED
 from support.little_table import little_table
+from support.packed import DATA
 
 from nmtlab.experiments import Table, cells_of, run_grid
 from nmtlab.experiments.claims import verdicts
@@ -35,6 +37,12 @@ def grid(tmp_path_factory, tiny_corpus, tiny_recipe) -> Grid:
     events = []
     assert run_grid(cells_of(table, "tiny"), workspace, on_event=events.append) == []
     return Grid(table, workspace, events)
+
+
+@pytest.fixture(scope="session")
+def judged() -> pd.DataFrame:
+    """All lines of claims, which take seconds the first time."""
+    return verdicts.measured_claims(workspace=Workspace(DATA))
 
 
 @pytest.fixture

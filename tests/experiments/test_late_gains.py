@@ -6,7 +6,6 @@ import sys
 import pandas as pd
 import pytest
 
-from nmtlab.experiments.claims.verdicts import measured_claims
 from nmtlab.experiments.results.late_gains import FILE, largest_late_gain, late_gain, packed_late_gains
 from nmtlab.workspace import Workspace
 
@@ -34,8 +33,8 @@ def test_of_two_systems_the_one_counts_that_gained_more_over_its_seeds(monkeypat
     assert math.isnan(largest_late_gain(cells[:0]))
 
 
-def test_what_is_trained_out_gains_less_at_the_end_than_short_trainings():
-    found = measured_claims().groupby("evidence")["late_gain"]
+def test_what_is_trained_out_gains_less_at_the_end_than_short_trainings(judged):
+    found = judged.groupby("evidence")["late_gain"]
     assert found.min()["table-3.13.small.csv"] > 3
     assert found.max()["table-3.13-trained-out.small.csv"] < 2
     assert found.count()["table-3.13-trained-out.small.csv"] < found.size()["table-3.13-trained-out.small.csv"]

@@ -11,7 +11,6 @@ from support.packed import DATA, packed_folder
 from nmtlab.analysis.languages.parameters import counted_parameters
 from nmtlab.errors import NmtlabError
 from nmtlab.experiments import cells_of
-from nmtlab.experiments.claims.verdicts import measured_claims
 from nmtlab.experiments.results.many import direction_means, gains, pairs_of
 from nmtlab.experiments.results.stored import RESULTS, measured_table
 from nmtlab.experiments.results.summary import stored_summary
@@ -124,11 +123,11 @@ def test_wider_models_and_adapters_have_as_many_trained_parameters_as_half_priva
     assert trained == pytest.approx([trained[0]] * len(trained), rel=0.02)
 
 
-def test_half_private_units_are_set_beside_each_rival_as_their_claims_are(monkeypatch):
+def test_half_private_units_are_set_beside_each_rival_as_their_claims_are(judged, monkeypatch):
     monkeypatch.setenv("NMTLAB_DATA", str(DATA))
     shown = rivals_table("artificial").frame.set_index(["texts", "direction"])
     assert list(shown) == ["shared", "wider", "adapters"]
-    found = measured_claims().query("evidence == 'many-languages.small.csv' and pair == 'qad-en'")
+    found = judged.query("evidence == 'many-languages.small.csv' and pair == 'qad-en'")
     (line,) = found[found["direction"].str.startswith("half private, many-to-one − wider")].itertuples()
     margin, verdict = line.high - line.effect, line.verdict.removesuffix(" here")
     stranger = shown.loc[("many-to-one", "qad-en")]

@@ -141,6 +141,13 @@ def test_a_source_is_segmented_in_latin_letters_and_shown_as_it_is_written(turki
     assert not shared[1]
 
 
+@pytest.fixture(scope="module")
+def uroman() -> None:
+    """Load its tables, which takes seconds."""
+    romanised("қ")
+
+
+@pytest.mark.usefixtures("uroman")
 def test_uroman_leaves_latin_words_alone_and_glues_what_it_spaces():
     assert romanised("Yağdı,") == "Yağdı,"
     assert romanised("қазақ") == "kazak"
