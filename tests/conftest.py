@@ -67,7 +67,7 @@ def slowness() -> float:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    """In CI, fail a test of the quick tier that takes too long."""
+    """In CI, fail a test of the quick tier that takes too long; it is run once more."""
     before = cpu_seconds()
     result = yield
     taken = cpu_seconds() - before

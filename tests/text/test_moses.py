@@ -77,11 +77,11 @@ def test_a_quotation_mark_without_its_pair_closes_at_the_end():
     assert Words("en").join(['"', "It", "is", "so", "."]) == '"It is so.'
 
 
-def test_codes_of_three_letters_have_the_rules_of_their_language():
+def test_codes_of_three_letters_have_the_rules_of_their_language(japanese):
     assert Words("fra").split("l'eau d'ici") == Words("fr").split("l'eau d'ici") == ["l'", "eau", "d'", "ici"]
     assert Words("deu_Latn").split("am 3. Mai") == Words("de").split("am 3. Mai") == ["am", "3.", "Mai"]
-    japanese = "彼 は 英語 を 話 し ま す 。".split()
-    assert Words("jpn").join(japanese) == Words("ja").join(japanese) == " ".join(japanese)
+    written = "彼 は 英語 を 話 し ま す 。".split()
+    assert Words("jpn").join(written) == japanese.join(written) == " ".join(written)
 
 
 def test_tokenized_scores_keep_moses_rules_under_all_codes_of_a_language():

@@ -219,7 +219,6 @@ def test_a_true_caser_comes_back_from_its_text():
     assert len(again.apply(sentence)) == len(sentence)
 
 
-def test_japanese_words_come_back_with_the_spaces_that_their_text_had():
+def test_japanese_words_come_back_with_the_spaces_that_their_text_had(japanese):
     line = "彼 は 英語 を 話 し ま す 。"
-    words = Words("ja")
-    assert words.join(words.split(line)) == line
+    assert japanese.join(japanese.split(line)) == line
