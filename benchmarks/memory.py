@@ -18,11 +18,11 @@ from threading import Event, Thread
 from nmtlab.recipe.text import TextSettings
 from nmtlab.text.artificial.corpus import write_corpus
 from nmtlab.text.artificial.settings import ArtificialSettings
-from nmtlab.text.batches import Batches
-from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.encoded import EncodedCorpus
-from nmtlab.text.mixture import Mixture
-from nmtlab.text.pipeline import Pipeline
+from nmtlab.text.batching.batches import Batches
+from nmtlab.text.batching.encoded import EncodedCorpus
+from nmtlab.text.batching.mixture import Mixture
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.segmentation.pipeline import Pipeline
 
 
 def main() -> None:

@@ -23,10 +23,10 @@ from peers.measurement import peak_memory_mib
 from nmtlab.device import choose_device
 from nmtlab.runs.environment import environment
 from nmtlab.runs.run import Run
-from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.encoded import EncodedCorpus
-from nmtlab.text.mixture import Mixture
-from nmtlab.text.pipeline import Pipeline
+from nmtlab.text.batching.encoded import EncodedCorpus
+from nmtlab.text.batching.mixture import Mixture
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.segmentation.pipeline import Pipeline
 from nmtlab.training.events import Event, Progress
 from nmtlab.training.loop import Trainer
 from nmtlab.training.parallel import Group

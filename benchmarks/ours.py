@@ -14,12 +14,12 @@ from nmtlab.models.interface import on_device
 from nmtlab.recipe import MachineSettings, Recipe, SearchSettings, named_recipe
 from nmtlab.runs.run import Run
 from nmtlab.systems import open_system
-from nmtlab.text.batch import Batch
-from nmtlab.text.batches import Batches
-from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.encoded import EncodedCorpus
-from nmtlab.text.mixture import Mixture
-from nmtlab.text.pipeline import Pipeline
+from nmtlab.text.batching.batch import Batch
+from nmtlab.text.batching.batches import Batches
+from nmtlab.text.batching.encoded import EncodedCorpus
+from nmtlab.text.batching.mixture import Mixture
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.segmentation.pipeline import Pipeline
 from nmtlab.training.events import Event, Progress
 from nmtlab.training.loop import LOG_EVERY
 from nmtlab.training.objective import training_objective

@@ -23,13 +23,13 @@ from torch import Tensor, nn
 from nmtlab.device import choose_device
 from nmtlab.models.interface import on_device
 from nmtlab.recipe import MachineSettings, named_recipe
-from nmtlab.text.batch import Batch
-from nmtlab.text.batches import Batches
-from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.encoded import EncodedCorpus
-from nmtlab.text.mixture import Mixture
-from nmtlab.text.pipeline import Pipeline
-from nmtlab.text.vocabulary import PAD
+from nmtlab.text.batching.batch import Batch
+from nmtlab.text.batching.batches import Batches
+from nmtlab.text.batching.encoded import EncodedCorpus
+from nmtlab.text.batching.mixture import Mixture
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.segmentation.pipeline import Pipeline
+from nmtlab.text.segmentation.vocabulary import PAD
 from nmtlab.training.objective import training_objective
 from nmtlab.training.optimisers import optimiser_for
 from nmtlab.training.prepare import model_for

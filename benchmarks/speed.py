@@ -31,8 +31,8 @@ from nmtlab.interchange.ctranslate import write_ctranslate2
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
 from nmtlab.systems import open_model
-from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.vocabulary import BOS
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.segmentation.vocabulary import BOS
 
 NMTLAB, BF16, BARE = "nmtlab", "nmtlab, bf16", "bare torch.nn.Transformer"
 JOEYNMT, CTRANSLATE2 = "joeynmt 2.3", "CTranslate2"

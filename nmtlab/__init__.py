@@ -11,8 +11,8 @@ __version__ = "0.1.0"
 
 _ROOMS = {
     "NmtlabError": "nmtlab.errors",
-    "ParallelCorpus": "nmtlab.text.corpus",
-    "Pipeline": "nmtlab.text.pipeline",
+    "ParallelCorpus": "nmtlab.text.corpora.corpus",
+    "Pipeline": "nmtlab.text.segmentation.pipeline",
     "ProgressBar": "nmtlab.progress",
     "Recipe": "nmtlab.recipe",
     "Run": "nmtlab.runs.run",
@@ -26,7 +26,7 @@ _ROOMS = {
     "import_table": "nmtlab.text.importers.table",
     "import_text": "nmtlab.text.importers.text",
     "list_runs": "nmtlab.runs.listing",
-    "open_corpus": "nmtlab.text.corpus",
+    "open_corpus": "nmtlab.text.corpora.corpus",
     "open_run": "nmtlab.runs.listing",
     "open_system": "nmtlab.systems",
     "recipe_names": "nmtlab.recipe",

@@ -10,7 +10,7 @@ from nmtlab.recipe import Recipe, named_recipe
 from nmtlab.runs.run import Run
 from nmtlab.systems import train
 from nmtlab.text.artificial import write_corpus
-from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.training.events import OnEvent, ignore
 from nmtlab.workspace import Workspace
 

@@ -19,9 +19,9 @@ from nmtlab.search.forced import ForcedDecoding, forced_decode_all
 from nmtlab.search.greedy import greedy_search
 from nmtlab.search.hypothesis import Hypothesis, SearchResult
 from nmtlab.search.planned import planned_search
-from nmtlab.text.batches import pad, sorted_batches
-from nmtlab.text.pipeline import Pipeline
-from nmtlab.text.vocabulary import EOS, PAD, UNK
+from nmtlab.text.batching.batches import pad, sorted_batches
+from nmtlab.text.segmentation.pipeline import Pipeline
+from nmtlab.text.segmentation.vocabulary import EOS, PAD, UNK
 
 Search = Callable[[Searchable, Memory, Sequence[int], str], list[SearchResult]]
 """Finds translations of a batch, given the model, the memory of the sources, the indices of the batch's lines among

@@ -49,8 +49,8 @@ from nmtlab.plots import (
 from nmtlab.plots.attention import shown_weights
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
-from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.links import Link
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.corpora.links import Link
 from nmtlab.workspace import Workspace
 
 

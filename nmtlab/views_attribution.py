@@ -7,7 +7,7 @@ import pandas as pd
 from nmtlab.analysis.attribution.agreement import EXPLANATIONS, Explanation, agreement
 from nmtlab.plots import View, agreement_figure
 from nmtlab.runs.run import Run
-from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.corpora.corpus import ParallelCorpus
 
 
 def agreement_view(

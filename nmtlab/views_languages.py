@@ -42,7 +42,7 @@ from nmtlab.plots import (
     similarity_figure,
 )
 from nmtlab.runs.run import Run
-from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.corpora.corpus import ParallelCorpus
 
 Group = Literal["iberian", "artificial"]
 """A group of languages that models are trained on together."""

@@ -18,7 +18,7 @@ from support.zoo import Zoo
 
 from nmtlab.recipe import Recipe, named_recipe
 from nmtlab.runs.run import Run
-from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.workspace import Workspace
 
 torch.set_num_threads(1)

@@ -20,7 +20,7 @@ FLOORS = [
     ("errors", "locks", "languages"),
     ("files", "reading"),
     ("recipe", "workspace"),
-    ("text", "nn", "alignment", "evaluation", "jobs", "device"),
+    ("text", "nn", "alignment", "evaluation", "figures", "jobs", "device"),
     ("models", "runs"),
     ("search",),
     ("translation",),
@@ -35,6 +35,17 @@ FLOORS = [
     ("__main__",),
 ]
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
+SUB_ROOMS = {
+    "text": [("corpora",), ("artificial", "importers", "segmentation"), ("checks", "batching")],
+    "analysis": [
+        ("access",),
+        ("alignment",),
+        ("attention", "dynamics", "search", "states"),
+        ("lexical",),
+        ("attribution", "comparison", "languages"),
+    ],
+    "dashboards": [("widgets",), ("frame",), ("parts", "serving"), ("pages",)],
+}
 MAY_PRINT = {"progress", "cli", "dashboards", "__main__"}
 WITHOUT_TORCH = ("recipe", "text", "evaluation")
 
@@ -116,6 +127,25 @@ def test_imports_only_go_downwards():
         for module in MODULES
         for other in own(module)
         if room(other) != room(module) and FLOOR[room(other)] >= FLOOR[room(module)]
+    }
+    assert upwards == set()
+
+
+def sub_room(module: str) -> str:
+    return module.split(".")[2] if module.count(".") > 1 else ""
+
+
+@pytest.mark.parametrize("of", SUB_ROOMS)
+def test_within_a_room_imports_only_go_downwards(of):
+    floor = {name: number for number, names in enumerate(SUB_ROOMS[of]) for name in names}
+    inside = [module for module in MODULES if room(module) == of and sub_room(module)]
+    assert {sub_room(module) for module in inside} == floor.keys()
+    upwards = {
+        (module, other)
+        for module in inside
+        for other in own(module)
+        if room(other) == of and sub_room(other) not in (sub_room(module), "")
+        if floor[sub_room(other)] >= floor[sub_room(module)]
     }
     assert upwards == set()
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from nmtlab.files import replacing, temporary_folder, write_text, writing
-from nmtlab.text.lines import new_folder, write_lines
+from nmtlab.text.corpora.lines import new_folder, write_lines
 
 FULL = Path("/dev/full")
 
@@ -20,7 +20,7 @@ KILLED = """
 import sys, time
 from pathlib import Path
 from nmtlab.files import replacing
-from nmtlab.text.lines import new_folder
+from nmtlab.text.corpora.lines import new_folder
 folder = Path(sys.argv[1])
 with replacing(folder / "weights") as file, new_folder(folder / "corpus") as inside:
     file.write_text("half")

@@ -9,9 +9,9 @@ import nmtlab
 from nmtlab.errors import CorpusError
 from nmtlab.recipe import load_recipe
 from nmtlab.runs.pack import dev_sentences, pack, unpack
-from nmtlab.text.concatenation import join
-from nmtlab.text.lines import read_lines, write_lines
-from nmtlab.text.splitting import HoldOut
+from nmtlab.text.corpora.concatenation import join
+from nmtlab.text.corpora.lines import read_lines, write_lines
+from nmtlab.text.corpora.splitting import HoldOut
 
 SOURCES = [f"kitob {number}" for number in range(40)]
 TARGETS = [f"book {number}" for number in range(40)]

@@ -15,10 +15,10 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from nmtlab.cli.main import app
-from nmtlab.dashboards.about import PAGES
+from nmtlab.dashboards.frame.about import PAGES
 from nmtlab.experiments.results.stored import RESULTS
 from nmtlab.recipe import recipe_names
-from nmtlab.text.lines import write_lines
+from nmtlab.text.corpora.lines import write_lines
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"

@@ -9,10 +9,10 @@ from nmtlab.models.build import build_model
 from nmtlab.recipe import RnnSettings, SearchSettings, TextSettings, TransformerSettings
 from nmtlab.search.beam import beam_search
 from nmtlab.search.ensemble import Ensemble
-from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.inspection import DevText
-from nmtlab.text.pipeline import Pipeline
-from nmtlab.text.vocabulary import UNK
+from nmtlab.text.checks.inspection import DevText
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.segmentation.pipeline import Pipeline
+from nmtlab.text.segmentation.vocabulary import UNK
 from nmtlab.training.validation import dev_bleu
 from nmtlab.translation import Translator
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import sentencepiece
 
-from nmtlab.text.lines import read_lines
+from nmtlab.text.corpora.lines import read_lines
 
 from .joey_checkpoint import save_checkpoint
 from .measurement import CLIP, LABEL_SMOOTHING, SIZE, Measurement, Size, after_warm_up, high_water_mark

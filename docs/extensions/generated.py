@@ -11,7 +11,7 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 from nmtlab.cli.main import app as commands
-from nmtlab.dashboards.about import INDEX, PAGES
+from nmtlab.dashboards.frame.about import INDEX, PAGES
 from nmtlab.experiments.results.stored import RESULTS, stored_tables
 from nmtlab.experiments.tables.listing import TABLES
 from nmtlab.recipe import PhraseSettings, Recipe, RnnSettings, TransformerSettings

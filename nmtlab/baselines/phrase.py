@@ -19,10 +19,10 @@ from nmtlab.recipe import PhraseSettings, Recipe
 from nmtlab.runs.environment import environment
 from nmtlab.runs.run import Run
 from nmtlab.runs.writer import RunWriter
-from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.inspection import check_texts
-from nmtlab.text.pipeline import Pipeline
-from nmtlab.text.segmentation import usable_pairs
+from nmtlab.text.checks.inspection import check_texts
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.segmentation.learning import usable_pairs
+from nmtlab.text.segmentation.pipeline import Pipeline
 from nmtlab.workspace import Workspace
 
 OnProgress = Callable[[str, float], None]

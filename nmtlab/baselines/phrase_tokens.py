@@ -7,8 +7,8 @@ copies it like every token that it cannot translate.
 
 from collections.abc import Sequence
 
-from nmtlab.text.pipeline import Pipeline
-from nmtlab.text.vocabulary import UNK
+from nmtlab.text.segmentation.pipeline import Pipeline
+from nmtlab.text.segmentation.vocabulary import UNK
 
 
 def source_tokens(pipeline: Pipeline, line: str) -> list[str]:

@@ -9,8 +9,8 @@ from nmtlab.baselines.phrase_tokens import source_tokens, translated
 from nmtlab.recipe.search import SearchSettings
 from nmtlab.runs.run import Run
 from nmtlab.search.hypothesis import Hypothesis
-from nmtlab.text.pipeline import Pipeline
-from nmtlab.text.vocabulary import UNK
+from nmtlab.text.segmentation.pipeline import Pipeline
+from nmtlab.text.segmentation.vocabulary import UNK
 from nmtlab.translation import NO_DECODER, Replacement, Translation
 
 MODELS = "phrase"

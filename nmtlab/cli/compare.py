@@ -23,7 +23,7 @@ from nmtlab.cli.options import (
 
 if TYPE_CHECKING:
     from nmtlab.runs.run import Run
-    from nmtlab.text.corpus import ParallelCorpus
+    from nmtlab.text.corpora.corpus import ParallelCorpus
 
 
 def compare(
@@ -106,7 +106,7 @@ def _write_page(
     """Write a comparison of translations as an HTML file."""
     from nmtlab.analysis.comparison.compared import Compared
     from nmtlab.analysis.comparison.stored import known_names, seeds_of, word_counts
-    from nmtlab.dashboards.compared import comparison_file
+    from nmtlab.dashboards.parts.compared import comparison_file
     from nmtlab.files import write_text
     from nmtlab.recipe.text import TextSettings
 

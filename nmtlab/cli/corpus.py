@@ -11,7 +11,7 @@ from nmtlab.cli.options import Source, Target, open_corpus
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-    from nmtlab.text.importers.corpus_builder import ImportReport
+    from nmtlab.text.corpora.corpus_builder import ImportReport
 
 app = typer.Typer(help="Import, make, list and inspect parallel text.", no_args_is_help=True)
 app.add_typer(import_app, name="import")
@@ -39,8 +39,8 @@ def join(
 
     If fewer pairs are wanted, a hash of the text selects them, so that a smaller corpus is a subset of a larger one.
     """
-    from nmtlab.text.concatenation import join as join_corpora
-    from nmtlab.text.multi_parallel import join_languages
+    from nmtlab.text.corpora.concatenation import join as join_corpora
+    from nmtlab.text.corpora.multi_parallel import join_languages
     from nmtlab.workspace import Workspace
 
     workspace = Workspace.find()
@@ -62,8 +62,8 @@ def list_() -> None:
     Pairs are lines of the first language's file; 'nmtlab corpus stats' reads and checks a corpus.
     """
     from nmtlab.cli.tables import print_table
-    from nmtlab.text.corpus import SPLITS
-    from nmtlab.text.listing import listed
+    from nmtlab.text.corpora.corpus import SPLITS
+    from nmtlab.text.corpora.listing import listed
     from nmtlab.workspace import Workspace
 
     workspace = Workspace.find()
@@ -124,8 +124,8 @@ def stats(
     """
     from nmtlab.analysis.access.ceiling import word_ceiling
     from nmtlab.cli.tables import print_table
-    from nmtlab.text.similar import shares_similar
-    from nmtlab.text.statistics import statistics
+    from nmtlab.text.corpora.similar import shares_similar
+    from nmtlab.text.corpora.statistics import statistics
     from nmtlab.workspace import Workspace
 
     text = open_corpus(Workspace.find(), corpus, source, target)
@@ -176,7 +176,7 @@ def overlap(
     counts the training sentences and tokens within the limits on their lengths (Table 3.1).
     """
     from nmtlab.cli.options import numbers
-    from nmtlab.text import overlap as measures
+    from nmtlab.text.checks import overlap as measures
     from nmtlab.workspace import Workspace
 
     workspace = Workspace.find()

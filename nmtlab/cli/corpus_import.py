@@ -10,7 +10,7 @@ import typer
 from nmtlab.cli.options import Source, Target, open_corpus
 
 if TYPE_CHECKING:
-    from nmtlab.text.importers.corpus_builder import ImportReport
+    from nmtlab.text.corpora.corpus_builder import ImportReport
     from nmtlab.text.importers.rows import Form
     from nmtlab.workspace import Workspace
 
@@ -78,9 +78,9 @@ def import_text_(
     replace: Replace = False,
 ) -> None:
     """Import two aligned text files (plain, .gz or .xz)."""
-    from nmtlab.text.cleaning import Limits
+    from nmtlab.text.corpora.cleaning import Limits
+    from nmtlab.text.corpora.splitting import HoldOut
     from nmtlab.text.importers.text import import_text
-    from nmtlab.text.splitting import HoldOut
 
     published = {split: files for split, files in (("dev", dev_files), ("test", test_files)) if files}
     files, limits = (source_file, target_file), Limits(max_words, max_ratio)
@@ -119,9 +119,9 @@ def _table_importer(form: "Form") -> Callable[..., None]:
         max_ratio: MaxRatio = 0.0,
         replace: Replace = False,
     ) -> None:
-        from nmtlab.text.cleaning import Limits
+        from nmtlab.text.corpora.cleaning import Limits
+        from nmtlab.text.corpora.splitting import HoldOut
         from nmtlab.text.importers.table import import_table
-        from nmtlab.text.splitting import HoldOut
 
         hold_out = HoldOut(dev, test, max_held_out, split_by)
         columns, limits = (source_column, target_column), Limits(max_words, max_ratio)
@@ -153,9 +153,9 @@ def import_gettext_(
 
     Every Linux machine has some: nmtlab corpus import gettext tr-software /usr/share/locale --language tr
     """
-    from nmtlab.text.cleaning import Limits
+    from nmtlab.text.corpora.cleaning import Limits
+    from nmtlab.text.corpora.splitting import HoldOut
     from nmtlab.text.importers.gettext import import_gettext
-    from nmtlab.text.splitting import HoldOut
 
     hold_out = HoldOut(dev, test, max_held_out, split_by)
     with _new_folder(name, replace) as folder:
@@ -188,9 +188,9 @@ def import_mtdata_(
     'python -m mtdata list -l tr-en' lists ids. Missing dev and test sets are held out from the training text.
     """
     from nmtlab.errors import CorpusError
-    from nmtlab.text.cleaning import Limits
+    from nmtlab.text.corpora.cleaning import Limits
+    from nmtlab.text.corpora.splitting import HoldOut
     from nmtlab.text.importers.mtdata import DatasetSelection, find_selection, import_mtdata
-    from nmtlab.text.splitting import HoldOut
 
     sets = [tuple(ids or ()) for ids in (train_set, dev_set, test_set)]
     if recipe and any([source, target, *sets]):

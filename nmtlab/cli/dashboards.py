@@ -60,7 +60,7 @@ def dashboards(
             "set a token with --token",
         )
     try:
-        from nmtlab.dashboards.server import Address, serve
+        from nmtlab.dashboards.serving.server import Address, serve
     except ImportError as error:
         raise _missing(error) from error
     workspace = Workspace.find()

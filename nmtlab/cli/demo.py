@@ -9,7 +9,7 @@ from nmtlab.cli.dashboards import dashboards
 
 if TYPE_CHECKING:
     from nmtlab.runs.run import Run
-    from nmtlab.text.corpus import ParallelCorpus
+    from nmtlab.text.corpora.corpus import ParallelCorpus
     from nmtlab.workspace import Workspace
 
 

@@ -23,7 +23,7 @@ from nmtlab.cli.options import (
 if TYPE_CHECKING:
     from nmtlab.recipe import Recipe
     from nmtlab.runs.run import Run
-    from nmtlab.text.corpus import ParallelCorpus
+    from nmtlab.text.corpora.corpus import ParallelCorpus
     from nmtlab.workspace import Workspace
 
 

@@ -9,7 +9,7 @@ import typer
 if TYPE_CHECKING:
     from nmtlab.recipe import Recipe
     from nmtlab.runs.run import Run
-    from nmtlab.text.corpus import ParallelCorpus
+    from nmtlab.text.corpora.corpus import ParallelCorpus
     from nmtlab.workspace import Workspace
 
 Set = Annotated[
@@ -25,7 +25,7 @@ Threads = Annotated[int | None, typer.Option(min=1, help="CPU threads. (default:
 
 def open_corpus(workspace: "Workspace", name: str, source: str, target: str) -> "ParallelCorpus":
     """Open a corpus of the workspace, or the folder at a path."""
-    from nmtlab.text import corpus
+    from nmtlab.text.corpora import corpus
 
     return corpus.open_corpus(name, workspace, source, target)
 
@@ -101,7 +101,7 @@ def read_text(path: Path | None) -> list[str]:
     """Return the lines of a file, or of standard input if there is no path."""
     import sys
 
-    from nmtlab.text.lines import lines_of, read_lines
+    from nmtlab.text.corpora.lines import lines_of, read_lines
 
     return list(read_lines(path) if path else lines_of(sys.stdin.buffer, "standard input"))
 
@@ -116,7 +116,7 @@ def read_translations(path: Path, corpus: "ParallelCorpus", split: str) -> list[
 
     from nmtlab.errors import CorpusError
     from nmtlab.evaluation.order import out_of_order
-    from nmtlab.text.lines import read_lines
+    from nmtlab.text.corpora.lines import read_lines
 
     lines, sentences = list(read_lines(path)), corpus.count(split)
     if len(lines) != sentences:

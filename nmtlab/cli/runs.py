@@ -12,7 +12,7 @@ from nmtlab.cli.options import Threads, open_corpus, run_recipe
 
 if TYPE_CHECKING:
     from nmtlab.runs.run import Run
-    from nmtlab.text.corpus import ParallelCorpus
+    from nmtlab.text.corpora.corpus import ParallelCorpus
     from nmtlab.workspace import Workspace
 
 app = typer.Typer(help="List, show, pack and remove runs.", no_args_is_help=True)
@@ -275,11 +275,11 @@ def _dev_sentences(
 ) -> "ParallelCorpus":
     """Write a sample of a run's dev sentences to a folder, with the run's translations and an aligner's links."""
     from nmtlab.analysis.access.translations import translations
-    from nmtlab.analysis.lexical.reference_links import reference_links
+    from nmtlab.analysis.alignment.reference_links import reference_links
     from nmtlab.runs.pack import dev_sentences
-    from nmtlab.text.lines import write_lines
-    from nmtlab.text.links import aligned_path, format_alignment, has_gold_links
-    from nmtlab.text.sample import draw_sample
+    from nmtlab.text.corpora.lines import write_lines
+    from nmtlab.text.corpora.links import aligned_path, format_alignment, has_gold_links
+    from nmtlab.text.corpora.sample import draw_sample
 
     languages = run.recipe.corpus
     corpus = open_corpus(workspace, languages.name, languages.source, languages.target)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from nmtlab.recipe import MachineSettings, SearchSettings
     from nmtlab.runs.run import Run
-    from nmtlab.text.corpus import ParallelCorpus
+    from nmtlab.text.corpora.corpus import ParallelCorpus
 
 RunName = Annotated[str, typer.Argument(help="Name of a run.")]
 CorpusName = Annotated[str, typer.Option(help="Corpus to translate. (default: that of the run)")]

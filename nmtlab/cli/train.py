@@ -13,7 +13,7 @@ from nmtlab.cli.options import Set, Source, Target, Threads, changed
 if TYPE_CHECKING:
     from nmtlab.recipe import CorpusSettings, Recipe
     from nmtlab.runs.run import Run
-    from nmtlab.text.corpus import ParallelCorpus
+    from nmtlab.text.corpora.corpus import ParallelCorpus
     from nmtlab.training.events import OnEvent
     from nmtlab.workspace import Workspace
 
@@ -84,7 +84,7 @@ def train(
         nmtlab train CHILD --recipe transfer-bpe --parent parent
     """
     from nmtlab.recipe import find_recipe
-    from nmtlab.text.corpus import ParallelCorpus
+    from nmtlab.text.corpora.corpus import ParallelCorpus
     from nmtlab.workspace import Workspace
 
     workspace = Workspace.find()
@@ -148,7 +148,7 @@ def _further_corpus(named: str, workspace: "Workspace") -> dict[str, Any]:
     from contextlib import suppress
 
     from nmtlab.errors import CorpusError
-    from nmtlab.text.corpus import ParallelCorpus
+    from nmtlab.text.corpora.corpus import ParallelCorpus
 
     name, colon, direction = named.rpartition(":")
     if not colon:

@@ -135,7 +135,7 @@ def translate(
         for row in shown:
             print(row)
     else:
-        from nmtlab.text.lines import write_lines
+        from nmtlab.text.corpora.lines import write_lines
 
         write_lines(output, shown)
 

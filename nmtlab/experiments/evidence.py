@@ -15,7 +15,7 @@ from nmtlab.runs.archive import ENDING, write_archive
 from nmtlab.runs.pack import FIRST, fill, fill_small, thin_log
 from nmtlab.runs.run import Run
 from nmtlab.runs.vocabularies import store_apart
-from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.workspace import Workspace
 
 

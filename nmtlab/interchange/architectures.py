@@ -36,7 +36,7 @@ from nmtlab.interchange.folding import MAX_POSITIONS, lacking
 from nmtlab.nn.positions import sinusoids
 from nmtlab.reading import reading
 from nmtlab.recipe import TransformerSettings
-from nmtlab.text.vocabulary import BOS, EOS, PAD
+from nmtlab.text.segmentation.vocabulary import BOS, EOS, PAD
 
 
 class Architecture(NamedTuple):

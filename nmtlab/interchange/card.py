@@ -5,8 +5,8 @@ from typing import Literal
 
 import nmtlab
 from nmtlab.runs.run import Run
-from nmtlab.text.pipeline import Pipeline
-from nmtlab.text.tags import MARIAN_FORM, language_tag
+from nmtlab.text.segmentation.pipeline import Pipeline
+from nmtlab.text.segmentation.tags import MARIAN_FORM, language_tag
 
 Program = Literal["huggingface", "ctranslate2"]
 """What an exported model is for: the transformers library of Hugging Face, or CTranslate2."""

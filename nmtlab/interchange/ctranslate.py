@@ -25,7 +25,7 @@ from nmtlab.interchange.folding import MAX_POSITIONS, folded, norm_epsilon
 from nmtlab.models.transformer import Transformer
 from nmtlab.nn.positions import sinusoids
 from nmtlab.recipe import TransformerSettings
-from nmtlab.text.vocabulary import BOS, EOS, UNK
+from nmtlab.text.segmentation.vocabulary import BOS, EOS, UNK
 from nmtlab.translation import Translator
 
 if TYPE_CHECKING:

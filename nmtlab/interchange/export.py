@@ -10,7 +10,7 @@ from nmtlab.interchange.ctranslate import Precision, write_ctranslate2
 from nmtlab.interchange.folding import check_exportable
 from nmtlab.interchange.huggingface_export import write_huggingface
 from nmtlab.runs.run import Run
-from nmtlab.text.lines import new_folder
+from nmtlab.text.corpora.lines import new_folder
 from nmtlab.translation import Translator
 
 

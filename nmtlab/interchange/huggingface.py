@@ -26,9 +26,9 @@ from nmtlab.recipe import CorpusSettings, MachineSettings, Recipe, SearchSetting
 from nmtlab.runs.checkpoint import save_tensors
 from nmtlab.runs.environment import environment
 from nmtlab.runs.run import IMPORTED, Run
-from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.counting import counted
-from nmtlab.text.pipeline import Pipeline
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.segmentation.counting import counted
+from nmtlab.text.segmentation.pipeline import Pipeline
 from nmtlab.training.prepare import model_for
 from nmtlab.workspace import Workspace
 

@@ -15,10 +15,10 @@ from nmtlab.files import write_text
 from nmtlab.interchange.architectures import architecture_for, config_of, their_weights
 from nmtlab.interchange.folding import MAX_POSITIONS, folded
 from nmtlab.recipe import SearchSettings, TransformerSettings
-from nmtlab.text.pipeline import Pipeline
-from nmtlab.text.side import Side
-from nmtlab.text.tags import MARIAN_FORM, language_tag
-from nmtlab.text.vocabulary import BOS, EOS, PAD
+from nmtlab.text.segmentation.pipeline import Pipeline
+from nmtlab.text.segmentation.side import Side
+from nmtlab.text.segmentation.tags import MARIAN_FORM, language_tag
+from nmtlab.text.segmentation.vocabulary import BOS, EOS, PAD
 from nmtlab.translation import Translator
 
 

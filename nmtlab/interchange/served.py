@@ -12,9 +12,9 @@ from nmtlab.interchange.folding import MAX_POSITIONS
 from nmtlab.recipe import SearchSettings, TransformerSettings
 from nmtlab.search.hypothesis import Hypothesis
 from nmtlab.search.scores import hypothesis_score
-from nmtlab.text.batches import sorted_batches
-from nmtlab.text.pipeline import Pipeline
-from nmtlab.text.vocabulary import EOS
+from nmtlab.text.batching.batches import sorted_batches
+from nmtlab.text.segmentation.pipeline import Pipeline
+from nmtlab.text.segmentation.vocabulary import EOS
 from nmtlab.translation import Translation, Translator
 
 _COMPUTED = {"fp32": "float32", "int8": "int8", "int16": "int16"}

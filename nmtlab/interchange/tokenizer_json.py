@@ -14,7 +14,7 @@ from nmtlab.errors import RunError
 from nmtlab.interchange.folder import ModelFolder
 from nmtlab.interchange.schemas import BpeTokenizer
 from nmtlab.reading import reading
-from nmtlab.text.tokenizers import ImportedSubwords
+from nmtlab.text.segmentation.tokenizers import ImportedSubwords
 
 FAIRSEQ = ("<s>", "<pad>", "</s>", "<unk>")
 """The first types of NLLB; those of its SentencePiece model, without its own special ones, follow in their order."""

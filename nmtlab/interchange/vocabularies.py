@@ -28,11 +28,11 @@ from nmtlab.interchange.schemas import Ids, SpecialTokens, Tokenizer, TokenizerC
 from nmtlab.interchange.tokenizer_json import FAIRSEQ, model_of_tokenizer
 from nmtlab.languages import CODE
 from nmtlab.recipe import TextSettings
-from nmtlab.text.pipeline import Pipeline
-from nmtlab.text.side import Side
-from nmtlab.text.tags import M2M_FORM, MARIAN_FORM, NLLB_FORM, language_tag, leading_tag, tagged_language
-from nmtlab.text.tokenizers import ImportedSubwords
-from nmtlab.text.vocabulary import SPECIALS, UNKNOWN_COUNT, Vocabulary
+from nmtlab.text.segmentation.pipeline import Pipeline
+from nmtlab.text.segmentation.side import Side
+from nmtlab.text.segmentation.tags import M2M_FORM, MARIAN_FORM, NLLB_FORM, language_tag, leading_tag, tagged_language
+from nmtlab.text.segmentation.tokenizers import ImportedSubwords
+from nmtlab.text.segmentation.vocabulary import SPECIALS, UNKNOWN_COUNT, Vocabulary
 
 _UNK, _BOS = "<unk>", "<s>"
 _AGAIN = "download the whole folder again"

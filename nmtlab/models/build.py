@@ -29,7 +29,7 @@ from nmtlab.nn.recurrent import CELLS, FusedLayer, SequenceDropout, Stack, Stepp
 from nmtlab.nn.residual import PostNorm, PreNorm
 from nmtlab.recipe.rnn import RnnSettings
 from nmtlab.recipe.transformer import TransformerSettings
-from nmtlab.text.vocabulary import EOS
+from nmtlab.text.segmentation.vocabulary import EOS
 
 
 def build_model(

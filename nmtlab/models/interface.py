@@ -15,8 +15,8 @@ from torch import Tensor, nn
 
 from nmtlab.errors import RunError
 from nmtlab.nn.private import private_language
-from nmtlab.text.batch import Batch
-from nmtlab.text.vocabulary import PAD, UNK
+from nmtlab.text.batching.batch import Batch
+from nmtlab.text.segmentation.vocabulary import PAD, UNK
 
 
 def on_device(batch: Batch[np.ndarray], device: torch.device | str = "cpu") -> Batch[Tensor]:

@@ -9,7 +9,7 @@ from torch import Tensor
 from nmtlab.errors import RunError
 from nmtlab.models.transformer import Memory, Transformer, TransformerState
 from nmtlab.nn.length import LengthModel
-from nmtlab.text.vocabulary import EOS, PAD
+from nmtlab.text.segmentation.vocabulary import EOS, PAD
 
 
 class PlannedTransformer(Transformer):

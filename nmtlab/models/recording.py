@@ -9,7 +9,7 @@ from torch import Tensor
 
 from nmtlab.models.transformer import Transformer
 from nmtlab.nn.attention import MultiHeadAttention
-from nmtlab.text.batch import Batch
+from nmtlab.text.batching.batch import Batch
 
 
 class Attentions(NamedTuple):

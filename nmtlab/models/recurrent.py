@@ -30,8 +30,8 @@ from nmtlab.nn.lexical import TABLE_EPSILON, LexicalModule, TranslationTable, at
 from nmtlab.nn.linear import Linear, affine
 from nmtlab.nn.output import OutputTypes
 from nmtlab.nn.recurrent import Cell, CellState, SequenceDropout, Stack
-from nmtlab.text.batch import Batch
-from nmtlab.text.vocabulary import EOS, PAD
+from nmtlab.text.batching.batch import Batch
+from nmtlab.text.segmentation.vocabulary import EOS, PAD
 
 
 class Encoder(nn.Module):

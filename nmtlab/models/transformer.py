@@ -29,8 +29,8 @@ from nmtlab.nn.embeddings import WordEmbedding
 from nmtlab.nn.output import OutputLayer
 from nmtlab.nn.positions import Layout, sinusoids
 from nmtlab.nn.precision import in_autocast_precision, widened
-from nmtlab.text.batch import Batch
-from nmtlab.text.vocabulary import BOS, PAD
+from nmtlab.text.batching.batch import Batch
+from nmtlab.text.segmentation.vocabulary import BOS, PAD
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """Figures of the thesis: tables of `nmtlab.analysis` in, plotly figures out."""
 
+from nmtlab.figures.view import Numbers, View
 from nmtlab.plots.attention import attention_figure, contribution_figure
 from nmtlab.plots.budgets import budgets_figure
 from nmtlab.plots.cognates import cognate_figure
@@ -35,7 +36,6 @@ from nmtlab.plots.signals import signals_figure
 from nmtlab.plots.tables import table_figure
 from nmtlab.plots.tokens import token_figure
 from nmtlab.plots.trainability import trainability_figure
-from nmtlab.plots.view import Numbers, View
 
 __all__ = [
     "Numbers",

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import pandas as pd
 import plotly.graph_objects as go
 
-from nmtlab.plots.marks import with_tokens
-from nmtlab.plots.theme import COLOURS, DIVERGING, SHADES, dressed, name_in_lines, plain
+from nmtlab.figures.marks import with_tokens
+from nmtlab.figures.theme import COLOURS, DIVERGING, SHADES, dressed, name_in_lines, plain
 
 _BARE = {"showgrid": False, "zeroline": False}
 _SOURCE = {"title": {"text": "source"}, "tickangle": -60, "tickfont": {"size": 12}, **_BARE}

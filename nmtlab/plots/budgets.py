@@ -5,7 +5,7 @@ from html import escape
 import pandas as pd
 import plotly.graph_objects as go
 
-from nmtlab.plots.theme import BELOW, COLOURS, FAINT, dressed
+from nmtlab.figures.theme import BELOW, COLOURS, FAINT, dressed
 
 _LINE, _AROUND = 46, 150
 """Pixels of a claim's line, and above and below all of them."""

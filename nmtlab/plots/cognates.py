@@ -4,7 +4,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from nmtlab.plots.theme import BELOW, dressed, name_in_lines, styles
+from nmtlab.figures.theme import BELOW, dressed, name_in_lines, styles
 
 _TITLES = {"cognate": "words with a cognate", "no cognate": "words without a cognate", "name": "names"}
 

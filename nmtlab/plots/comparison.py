@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from nmtlab.plots.theme import BELOW, FAINT, dressed, styles
+from nmtlab.figures.theme import BELOW, FAINT, dressed, styles
 
 
 def word_accuracy_figure(accuracy: pd.DataFrame, axis: str, text: str) -> go.Figure:

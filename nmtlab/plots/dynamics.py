@@ -5,7 +5,7 @@ from typing import Literal
 import pandas as pd
 import plotly.graph_objects as go
 
-from nmtlab.plots.theme import BELOW, FAINT, dressed, log_axis, name_in_lines, plain, see_through, styles
+from nmtlab.figures.theme import BELOW, FAINT, dressed, log_axis, name_in_lines, plain, see_through, styles
 
 _MAX_POINTS = 2000
 _DASHES = ("dot", "dash", "dashdot", "longdash")

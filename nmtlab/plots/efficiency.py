@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pandas as pd
 import plotly.graph_objects as go
 
-from nmtlab.plots.theme import BELOW, COLOURS, FAINT, dressed, log_axis, name_in_lines, styles
+from nmtlab.figures.theme import BELOW, COLOURS, FAINT, dressed, log_axis, name_in_lines, styles
 
 COSTS: Mapping[str, str] = {
     "processor_milliseconds": "processor time per sentence, ms", "milliseconds": "time per sentence, ms",

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 import pandas as pd
 import plotly.graph_objects as go
 
-from nmtlab.plots.marks import Side, with_tokens
-from nmtlab.plots.theme import SHADES, dressed, plain
+from nmtlab.figures.marks import Side, with_tokens
+from nmtlab.figures.theme import SHADES, dressed, plain
 
 _BARE = {"showticklabels": False, "ticks": "", "showgrid": False, "zeroline": False, "mirror": True}
 _NAME = {"xref": "paper", "yref": "paper", "showarrow": False}

@@ -7,7 +7,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from nmtlab.plots.theme import BELOW, FAINT, SHADES, dressed, log_axis, see_through, styles
+from nmtlab.figures.theme import BELOW, FAINT, SHADES, dressed, log_axis, see_through, styles
 
 _HEAD, _BETWEEN, _FOOT = 75, 100, 120
 """Pixels above the panels, between them, and below them, for axis and legend."""

@@ -3,8 +3,8 @@
 import pandas as pd
 import plotly.graph_objects as go
 
-from nmtlab.plots.marks import with_tokens
-from nmtlab.plots.theme import COLOURS, dressed, plain
+from nmtlab.figures.marks import with_tokens
+from nmtlab.figures.theme import COLOURS, dressed, plain
 
 _SHOWN = {
     "word": "‖W<sub>e</sub>‖ ‖h̃‖ cos",

@@ -7,7 +7,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from nmtlab.plots.theme import BELOW, COLOURS, FAINT, SHADES, dressed, plain, see_through, styles
+from nmtlab.figures.theme import BELOW, COLOURS, FAINT, SHADES, dressed, plain, see_through, styles
 
 _CELL = 34
 """Pixels of a heatmap's row."""

@@ -4,8 +4,8 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from nmtlab.plots.marks import with_words
-from nmtlab.plots.theme import BELOW, COLOURS, dressed, log_axis, plain, see_through
+from nmtlab.figures.marks import with_words
+from nmtlab.figures.theme import BELOW, COLOURS, dressed, log_axis, plain, see_through
 
 _KINDS = {
     "shared": ("the parent's vector of the same type", COLOURS[0]),

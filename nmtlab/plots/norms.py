@@ -4,8 +4,8 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from nmtlab.plots.marks import some_words, with_words
-from nmtlab.plots.theme import dressed, log_axis, name_in_lines, plain, see_through, styles
+from nmtlab.figures.marks import some_words, with_words
+from nmtlab.figures.theme import dressed, log_axis, name_in_lines, plain, see_through, styles
 
 _MAX_WORDS = 1000  # per run
 _ROUNDING = 1e-3  # difference of equal values, as a share of them

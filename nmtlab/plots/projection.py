@@ -7,8 +7,8 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from nmtlab.plots.marks import Side, some_words, with_words
-from nmtlab.plots.theme import COLOURS, dressed, plain
+from nmtlab.figures.marks import Side, some_words, with_words
+from nmtlab.figures.theme import COLOURS, dressed, plain
 
 _MAX_POINTS = 1500  # per panel
 

@@ -8,7 +8,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from nmtlab.plots.theme import BELOW, COLOURS, DASHES, FAINT, dressed, styles
+from nmtlab.figures.theme import BELOW, COLOURS, DASHES, FAINT, dressed, styles
 
 _ASIDE = 0.07
 """Distance between the points of two settings at one beam size, of the distance between beam sizes."""

@@ -5,8 +5,8 @@ from html import escape
 import pandas as pd
 import plotly.graph_objects as go
 
-from nmtlab.plots.marks import with_nodes
-from nmtlab.plots.theme import BELOW, COLOURS, FAINT, dressed, plain, see_through
+from nmtlab.figures.marks import with_nodes
+from nmtlab.figures.theme import BELOW, COLOURS, FAINT, dressed, plain, see_through
 from nmtlab.plots.tree_labels import FONT_SIZE, Scale, labelled_nodes, placed_labels
 
 _BEST, _EMPTY, _REFERENCE, _MARKED = COLOURS[0], COLOURS[1], COLOURS[2], COLOURS[6]

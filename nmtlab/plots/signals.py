@@ -4,7 +4,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from nmtlab.plots.theme import BELOW, dressed, log_axis, name_in_lines, styles
+from nmtlab.figures.theme import BELOW, dressed, log_axis, name_in_lines, styles
 
 _SIDES = ("encoder", "decoder")
 _QUANTITIES = {"activation": "norm of the inputs", "gradient": "norm of their gradients"}

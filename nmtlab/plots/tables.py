@@ -8,7 +8,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from nmtlab.plots.theme import BELOW, COLOURS, FAINT, dressed
+from nmtlab.figures.theme import BELOW, COLOURS, FAINT, dressed
 
 Shown = Literal["value", "difference"]
 

@@ -5,8 +5,8 @@ import math
 import pandas as pd
 import plotly.graph_objects as go
 
-from nmtlab.plots.marks import with_tokens
-from nmtlab.plots.theme import COLOURS, FAINT, dressed, plain
+from nmtlab.figures.marks import with_tokens
+from nmtlab.figures.theme import COLOURS, FAINT, dressed, plain
 
 _SURE = 0.5
 

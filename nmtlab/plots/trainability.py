@@ -4,7 +4,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from nmtlab.plots.theme import SHADES, dressed
+from nmtlab.figures.theme import SHADES, dressed
 
 _NAMES = {"post": "PostNorm", "pre": "PreNorm", "xavier": "Xavier", "small": "SmallInit"}
 

@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 from nmtlab.recipe.section import Section
 
 WordRules = Literal["moses", "unicode"]
-"""How text is split into words: as by Moses, or whole where Unicode has one word (`nmtlab.text.moses`)."""
+"""How text is split into words: as by Moses, or whole where Unicode has one word (`nmtlab.text.segmentation.moses`)."""
 
 
 class TextSettings(Section):

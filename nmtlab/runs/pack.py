@@ -18,10 +18,10 @@ from nmtlab.runs.checkpoint import save_tensors
 from nmtlab.runs.log import pack_log, read_log, round_log, thinned, write_log
 from nmtlab.runs.run import ENVIRONMENT, G_VALUES, IMPORTED, INHERITANCE, LOGS, METRICS, PACKED, TABLE, Run
 from nmtlab.runs.vocabularies import complete
-from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.lines import new_folder, read_lines, write_lines
-from nmtlab.text.links import format_alignment, gold_links, has_gold_links
-from nmtlab.text.sample import draw_sample
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.corpora.lines import new_folder, read_lines, write_lines
+from nmtlab.text.corpora.links import format_alignment, gold_links, has_gold_links
+from nmtlab.text.corpora.sample import draw_sample
 from nmtlab.workspace import Workspace
 
 MAX_WEIGHTS = 4 << 20

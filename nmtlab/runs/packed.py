@@ -17,7 +17,7 @@ from nmtlab.runs.facts import Environment
 from nmtlab.runs.pack import check_files, write_files
 from nmtlab.runs.run import ENVIRONMENT, Run
 from nmtlab.runs.vocabularies import complete
-from nmtlab.text.lines import new_folder
+from nmtlab.text.corpora.lines import new_folder
 from nmtlab.workspace import EVIDENCE, Workspace
 
 LEFT_OUT = "left_out.txt"

@@ -35,9 +35,9 @@ from nmtlab.runs.facts import (
 from nmtlab.runs.limitations import imported_limitations, packed_limitations
 from nmtlab.runs.log import last_line, read_log
 from nmtlab.runs.measures import Measure, stored_measures
-from nmtlab.text.corpus import Direction, ParallelCorpus
-from nmtlab.text.lines import new_folder
-from nmtlab.text.pipeline import Pipeline
+from nmtlab.text.corpora.corpus import Direction, ParallelCorpus
+from nmtlab.text.corpora.lines import new_folder
+from nmtlab.text.segmentation.pipeline import Pipeline
 
 if TYPE_CHECKING:
     from torch import Tensor

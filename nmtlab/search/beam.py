@@ -20,7 +20,7 @@ from nmtlab.search.limits import length_limit
 from nmtlab.search.scores import coverage_penalty, hypothesis_score, optimistic_bound
 from nmtlab.search.top import stable_topk
 from nmtlab.search.tree import TreeStep, attention_of, record_step
-from nmtlab.text.vocabulary import BOS, EOS, PAD
+from nmtlab.text.segmentation.vocabulary import BOS, EOS, PAD
 
 
 @dataclass(frozen=True)

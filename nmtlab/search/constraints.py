@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from nmtlab.models.interface import output_index
-from nmtlab.text.vocabulary import PAD
+from nmtlab.text.segmentation.vocabulary import PAD
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from nmtlab.search.forced import forced_decode
 from nmtlab.search.hypothesis import Hypothesis, SearchResult
 from nmtlab.search.scores import coverage_penalty, hypothesis_score
 from nmtlab.search.tree import merge_trees
-from nmtlab.text.batches import pad
-from nmtlab.text.vocabulary import EOS, PAD
+from nmtlab.text.batching.batches import pad
+from nmtlab.text.segmentation.vocabulary import EOS, PAD
 
 
 def diverse_beam_search(

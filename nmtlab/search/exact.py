@@ -16,7 +16,7 @@ from nmtlab.recipe.search import SearchSettings
 from nmtlab.search.hypothesis import Hypothesis
 from nmtlab.search.limits import length_limit
 from nmtlab.search.scores import hypothesis_score, optimistic_bound
-from nmtlab.text.vocabulary import BOS, EOS
+from nmtlab.text.segmentation.vocabulary import BOS, EOS
 
 _BRANCH_BATCH = 16
 """Hypotheses that are expanded together."""

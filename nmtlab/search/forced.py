@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from nmtlab.models.interface import Memory, Searchable, Step, output_index
-from nmtlab.text.batches import pad, sorted_batches
-from nmtlab.text.vocabulary import BOS, EOS, PAD
+from nmtlab.text.batching.batches import pad, sorted_batches
+from nmtlab.text.segmentation.vocabulary import BOS, EOS, PAD
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from nmtlab.search.hypothesis import Hypothesis, SearchResult
 from nmtlab.search.limits import length_limit
 from nmtlab.search.scores import hypothesis_score
 from nmtlab.search.top import stable_topk
-from nmtlab.text.vocabulary import BOS, EOS
+from nmtlab.text.segmentation.vocabulary import BOS, EOS
 
 _IDLE = 8
 """When nobody waits, the sentences that have ended are dropped once they are one in this many: that copies the rest."""

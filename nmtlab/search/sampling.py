@@ -14,7 +14,7 @@ from nmtlab.models.interface import Memory, Searchable
 from nmtlab.search.hypothesis import Hypothesis, SearchResult
 from nmtlab.search.limits import length_limit
 from nmtlab.search.tree import TreeStep, attention_of, record_step
-from nmtlab.text.vocabulary import BOS, EOS, PAD
+from nmtlab.text.segmentation.vocabulary import BOS, EOS, PAD
 
 
 @torch.inference_mode()

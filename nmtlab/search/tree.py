@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from torch import Tensor
 
-from nmtlab.text.vocabulary import PAD
+from nmtlab.text.segmentation.vocabulary import PAD
 
 
 @dataclass(frozen=True)

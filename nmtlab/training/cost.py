@@ -15,8 +15,8 @@ from nmtlab.errors import RecipeError
 from nmtlab.models.build import build_model
 from nmtlab.models.interface import TranslationModel
 from nmtlab.recipe import Recipe
-from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.statistics import statistics
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.corpora.statistics import statistics
 from nmtlab.training.utilisation import update_operations
 
 _EFFICIENCY = 0.4

@@ -5,8 +5,8 @@ from itertools import islice
 
 import numpy as np
 
-from nmtlab.text.batch import Batch
-from nmtlab.text.batches import Batches
+from nmtlab.text.batching.batch import Batch
+from nmtlab.text.batching.batches import Batches
 
 
 class BatchStream:

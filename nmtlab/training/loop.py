@@ -15,11 +15,11 @@ from nmtlab.models.interface import TranslationModel
 from nmtlab.recipe import Recipe
 from nmtlab.runs.run import Run
 from nmtlab.runs.writer import RunWriter
-from nmtlab.text.batch import Batch
-from nmtlab.text.batches import Batches
-from nmtlab.text.corpus import Direction
-from nmtlab.text.inspection import DevText
-from nmtlab.text.mixture import Mixture
+from nmtlab.text.batching.batch import Batch
+from nmtlab.text.batching.batches import Batches
+from nmtlab.text.batching.mixture import Mixture
+from nmtlab.text.checks.inspection import DevText
+from nmtlab.text.corpora.corpus import Direction
 from nmtlab.training import checkpoints
 from nmtlab.training.data import BatchStream
 from nmtlab.training.events import Ended, Hint, OnEvent, Prepared, Preparing, Progress, Validated

@@ -5,8 +5,8 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from nmtlab.text.batch import Batch
-from nmtlab.text.vocabulary import SPECIALS, UNK
+from nmtlab.text.batching.batch import Batch
+from nmtlab.text.segmentation.vocabulary import SPECIALS, UNK
 
 
 def word_dropout(

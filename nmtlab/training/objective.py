@@ -11,8 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from nmtlab.models.interface import TranslationModel, output_index
-from nmtlab.text.batch import Batch
-from nmtlab.text.vocabulary import PAD
+from nmtlab.text.batching.batch import Batch
+from nmtlab.text.segmentation.vocabulary import PAD
 from nmtlab.training.losses import NO_LENGTH, cross_entropy, length_loss
 
 CROSS_ENTROPY, LABEL_SMOOTHING, LENGTH = "cross_entropy", "label_smoothing", "length"

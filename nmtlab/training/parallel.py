@@ -9,7 +9,7 @@ import torch
 import torch.distributed as distributed
 from torch import Tensor
 
-from nmtlab.text.batch import A, Batch
+from nmtlab.text.batching.batch import A, Batch
 
 T = TypeVar("T")
 

@@ -7,8 +7,8 @@ from nmtlab.models.build import build_model
 from nmtlab.models.interface import TranslationModel
 from nmtlab.recipe import Recipe
 from nmtlab.runs.run import Run
-from nmtlab.text.mixture import Mixture
-from nmtlab.text.pipeline import Pipeline
+from nmtlab.text.batching.mixture import Mixture
+from nmtlab.text.segmentation.pipeline import Pipeline
 
 
 def model_for(recipe: Recipe, pipeline: Pipeline, table: LexicalTable | None = None) -> TranslationModel:

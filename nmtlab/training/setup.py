@@ -13,11 +13,11 @@ from nmtlab.runs.environment import environment
 from nmtlab.runs.listing import open_run
 from nmtlab.runs.run import Run
 from nmtlab.runs.writer import RunWriter, writing
-from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.encoded import EncodedCorpus
-from nmtlab.text.inspection import check_texts, scored_dev
-from nmtlab.text.mixture import Mixture
-from nmtlab.text.pipeline import Pipeline
+from nmtlab.text.batching.encoded import EncodedCorpus
+from nmtlab.text.batching.mixture import Mixture
+from nmtlab.text.checks.inspection import check_texts, scored_dev
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.segmentation.pipeline import Pipeline
 from nmtlab.training.events import OnEvent, Preparing, ignore
 from nmtlab.training.loop import Trainer
 from nmtlab.training.parallel import Group

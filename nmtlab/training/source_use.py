@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from nmtlab.models.interface import TranslationModel, on_device
-from nmtlab.text.batch import Batch
+from nmtlab.text.batching.batch import Batch
 from nmtlab.training.objective import training_objective
 
 

@@ -10,8 +10,8 @@ from torch.nn.parallel import DistributedDataParallel
 
 from nmtlab.models.interface import TranslationModel, on_device
 from nmtlab.recipe import Recipe
-from nmtlab.text.batch import Batch
-from nmtlab.text.pipeline import Pipeline
+from nmtlab.text.batching.batch import Batch
+from nmtlab.text.segmentation.pipeline import Pipeline
 from nmtlab.training.metrics import Update
 from nmtlab.training.noise import word_dropout
 from nmtlab.training.objective import training_objective

@@ -13,10 +13,10 @@ from nmtlab.models.interface import TranslationModel
 from nmtlab.recipe import Recipe
 from nmtlab.recipe.transfer import TransferSettings
 from nmtlab.runs.run import Run
-from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.inspection import shared_targets
-from nmtlab.text.pipeline import Pipeline
-from nmtlab.text.vocabulary import Vocabulary
+from nmtlab.text.checks.inspection import shared_targets
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.segmentation.pipeline import Pipeline
+from nmtlab.text.segmentation.vocabulary import Vocabulary
 from nmtlab.training.inheritance import Inherited
 from nmtlab.training.prepare import model_for
 from nmtlab.workspace import Workspace

@@ -9,10 +9,10 @@ import torch
 
 from nmtlab.device import choose_device
 from nmtlab.recipe import Recipe
-from nmtlab.text.batch import Batch
-from nmtlab.text.batches import Batches
-from nmtlab.text.mixture import Mixture
-from nmtlab.text.pipeline import Pipeline
+from nmtlab.text.batching.batch import Batch
+from nmtlab.text.batching.batches import Batches
+from nmtlab.text.batching.mixture import Mixture
+from nmtlab.text.segmentation.pipeline import Pipeline
 from nmtlab.training.data import BatchStream
 from nmtlab.training.parallel import Group
 from nmtlab.training.prepare import model_for

@@ -9,12 +9,12 @@ from nmtlab.evaluation.perplexity import perplexity
 from nmtlab.evaluation.scores import bleu, default_tokenizer
 from nmtlab.models.interface import TranslationModel, on_device
 from nmtlab.recipe import Recipe
-from nmtlab.text.batch import batch_of
-from nmtlab.text.batches import pad, sorted_batches
-from nmtlab.text.corpus import Direction
-from nmtlab.text.inspection import DevText
-from nmtlab.text.pipeline import Pipeline
-from nmtlab.text.vocabulary import UNK
+from nmtlab.text.batching.batch import batch_of
+from nmtlab.text.batching.batches import pad, sorted_batches
+from nmtlab.text.checks.inspection import DevText
+from nmtlab.text.corpora.corpus import Direction
+from nmtlab.text.segmentation.pipeline import Pipeline
+from nmtlab.text.segmentation.vocabulary import UNK
 from nmtlab.training.objective import training_objective
 from nmtlab.translation import Translator
 

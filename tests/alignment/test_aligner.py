@@ -14,8 +14,8 @@ from nmtlab.alignment import WordAligner, translation_table
 from nmtlab.errors import CorpusError
 from nmtlab.evaluation import alignment_error
 from nmtlab.text.artificial import write_corpus
-from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.links import gold_links
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.corpora.links import gold_links
 
 MODELS = ("eflomal", "ibm4")
 UNK = 3

@@ -6,6 +6,14 @@ import pytest
 import torch
 from support.pointing_model import PointingModel
 
+from nmtlab.analysis.alignment.reference_links import reference_links
+from nmtlab.analysis.alignment.word_pairs import (
+    WordPair,
+    forced_attention,
+    pair_of_words,
+    piece_links,
+    word_pairs,
+)
 from nmtlab.analysis.attention.shift import (
     attention_error,
     attention_shift,
@@ -17,22 +25,14 @@ from nmtlab.analysis.attention.shift import (
     sink_summary,
 )
 from nmtlab.analysis.attention.weights import attention
-from nmtlab.analysis.lexical.reference_links import reference_links
-from nmtlab.analysis.lexical.word_pairs import (
-    WordPair,
-    forced_attention,
-    pair_of_words,
-    piece_links,
-    word_pairs,
-)
 from nmtlab.errors import CorpusError, RunError
 from nmtlab.evaluation.alignment_error import alignment_error
 from nmtlab.experiments.measures.attention import FIRST_EXCESS, MOVED_GAIN, PEAKS_LINKED
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
 from nmtlab.systems import open_system
-from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.vocabulary import BOS, UNK
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.segmentation.vocabulary import BOS, UNK
 from nmtlab.translation import Translator
 from nmtlab.workspace import Workspace
 

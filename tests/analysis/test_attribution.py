@@ -12,21 +12,21 @@ from support.hand_made_model import SOURCE, SYSTEMS, TARGET, hand_made_pipeline,
 from support.linear_model import LinearModel
 
 from nmtlab.analysis.access.measure import measure, stored_answer
+from nmtlab.analysis.alignment.reference_links import reference_links
+from nmtlab.analysis.alignment.word_pairs import word_pairs
 from nmtlab.analysis.attention.shift import attention_error, attention_shift, peak_shifts, sink_summary
 from nmtlab.analysis.attribution.agreement import EXPLANATIONS, agreement
 from nmtlab.analysis.attribution.contrast import Contrast
 from nmtlab.analysis.attribution.contributions import METHODS, Instead, contributions, word_contributions
 from nmtlab.analysis.attribution.erasure import erasure
 from nmtlab.analysis.attribution.gradients import baseline, input_x_gradient, integrated_gradients, token_scores
-from nmtlab.analysis.lexical.reference_links import reference_links
-from nmtlab.analysis.lexical.word_pairs import word_pairs
 from nmtlab.errors import CorpusError, NmtlabError
 from nmtlab.models.build import build_model
 from nmtlab.models.interface import TranslationModel
 from nmtlab.runs.run import Run
 from nmtlab.systems import open_model
-from nmtlab.text.sample import draw_sample
-from nmtlab.text.vocabulary import BOS, EOS, SPECIALS, UNK
+from nmtlab.text.corpora.sample import draw_sample
+from nmtlab.text.segmentation.vocabulary import BOS, EOS, SPECIALS, UNK
 
 IDS = [4, 6, 5, 4, EOS]
 TARGET_IDS = [7, 4, 9, EOS]

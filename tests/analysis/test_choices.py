@@ -8,7 +8,7 @@ from support.hand_made_model import SOURCE, SYSTEMS, TARGET, immunologists, immu
 from nmtlab.analysis.lexical.choices import deciding_terms, rare_choices
 from nmtlab.analysis.lexical.logits import decompose
 from nmtlab.errors import CorpusError
-from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.corpora.corpus import ParallelCorpus
 
 
 @pytest.fixture

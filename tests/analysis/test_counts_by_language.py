@@ -16,9 +16,9 @@ from nmtlab.analysis.lexical.tokens import token_probabilities
 from nmtlab.errors import NmtlabError
 from nmtlab.recipe import SearchSettings, named_recipe
 from nmtlab.runs.run import Run
-from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.lines import write_lines
-from nmtlab.text.pipeline import Pipeline
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.corpora.lines import write_lines
+from nmtlab.text.segmentation.pipeline import Pipeline
 from nmtlab.training.prepare import model_for
 from nmtlab.translation import Translator
 

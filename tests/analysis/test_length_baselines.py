@@ -18,8 +18,8 @@ from nmtlab.analysis.search.lengths import compared_lengths, length_errors, plan
 from nmtlab.analysis.search.trained_lengths import Lengths, trained_lengths
 from nmtlab.errors import CorpusError, RunError
 from nmtlab.runs.run import Run
-from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.sample import draw_sample
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.corpora.sample import draw_sample
 from nmtlab.training.setup import train
 from nmtlab.workspace import Workspace
 

@@ -14,7 +14,7 @@ from nmtlab.errors import RunError
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
 from nmtlab.systems import open_system
-from nmtlab.text.sample import draw_sample
+from nmtlab.text.corpora.sample import draw_sample
 from nmtlab.workspace import Workspace
 
 SEARCH = SearchSettings(score="log-prob", beam_size=2, length_candidates=5)

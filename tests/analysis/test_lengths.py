@@ -21,7 +21,7 @@ from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
 from nmtlab.search.planned import planned_search
 from nmtlab.systems import open_system
-from nmtlab.text.sample import draw_sample
+from nmtlab.text.corpora.sample import draw_sample
 from nmtlab.workspace import Workspace
 
 

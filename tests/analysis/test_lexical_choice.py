@@ -17,8 +17,8 @@ from nmtlab.recipe import find_recipe
 from nmtlab.runs.run import Run
 from nmtlab.systems import train
 from nmtlab.text.artificial import ArtificialSettings, write_corpus
-from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.links import gold_links
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.corpora.links import gold_links
 from nmtlab.workspace import Workspace
 
 SMALL = {

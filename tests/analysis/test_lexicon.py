@@ -24,7 +24,7 @@ from nmtlab.analysis.lexical.lexicon import (
     table_translations,
 )
 from nmtlab.errors import CorpusError, NmtlabError
-from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.corpora.corpus import ParallelCorpus
 
 COLUMNS = ["source", "count", "rank", "target", "probability"]
 LOGITS = {"Fauchi": [0.0, 1.0, 9.0, 3.0, 5.0], "olim": [0.0, 1.0, 2.0, 4.0, 3.0]}

@@ -15,8 +15,8 @@ from support.hand_made_model import (
 from nmtlab.analysis.lexical.logits import decompose, term_values, with_radius
 from nmtlab.errors import NmtlabError
 from nmtlab.models.interface import on_device
-from nmtlab.text.batch import batch_of
-from nmtlab.text.vocabulary import EOS
+from nmtlab.text.batching.batch import batch_of
+from nmtlab.text.segmentation.vocabulary import EOS
 
 
 def test_the_table_of_thesis_3_2_3_comes_out():

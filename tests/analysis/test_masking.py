@@ -6,14 +6,14 @@ import pytest
 import torch
 from support.packed import packed_folder
 
+from nmtlab.analysis.alignment.reference_links import kept_links
 from nmtlab.analysis.attention.masking import masked_losses, masking_summary
 from nmtlab.analysis.attention.shift import attention_shift
-from nmtlab.analysis.lexical.reference_links import kept_links
 from nmtlab.errors import RunError
 from nmtlab.plots import masking_figure
 from nmtlab.runs.run import Run
 from nmtlab.systems import open_model
-from nmtlab.text.vocabulary import BOS, UNK
+from nmtlab.text.segmentation.vocabulary import BOS, UNK
 
 TIED = packed_folder("small-tr-en.tied.s1")
 

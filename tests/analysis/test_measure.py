@@ -43,7 +43,7 @@ from nmtlab.runs.measures import Measure, MeasureKey, store_measure
 from nmtlab.runs.pack import pack
 from nmtlab.runs.run import Run
 from nmtlab.runs.writer import RunWriter
-from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.corpora.corpus import ParallelCorpus
 
 CALLS: list[str] = []
 

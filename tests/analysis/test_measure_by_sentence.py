@@ -14,7 +14,7 @@ import pytest
 from nmtlab.analysis.access.measure import answers, measure_by_sentence, versioned
 from nmtlab.runs.log import read_log
 from nmtlab.runs.run import Run
-from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.corpora.corpus import ParallelCorpus
 
 CALLS: list[str] = []
 

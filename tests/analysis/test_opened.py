@@ -6,9 +6,9 @@ from support.hand_made_model import hand_made_pipeline, immunologists
 from nmtlab.analysis.access.opened import forced_states, opened, type_of
 from nmtlab.errors import NmtlabError, RunError
 from nmtlab.runs.run import Run
-from nmtlab.text.side import Side
-from nmtlab.text.tokenizers import Subwords
-from nmtlab.text.vocabulary import EOS, UNK, Vocabulary
+from nmtlab.text.segmentation.side import Side
+from nmtlab.text.segmentation.tokenizers import Subwords
+from nmtlab.text.segmentation.vocabulary import EOS, UNK, Vocabulary
 
 
 @pytest.fixture(scope="session")

@@ -17,7 +17,7 @@ from nmtlab.analysis.lexical.rare_words import (
 )
 from nmtlab.errors import CorpusError
 from nmtlab.runs.run import Run
-from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.corpora.corpus import ParallelCorpus
 
 TRAIN = ["Chan sees Fauci, Chan and Chan.", "Berlin sees Chan.", "Jenner, Chan and Berlin."]
 SOURCE = ["Fauchining", "Chan Fauchi", "Jennerdan Toshkent", "Fauchi", "Fauchi Berlin"]

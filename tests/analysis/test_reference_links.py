@@ -3,13 +3,13 @@
 import pytest
 from support.learned import learned_run
 
-from nmtlab.analysis.lexical.reference_links import kept_links, reference_links
-from nmtlab.analysis.lexical.word_pairs import word_pairs
+from nmtlab.analysis.alignment.reference_links import kept_links, reference_links
+from nmtlab.analysis.alignment.word_pairs import word_pairs
 from nmtlab.errors import CorpusError
 from nmtlab.evaluation.alignment_error import alignment_error
 from nmtlab.text.artificial import ArtificialSettings, write_corpus
-from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.links import aligned_path, format_alignment, gold_links, has_gold_links
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.corpora.links import aligned_path, format_alignment, gold_links, has_gold_links
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from nmtlab.errors import CorpusError, RunError
 from nmtlab.runs.run import Run
 from nmtlab.search.forced import forced_decode
 from nmtlab.systems import open_system
-from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.training.setup import train
 from nmtlab.workspace import Workspace
 

@@ -11,7 +11,7 @@ from nmtlab.recipe import SearchSettings
 from nmtlab.search.beam import beam_search
 from nmtlab.search.forced import forced_decode
 from nmtlab.systems import open_system
-from nmtlab.text.vocabulary import EOS
+from nmtlab.text.segmentation.vocabulary import EOS
 from nmtlab.translation import Translator
 
 SEARCH = SearchSettings(score="log-prob", beam_size=4, extra_length=5)

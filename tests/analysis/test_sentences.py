@@ -11,7 +11,7 @@ from nmtlab.analysis.access.translations import translations
 from nmtlab.errors import CorpusError
 from nmtlab.runs.pack import dev_sentences, pack
 from nmtlab.runs.run import Run
-from nmtlab.text.sample import draw_sample
+from nmtlab.text.corpora.sample import draw_sample
 from nmtlab.workspace import Workspace
 
 

@@ -8,11 +8,11 @@ from nmtlab.analysis.dynamics.signals import ENOUGH, signals
 from nmtlab.errors import CorpusError, RunError
 from nmtlab.models.interface import on_device
 from nmtlab.runs.run import Run
-from nmtlab.text.batch import Batch, batch_of
-from nmtlab.text.batches import pad
-from nmtlab.text.corpus import Pair
-from nmtlab.text.sample import draw_sample
-from nmtlab.text.vocabulary import PAD
+from nmtlab.text.batching.batch import Batch, batch_of
+from nmtlab.text.batching.batches import pad
+from nmtlab.text.corpora.corpus import Pair
+from nmtlab.text.corpora.sample import draw_sample
+from nmtlab.text.segmentation.vocabulary import PAD
 from nmtlab.training.losses import cross_entropy
 from nmtlab.training.objective import training_objective
 from nmtlab.training.prepare import model_for
@@ -122,7 +122,7 @@ def _only(corpus, pair: Pair):
 
 
 def test_other_languages_are_named(run, make_corpus):
-    from nmtlab.text.corpus import ParallelCorpus
+    from nmtlab.text.corpora.corpus import ParallelCorpus
 
     corpus = ParallelCorpus.open(make_corpus())
     with pytest.raises(CorpusError, match="translates"):

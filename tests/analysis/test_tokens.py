@@ -9,7 +9,7 @@ from nmtlab.analysis.lexical.logits import decompose
 from nmtlab.analysis.lexical.tokens import token_probabilities
 from nmtlab.models.interface import on_device
 from nmtlab.systems import open_system
-from nmtlab.text.batch import batch_of
+from nmtlab.text.batching.batch import batch_of
 
 SOURCE, TARGET = "olim Entoni Fauchi", "says Salk Fauci"
 

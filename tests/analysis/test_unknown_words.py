@@ -4,16 +4,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from nmtlab.analysis.alignment.word_pairs import WordPair, forced_attention, word_pairs
 from nmtlab.analysis.lexical.unknown_words import (
     in_reference,
     reference_unknowns,
     unknown_summary,
 )
-from nmtlab.analysis.lexical.word_pairs import WordPair, forced_attention, word_pairs
 from nmtlab.errors import CorpusError, RunError
 from nmtlab.runs.run import Run
 from nmtlab.systems import open_system
-from nmtlab.text.vocabulary import UNK
+from nmtlab.text.segmentation.vocabulary import UNK
 from nmtlab.workspace import Workspace
 
 SOURCE = "But Deutsche Telekom said no".split()

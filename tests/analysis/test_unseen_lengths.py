@@ -12,7 +12,7 @@ from nmtlab.errors import RunError
 from nmtlab.experiments.measures.lengths import ENOUGH, LengthLoss, UnseenBleu, UnseenLengths
 from nmtlab.runs.run import Run
 from nmtlab.systems import open_system
-from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.training.setup import train
 from nmtlab.workspace import Workspace
 

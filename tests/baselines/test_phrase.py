@@ -19,8 +19,8 @@ from nmtlab.evaluation import bleu
 from nmtlab.recipe import named_recipe
 from nmtlab.runs.listing import list_runs
 from nmtlab.runs.run import Run
-from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.vocabulary import UNK
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.segmentation.vocabulary import UNK
 from nmtlab.workspace import Workspace
 
 QUICK = {"model.tuning_evaluations": 4, "model.tuning_sentences": 10}
@@ -179,7 +179,7 @@ def test_what_is_stopped_leaves_nothing(tiny_corpus, workspace):
 def test_what_is_killed_is_no_run(tiny_corpus, workspace):
     program = (
         "import sys; from pathlib import Path; from nmtlab.baselines.phrase import train_phrase\n"
-        "from nmtlab.recipe import named_recipe; from nmtlab.text.corpus import ParallelCorpus\n"
+        "from nmtlab.recipe import named_recipe; from nmtlab.text.corpora.corpus import ParallelCorpus\n"
         "from nmtlab.workspace import Workspace\n"
         "train_phrase('killed', named_recipe('moses'), ParallelCorpus.open(Path(sys.argv[1])), "
         "Workspace(Path(sys.argv[2])), lambda what, share: print(what, flush=True))"

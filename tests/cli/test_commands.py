@@ -16,8 +16,8 @@ from nmtlab.analysis.access.scores import run_perplexity
 from nmtlab.recipe import load_recipe, named_recipe, recipe_names
 from nmtlab.runs.run import Run
 from nmtlab.systems import open_system
-from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.lines import read_lines
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.corpora.lines import read_lines
 
 TEXT = "ein hund\n\nkatze sieht haus und fluss\n"
 

@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 
 from nmtlab.cli.corpus import app
 from nmtlab.errors import CorpusError
-from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.lines import write_lines
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.corpora.lines import write_lines
 
 
 @pytest.fixture

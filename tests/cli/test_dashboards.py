@@ -35,7 +35,7 @@ def test_a_port_that_is_none_is_refused(nmtlab, port):
 @pytest.mark.parametrize(("command", "package"), [("dashboards", "voila"), ("lab", "jupyterlab")])
 def test_without_the_workbench_the_command_that_installs_it_is_named(nmtlab, monkeypatch, command, package):
     for module in list(sys.modules):
-        if module.split(".")[0] == package or module == "nmtlab.dashboards.server":
+        if module.split(".")[0] == package or module == "nmtlab.dashboards.serving.server":
             monkeypatch.delitem(sys.modules, module)
     monkeypatch.setitem(sys.modules, package, None)  # as if it were not installed
     said = nmtlab(command)

@@ -8,7 +8,7 @@ from conftest import write_split
 
 from nmtlab.runs.run import Run
 from nmtlab.systems import open_system
-from nmtlab.text.lines import read_lines, write_lines
+from nmtlab.text.corpora.lines import read_lines, write_lines
 
 SETTINGS = (
     "text.segmentation=bpe", "text.vocabulary_size=120", "training.validate_every=60", "training.max_evaluations=3",

@@ -7,7 +7,7 @@ import pytest
 from nmtlab.recipe import named_recipe
 from nmtlab.runs.run import Run
 from nmtlab.systems import train
-from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.workspace import Workspace
 
 EXACT = ["step", "loss", "perplexity", "gradient_norm", "rate"]

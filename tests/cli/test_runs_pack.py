@@ -13,8 +13,8 @@ from nmtlab.analysis.lexical.norms import word_norms
 from nmtlab.runs.packed import open_packed
 from nmtlab.runs.run import Run
 from nmtlab.runs.writer import RunWriter
-from nmtlab.text.pipeline import Pipeline
-from nmtlab.text.sample import draw_sample
+from nmtlab.text.corpora.sample import draw_sample
+from nmtlab.text.segmentation.pipeline import Pipeline
 from nmtlab.workspace import Workspace
 
 WITHOUT_MODEL = "packed without its model, it can neither translate nor answer new questions; it has its logs, "

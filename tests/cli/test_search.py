@@ -6,7 +6,7 @@ import pytest
 from nmtlab.analysis.search.length_baselines import BASELINES, baseline_lengths
 from nmtlab.analysis.search.lengths import length_errors
 from nmtlab.runs.run import Run
-from nmtlab.text.sample import draw_sample
+from nmtlab.text.corpora.sample import draw_sample
 from nmtlab.workspace import Workspace
 
 

@@ -14,7 +14,7 @@ import pytest
 from support.hostile import BROKEN, TINY, write_hostile_corpus
 from support.packed import link_packed
 
-from nmtlab.dashboards.chart import SERVED
+from nmtlab.dashboards.widgets.chart import SERVED
 from nmtlab.recipe import named_recipe
 from nmtlab.training.setup import train
 from nmtlab.workspace import Workspace

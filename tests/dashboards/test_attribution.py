@@ -6,8 +6,8 @@ from dashboards.conftest import workspace_of
 from nmtlab.analysis.access.measure import stored_answer
 from nmtlab.analysis.attribution.agreement import EXPLANATIONS, agreement
 from nmtlab.analysis.attribution.contributions import Instead, contributions
-from nmtlab.dashboards.attention import AttentionPage
-from nmtlab.dashboards.systems import system_of
+from nmtlab.dashboards.frame.systems import system_of
+from nmtlab.dashboards.pages.attention import AttentionPage
 
 TIED, LEX, GERMAN = "small-tr-en.tied.s1", "small-tr-en.fixnorm-lex.s1", "multi30k-de-en.small"
 
@@ -84,7 +84,7 @@ def test_all_heads_of_a_transformer_and_a_click_on_one(page):
 
 @pytest.mark.full
 def test_agreement_is_measured_once_and_stored_with_the_runs(page, monkeypatch):
-    monkeypatch.setattr("nmtlab.dashboards.agreement.EXPLANATIONS", EXPLANATIONS[:2])
+    monkeypatch.setattr("nmtlab.dashboards.parts.agreement.EXPLANATIONS", EXPLANATIONS[:2])
     page.runs.table.choose([TIED])
     assert page.agreement.table.frame.empty
     page.agreement._button.click()
@@ -100,7 +100,7 @@ def test_agreement_is_measured_once_and_stored_with_the_runs(page, monkeypatch):
 
 
 def test_integrated_gradients_of_a_large_model_are_refused(page, monkeypatch):
-    monkeypatch.setattr("nmtlab.dashboards.systems._MAX_PARAMETERS", 1000)
+    monkeypatch.setattr("nmtlab.dashboards.frame.systems._MAX_PARAMETERS", 1000)
     page.runs.table.choose([TIED])
     assert [method for _, method in page.agreement._asked()] == [*EXPLANATIONS[:-1]]
     page.explained.shown.value = "integrated gradients"

@@ -21,7 +21,7 @@ from nmtlab.analysis.lexical.tokens import token_probabilities
 from nmtlab.analysis.search.efficiency import NOISE, SETTING, frontier, medians
 from nmtlab.analysis.search.search_tree import best_of_all, ended_hypotheses, ranked, search_tree
 from nmtlab.analysis.search.tree_paths import continue_from, path_to
-from nmtlab.dashboards.about import PAGES
+from nmtlab.dashboards.frame.about import PAGES
 from nmtlab.experiments.claims.verdicts import measured_claims, overall
 from nmtlab.experiments.results.efficiency import stored_efficiency
 from nmtlab.experiments.results.judgement import NOT_KEPT

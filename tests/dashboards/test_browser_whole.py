@@ -15,7 +15,7 @@ from nmtlab.analysis.lexical.choices import rare_choices
 from nmtlab.jobs import Job
 from nmtlab.runs.listing import open_run
 from nmtlab.systems import open_system
-from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.corpora.corpus import ParallelCorpus
 
 TIED, LEX = "small-tr-en.tied.s1", "small-tr-en.fixnorm-lex.s1"
 ATTENTION, LOGITS, NORMS, DEV = "Attention", "What makes a word win", "Norm of output embeddings", "Dev "

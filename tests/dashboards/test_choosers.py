@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 from support.packed import packed_folder
 
-from nmtlab.dashboards.runs import RunChooser
-from nmtlab.dashboards.sentences import MAX_LETTERS, SentenceChooser
-from nmtlab.dashboards.systems import can_decode, left_out, of_one_pair
+from nmtlab.dashboards.frame.runs import RunChooser
+from nmtlab.dashboards.frame.sentences import MAX_LETTERS, SentenceChooser
+from nmtlab.dashboards.frame.systems import can_decode, left_out, of_one_pair
 from nmtlab.experiments.results.stored import measured_cells
 from nmtlab.runs.listing import list_runs, open_run
 from nmtlab.runs.run import Run

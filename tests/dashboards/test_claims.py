@@ -11,11 +11,11 @@ import ipywidgets as widgets
 import pytest
 from dashboards.conftest import workspace_of
 
-from nmtlab.dashboards.about import PAGES
-from nmtlab.dashboards.index import index_page
-from nmtlab.dashboards.links import links_to
-from nmtlab.dashboards.page import Note, Page
-from nmtlab.dashboards.table import Table
+from nmtlab.dashboards.frame.about import PAGES
+from nmtlab.dashboards.frame.links import links_to
+from nmtlab.dashboards.frame.page import Note, Page
+from nmtlab.dashboards.pages.index import index_page
+from nmtlab.dashboards.widgets.table import Table
 from nmtlab.experiments.claims.declared import declared_claims
 from nmtlab.experiments.claims.verdicts import measured_claims
 from nmtlab.experiments.results.judgement import RULE

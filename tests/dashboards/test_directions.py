@@ -6,10 +6,10 @@ import pytest
 from dashboards.test_pages import figures, leaves, make, notes, told
 
 from nmtlab.analysis.search.beams import sweep
-from nmtlab.dashboards.systems import of_one_pair, system_of
+from nmtlab.dashboards.frame.systems import of_one_pair, system_of
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
-from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.training.setup import train
 from nmtlab.workspace import Workspace
 

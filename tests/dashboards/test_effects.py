@@ -5,7 +5,7 @@ from urllib.parse import parse_qs
 import pytest
 from dashboards.test_pages import figures, make, told
 
-from nmtlab.dashboards.table import Table
+from nmtlab.dashboards.widgets.table import Table
 from nmtlab.views import effect_view
 
 CHOSEN = "child-size: gl-en (500)"

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from nmtlab.analysis.search.efficiency import NOISE, frontier, medians
-from nmtlab.dashboards.efficiency import EfficiencyPage
+from nmtlab.dashboards.pages.efficiency import EfficiencyPage
 from nmtlab.experiments.results import efficiency as module
 from nmtlab.experiments.results.efficiency import new_file, stored_efficiency
 from nmtlab.experiments.results.stored import RESULTS

@@ -10,9 +10,9 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
-from nmtlab.dashboards.chart import Chart
-from nmtlab.dashboards.export import as_csv, as_latex, as_pdf, file_name
-from nmtlab.dashboards.table import Table
+from nmtlab.dashboards.widgets.chart import Chart
+from nmtlab.dashboards.widgets.export import as_csv, as_latex, as_pdf, file_name
+from nmtlab.dashboards.widgets.table import Table
 from nmtlab.errors import NmtlabError
 
 FRAME = pd.DataFrame(

@@ -5,7 +5,7 @@ from typing import get_args
 
 import pytest
 
-from nmtlab.dashboards.glossary import Entry, glossary, glossary_document, meaning_of, meanings
+from nmtlab.dashboards.widgets.glossary import Entry, glossary, glossary_document, meaning_of, meanings
 from nmtlab.experiments.results.statistics import Verdict
 from nmtlab.experiments.results.stored import read_cells, stored_tables
 from nmtlab.text.artificial.settings import CODES

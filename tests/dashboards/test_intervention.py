@@ -3,8 +3,8 @@
 import pytest
 
 from nmtlab.analysis.attention.intervention import redecode
-from nmtlab.dashboards.systems import system_of
-from nmtlab.dashboards.translate import TranslatePage
+from nmtlab.dashboards.frame.systems import system_of
+from nmtlab.dashboards.pages.translate import TranslatePage
 from nmtlab.runs.listing import open_run
 
 TIED = "small-tr-en.tied.s1"

@@ -18,10 +18,10 @@ from jupyter_client.manager import KernelManager
 from support.shown import eventually
 from tornado.web import HTTPError
 
-from nmtlab.dashboards import culling
-from nmtlab.dashboards import kernels as kernels_module
-from nmtlab.dashboards.culling import Kernels, Request
-from nmtlab.dashboards.kernels import forks, kernel_spec, launch
+from nmtlab.dashboards.serving import culling
+from nmtlab.dashboards.serving import kernels as kernels_module
+from nmtlab.dashboards.serving.culling import Kernels, Request
+from nmtlab.dashboards.serving.kernels import forks, kernel_spec, launch
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def test_forked_kernels_share_what_is_imported_and_judged_and_not_their_environm
         assert processes[0].ppid() == processes[1].ppid() != os.getpid()
         for number, kernel in enumerate(kernels):
             assert kernel.ask("__import__('os').environ['NMTLAB_SOME']") == str(number)
-            assert kernel.ask("'nmtlab.dashboards.attention' in __import__('sys').modules") == "True"
+            assert kernel.ask("'nmtlab.dashboards.pages.attention' in __import__('sys').modules") == "True"
             verdicts = "__import__('sys').modules['nmtlab.experiments.claims.verdicts']"
             assert kernel.ask(f"len({verdicts}._latest) > 0") == "True"
         kernels[0].end()

@@ -4,15 +4,15 @@ import pandas as pd
 import pytest
 from dashboards.conftest import workspace_of
 
+from nmtlab.analysis.alignment.reference_links import kept_links
 from nmtlab.analysis.attention.shift import attention_shift, sink_summary
 from nmtlab.analysis.attention.weights import attention_of
 from nmtlab.analysis.lexical.choices import rare_choices
-from nmtlab.analysis.lexical.reference_links import kept_links
-from nmtlab.dashboards.attention import AttentionPage
-from nmtlab.dashboards.norms import NormsPage
-from nmtlab.dashboards.search import SearchPage
-from nmtlab.dashboards.systems import system_of
-from nmtlab.dashboards.translate import TranslatePage
+from nmtlab.dashboards.frame.systems import system_of
+from nmtlab.dashboards.pages.attention import AttentionPage
+from nmtlab.dashboards.pages.norms import NormsPage
+from nmtlab.dashboards.pages.search import SearchPage
+from nmtlab.dashboards.pages.translate import TranslatePage
 from nmtlab.runs.listing import open_run
 from nmtlab.runs.measures import MeasureKey, store_measure
 from nmtlab.workspace import Workspace

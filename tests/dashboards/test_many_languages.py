@@ -15,10 +15,10 @@ from nmtlab.analysis.languages.gradients import gradient_cosines
 from nmtlab.analysis.languages.layers import similarity_by_layer
 from nmtlab.analysis.languages.parameters import parameter_counts
 from nmtlab.analysis.languages.probes import language_by_layer
-from nmtlab.dashboards.links import links_to
+from nmtlab.dashboards.frame.links import links_to
 from nmtlab.runs.pack import pack
 from nmtlab.runs.run import Run
-from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.training.setup import train
 from nmtlab.workspace import Workspace
 

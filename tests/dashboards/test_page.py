@@ -7,11 +7,11 @@ import ipywidgets as widgets
 import pandas as pd
 import pytest
 
-from nmtlab.dashboards import page as page_module
-from nmtlab.dashboards.about import About
-from nmtlab.dashboards.log import VARIABLE, page_log
-from nmtlab.dashboards.page import Note, Page, heading
-from nmtlab.dashboards.table import Table
+from nmtlab.dashboards.frame import page as page_module
+from nmtlab.dashboards.frame.about import About
+from nmtlab.dashboards.frame.log import VARIABLE, page_log
+from nmtlab.dashboards.frame.page import Note, Page, heading
+from nmtlab.dashboards.widgets.table import Table
 from nmtlab.errors import NmtlabError
 
 ABOUT = About("some", "Some <title>", "Which & why?")

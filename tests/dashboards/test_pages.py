@@ -14,20 +14,20 @@ from support.packed import packed_folder
 
 from nmtlab.analysis.access.translations import translations
 from nmtlab.analysis.lexical.rare_words import name_translations
-from nmtlab.dashboards.about import INDEX, PAGES
-from nmtlab.dashboards.chart import Chart
-from nmtlab.dashboards.dynamics import _verdicts
-from nmtlab.dashboards.page import Note, Page
-from nmtlab.dashboards.table import Table
+from nmtlab.dashboards.frame.about import INDEX, PAGES
+from nmtlab.dashboards.frame.page import Note, Page
+from nmtlab.dashboards.pages.dynamics import _verdicts
+from nmtlab.dashboards.widgets.chart import Chart
+from nmtlab.dashboards.widgets.table import Table
 from nmtlab.experiments.claims.verdicts import measured_claims
 from nmtlab.experiments.measures.quality import G_SLOPES
+from nmtlab.figures.scheme import DARK, as_hex
 from nmtlab.interchange.huggingface import import_model
 from nmtlab.jobs import Job
-from nmtlab.plots.scheme import DARK, as_hex
 from nmtlab.runs.run import Run
 from nmtlab.runs.writer import RunWriter
-from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.pipeline import Pipeline
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.segmentation.pipeline import Pipeline
 from nmtlab.workspace import Workspace
 
 LEX, G = "small-tr-en.fixnorm-lex.s1", "small-gl-en.prenorm-fixnorm-scalenorm.s1"
@@ -332,7 +332,7 @@ def test_an_address_with_a_length_that_is_none_is_told_and_harmless(gallery, r):
 
 
 def test_a_page_of_translations_asks_for_text_where_it_has_no_example(alone, monkeypatch):
-    monkeypatch.setattr("nmtlab.dashboards.examples._EXAMPLES", {})
+    monkeypatch.setattr("nmtlab.dashboards.frame.examples._EXAMPLES", {})
     page = make("translate", alone)
     assert any("type" in note.lower() for note in notes(page))
     page.typed.value = "hund sieht katze"

@@ -15,8 +15,8 @@ from nmtlab.analysis.search.lengths import length_calibration, length_errors, le
 from nmtlab.analysis.search.search_errors import search_errors
 from nmtlab.analysis.search.search_tree import LOG_PROB, ended_hypotheses, first_empty_rank, search_tree
 from nmtlab.analysis.search.tree_paths import continue_from, path_to
-from nmtlab.dashboards.search import SearchPage, _verdict
-from nmtlab.dashboards.systems import system_of
+from nmtlab.dashboards.frame.systems import system_of
+from nmtlab.dashboards.pages.search import SearchPage, _verdict
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
 from nmtlab.search.exact import exact_search
@@ -153,8 +153,8 @@ def test_a_node_of_an_earlier_tree_is_refused_in_words(page):
 
 
 def test_exact_search_goes_on_where_its_budget_ended(page, monkeypatch):
-    monkeypatch.setattr("nmtlab.dashboards.search._BUDGET", 2)
-    monkeypatch.setattr("nmtlab.dashboards.search._PORTION", 1)
+    monkeypatch.setattr("nmtlab.dashboards.pages.search._BUDGET", 2)
+    monkeypatch.setattr("nmtlab.dashboards.pages.search._PORTION", 1)
     done = []
     for _ in range(3):
         page.exact.click()

@@ -7,8 +7,8 @@ import pytest
 from dashboards.conftest import workspace_of
 from dashboards.test_pages import make, told
 
-from nmtlab.dashboards.page import Page
-from nmtlab.plots.marks import Token
+from nmtlab.dashboards.frame.page import Page
+from nmtlab.figures.marks import Token
 
 TIED, FIXNORM, LEX = (f"small-tr-en.{name}.s1" for name in ("tied", "fixnorm", "fixnorm-lex"))
 RUNS = (TIED, FIXNORM, LEX, "small-tr-en.arthur.s1")

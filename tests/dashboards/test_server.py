@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 import nbformat
 import pytest
 
-from nmtlab.dashboards.about import INDEX, PAGES
-from nmtlab.dashboards.server import page_notebook, write_pages
+from nmtlab.dashboards.frame.about import INDEX, PAGES
+from nmtlab.dashboards.serving.server import page_notebook, write_pages
 from nmtlab.workspace import Workspace
 
 ROOT = Path(__file__).parents[2]

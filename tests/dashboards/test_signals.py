@@ -11,11 +11,11 @@ from support.packed import link_packed, packed_folder
 
 from nmtlab.analysis.access.measure import answers, measure
 from nmtlab.analysis.dynamics.signals import ENOUGH, signals
-from nmtlab.dashboards.dynamics import dynamics_page
-from nmtlab.dashboards.signals import Signals
+from nmtlab.dashboards.pages.dynamics import dynamics_page
+from nmtlab.dashboards.parts.signals import Signals
 from nmtlab.runs.listing import open_run
 from nmtlab.runs.run import Run
-from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.workspace import Workspace
 
 DEEP = "deep-de-en.pre-scalenorm"

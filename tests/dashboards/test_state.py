@@ -4,8 +4,8 @@ import ipywidgets as widgets
 import pandas as pd
 import pytest
 
-from nmtlab.dashboards.state import read_state, write_state
-from nmtlab.dashboards.table import Table
+from nmtlab.dashboards.widgets.state import read_state, write_state
+from nmtlab.dashboards.widgets.table import Table
 
 ROWS = pd.DataFrame({"x": [1, 2, 3]}, index=["a", "b", ","])
 

@@ -7,8 +7,8 @@ import pytest
 
 from nmtlab.analysis.states.projection import state_projection, word_projection
 from nmtlab.analysis.states.state_neighbours import state_neighbours
-from nmtlab.dashboards import projection
-from nmtlab.dashboards.norms import NormsPage
+from nmtlab.dashboards.pages.norms import NormsPage
+from nmtlab.dashboards.parts import projection
 from nmtlab.runs.run import Run
 from nmtlab.workspace import Workspace
 

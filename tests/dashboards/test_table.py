@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from nmtlab.dashboards.glossary import meanings
-from nmtlab.dashboards.table import Table
+from nmtlab.dashboards.widgets.glossary import meanings
+from nmtlab.dashboards.widgets.table import Table
 
 FRAME = pd.DataFrame({"word": ["a", "b", "c"], "count": [3, 2, 1]}, index=["x", "y", "z"])
 

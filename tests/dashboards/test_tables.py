@@ -9,7 +9,7 @@ import pytest
 from support.packed import link_packed, packed_folder
 
 from nmtlab.analysis.access.translations import stored_translations
-from nmtlab.dashboards.tables import TablesPage
+from nmtlab.dashboards.pages.tables import TablesPage
 from nmtlab.experiments import find_table, summary
 from nmtlab.experiments.claims.declared import declared_claims
 from nmtlab.experiments.results.judgement import NOT_KEPT, RULE
@@ -17,7 +17,7 @@ from nmtlab.experiments.results.kept import Kept
 from nmtlab.experiments.results.sentences import read_sentences
 from nmtlab.experiments.results.stored import RESULTS, read_cells
 from nmtlab.experiments.tables.lexical_choice import SMALL_HU, SMALL_QAA
-from nmtlab.plots.marks import Token
+from nmtlab.figures.marks import Token
 from nmtlab.runs.listing import open_run
 from nmtlab.runs.run import Run
 from nmtlab.workspace import Workspace

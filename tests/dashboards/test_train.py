@@ -5,11 +5,11 @@ from typing import get_args
 
 import pytest
 
-from nmtlab.dashboards.train import TrainPage, train_page
+from nmtlab.dashboards.pages.train import TrainPage, train_page
 from nmtlab.jobs import Job
 from nmtlab.recipe import TransformerSettings, named_recipe
 from nmtlab.runs.run import Run
-from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.training.cost import estimate_cost
 
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from nmtlab.dashboards.work import Work
+from nmtlab.dashboards.widgets.work import Work
 from nmtlab.errors import NmtlabError
 
 

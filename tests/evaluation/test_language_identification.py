@@ -8,7 +8,7 @@ import pytest
 from nmtlab.errors import CorpusError
 from nmtlab.evaluation.language_identification import UNDECIDED, LanguageClassifier
 from nmtlab.text.artificial import ArtificialLanguage, ArtificialSettings
-from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.corpora.corpus import ParallelCorpus
 
 DATA = Path(__file__).parents[2].parent / "shared/data"
 TEXTS = {"en": ["the house is red", "the cat sleeps"], "de": ["das Haus ist rot", "die Katze schläft"]}

@@ -10,7 +10,7 @@ from nmtlab.experiments import cells_of
 from nmtlab.experiments.running.cells import made_run
 from nmtlab.experiments.tables.lexical_choice import TABLE_3_6
 from nmtlab.recipe import Recipe
-from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.corpora.corpus import ParallelCorpus
 
 
 def names(table) -> list[str]:

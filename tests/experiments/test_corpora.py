@@ -18,7 +18,7 @@ from nmtlab.experiments.tables.corpora import (
     in_direction,
 )
 from nmtlab.text.artificial import ArtificialSettings
-from nmtlab.text.lines import write_lines
+from nmtlab.text.corpora.lines import write_lines
 from nmtlab.workspace import Workspace
 
 GROWN = SyntheticCorpus("little-qaa-en", "qaa", ArtificialSettings(vocabulary=100, names=2), train=20, dev=4, test=3)

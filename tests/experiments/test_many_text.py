@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from nmtlab.experiments.tables.many_text import ARTIFICIAL, IBERIAN, TINY, TURKIC, ManyTexts
-from nmtlab.text.cleaning import normalise
-from nmtlab.text.corpus import SPLITS, ParallelCorpus
+from nmtlab.text.corpora.cleaning import normalise
+from nmtlab.text.corpora.corpus import SPLITS, ParallelCorpus
 from nmtlab.workspace import Workspace
 
 DATA = Path(__file__).parents[2].parent / "shared/data"

@@ -12,7 +12,7 @@ from nmtlab.experiments.running.engines import one_by_one, take_ready
 from nmtlab.experiments.tables.corpora import ExternalCorpus
 from nmtlab.experiments.tables.declaration import Parent
 from nmtlab.runs.run import Run
-from nmtlab.text.lines import read_lines, write_lines
+from nmtlab.text.corpora.lines import read_lines, write_lines
 from nmtlab.workspace import Workspace
 
 GERMAN, SISTER = ExternalCorpus("tiny", "de", "en"), ExternalCorpus("sister", "xx", "en")

@@ -17,8 +17,8 @@ from nmtlab.experiments.results.dev_curves import dev_curves
 from nmtlab.experiments.results.stored import saved_table
 from nmtlab.experiments.running.estimate import expected_seconds, seconds_left
 from nmtlab.runs.run import Run
-from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.tokenizers import Words
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.segmentation.tokenizers import Words
 from nmtlab.workspace import Workspace
 
 

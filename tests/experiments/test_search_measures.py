@@ -31,7 +31,7 @@ from nmtlab.experiments.measures.search import (
 )
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
-from nmtlab.text.sample import draw_sample
+from nmtlab.text.corpora.sample import draw_sample
 from nmtlab.workspace import Workspace
 
 REWARD = SearchSettings(score="word-reward", beam_size=2, extra_length=4)

@@ -28,9 +28,9 @@ from nmtlab.experiments.results.sentences import (
 )
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
-from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.sample import draw_sample
-from nmtlab.text.tokenizers import Words
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.corpora.sample import draw_sample
+from nmtlab.text.segmentation.tokenizers import Words
 
 
 @pytest.fixture(scope="module")

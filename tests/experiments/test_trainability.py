@@ -18,7 +18,7 @@ from nmtlab.experiments.running.trainability import (
 )
 from nmtlab.recipe import find_recipe
 from nmtlab.text.artificial import ArtificialSettings, write_corpus
-from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.training.trial import Trial
 from nmtlab.workspace import Workspace
 

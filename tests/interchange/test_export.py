@@ -23,10 +23,10 @@ from nmtlab.runs.run import Run
 from nmtlab.search.forced import forced_decode_all
 from nmtlab.search.scores import hypothesis_score
 from nmtlab.systems import open_model, open_served
-from nmtlab.text.batch import batch_of
-from nmtlab.text.batches import pad
-from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.vocabulary import BOS, EOS, PAD, SPECIALS
+from nmtlab.text.batching.batch import batch_of
+from nmtlab.text.batching.batches import pad
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.segmentation.vocabulary import BOS, EOS, PAD, SPECIALS
 from nmtlab.training.setup import train
 from nmtlab.workspace import Workspace
 

@@ -21,9 +21,9 @@ from nmtlab.recipe import SearchSettings
 from nmtlab.runs.pack import pack, unpack
 from nmtlab.runs.run import Run
 from nmtlab.systems import open_model, train
-from nmtlab.text.counting import counted
-from nmtlab.text.pipeline import Pipeline
-from nmtlab.text.vocabulary import BOS, EOS, PAD, SPECIALS, UNK, UNKNOWN_COUNT
+from nmtlab.text.segmentation.counting import counted
+from nmtlab.text.segmentation.pipeline import Pipeline
+from nmtlab.text.segmentation.vocabulary import BOS, EOS, PAD, SPECIALS, UNK, UNKNOWN_COUNT
 
 
 @pytest.fixture(scope="session")

@@ -19,9 +19,9 @@ from nmtlab.models.recording import recorded_attention
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
 from nmtlab.systems import open_model
-from nmtlab.text.batch import batch_of
-from nmtlab.text.batches import pad
-from nmtlab.text.vocabulary import EOS, UNK
+from nmtlab.text.batching.batch import batch_of
+from nmtlab.text.batching.batches import pad
+from nmtlab.text.segmentation.vocabulary import EOS, UNK
 from nmtlab.workspace import Workspace
 
 pytest.importorskip("transformers", reason="needs transformers, which the test extra installs")

@@ -7,7 +7,7 @@ import torch
 from nmtlab.models.build import build_model
 from nmtlab.models.interface import TranslationModel, on_device
 from nmtlab.recipe import TransformerSettings
-from nmtlab.text.batch import batch_of
+from nmtlab.text.batching.batch import batch_of
 from nmtlab.training.objective import training_objective
 
 ALLOWED = np.array([i not in (0, 1, 8) for i in range(12)])

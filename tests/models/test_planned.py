@@ -17,8 +17,8 @@ from nmtlab.search.ensemble import Ensemble
 from nmtlab.search.exact import exact_search
 from nmtlab.search.forced import forced_decode
 from nmtlab.search.planned import planned_search
-from nmtlab.text.batch import batch_of
-from nmtlab.text.vocabulary import BOS, EOS, PAD
+from nmtlab.text.batching.batch import batch_of
+from nmtlab.text.segmentation.vocabulary import BOS, EOS, PAD
 from nmtlab.training.objective import training_objective
 
 TYPES = 7

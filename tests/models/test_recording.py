@@ -6,9 +6,9 @@ from support.hand_made_model import random_system
 from nmtlab.models.interface import on_device
 from nmtlab.models.recording import recorded_attention
 from nmtlab.search.forced import forced_decode_all
-from nmtlab.text.batch import batch_of
-from nmtlab.text.batches import pad
-from nmtlab.text.vocabulary import EOS
+from nmtlab.text.batching.batch import batch_of
+from nmtlab.text.batching.batches import pad
+from nmtlab.text.segmentation.vocabulary import EOS
 
 SOURCE, TARGET = [[4, 6, 5, EOS], [7, EOS]], [[7, 4, EOS], [4, 5, 9, EOS]]
 

@@ -29,8 +29,8 @@ from nmtlab.models.interface import on_device
 from nmtlab.models.recurrent import RecurrentModel
 from nmtlab.nn.recurrent import GruCell, LstmCell
 from nmtlab.recipe import Recipe
-from nmtlab.text.batch import batch_of
-from nmtlab.text.vocabulary import BOS, EOS, PAD
+from nmtlab.text.batching.batch import batch_of
+from nmtlab.text.segmentation.vocabulary import BOS, EOS, PAD
 
 # The literal implementation
 

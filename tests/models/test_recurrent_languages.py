@@ -18,7 +18,7 @@ from support.small_recurrent import (
 )
 
 from nmtlab.models.interface import on_device
-from nmtlab.text.batch import batch_of
+from nmtlab.text.batching.batch import batch_of
 from nmtlab.training.objective import training_objective
 
 BY_LANGUAGE = {

@@ -9,8 +9,8 @@ from nmtlab.models.build import build_model, load_weights
 from nmtlab.models.interface import on_device
 from nmtlab.models.transformer import Transformer
 from nmtlab.recipe import TransformerSettings
-from nmtlab.text.batch import Batch, batch_of
-from nmtlab.text.vocabulary import BOS
+from nmtlab.text.batching.batch import Batch, batch_of
+from nmtlab.text.segmentation.vocabulary import BOS
 from nmtlab.training.objective import training_objective
 
 TYPES = 15

@@ -29,8 +29,8 @@ from nmtlab.models.transformer import Transformer
 from nmtlab.nn.dropout import Dropout
 from nmtlab.nn.norms import ScaleNorm
 from nmtlab.nn.positions import sinusoids
-from nmtlab.text.batch import batch_of
-from nmtlab.text.vocabulary import PAD, UNK
+from nmtlab.text.batching.batch import batch_of
+from nmtlab.text.segmentation.vocabulary import PAD, UNK
 
 # Against torch's Transformer
 

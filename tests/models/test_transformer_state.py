@@ -20,8 +20,8 @@ from support.small_transformer import (
 from nmtlab.models import layers
 from nmtlab.models.build import build_model, load_weights
 from nmtlab.models.interface import on_device
-from nmtlab.text.batch import batch_of
-from nmtlab.text.vocabulary import BOS
+from nmtlab.text.batching.batch import batch_of
+from nmtlab.text.segmentation.vocabulary import BOS
 
 
 @every_combination

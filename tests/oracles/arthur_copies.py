@@ -7,13 +7,13 @@ Needs the runs of `nmtlab reproduce table-3.6 --scale small`.
 
 import numpy as np
 
+from nmtlab.analysis.alignment.word_pairs import word_pairs
 from nmtlab.analysis.lexical.unknown_words import reference_unknowns
-from nmtlab.analysis.lexical.word_pairs import word_pairs
 from nmtlab.runs.listing import open_run
 from nmtlab.runs.run import Run
-from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.links import gold_links
-from nmtlab.text.vocabulary import UNK
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.corpora.links import gold_links
+from nmtlab.text.segmentation.vocabulary import UNK
 from nmtlab.workspace import Workspace
 
 LINES = 300

@@ -12,7 +12,7 @@ from nmtlab.analysis.search.lengths import length_calibration, length_errors, pl
 from nmtlab.experiments.results.stored import RESULTS, read_cells
 from nmtlab.experiments.results.summary import interval
 from nmtlab.runs.listing import open_run
-from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.workspace import Workspace
 
 

@@ -13,6 +13,7 @@ import pytest
 from nmtlab.analysis.attention.weights import attention
 from nmtlab.analysis.dynamics.curves import dev_curve, gradient_curve, loss_curve
 from nmtlab.analysis.lexical.norms import norm_bins, word_norms
+from nmtlab.figures.theme import COLOURS, plain, styles
 from nmtlab.plots import (
     Numbers,
     View,
@@ -24,7 +25,6 @@ from nmtlab.plots import (
     norm_figure,
     slopes_figure,
 )
-from nmtlab.plots.theme import COLOURS, plain, styles
 from nmtlab.runs.log import read_log
 from nmtlab.runs.run import Run
 

@@ -6,8 +6,8 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
+from nmtlab.figures.theme import COLOURS
 from nmtlab.plots import child_size_figure, vocabulary_figure, worth_figure
-from nmtlab.plots.theme import COLOURS
 
 HOSTILE = "<script>alert(1)</script>"
 CURVES = pd.DataFrame(

@@ -2,8 +2,8 @@
 
 import pandas as pd
 
+from nmtlab.figures.theme import plain
 from nmtlab.plots import lexicon_figure
-from nmtlab.plots.theme import plain
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 ROWS = pd.DataFrame(

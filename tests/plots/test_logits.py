@@ -5,8 +5,8 @@ import pytest
 from support.hand_made_model import SYSTEMS, immunologists, random_system
 
 from nmtlab.analysis.lexical.logits import decompose, term_values, with_radius
+from nmtlab.figures.theme import plain
 from nmtlab.plots import logit_figure
-from nmtlab.plots.theme import plain
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 

@@ -9,8 +9,8 @@ import pytest
 from plotly.colors import diverging, hex_to_rgb, sequential
 
 import nmtlab.plots
-from nmtlab.plots.scheme import DARK, DARK_COLOURS, DARK_SHADES, DARK_SIGNED, GROUND, as_hex
-from nmtlab.plots.theme import COLOURS, FAINT
+from nmtlab.figures.scheme import DARK, DARK_COLOURS, DARK_SHADES, DARK_SIGNED, GROUND, as_hex
+from nmtlab.figures.theme import COLOURS, FAINT
 
 # How a colour is seen without one kind of cone, in linear RGB (Viénot, Brettel and Mollon 1999).
 BLIND = {

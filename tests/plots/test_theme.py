@@ -7,8 +7,8 @@ import plotly.graph_objects as go
 import pytest
 
 from nmtlab.analysis.dynamics.curves import dev_curve, gradient_curve
+from nmtlab.figures.theme import log_axis
 from nmtlab.plots import dev_figure, gradient_figure, signals_figure
-from nmtlab.plots.theme import log_axis
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ import pandas as pd
 import pytest
 
 from nmtlab.analysis.lexical.tokens import token_probabilities
+from nmtlab.figures.theme import COLOURS, plain
 from nmtlab.plots import token_figure
-from nmtlab.plots.theme import COLOURS, plain
 
 HOSTILE = "<script>alert(1)</script>"
 

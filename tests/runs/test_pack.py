@@ -25,9 +25,9 @@ from nmtlab.runs.pack import dev_sentences, pack, packed_lines, unpack
 from nmtlab.runs.run import Run
 from nmtlab.runs.writer import RunWriter
 from nmtlab.systems import open_system
-from nmtlab.text.links import gold_links, has_gold_links
-from nmtlab.text.pipeline import Pipeline
-from nmtlab.text.sample import draw_sample
+from nmtlab.text.corpora.links import gold_links, has_gold_links
+from nmtlab.text.corpora.sample import draw_sample
+from nmtlab.text.segmentation.pipeline import Pipeline
 from nmtlab.training.setup import train
 from nmtlab.workspace import Workspace
 

@@ -24,7 +24,7 @@ from nmtlab.runs.log import append_lines, read_log
 from nmtlab.runs.run import Run
 from nmtlab.runs.writer import RunWriter, writing
 from nmtlab.systems import open_system
-from nmtlab.text.pipeline import Pipeline
+from nmtlab.text.segmentation.pipeline import Pipeline
 from nmtlab.training.setup import train
 from nmtlab.workspace import Workspace
 

@@ -9,7 +9,7 @@ from nmtlab.models.interface import Step
 from nmtlab.recipe import SearchSettings
 from nmtlab.search.beam import beam_search
 from nmtlab.search.scores import coverage_penalty, optimistic_bound
-from nmtlab.text.vocabulary import EOS, PAD
+from nmtlab.text.segmentation.vocabulary import EOS, PAD
 
 SCORES = [
     SearchSettings(score="log-prob"),

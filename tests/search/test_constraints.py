@@ -11,7 +11,7 @@ from nmtlab.models.build import build_model
 from nmtlab.recipe import RnnSettings, SearchSettings, TransformerSettings
 from nmtlab.search.beam import beam_search
 from nmtlab.search.constraints import Constraints
-from nmtlab.text.vocabulary import BOS, EOS, PAD, UNK
+from nmtlab.text.segmentation.vocabulary import BOS, EOS, PAD, UNK
 
 SOURCE = torch.tensor([[4, 5, EOS], [5, EOS, PAD]])
 WIDE = SearchSettings(score="length-normalised", alpha=0.7, beam_size=200, extra_length=2)

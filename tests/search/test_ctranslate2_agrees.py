@@ -14,9 +14,9 @@ from nmtlab.models.transformer import Transformer
 from nmtlab.recipe import SearchSettings, TransformerSettings
 from nmtlab.search.beam import beam_search
 from nmtlab.search.hypothesis import Hypothesis
-from nmtlab.text.batch import batch_of
-from nmtlab.text.batches import pad
-from nmtlab.text.vocabulary import BOS, EOS, PAD, SPECIALS
+from nmtlab.text.batching.batch import batch_of
+from nmtlab.text.batching.batches import pad
+from nmtlab.text.segmentation.vocabulary import BOS, EOS, PAD, SPECIALS
 from nmtlab.training.objective import training_objective
 
 pytest.importorskip("ctranslate2")

@@ -10,7 +10,7 @@ from nmtlab.search.beam import beam_search
 from nmtlab.search.constraints import Constraints
 from nmtlab.search.diverse import diverse_beam_search
 from nmtlab.search.forced import forced_decode
-from nmtlab.text.vocabulary import BOS, EOS, PAD
+from nmtlab.text.segmentation.vocabulary import BOS, EOS, PAD
 
 SOURCE = torch.tensor([[4, 5, EOS], [5, EOS, PAD]])
 SETTINGS = SearchSettings(score="length-normalised", beam_size=2, extra_length=4, allow_empty=False)

@@ -13,7 +13,7 @@ from nmtlab.search.diverse import diverse_beam_search
 from nmtlab.search.ensemble import Ensemble
 from nmtlab.search.exact import exact_search
 from nmtlab.search.forced import forced_decode
-from nmtlab.text.vocabulary import BOS, EOS, PAD, UNK
+from nmtlab.text.segmentation.vocabulary import BOS, EOS, PAD, UNK
 
 SOURCE = torch.tensor([[4, 5, EOS], [5, EOS, PAD]])
 TRANSFORMER = TransformerSettings(d_model=16, d_ff=16, heads=2, encoder_layers=1, decoder_layers=2)

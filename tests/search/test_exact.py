@@ -17,7 +17,7 @@ from nmtlab.search.beam import beam_search
 from nmtlab.search.exact import ExactSearch, exact_search
 from nmtlab.search.forced import forced_decode
 from nmtlab.search.hypothesis import Hypothesis
-from nmtlab.text.vocabulary import BOS, EOS
+from nmtlab.text.segmentation.vocabulary import BOS, EOS
 
 SCORES = st.one_of(
     st.just(SearchSettings(score="log-prob")),

@@ -11,8 +11,8 @@ from nmtlab.recipe import RnnSettings, SearchSettings, TransformerSettings
 from nmtlab.search.attention import pieces_of_words, word_attention
 from nmtlab.search.beam import beam_search
 from nmtlab.search.forced import forced_decode, forced_decode_all, forced_steps
-from nmtlab.text.batch import batch_of
-from nmtlab.text.vocabulary import BOS, EOS, PAD, UNK
+from nmtlab.text.batching.batch import batch_of
+from nmtlab.text.segmentation.vocabulary import BOS, EOS, PAD, UNK
 
 TYPES = 15
 ALLOWED = np.array([number not in (PAD, BOS, 8) for number in range(TYPES)])

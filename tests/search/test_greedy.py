@@ -15,8 +15,8 @@ from nmtlab.recipe import RnnSettings, SearchSettings, TransformerSettings
 from nmtlab.search.beam import beam_search
 from nmtlab.search.ensemble import Ensemble
 from nmtlab.search.greedy import greedy_search
-from nmtlab.text.batches import pad
-from nmtlab.text.vocabulary import EOS, PAD
+from nmtlab.text.batching.batches import pad
+from nmtlab.text.segmentation.vocabulary import EOS, PAD
 
 TYPES = 14
 SMALL = {"d_model": 8, "d_ff": 16, "encoder_layers": 1, "decoder_layers": 2, "heads": 2, "dropout": 0.0}

@@ -8,7 +8,7 @@ import torch
 from support.scripted_model import ScriptedModel, every_translation
 
 from nmtlab.search.sampling import sample
-from nmtlab.text.vocabulary import EOS, PAD
+from nmtlab.text.segmentation.vocabulary import EOS, PAD
 
 SOURCE = torch.tensor([[4, EOS]])
 MODEL = ScriptedModel(types=5, seed=11)

@@ -18,7 +18,7 @@ from nmtlab.search.forced import forced_decode
 from nmtlab.search.limits import length_limit
 from nmtlab.search.planned import planned_search
 from nmtlab.search.sampling import sample
-from nmtlab.text.vocabulary import EOS, PAD, UNK
+from nmtlab.text.segmentation.vocabulary import EOS, PAD, UNK
 
 TYPES = 14
 ALLOWED = np.array([i not in (0, 1) for i in range(TYPES)])

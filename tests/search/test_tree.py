@@ -16,7 +16,7 @@ from nmtlab.search.hypothesis import SearchResult
 from nmtlab.search.planned import planned_search
 from nmtlab.search.sampling import sample
 from nmtlab.search.tree import TreeStep, merge_trees
-from nmtlab.text.vocabulary import BOS, EOS, PAD
+from nmtlab.text.segmentation.vocabulary import BOS, EOS, PAD
 
 TYPES = 9
 SENTENCES = ([4, 5, 6, EOS], [5, EOS])

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from nmtlab.recipe import Recipe
 from nmtlab.runs.run import Run
 from nmtlab.text.artificial import ArtificialSettings, write_corpus
-from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.training.setup import train
 from nmtlab.workspace import Workspace
 

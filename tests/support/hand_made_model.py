@@ -14,11 +14,11 @@ from nmtlab.alignment.table import LexicalTable
 from nmtlab.models.build import build_model
 from nmtlab.models.interface import InnerProduct, Memory, OutputTable, State, Step, Sublayer, TranslationModel
 from nmtlab.recipe import RnnSettings, SearchSettings, TextSettings, TransformerSettings
-from nmtlab.text.batch import Batch
-from nmtlab.text.pipeline import Pipeline
-from nmtlab.text.side import Side
-from nmtlab.text.tokenizers import Words
-from nmtlab.text.vocabulary import EOS, PAD, Vocabulary
+from nmtlab.text.batching.batch import Batch
+from nmtlab.text.segmentation.pipeline import Pipeline
+from nmtlab.text.segmentation.side import Side
+from nmtlab.text.segmentation.tokenizers import Words
+from nmtlab.text.segmentation.vocabulary import EOS, PAD, Vocabulary
 from nmtlab.translation import Translator
 
 SOURCE = {"olim": 9, "Fauchi": 3, "deydi": 20, "Entoni": 4}

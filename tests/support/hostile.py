@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.corpora.corpus import ParallelCorpus
 
 BROKEN = "<img src=x onerror=alert(2)>"
 """Name of a folder that is not a run."""

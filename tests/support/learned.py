@@ -4,7 +4,7 @@ from pathlib import Path
 
 from nmtlab.recipe import Recipe
 from nmtlab.runs.run import Run
-from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.training.setup import train
 from nmtlab.workspace import Workspace
 

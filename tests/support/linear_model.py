@@ -3,8 +3,8 @@
 import torch
 from torch import Tensor
 
-from nmtlab.text.batch import Batch
-from nmtlab.text.vocabulary import EOS
+from nmtlab.text.batching.batch import Batch
+from nmtlab.text.segmentation.vocabulary import EOS
 from support.hand_made_model import HandMadeModel, Vectors
 
 

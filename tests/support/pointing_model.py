@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from nmtlab.models.interface import Record, Searchable, Step
-from nmtlab.text.vocabulary import EOS, PAD
+from nmtlab.text.segmentation.vocabulary import EOS, PAD
 from support.scripted_model import ScriptedMemory
 
 

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from nmtlab.models.interface import Record, Searchable, Step
 from nmtlab.models.overwriting import overwritten
-from nmtlab.text.vocabulary import BOS, EOS, PAD
+from nmtlab.text.segmentation.vocabulary import BOS, EOS, PAD
 
 
 @dataclass(frozen=True)

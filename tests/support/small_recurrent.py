@@ -10,8 +10,8 @@ from nmtlab.models.build import build_model
 from nmtlab.models.interface import on_device
 from nmtlab.models.recurrent import RecurrentModel
 from nmtlab.recipe import RnnSettings
-from nmtlab.text.batch import Batch, batch_of
-from nmtlab.text.vocabulary import PAD
+from nmtlab.text.batching.batch import Batch, batch_of
+from nmtlab.text.segmentation.vocabulary import PAD
 
 SOURCE_TYPES, TYPES, D, R = 13, 12, 6, 3.0
 ALLOWED = np.array([i not in (0, 1, 8) for i in range(TYPES)])

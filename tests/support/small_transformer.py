@@ -10,8 +10,8 @@ from nmtlab.models.build import build_model
 from nmtlab.models.interface import on_device
 from nmtlab.models.transformer import Transformer
 from nmtlab.recipe import TransformerSettings
-from nmtlab.text.batch import Batch, batch_of
-from nmtlab.text.vocabulary import PAD
+from nmtlab.text.batching.batch import Batch, batch_of
+from nmtlab.text.segmentation.vocabulary import PAD
 
 TYPES, D, FF, H = 15, 8, 20, 2
 ALLOWED = np.array([i not in (0, 1, 8, 11) for i in range(TYPES)])

@@ -9,7 +9,7 @@ import portalocker
 
 from nmtlab.recipe import Recipe
 from nmtlab.runs.run import Run
-from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.training.setup import train
 from nmtlab.workspace import Workspace
 from support.learned import LEARNED

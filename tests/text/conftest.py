@@ -2,7 +2,7 @@
 
 import pytest
 
-from nmtlab.text.tokenizers import Words
+from nmtlab.text.segmentation.tokenizers import Words
 
 
 @pytest.fixture(scope="session")

@@ -15,7 +15,7 @@ from nmtlab.text.artificial import FAMILY, ArtificialLanguage, ArtificialSetting
 from nmtlab.text.artificial.concepts import Concepts
 from nmtlab.text.artificial.english import English
 from nmtlab.text.artificial.grammar import BLOCK, Block, Grammar
-from nmtlab.text.transliteration import UYGHUR_LATIN
+from nmtlab.text.segmentation.transliteration import UYGHUR_LATIN
 
 SPLITS = ("train", "dev", "test")
 AMBIGUOUS = ArtificialLanguage("qaa", ArtificialSettings(ambiguity=0.6))

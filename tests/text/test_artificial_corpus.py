@@ -5,7 +5,7 @@ import pytest
 
 from nmtlab.errors import CorpusError
 from nmtlab.text.artificial import ArtificialLanguage, ArtificialSettings, write_corpus
-from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.corpora.corpus import ParallelCorpus
 
 SPLITS = ("train", "dev", "test")
 

@@ -5,7 +5,7 @@ import re
 import pytest
 from support.grown import ADJECTIVES, LANGUAGES, NOUNS, content_forms, pairs_of
 
-from nmtlab.text.transliteration import UYGHUR_LATIN
+from nmtlab.text.segmentation.transliteration import UYGHUR_LATIN
 
 
 def pieces(words):

@@ -6,8 +6,8 @@ import numpy as np
 import torch
 
 from nmtlab.models.interface import on_device
-from nmtlab.text.batch import Batch, batch_of
-from nmtlab.text.vocabulary import BOS, EOS, PAD
+from nmtlab.text.batching.batch import Batch, batch_of
+from nmtlab.text.segmentation.vocabulary import BOS, EOS, PAD
 
 SOURCE = np.array([[5, 6, EOS], [7, EOS, PAD], [8, 9, EOS]])
 TARGET = np.array([[10, 11, EOS, PAD], [12, EOS, PAD, PAD], [13, 14, 15, EOS]])

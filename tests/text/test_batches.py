@@ -7,13 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nmtlab.recipe.text import TextSettings
-from nmtlab.text.batches import Batches, pad, sorted_batches
-from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.encoded import EncodedCorpus
-from nmtlab.text.mixture import Mixture
-from nmtlab.text.pipeline import Pipeline
-from nmtlab.text.shards import EncodedSide, Shard
-from nmtlab.text.vocabulary import EOS, PAD
+from nmtlab.text.batching.batches import Batches, pad, sorted_batches
+from nmtlab.text.batching.encoded import EncodedCorpus
+from nmtlab.text.batching.mixture import Mixture
+from nmtlab.text.batching.shards import EncodedSide, Shard
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.segmentation.pipeline import Pipeline
+from nmtlab.text.segmentation.vocabulary import EOS, PAD
 
 DATA = Path(__file__).parents[2].parent / "shared/data"
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nmtlab.errors import CorpusError
-from nmtlab.text.cleaning import (
+from nmtlab.text.corpora.cleaning import (
     BLANK,
     DUPLICATE,
     LEAK,
@@ -19,7 +19,7 @@ from nmtlab.text.cleaning import (
     sentence_digests,
     without_leaks,
 )
-from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.corpora.corpus import ParallelCorpus
 
 SHARED = Path(__file__).parents[2].parent / "shared/data"
 SENTENCES = st.text("aAbB ", max_size=4)

@@ -9,11 +9,11 @@ from typer.testing import CliRunner
 
 from nmtlab.cli.corpus import app
 from nmtlab.errors import CorpusError
-from nmtlab.text.cleaning import normalise
-from nmtlab.text.concatenation import join
-from nmtlab.text.corpus import SPLITS, ParallelCorpus
-from nmtlab.text.inspection import shared_lines
-from nmtlab.text.lines import write_lines
+from nmtlab.text.checks.inspection import shared_lines
+from nmtlab.text.corpora.cleaning import normalise
+from nmtlab.text.corpora.concatenation import join
+from nmtlab.text.corpora.corpus import SPLITS, ParallelCorpus
+from nmtlab.text.corpora.lines import write_lines
 
 DATA = Path(__file__).parents[2].parent / "shared/data"
 

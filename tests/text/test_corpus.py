@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nmtlab.errors import CorpusError
-from nmtlab.text.corpus import ParallelCorpus, aligned
-from nmtlab.text.inspection import shared_lines
-from nmtlab.text.lines import write_lines
+from nmtlab.text.checks.inspection import shared_lines
+from nmtlab.text.corpora.corpus import ParallelCorpus, aligned
+from nmtlab.text.corpora.lines import write_lines
 
 SHARED = Path(__file__).parents[2].parent / "shared/data"
 

@@ -10,11 +10,11 @@ from support.packed import RUNS, packed_folders
 
 from nmtlab.errors import CorpusError, RunError
 from nmtlab.recipe.text import TextSettings
-from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.inspection import check_texts
-from nmtlab.text.lines import write_lines
-from nmtlab.text.pipeline import Pipeline
-from nmtlab.text.vocabulary import BOS, EOS, PAD, UNK
+from nmtlab.text.checks.inspection import check_texts
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.corpora.lines import write_lines
+from nmtlab.text.segmentation.pipeline import Pipeline
+from nmtlab.text.segmentation.vocabulary import BOS, EOS, PAD, UNK
 
 GALICIAN = ["a casa vermella", "o can corre", "a casa vella", "o can vello"]
 PORTUGUESE = ["a casa vermelha", "o cão corre", "a casa velha", "o cão velho"]

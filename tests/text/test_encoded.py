@@ -7,13 +7,13 @@ from support.full_disk import files_of_at_most
 
 from nmtlab.errors import CorpusError
 from nmtlab.recipe.text import TextSettings
-from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.encoded import EncodedCorpus
-from nmtlab.text.lines import write_lines
-from nmtlab.text.pipeline import Pipeline
-from nmtlab.text.side import Side
-from nmtlab.text.tokenizers import Words
-from nmtlab.text.vocabulary import EOS, PAD, UNK, Vocabulary
+from nmtlab.text.batching.encoded import EncodedCorpus
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.corpora.lines import write_lines
+from nmtlab.text.segmentation.pipeline import Pipeline
+from nmtlab.text.segmentation.side import Side
+from nmtlab.text.segmentation.tokenizers import Words
+from nmtlab.text.segmentation.vocabulary import EOS, PAD, UNK, Vocabulary
 
 WORDS = TextSettings(segmentation="word", vocabulary_size=0, joint=False, max_words=10)
 SUBWORDS = TextSettings(segmentation="bpe", vocabulary_size=50, max_words=10)

@@ -3,7 +3,7 @@
 import pytest
 from support.foreign_models import subwords
 
-from nmtlab.text.tokenizers import ImportedSubwords
+from nmtlab.text.segmentation.tokenizers import ImportedSubwords
 
 LINES = ["the dog sees a cat", "a house is red", "don't see the house"] * 20
 

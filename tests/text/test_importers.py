@@ -5,13 +5,13 @@ from collections import Counter
 import pytest
 
 from nmtlab.errors import CorpusError
-from nmtlab.text.cleaning import Limits, normalise
-from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.importers.corpus_builder import ImportReport, build
+from nmtlab.text.corpora.cleaning import Limits, normalise
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.corpora.corpus_builder import ImportReport, build
+from nmtlab.text.corpora.lines import read_lines, write_lines
+from nmtlab.text.corpora.splitting import HoldOut
 from nmtlab.text.importers.table import import_table
 from nmtlab.text.importers.text import import_text
-from nmtlab.text.lines import read_lines, write_lines
-from nmtlab.text.splitting import HoldOut
 
 NO_SPLIT = HoldOut(dev=0, test=0)
 LIMITS = Limits(max_words=50)

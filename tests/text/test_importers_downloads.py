@@ -10,12 +10,12 @@ from hashlib import md5
 import pytest
 
 from nmtlab.errors import CorpusError, NmtlabError
-from nmtlab.text.cleaning import Limits
-from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.corpora.cleaning import Limits
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.corpora.splitting import HoldOut
 from nmtlab.text.importers import mtdata as mtdata_importer
 from nmtlab.text.importers.mtdata import THESIS, DatasetSelection, find_selection, import_mtdata
 from nmtlab.text.importers.sacrebleu import import_sacrebleu
-from nmtlab.text.splitting import HoldOut
 
 HOST = "nowhere.invalid"
 NO_SPLIT = HoldOut(dev=0, test=0)

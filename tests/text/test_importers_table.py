@@ -5,10 +5,10 @@ import pandas as pd
 import pytest
 
 from nmtlab.errors import CorpusError
-from nmtlab.text.cleaning import Limits
-from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.corpora.cleaning import Limits
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.corpora.splitting import HoldOut
 from nmtlab.text.importers.table import import_table
-from nmtlab.text.splitting import HoldOut
 
 PAIRS = [
     (f'U "gap {n}" dedi' if n % 3 else f"{n} gap", f'"so {n}", she said' if n % 4 else f"so {n}") for n in range(20)

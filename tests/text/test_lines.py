@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from nmtlab.errors import CorpusError
-from nmtlab.text.lines import MAX_CHARACTERS, MAX_WORDS, new_folder, read_lines, write_lines, write_pairs
+from nmtlab.text.corpora.lines import MAX_CHARACTERS, MAX_WORDS, new_folder, read_lines, write_lines, write_pairs
 
 SUFFIXES = ["", ".gz", ".xz"]
 LINES = st.lists(

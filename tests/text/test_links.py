@@ -6,8 +6,8 @@ import pytest
 
 from nmtlab.errors import CorpusError
 from nmtlab.text.artificial import ArtificialLanguage, write_corpus
-from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.links import aligned_path, check_links, format_alignment, gold_links, read_links
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.corpora.links import aligned_path, check_links, format_alignment, gold_links, read_links
 
 
 @pytest.fixture

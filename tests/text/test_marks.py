@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nmtlab.errors import CorpusError
-from nmtlab.text import marks as marks_module
-from nmtlab.text.marks import Marks
+from nmtlab.text.corpora import digest_set as marks_module
+from nmtlab.text.corpora.digest_set import Marks
 
 
 @given(st.lists(st.binary(min_size=2, max_size=2)))

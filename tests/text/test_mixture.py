@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nmtlab.text.batches import Batches
-from nmtlab.text.encoded import EncodedCorpus
-from nmtlab.text.mixture import Mixture
-from nmtlab.text.shards import EncodedSide, Shard
-from nmtlab.text.vocabulary import EOS
+from nmtlab.text.batching.batches import Batches
+from nmtlab.text.batching.encoded import EncodedCorpus
+from nmtlab.text.batching.mixture import Mixture
+from nmtlab.text.batching.shards import EncodedSide, Shard
+from nmtlab.text.segmentation.vocabulary import EOS
 
 
 def side(first: int, lengths: list[int]) -> EncodedSide:

@@ -6,10 +6,10 @@ import pytest
 from nmtlab.analysis.access.ceiling import word_ceiling
 from nmtlab.recipe import named_recipe
 from nmtlab.recipe.text import TextSettings
-from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.lines import write_lines
-from nmtlab.text.pipeline import Pipeline
-from nmtlab.text.tokenizers import Words, moses_words, plain
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.corpora.lines import write_lines
+from nmtlab.text.segmentation.pipeline import Pipeline
+from nmtlab.text.segmentation.tokenizers import Words, moses_words, plain
 
 DATA = Path(__file__).parents[2].parent / "shared/data"
 needs_data = pytest.mark.skipif(not DATA.is_dir(), reason="no real corpora beside the checkout")

@@ -10,10 +10,10 @@ from typer.testing import CliRunner
 
 from nmtlab.cli.corpus import app
 from nmtlab.errors import CorpusError
-from nmtlab.text.cleaning import normalise
-from nmtlab.text.corpus import SPLITS, ParallelCorpus
-from nmtlab.text.lines import write_lines
-from nmtlab.text.multi_parallel import join_languages
+from nmtlab.text.corpora.cleaning import normalise
+from nmtlab.text.corpora.corpus import SPLITS, ParallelCorpus
+from nmtlab.text.corpora.lines import write_lines
+from nmtlab.text.corpora.multi_parallel import join_languages
 
 DATA = Path(__file__).parents[2].parent / "shared/data"
 

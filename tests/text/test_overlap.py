@@ -1,9 +1,7 @@
 import pytest
 
 from nmtlab.errors import CorpusError
-from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.lines import write_lines
-from nmtlab.text.overlap import (
+from nmtlab.text.checks.overlap import (
     THESIS_LIMITS,
     LengthLimits,
     overlap,
@@ -11,6 +9,8 @@ from nmtlab.text.overlap import (
     segmentations,
     training_sizes,
 )
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.corpora.lines import write_lines
 
 
 @pytest.fixture(scope="module")

@@ -8,11 +8,11 @@ import pytest
 
 from nmtlab.errors import CorpusError, RecipeError, RunError
 from nmtlab.recipe.text import TextSettings
-from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.lines import write_lines
-from nmtlab.text.pipeline import Pipeline
-from nmtlab.text.segmentation import sample, usable_pairs
-from nmtlab.text.vocabulary import BOS, EOS, PAD, UNK
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.corpora.lines import write_lines
+from nmtlab.text.segmentation.learning import sample, usable_pairs
+from nmtlab.text.segmentation.pipeline import Pipeline
+from nmtlab.text.segmentation.vocabulary import BOS, EOS, PAD, UNK
 
 DATA = Path(__file__).parents[2].parent / "shared/data"
 needs_data = pytest.mark.skipif(not DATA.is_dir(), reason="no real corpora beside the checkout")

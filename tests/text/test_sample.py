@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.lines import write_lines
-from nmtlab.text.sample import draw_apart, draw_sample, drawn
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.corpora.lines import write_lines
+from nmtlab.text.corpora.sample import draw_apart, draw_sample, drawn
 
 # Sorted by length, as are many texts: the first of them say nothing about the others.
 SORTED = [" ".join(f"w{n}{i}" for i in range(1 + n // 20)) for n in range(500)]
@@ -52,7 +52,7 @@ def test_equal_sentences_are_drawn_one_by_one():
 
 
 def test_another_process_with_another_seed_of_hashes_draws_the_same(tmp_path):
-    script = "from nmtlab.text.sample import drawn; print(drawn([f'ä {n} {n * n}' for n in range(40)], 9))"
+    script = "from nmtlab.text.corpora.sample import drawn; print(drawn([f'ä {n} {n * n}' for n in range(40)], 9))"
     said = {
         subprocess.run(
             [sys.executable, "-c", script], env={"PYTHONHASHSEED": seed, "PYTHONPATH": ":".join(sys.path)},

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from nmtlab.recipe.text import TextSettings
-from nmtlab.text import shards as shards_module
-from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.encoded import EncodedCorpus
-from nmtlab.text.lines import write_lines
-from nmtlab.text.pipeline import Pipeline
+from nmtlab.text.batching import shards as shards_module
+from nmtlab.text.batching.encoded import EncodedCorpus
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.corpora.lines import write_lines
+from nmtlab.text.segmentation.pipeline import Pipeline
 
 PAIRS = 1000
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nmtlab.errors import CorpusError
-from nmtlab.text.splitting import HoldOut, divide, hash_position
+from nmtlab.text.corpora.splitting import HoldOut, divide, hash_position
 
 NUMBERS = [hash_position(f"sentence {number}") for number in range(20_000)]
 PLACES = st.lists(st.integers(0, 2**52 - 1).map(lambda k: k / 2**52), min_size=1, max_size=30)

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nmtlab.errors import CorpusError
-from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.lines import write_lines
-from nmtlab.text.statistics import statistics
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.corpora.lines import write_lines
+from nmtlab.text.corpora.statistics import statistics
 
 SHARED = Path(__file__).parents[2].parent / "shared/data"
 COLUMNS = ["split", "side", "language", "sentences", "tokens", "types"]

@@ -6,12 +6,12 @@ import torch
 
 from nmtlab.errors import RecipeError, RunError
 from nmtlab.recipe.text import TextSettings
-from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.encoded import EncodedCorpus
-from nmtlab.text.lines import write_lines
-from nmtlab.text.pipeline import Pipeline
-from nmtlab.text.tags import language_tag, origin_tag, tags_for
-from nmtlab.text.vocabulary import BOS, EOS, PAD, SPECIALS, UNK
+from nmtlab.text.batching.encoded import EncodedCorpus
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.corpora.lines import write_lines
+from nmtlab.text.segmentation.pipeline import Pipeline
+from nmtlab.text.segmentation.tags import language_tag, origin_tag, tags_for
+from nmtlab.text.segmentation.vocabulary import BOS, EOS, PAD, SPECIALS, UNK
 
 GALICIAN = [
     "a casa vermella",

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from sacremoses import MosesTokenizer
 
 from nmtlab.errors import CorpusError, RecipeError
-from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.tokenizers import Subwords, Words, plain
-from nmtlab.text.truecase import Truecaser
-from nmtlab.text.vocabulary import EOS, SPECIALS, UNK, Vocabulary
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.segmentation.tokenizers import Subwords, Words, plain
+from nmtlab.text.segmentation.truecase import Truecaser
+from nmtlab.text.segmentation.vocabulary import EOS, SPECIALS, UNK, Vocabulary
 
 DATA = Path(__file__).parents[2].parent / "shared/data"
 needs_data = pytest.mark.skipif(not DATA.is_dir(), reason="no real corpora beside the checkout")

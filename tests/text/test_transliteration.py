@@ -6,12 +6,12 @@ from hypothesis import strategies as st
 
 from nmtlab.errors import CorpusError
 from nmtlab.recipe.text import TextSettings
-from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.encoded import EncodedCorpus
-from nmtlab.text.lines import write_lines
-from nmtlab.text.pipeline import Pipeline
-from nmtlab.text.transliteration import UYGHUR_LATIN, Transliteration, romanised, transliterated
-from nmtlab.text.vocabulary import UNK
+from nmtlab.text.batching.encoded import EncodedCorpus
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.corpora.lines import write_lines
+from nmtlab.text.segmentation.pipeline import Pipeline
+from nmtlab.text.segmentation.transliteration import UYGHUR_LATIN, Transliteration, romanised, transliterated
+from nmtlab.text.segmentation.vocabulary import UNK
 
 SHARED = Path(__file__).parents[2].parent / "shared/data"
 LETTERS = st.characters(codec="utf-8")

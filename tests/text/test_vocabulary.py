@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nmtlab.errors import RunError
-from nmtlab.text.vocabulary import BOS, EOS, PAD, SPECIALS, UNK, Vocabulary, most_frequent
+from nmtlab.text.segmentation.vocabulary import BOS, EOS, PAD, SPECIALS, UNK, Vocabulary, most_frequent
 
 WORDS = Counter({"the": 5, "a": 2, "cat": 2, "sat": 1})
 

@@ -6,9 +6,9 @@ import torch
 from conftest import train_with_two_processes
 
 from nmtlab.models.interface import on_device
-from nmtlab.text.batches import Batches
-from nmtlab.text.encoded import EncodedCorpus
-from nmtlab.text.mixture import Mixture
+from nmtlab.text.batching.batches import Batches
+from nmtlab.text.batching.encoded import EncodedCorpus
+from nmtlab.text.batching.mixture import Mixture
 from nmtlab.training.objective import training_objective
 from nmtlab.training.prepare import model_for
 from nmtlab.training.setup import train

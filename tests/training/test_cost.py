@@ -3,7 +3,7 @@
 import pytest
 
 from nmtlab.recipe import named_recipe
-from nmtlab.text.pipeline import Pipeline
+from nmtlab.text.segmentation.pipeline import Pipeline
 from nmtlab.training.cost import estimate_cost
 from nmtlab.training.prepare import model_for
 

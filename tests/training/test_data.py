@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from nmtlab.text.batches import Batches
-from nmtlab.text.encoded import EncodedCorpus
-from nmtlab.text.mixture import Mixture
-from nmtlab.text.pipeline import Pipeline
+from nmtlab.text.batching.batches import Batches
+from nmtlab.text.batching.encoded import EncodedCorpus
+from nmtlab.text.batching.mixture import Mixture
+from nmtlab.text.segmentation.pipeline import Pipeline
 from nmtlab.training.data import BatchStream
 
 

@@ -18,9 +18,9 @@ from nmtlab.progress import ProgressBar
 from nmtlab.runs.pack import dev_sentences, pack
 from nmtlab.runs.run import Run
 from nmtlab.systems import open_ensemble, open_model
-from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.inspection import DevText
-from nmtlab.text.lines import read_lines, write_lines
+from nmtlab.text.checks.inspection import DevText
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.corpora.lines import read_lines, write_lines
 from nmtlab.training.events import Validated
 from nmtlab.training.setup import both_ways, open_corpora, train
 from nmtlab.training.stopping import NOISE_BLEU

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from nmtlab.models.build import build_model
 from nmtlab.models.interface import on_device
 from nmtlab.recipe import TransformerSettings
-from nmtlab.text.batch import batch_of
+from nmtlab.text.batching.batch import batch_of
 from nmtlab.training import losses
 from nmtlab.training.losses import cross_entropy
 from nmtlab.training.objective import Objective, training_objective

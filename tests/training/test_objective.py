@@ -11,7 +11,7 @@ from nmtlab.models.build import build_model
 from nmtlab.models.interface import TranslationModel, on_device
 from nmtlab.recipe import RnnSettings, TransformerSettings
 from nmtlab.search.forced import forced_decode
-from nmtlab.text.batch import Batch, batch_of
+from nmtlab.text.batching.batch import Batch, batch_of
 from nmtlab.training.objective import (
     CrossEntropy,
     Length,

@@ -9,7 +9,7 @@ import torch
 import torch.distributed as distributed
 from conftest import train_with_two_processes
 
-from nmtlab.text.batch import batch_of
+from nmtlab.text.batching.batch import batch_of
 from nmtlab.training.parallel import Group
 from nmtlab.training.setup import train
 

@@ -14,7 +14,7 @@ from nmtlab.recipe import named_recipe
 from nmtlab.runs.run import Run
 from nmtlab.search.forced import forced_decode
 from nmtlab.systems import open_system
-from nmtlab.text.vocabulary import EOS, SPECIALS
+from nmtlab.text.segmentation.vocabulary import EOS, SPECIALS
 from nmtlab.training.setup import train
 from nmtlab.training.validation import text_perplexity
 

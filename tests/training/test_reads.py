@@ -4,8 +4,8 @@ from collections import Counter
 
 import pytest
 
-from nmtlab.text import corpus as corpus_module
-from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.corpora import corpus as corpus_module
+from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.training.setup import train
 
 

@@ -120,7 +120,7 @@ def test_a_finished_run_is_not_resumed_and_a_taken_name_is_not_trained_over(trai
 
 
 def test_a_run_is_not_resumed_on_other_text(tiny_corpus, make_corpus, tiny_recipe, workspace):
-    from nmtlab.text.corpus import ParallelCorpus
+    from nmtlab.text.corpora.corpus import ParallelCorpus
 
     steps = iter(range(1000))
     train("run", tiny_recipe, tiny_corpus, workspace, should_stop=lambda: next(steps) == 5)
@@ -133,7 +133,7 @@ def test_a_run_is_not_resumed_on_other_text(tiny_corpus, make_corpus, tiny_recip
 def test_a_run_that_read_a_byte_order_mark_as_text_says_so_when_resumed(
     tiny_corpus, make_corpus, tiny_recipe, workspace
 ):
-    from nmtlab.text.corpus import ParallelCorpus
+    from nmtlab.text.corpora.corpus import ParallelCorpus
 
     steps = iter(range(1000))
     train("run", tiny_recipe, tiny_corpus, workspace, should_stop=lambda: next(steps) == 1)

@@ -11,11 +11,11 @@ from nmtlab.errors import CorpusError, RecipeError, RunError
 from nmtlab.models.interface import on_device
 from nmtlab.runs.run import Run
 from nmtlab.systems import open_model
-from nmtlab.text.batches import Batches
-from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.encoded import EncodedCorpus
-from nmtlab.text.mixture import Mixture
-from nmtlab.text.pipeline import Pipeline
+from nmtlab.text.batching.batches import Batches
+from nmtlab.text.batching.encoded import EncodedCorpus
+from nmtlab.text.batching.mixture import Mixture
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.segmentation.pipeline import Pipeline
 from nmtlab.training.cost import estimate_cost
 from nmtlab.training.objective import sentence_log_probs, training_objective
 from nmtlab.training.prepare import model_for

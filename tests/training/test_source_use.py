@@ -10,7 +10,7 @@ import torch
 from nmtlab.models.build import build_model
 from nmtlab.models.interface import on_device
 from nmtlab.recipe import RnnSettings
-from nmtlab.text.batch import batch_of
+from nmtlab.text.batching.batch import batch_of
 from nmtlab.training.objective import sentence_log_probs
 from nmtlab.training.source_use import source_gain
 

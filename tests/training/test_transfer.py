@@ -16,13 +16,13 @@ from nmtlab.recipe.transfer import TransferSettings
 from nmtlab.runs.pack import pack
 from nmtlab.runs.run import Run
 from nmtlab.systems import open_system
-from nmtlab.text.batches import Batches
-from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.encoded import EncodedCorpus
-from nmtlab.text.lines import write_lines
-from nmtlab.text.mixture import Mixture
-from nmtlab.text.pipeline import Pipeline
-from nmtlab.text.vocabulary import Vocabulary
+from nmtlab.text.batching.batches import Batches
+from nmtlab.text.batching.encoded import EncodedCorpus
+from nmtlab.text.batching.mixture import Mixture
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.corpora.lines import write_lines
+from nmtlab.text.segmentation.pipeline import Pipeline
+from nmtlab.text.segmentation.vocabulary import Vocabulary
 from nmtlab.training.inheritance import Inheritance, Inherited
 from nmtlab.training.objective import training_objective
 from nmtlab.training.prepare import model_for

@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from nmtlab.text.encoded import EncodedCorpus
-from nmtlab.text.mixture import Mixture
+from nmtlab.text.batching.encoded import EncodedCorpus
+from nmtlab.text.batching.mixture import Mixture
 from nmtlab.training.setup import train
 from nmtlab.training.trial import short_training
 

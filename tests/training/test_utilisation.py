@@ -10,7 +10,7 @@ from nmtlab.models.interface import on_device
 from nmtlab.progress import ProgressBar
 from nmtlab.recipe import RnnSettings
 from nmtlab.recipe.machine import MachineSettings
-from nmtlab.text.batch import batch_of
+from nmtlab.text.batching.batch import batch_of
 from nmtlab.training.events import Prepared, Progress
 from nmtlab.training.objective import training_objective
 from nmtlab.training.setup import train

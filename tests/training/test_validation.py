@@ -8,9 +8,9 @@ import torch
 
 from nmtlab.errors import CorpusError
 from nmtlab.systems import open_system
-from nmtlab.text.inspection import check_texts
-from nmtlab.text.pipeline import Pipeline
-from nmtlab.text.vocabulary import BOS
+from nmtlab.text.checks.inspection import check_texts
+from nmtlab.text.segmentation.pipeline import Pipeline
+from nmtlab.text.segmentation.vocabulary import BOS
 from nmtlab.training.setup import train
 from nmtlab.training.validation import dev_bleu, text_perplexity
 

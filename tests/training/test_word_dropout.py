@@ -1,7 +1,7 @@
 import torch
 
-from nmtlab.text.batch import Batch
-from nmtlab.text.vocabulary import BOS, EOS, PAD, UNK
+from nmtlab.text.batching.batch import Batch
+from nmtlab.text.segmentation.vocabulary import BOS, EOS, PAD, UNK
 from nmtlab.training.noise import word_dropout
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from nmtlab.evaluation.scores import bleu, default_tokenizer
 from nmtlab.recipe.text import WordRules
-from nmtlab.text.tokenizers import Words
+from nmtlab.text.segmentation.tokenizers import Words
 
 
 def word_ceiling(references: Sequence[str], language: str, rules: WordRules = "unicode") -> float:

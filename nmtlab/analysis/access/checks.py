@@ -2,8 +2,8 @@
 
 from nmtlab.errors import CorpusError, RunError
 from nmtlab.runs.run import Run
-from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.pipeline import Pipeline
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.segmentation.pipeline import Pipeline
 
 
 def in_direction(run: Run, corpus: ParallelCorpus) -> Run:

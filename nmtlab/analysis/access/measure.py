@@ -30,7 +30,7 @@ from nmtlab.recipe.section import Section
 from nmtlab.runs.log import append_lines
 from nmtlab.runs.measures import Measure, MeasureKey, Row, as_stored, can_write, growing, store_measure
 from nmtlab.runs.run import Run
-from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.corpora.corpus import ParallelCorpus
 
 Analysis = Callable[..., pd.DataFrame]
 SentenceAnalysis = Callable[..., Iterator[list[Row]]]

@@ -13,10 +13,10 @@ from nmtlab.errors import NmtlabError
 from nmtlab.models.interface import WORD_TERMS, TranslationModel, on_device
 from nmtlab.runs.run import Run
 from nmtlab.systems import open_model
-from nmtlab.text.batch import batch_of
-from nmtlab.text.batches import pad
-from nmtlab.text.side import Side
-from nmtlab.text.vocabulary import EOS, SPECIALS, UNK
+from nmtlab.text.batching.batch import batch_of
+from nmtlab.text.batching.batches import pad
+from nmtlab.text.segmentation.side import Side
+from nmtlab.text.segmentation.vocabulary import EOS, SPECIALS, UNK
 from nmtlab.translation import Translator
 
 RunOrSystem = Run | Translator

@@ -21,8 +21,8 @@ from nmtlab.languages import is_without_spaces
 from nmtlab.recipe.machine import MachineSettings
 from nmtlab.runs.run import Run
 from nmtlab.systems import open_model
-from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.tokenizers import moses_words
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.segmentation.tokenizers import moses_words
 from nmtlab.training.validation import text_perplexity
 
 _LONG_WORD = 8

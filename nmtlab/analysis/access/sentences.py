@@ -10,7 +10,7 @@ from nmtlab.analysis.access.translations import stored_translations
 from nmtlab.errors import CorpusError, NmtlabError
 from nmtlab.runs.pack import packed_lines
 from nmtlab.runs.run import Run
-from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.workspace import Workspace
 
 MOST = 1000

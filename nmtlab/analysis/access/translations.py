@@ -13,8 +13,8 @@ from nmtlab.recipe.machine import MachineSettings
 from nmtlab.recipe.migrate import SCHEMA, migrate_section
 from nmtlab.runs.run import Run
 from nmtlab.systems import open_system
-from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.lines import read_lines, write_lines
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.corpora.lines import read_lines, write_lines
 
 
 def translations(

@@ -11,8 +11,8 @@ from nmtlab.errors import RunError
 from nmtlab.models.interface import on_device
 from nmtlab.models.recording import Attentions, recorded_attention
 from nmtlab.models.transformer import Transformer
-from nmtlab.text.batch import batch_of
-from nmtlab.text.vocabulary import BOS, SPECIALS
+from nmtlab.text.batching.batch import batch_of
+from nmtlab.text.segmentation.vocabulary import BOS, SPECIALS
 from nmtlab.translation import Translator
 
 AttentionKind = Literal["cross-attention", "encoder self-attention", "decoder self-attention"]

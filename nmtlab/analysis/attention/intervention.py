@@ -13,7 +13,7 @@ from nmtlab.search.beam import beam_search
 from nmtlab.search.constraints import Constraints
 from nmtlab.search.forced import forced_decode
 from nmtlab.search.hypothesis import Hypothesis
-from nmtlab.text.vocabulary import BOS
+from nmtlab.text.segmentation.vocabulary import BOS
 
 
 class Intervention(NamedTuple):

@@ -13,16 +13,16 @@ import pandas as pd
 import torch
 
 from nmtlab.analysis.access.checks import in_direction
-from nmtlab.analysis.lexical.word_pairs import WordPair, forced_attention, word_pairs
+from nmtlab.analysis.alignment.word_pairs import WordPair, forced_attention, word_pairs
 from nmtlab.errors import RunError
 from nmtlab.recipe.machine import MachineSettings
 from nmtlab.runs.run import Run
 from nmtlab.search.attention import pieces_of_words
 from nmtlab.search.forced import forced_decode
 from nmtlab.systems import check_has_model, open_model
-from nmtlab.text.batches import pad, sorted_batches
-from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.links import Link
+from nmtlab.text.batching.batches import pad, sorted_batches
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.corpora.links import Link
 from nmtlab.translation import Translator
 
 Place = Literal["first", "last"]

@@ -11,8 +11,8 @@ from nmtlab.recipe.machine import MachineSettings
 from nmtlab.runs.run import Run
 from nmtlab.search.forced import forced_decode_all
 from nmtlab.systems import check_has_model, open_model
-from nmtlab.text.pipeline import Pipeline
-from nmtlab.text.vocabulary import EOS, SPECIALS, UNK
+from nmtlab.text.segmentation.pipeline import Pipeline
+from nmtlab.text.segmentation.vocabulary import EOS, SPECIALS, UNK
 from nmtlab.translation import Translator
 
 _END = SPECIALS[EOS]

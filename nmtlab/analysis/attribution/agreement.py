@@ -6,14 +6,14 @@ import pandas as pd
 
 from nmtlab.analysis.access.checks import in_direction
 from nmtlab.analysis.access.measure import versioned
+from nmtlab.analysis.alignment.reference_links import reference_links
+from nmtlab.analysis.alignment.word_pairs import forced_attention, word_pairs
 from nmtlab.analysis.attention.shift import attention_error, peak_shifts, sink_summary
 from nmtlab.analysis.attribution.contributions import METHODS, Method, word_contributions
-from nmtlab.analysis.lexical.reference_links import reference_links
-from nmtlab.analysis.lexical.word_pairs import forced_attention, word_pairs
 from nmtlab.runs.run import Run
 from nmtlab.systems import check_has_model, open_model
-from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.sample import draw_sample
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.corpora.sample import draw_sample
 
 ATTENTION: Literal["attention"] = "attention"
 Explanation = Literal["attention"] | Method

@@ -8,14 +8,14 @@ import numpy as np
 import pandas as pd
 
 from nmtlab.analysis.access.opened import RunOrSystem, opened, output_type_of
+from nmtlab.analysis.alignment.word_pairs import WordPair, between_words
 from nmtlab.analysis.attention.weights import pieces_of, weights_frame
 from nmtlab.analysis.attribution.contrast import Contrast
 from nmtlab.analysis.attribution.erasure import erasure
 from nmtlab.analysis.attribution.gradients import input_x_gradient, integrated_gradients
-from nmtlab.analysis.lexical.word_pairs import WordPair, between_words
 from nmtlab.errors import NmtlabError
 from nmtlab.models.interface import TranslationModel
-from nmtlab.text.vocabulary import UNK
+from nmtlab.text.segmentation.vocabulary import UNK
 from nmtlab.translation import Translator
 
 Method = Literal["erasure", "replacement by <unk>", "input × gradient", "integrated gradients"]

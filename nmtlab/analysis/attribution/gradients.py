@@ -18,8 +18,8 @@ from torch import Tensor
 
 from nmtlab.analysis.attribution.contrast import Contrast
 from nmtlab.models.interface import TranslationModel, on_device
-from nmtlab.text.batch import batch_of
-from nmtlab.text.vocabulary import SPECIALS
+from nmtlab.text.batching.batch import batch_of
+from nmtlab.text.segmentation.vocabulary import SPECIALS
 
 if TYPE_CHECKING:
     from captum.attr import GradientAttribution

@@ -10,7 +10,7 @@ import numpy as np
 from nmtlab.errors import CorpusError
 from nmtlab.evaluation.resampling import sentence_statistics
 from nmtlab.evaluation.scores import check_parallel, chrf_metric
-from nmtlab.text.tokenizers import Words
+from nmtlab.text.segmentation.tokenizers import Words
 
 Lines = Sequence[Sequence[str]]
 """The words of each line of a text."""

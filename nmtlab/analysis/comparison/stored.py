@@ -13,7 +13,7 @@ from nmtlab.errors import CorpusError, RunError
 from nmtlab.recipe import Recipe
 from nmtlab.runs.naming import short_names
 from nmtlab.runs.run import Run
-from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.corpora.corpus import ParallelCorpus
 
 _SEED = re.compile(r"[.]s[0-9]+$")
 """The end of the names of runs that `nmtlab reproduce` makes."""

@@ -14,11 +14,11 @@ from nmtlab.models.build import load_weights
 from nmtlab.models.interface import TranslationModel, on_device
 from nmtlab.runs.measures import Measure
 from nmtlab.runs.run import Run
-from nmtlab.text.batch import Batch, batch_of
-from nmtlab.text.batches import pad
-from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.sample import draw_sample
-from nmtlab.text.vocabulary import PAD
+from nmtlab.text.batching.batch import Batch, batch_of
+from nmtlab.text.batching.batches import pad
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.corpora.sample import draw_sample
+from nmtlab.text.segmentation.vocabulary import PAD
 from nmtlab.training.objective import training_objective
 from nmtlab.training.prepare import model_for
 
@@ -37,8 +37,8 @@ def signals(run: Run, corpus: ParallelCorpus, split: str = "dev", update: int = 
         corpus: in the run's languages.
         split: train, dev or test.
         update: of the best or the last checkpoint, or 0 for the initial weights.
-        sample: number of sentences to draw (`nmtlab.text.sample`), at least 1; `ENOUGH` are enough. Without a default
-            it is in every question: earlier answers, which lack it, are about first sentences.
+        sample: number of sentences to draw (`nmtlab.text.corpora.sample`), at least 1; `ENOUGH` are enough. Without a
+            default it is in every question: earlier answers, which lack it, are about first sentences.
 
     Returns:
         A row for each normalisation, in forward order: `run`, `update`; `side`, encoder or decoder; `kind`: attention,

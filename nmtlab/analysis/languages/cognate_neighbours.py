@@ -9,8 +9,8 @@ from nmtlab.analysis.access.measure import versioned
 from nmtlab.analysis.access.opened import opened, source_vectors
 from nmtlab.analysis.languages.cognates import BORROWED, cognates
 from nmtlab.runs.run import Run
-from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.side import Side
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.segmentation.side import Side
 
 SPELLING, PARENT, CHILD = "spelling alone", "parent", "child"
 """Whose vectors: drawn at random, so that only shared subwords make words similar; the parent's; the child's."""

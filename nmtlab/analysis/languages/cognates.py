@@ -11,8 +11,8 @@ from nmtlab.analysis.access.translations import translations
 from nmtlab.analysis.lexical.gold import gold_lexicon
 from nmtlab.evaluation.rare_words import bucket_names, bucket_of
 from nmtlab.runs.run import Run
-from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.links import gold_links
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.corpora.links import gold_links
 
 COGNATE, UNRELATED, BORROWED = "cognate", "no cognate", "name"
 KINDS = (COGNATE, UNRELATED, BORROWED)

@@ -11,7 +11,7 @@ from nmtlab.analysis.access.scores import score_texts
 from nmtlab.analysis.access.translations import stored_translations, translations
 from nmtlab.errors import CorpusError
 from nmtlab.runs.run import Run
-from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.workspace import Workspace
 
 COLUMNS = ["source", "target", "trained", "corpus", "sentences", "bleu", "chrf"]

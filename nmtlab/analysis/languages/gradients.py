@@ -14,11 +14,11 @@ from nmtlab.analysis.access.opened import opened
 from nmtlab.errors import CorpusError, RunError
 from nmtlab.models.interface import TranslationModel, on_device
 from nmtlab.runs.run import Run
-from nmtlab.text.batch import Batch, batch_of
-from nmtlab.text.batches import pad, sorted_batches
-from nmtlab.text.corpus import Pair, ParallelCorpus
-from nmtlab.text.pipeline import Pipeline
-from nmtlab.text.sample import draw_apart
+from nmtlab.text.batching.batch import Batch, batch_of
+from nmtlab.text.batching.batches import pad, sorted_batches
+from nmtlab.text.corpora.corpus import Pair, ParallelCorpus
+from nmtlab.text.corpora.sample import draw_apart
+from nmtlab.text.segmentation.pipeline import Pipeline
 from nmtlab.training.objective import training_objective
 
 _BATCH_TOKENS = 2000  # padded
@@ -55,7 +55,7 @@ def gradient_cosines(
         corpora: of two or more directions.
         split: train, dev or test.
         sample: number of sentences for each direction, 2 or more; fewer if there are not as many that no other
-            direction has (`nmtlab.text.sample.draw_apart`).
+            direction has (`nmtlab.text.corpora.sample.draw_apart`).
 
     Returns:
         A row for each part of the model with shared weights, and each pair of directions and each direction alone:

@@ -9,7 +9,7 @@ from nmtlab.analysis.access.measure import versioned
 from nmtlab.analysis.languages.similarity import cka_with_null, retrieval
 from nmtlab.analysis.languages.states import states_by_language
 from nmtlab.runs.run import Run
-from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.corpora.corpus import ParallelCorpus
 
 
 @versioned(

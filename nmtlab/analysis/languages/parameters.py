@@ -10,8 +10,8 @@ from nmtlab.analysis.access.measure import versioned
 from nmtlab.models.interface import TranslationModel
 from nmtlab.runs.run import Run
 from nmtlab.systems import check_has_model
-from nmtlab.text.pipeline import Pipeline
-from nmtlab.text.side import Side
+from nmtlab.text.segmentation.pipeline import Pipeline
+from nmtlab.text.segmentation.side import Side
 from nmtlab.training.prepare import model_for
 
 _COUNTS = ("stored", "used", "trained")

@@ -11,7 +11,7 @@ from nmtlab.languages import language_of
 from nmtlab.recipe import MachineSettings, SearchSettings
 from nmtlab.runs.run import Run
 from nmtlab.systems import open_system
-from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.corpora.corpus import ParallelCorpus
 
 
 @versioned(1, "between", "translation")

@@ -10,7 +10,7 @@ from nmtlab.analysis.languages.similarity import language_probe
 from nmtlab.analysis.languages.states import states_by_language
 from nmtlab.recipe.transformer import TransformerSettings
 from nmtlab.runs.run import Run
-from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.corpora.corpus import ParallelCorpus
 
 
 @versioned(2, "layer", "units", "width", "accuracy", "chance", "languages", "sentences")

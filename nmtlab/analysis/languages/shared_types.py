@@ -7,8 +7,8 @@ import pandas as pd
 from nmtlab.analysis.access.measure import answers, measure, versioned
 from nmtlab.errors import RunError
 from nmtlab.runs.run import Run
-from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.overlap import shares
+from nmtlab.text.checks.overlap import shares
+from nmtlab.text.corpora.corpus import ParallelCorpus
 
 
 def parent_of(run: Run) -> Run:

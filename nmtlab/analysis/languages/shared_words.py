@@ -15,10 +15,10 @@ from nmtlab.alignment.aligner import AlignmentModel, translation_table
 from nmtlab.analysis.access.measure import versioned
 from nmtlab.errors import CorpusError
 from nmtlab.runs.run import Run
-from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.overlap import Segmentation, segmentations, shares
-from nmtlab.text.segmentation import sample
-from nmtlab.text.vocabulary import most_frequent
+from nmtlab.text.checks.overlap import Segmentation, segmentations, shares
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.segmentation.learning import sample
+from nmtlab.text.segmentation.vocabulary import most_frequent
 
 KINDS = ("shared", "lookalike", "unclear", "only here")
 """Kinds of a child's words, as in `word_lists`."""

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from nmtlab.analysis.access.opened import RunOrSystem, opened, source_vectors, type_of
 from nmtlab.search.top import stable_topk
-from nmtlab.text.vocabulary import known_counts
+from nmtlab.text.segmentation.vocabulary import known_counts
 from nmtlab.translation import Translator
 
 

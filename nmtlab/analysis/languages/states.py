@@ -12,10 +12,10 @@ from nmtlab.analysis.access.opened import opened
 from nmtlab.errors import CorpusError, RunError
 from nmtlab.models.transformer import Transformer
 from nmtlab.runs.run import Run
-from nmtlab.text.batches import pad, sorted_batches
-from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.sample import drawn
-from nmtlab.text.vocabulary import PAD, SPECIALS
+from nmtlab.text.batching.batches import pad, sorted_batches
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.corpora.sample import drawn
+from nmtlab.text.segmentation.vocabulary import PAD, SPECIALS
 from nmtlab.translation import Translator
 
 States = NDArray[np.float64]
@@ -35,7 +35,7 @@ def states_by_language(run: Run, corpora: Sequence[ParallelCorpus], split: str, 
         corpora: line n of all means the same; their source languages are the languages compared.
         split: train, dev or test.
         sample: number of sentences to draw, by their translations into the first corpus' target language
-            (`nmtlab.text.sample`).
+            (`nmtlab.text.corpora.sample`).
 
     Raises:
         CorpusError: no such split, fewer than two languages, or texts that are not parallel to each other.

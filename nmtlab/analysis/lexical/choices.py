@@ -24,10 +24,10 @@ from nmtlab.analysis.access.opened import RunOrSystem, forced_states, opened, sc
 from nmtlab.analysis.lexical.logits import logit_terms
 from nmtlab.errors import CorpusError
 from nmtlab.models.interface import TranslationModel
-from nmtlab.text.batches import sorted_batches
-from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.pipeline import Pipeline
-from nmtlab.text.vocabulary import SPECIALS
+from nmtlab.text.batching.batches import sorted_batches
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.segmentation.pipeline import Pipeline
+from nmtlab.text.segmentation.vocabulary import SPECIALS
 from nmtlab.translation import Translator
 
 _BATCH_TOKENS = 2048

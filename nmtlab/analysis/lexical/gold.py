@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 
 from nmtlab.errors import CorpusError
-from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.corpora.corpus import ParallelCorpus
 
 
 def gold_forms(corpus: ParallelCorpus) -> pd.DataFrame:

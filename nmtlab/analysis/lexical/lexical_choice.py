@@ -6,17 +6,17 @@ import pandas as pd
 
 from nmtlab.analysis.access.checks import in_direction
 from nmtlab.analysis.access.measure import measure, versioned
+from nmtlab.analysis.alignment.reference_links import reference_links
 from nmtlab.analysis.attention.shift import attention_shift, error_by_line
 from nmtlab.analysis.lexical.choices import rare_choices
 from nmtlab.analysis.lexical.gold import has_gold
 from nmtlab.analysis.lexical.lexicon import gold_translations, precision, system_translations
 from nmtlab.analysis.lexical.norms import norm_correlations, word_norms
 from nmtlab.analysis.lexical.rare_words import word_counts_by_line
-from nmtlab.analysis.lexical.reference_links import reference_links
 from nmtlab.analysis.lexical.unknown_words import reference_unknowns
 from nmtlab.models.interface import WORD_TERMS
 from nmtlab.runs.run import Run
-from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.corpora.corpus import ParallelCorpus
 
 RARE = 10
 """A word is rare if its training count is below this."""

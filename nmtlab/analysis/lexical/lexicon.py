@@ -16,8 +16,8 @@ from nmtlab.analysis.lexical.gold import gold_forms
 from nmtlab.errors import NmtlabError
 from nmtlab.evaluation.rare_words import EDGES, bucket_names, bucket_of
 from nmtlab.search.top import stable_topk
-from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.pipeline import Pipeline
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.segmentation.pipeline import Pipeline
 
 _CHUNK = 256  # source types looked up at a time
 

@@ -11,8 +11,8 @@ from nmtlab.errors import RunError
 from nmtlab.interchange.folding import FORBIDDEN
 from nmtlab.runs.run import Run
 from nmtlab.systems import check_has_model
-from nmtlab.text.pipeline import Pipeline
-from nmtlab.text.vocabulary import EOS, SPECIALS, UNK
+from nmtlab.text.segmentation.pipeline import Pipeline
+from nmtlab.text.segmentation.vocabulary import EOS, SPECIALS, UNK
 
 QUANTITIES = ("norm", "used_norm", "bias")
 

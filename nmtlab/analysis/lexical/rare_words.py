@@ -23,9 +23,9 @@ from nmtlab.evaluation.rare_words import (
     name_outcomes,
 )
 from nmtlab.runs.run import Run
-from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.segmentation import usable_pairs
-from nmtlab.text.tokenizers import Words
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.segmentation.learning import usable_pairs
+from nmtlab.text.segmentation.tokenizers import Words
 
 OUTCOMES = ("right", "confused", "unknown", "missing")
 

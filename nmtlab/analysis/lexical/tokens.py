@@ -5,7 +5,7 @@ import torch
 
 from nmtlab.analysis.access.opened import RunOrSystem, forced_states, opened, scored_ids
 from nmtlab.search.top import stable_topk
-from nmtlab.text.vocabulary import EOS, SPECIALS, UNK
+from nmtlab.text.segmentation.vocabulary import EOS, SPECIALS, UNK
 
 
 def token_probabilities(system: RunOrSystem, source: str, target: str, top: int = 3) -> pd.DataFrame:

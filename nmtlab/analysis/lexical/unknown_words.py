@@ -14,12 +14,12 @@ import numpy as np
 import pandas as pd
 
 from nmtlab.analysis.access.checks import in_direction
-from nmtlab.analysis.lexical.word_pairs import WordPair, forced_attention, word_pairs
+from nmtlab.analysis.alignment.word_pairs import WordPair, forced_attention, word_pairs
 from nmtlab.recipe.machine import MachineSettings
 from nmtlab.runs.run import Run
 from nmtlab.systems import check_has_model, open_model
-from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.links import Link
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.corpora.links import Link
 
 _COLUMNS = {
     "line": int, "target_position": int, "target_words": str, "source_position": int, "source_word": str,

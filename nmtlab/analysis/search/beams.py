@@ -16,8 +16,8 @@ from nmtlab.runs.measures import Measure
 from nmtlab.runs.run import Run
 from nmtlab.search.hypothesis import Hypothesis
 from nmtlab.systems import check_has_model, open_system
-from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.sample import draw_sample
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.corpora.sample import draw_sample
 
 
 @versioned(1, "line", "text", "length", "log_prob", "score", "finished")
@@ -37,7 +37,7 @@ def decoded(
         corpus: in its languages.
         split: train, dev or test.
         search: search settings; the recipe's if not given.
-        sample: number of sentences to draw (`nmtlab.text.sample`); all if not given.
+        sample: number of sentences to draw (`nmtlab.text.corpora.sample`); all if not given.
         on_progress: called with the number of sentences just done.
         machine: where to compute; the recipe's settings if not given.
 

@@ -29,7 +29,7 @@ from nmtlab.recipe import MachineSettings, SearchSettings
 from nmtlab.runs.environment import environment, provenance
 from nmtlab.runs.run import TABLE, Run
 from nmtlab.systems import check_has_model, open_model
-from nmtlab.text.corpus import Direction, ParallelCorpus
+from nmtlab.text.corpora.corpus import Direction, ParallelCorpus
 
 Engine = Literal["nmtlab", "ctranslate2"]
 Way = tuple[Engine, Precision]

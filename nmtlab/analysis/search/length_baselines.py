@@ -14,8 +14,8 @@ from nmtlab.analysis.search.beams import text_of
 from nmtlab.analysis.search.lengths import LENGTH_COLUMNS, compared_lengths, length_errors, planned_lengths
 from nmtlab.analysis.search.trained_lengths import Lengths, trained_lengths
 from nmtlab.runs.run import Run
-from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.sample import draw_sample
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.corpora.sample import draw_sample
 
 Baseline = Literal["linear", "kernel"]
 
@@ -40,7 +40,7 @@ def baseline_lengths(
         baseline: `linear`, a line fitted to the training pairs by least squares, with normal errors; or `kernel`, the
             training pairs' lengths, weighted by a kernel in source length.
         part: train, dev or test.
-        sample: number of sentences to draw (`nmtlab.text.sample`); all if not given.
+        sample: number of sentences to draw (`nmtlab.text.corpora.sample`); all if not given.
 
     Returns:
         Rows as of `planned_lengths`.

@@ -18,8 +18,8 @@ from nmtlab.runs.run import Run
 from nmtlab.search.hypothesis import Hypothesis, SearchResult
 from nmtlab.search.planned import planned_search
 from nmtlab.systems import open_model
-from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.sample import draw_sample
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.corpora.sample import draw_sample
 
 _COLUMNS = ["line", "rank", "length", "length_log_prob", "log_prob", "text"]
 
@@ -41,7 +41,7 @@ def translations_by_length(
         corpus: in its languages.
         split: train, dev or test.
         search: beam size of each length, number of lengths and limit; the recipe's if not given.
-        sample: number of sentences to draw (`nmtlab.text.sample`); all if not given.
+        sample: number of sentences to draw (`nmtlab.text.corpora.sample`); all if not given.
         on_progress: called with the number of sentences just done.
         machine: where to compute; the recipe's settings if not given.
 

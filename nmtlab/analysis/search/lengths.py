@@ -16,9 +16,9 @@ from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
 from nmtlab.search.hypothesis import SearchResult
 from nmtlab.search.planned import length_candidates, planned_search
-from nmtlab.text.batches import pad, sorted_batches
-from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.sample import draw_sample
+from nmtlab.text.batching.batches import pad, sorted_batches
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.corpora.sample import draw_sample
 from nmtlab.translation import Search, Translator
 
 LENGTH_COLUMNS = (
@@ -62,7 +62,7 @@ def planned_lengths(run: Run, corpus: ParallelCorpus, split: str = "test", sampl
         run: one that plans lengths, with weights.
         corpus: in its languages.
         split: train, dev or test.
-        sample: number of sentences to draw (`nmtlab.text.sample`); all if not given.
+        sample: number of sentences to draw (`nmtlab.text.corpora.sample`); all if not given.
 
     Returns:
         A row for each sentence: `line` in the text, from 1; `reference_length`, in tokens; `likeliest` length and its

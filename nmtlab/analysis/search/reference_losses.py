@@ -13,7 +13,7 @@ from nmtlab.analysis.search.unseen_lengths import held_out_pairs
 from nmtlab.runs.run import Run
 from nmtlab.search.forced import forced_decode_all
 from nmtlab.systems import check_has_model
-from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.corpora.corpus import ParallelCorpus
 
 _BATCH_TOKENS = 4096
 

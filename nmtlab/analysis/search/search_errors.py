@@ -23,9 +23,9 @@ from nmtlab.search.beam import beam_search
 from nmtlab.search.exact import exact_search
 from nmtlab.search.forced import forced_decode
 from nmtlab.systems import check_has_model, open_model
-from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.sample import draw_sample
-from nmtlab.text.vocabulary import EOS
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.corpora.sample import draw_sample
+from nmtlab.text.segmentation.vocabulary import EOS
 
 _ROUNDING = 1e-3
 """Scores of the same translation in different batches differ by less."""
@@ -53,7 +53,7 @@ def search_errors(
         split: train, dev or test.
         search: beam size, score and limits.
         budget: maximum number of hypotheses that exact search expands per sentence.
-        sample: number of sentences to draw (`nmtlab.text.sample`); all if not given.
+        sample: number of sentences to draw (`nmtlab.text.corpora.sample`); all if not given.
         machine: where to compute; the recipe's settings if not given.
         start: index of the first of these sentences to yield, from 0.
 

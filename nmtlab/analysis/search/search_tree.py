@@ -14,8 +14,8 @@ from nmtlab.search.exact import ExactSearch
 from nmtlab.search.hypothesis import SearchResult
 from nmtlab.search.planned import planned_search
 from nmtlab.search.scores import hypothesis_score
-from nmtlab.text.pipeline import Pipeline
-from nmtlab.text.vocabulary import BOS, EOS, PAD
+from nmtlab.text.segmentation.pipeline import Pipeline
+from nmtlab.text.segmentation.vocabulary import BOS, EOS, PAD
 from nmtlab.translation import Translator
 
 LOG_PROB = SearchSettings(score="log-prob")

@@ -9,8 +9,8 @@ import numpy as np
 from nmtlab.analysis.access.checks import in_direction
 from nmtlab.errors import RunError
 from nmtlab.runs.run import Run
-from nmtlab.text.corpus import Pair, ParallelCorpus
-from nmtlab.text.segmentation import beyond_token_limits, blocks, usable_pairs
+from nmtlab.text.corpora.corpus import Pair, ParallelCorpus
+from nmtlab.text.segmentation.learning import beyond_token_limits, blocks, usable_pairs
 
 
 class EncodedPair(NamedTuple):

@@ -14,7 +14,7 @@ from nmtlab.search.beam import beam_search
 from nmtlab.search.constraints import Constraints
 from nmtlab.search.forced import forced_decode
 from nmtlab.search.scores import hypothesis_score
-from nmtlab.text.vocabulary import EOS
+from nmtlab.text.segmentation.vocabulary import EOS
 
 _SAME = 1e-3
 """Log-probabilities of the same tokens, computed in another batch, differ by less."""

@@ -11,8 +11,8 @@ from nmtlab.analysis.search.trained_lengths import encoded_pairs, trained_length
 from nmtlab.recipe.text import TextSettings
 from nmtlab.runs.run import Run
 from nmtlab.systems import open_model
-from nmtlab.text.cleaning import digest, normalise
-from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.corpora.cleaning import digest, normalise
+from nmtlab.text.corpora.corpus import ParallelCorpus
 
 ENOUGH = 100
 """Sentences of unseen lengths from which something can be concluded."""

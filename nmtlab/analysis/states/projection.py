@@ -13,9 +13,9 @@ from nmtlab.analysis.access.opened import RunOrSystem, opened, output_vectors
 from nmtlab.analysis.states.token_states import Where, token_states
 from nmtlab.errors import NmtlabError, missing_package
 from nmtlab.runs.run import Run
-from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.sample import draw_sample
-from nmtlab.text.vocabulary import SPECIALS
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.corpora.sample import draw_sample
+from nmtlab.text.segmentation.vocabulary import SPECIALS
 
 Method = Literal["pca", "umap"]
 
@@ -106,7 +106,7 @@ def state_projection(
         corpus: in its languages.
         split: train, dev or test.
         where: encoder or decoder (see `token_states`).
-        sample: number of sentences, drawn as in `nmtlab.text.sample`.
+        sample: number of sentences, drawn as in `nmtlab.text.corpora.sample`.
         method, seed: as for `project`.
 
     Returns:

@@ -11,8 +11,8 @@ from nmtlab.analysis.access.opened import opened
 from nmtlab.analysis.states.token_states import TokenStates, Where, token_states
 from nmtlab.errors import NmtlabError
 from nmtlab.runs.run import Run
-from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.sample import draw_sample
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.corpora.sample import draw_sample
 
 SAMPLE = 500
 """Sentences of the training text that are compared, if no other number is given."""
@@ -41,7 +41,7 @@ def state_neighbours(
         position: of the token, from 0: of the target at the decoder, of the source at the encoder.
         where: whose states are compared.
         k: number of neighbours, from 1.
-        sample: number of training sentences, drawn as in `nmtlab.text.sample`.
+        sample: number of training sentences, drawn as in `nmtlab.text.corpora.sample`.
 
     Returns:
         As `nearest_states`, with `line`, the number of the sentence in the training text, from 1.

@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 
 from nmtlab.analysis.access.opened import RunOrSystem, forced_states, opened, scored_ids
-from nmtlab.text.batches import pad, sorted_batches
+from nmtlab.text.batching.batches import pad, sorted_batches
 from nmtlab.translation import Translator
 
 Where = Literal["decoder", "encoder"]

@@ -8,7 +8,7 @@ import pandas as pd
 
 from nmtlab.experiments.measures.quality import Measure, OfSeedsAlone
 from nmtlab.runs.run import Run
-from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.corpora.corpus import ParallelCorpus
 
 _CELL = ["row", "column", "seed"]
 

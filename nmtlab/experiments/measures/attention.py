@@ -11,7 +11,7 @@ from nmtlab.analysis.access.measure import measure, stored_answer
 from nmtlab.analysis.attention.shift import peak_counts
 from nmtlab.experiments.measures.quality import RatioOfSentences, by_sentence
 from nmtlab.runs.run import Run
-from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.corpora.corpus import ParallelCorpus
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from nmtlab.evaluation import bleu, chrf, chrf_metric, default_tokenizer
 from nmtlab.evaluation.language_identification import LanguageClassifier
 from nmtlab.experiments.measures.quality import Bleu, Counted, OfSentences, ShareOfSentences
 from nmtlab.runs.run import Run
-from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.corpora.corpus import ParallelCorpus
 
 
 @dataclass(frozen=True)

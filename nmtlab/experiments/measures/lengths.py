@@ -13,7 +13,7 @@ from nmtlab.analysis.search.unseen_lengths import ENOUGH, unseen_pairs, unseen_t
 from nmtlab.evaluation import bleu_metric, default_tokenizer
 from nmtlab.experiments.measures.quality import USABLE_BLEU, OfSeedsAlone, OfSentences, Text
 from nmtlab.runs.run import Run
-from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.corpora.corpus import ParallelCorpus
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from nmtlab.analysis.lexical.lexical_choice import lexical_choice, lexical_sums
 from nmtlab.analysis.lexical.norms import norm_correlations, word_norms
 from nmtlab.experiments.measures.quality import OfSeedsAlone, RatioOfSentences, by_sentence
 from nmtlab.runs.run import Run
-from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.corpora.corpus import ParallelCorpus
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,8 @@ from nmtlab.analysis.lexical.radius import last_perplexity
 from nmtlab.evaluation import bleu_metric, default_tokenizer, tokenized_bleu_metric
 from nmtlab.languages import language_of
 from nmtlab.runs.run import Run
-from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.tokenizers import moses_words
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.segmentation.tokenizers import moses_words
 
 USABLE_BLEU = 5.0
 """If neither of two systems reaches this, hardly any words are right, and their difference is meaningless."""

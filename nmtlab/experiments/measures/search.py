@@ -23,9 +23,9 @@ from nmtlab.experiments.measures.quality import (
 )
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
-from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.sample import draw_sample
-from nmtlab.text.tokenizers import moses_words
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.corpora.sample import draw_sample
+from nmtlab.text.segmentation.tokenizers import moses_words
 
 FEW = 200
 """Number of sentences in a sample for slow searches: the widest beam, and exact search."""
@@ -51,7 +51,7 @@ class Way:
         search: the search settings.
         gammas: word rewards to choose from by dev BLEU, of runs that plan lengths `LENGTHS_TRIED` and
             `LENGTH_WEIGHTS`; empty for no tuning.
-        sample: number of sentences, drawn from the text (`nmtlab.text.sample`); all if not given.
+        sample: number of sentences, drawn from the text (`nmtlab.text.corpora.sample`); all if not given.
         lengths: number of lengths that a run that plans lengths tries; that of its recipe if not given.
     """
 
@@ -206,7 +206,7 @@ class Missed(ShareOfSentences):
     Args:
         name: name of the number in a table.
         outcome: one of `search_errors.outcomes`.
-        sample: number of sentences, drawn from the text (`nmtlab.text.sample`).
+        sample: number of sentences, drawn from the text (`nmtlab.text.corpora.sample`).
         lower_is_better: the desired direction.
     """
 

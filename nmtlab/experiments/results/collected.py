@@ -13,7 +13,7 @@ from nmtlab.experiments.running.cells import ENDED, NOT_RUN, Cell, can_translate
 from nmtlab.experiments.tables.declaration import Scale, Table
 from nmtlab.runs.environment import provenance
 from nmtlab.runs.run import Run
-from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.workspace import Workspace
 
 COLUMNS = [

@@ -11,7 +11,7 @@ from nmtlab.experiments.running.cells import ENDED, Cell, is_the_training, made_
 from nmtlab.experiments.tables.declaration import Scale, Table
 from nmtlab.runs.packed import open_evidence, open_packed
 from nmtlab.runs.run import Run
-from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.workspace import Workspace
 
 COLUMNS = ["row", "column", "seed", "split", "measure", "text", "line", "translation"]

@@ -12,7 +12,7 @@ from nmtlab.experiments.results.stored import Stored
 from nmtlab.experiments.tables.corpora import Corpus, opened_beside
 from nmtlab.experiments.tables.declaration import Setup
 from nmtlab.runs.run import Run
-from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.workspace import Workspace
 
 

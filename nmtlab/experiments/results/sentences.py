@@ -25,7 +25,7 @@ from nmtlab.experiments.results.statistics import Spread, sentence_spread
 from nmtlab.experiments.running.cells import Cell, cells_of
 from nmtlab.experiments.tables.declaration import Scale, Table
 from nmtlab.runs.run import Run
-from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.workspace import Workspace
 
 KEYS = ["row", "metric", "system", "than"]

@@ -13,7 +13,7 @@ from nmtlab.experiments.tables.declaration import Changes, Parent, Row, Scale, S
 from nmtlab.recipe import Recipe, TransferSettings, find_recipe
 from nmtlab.runs.run import Run
 from nmtlab.systems import train
-from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.training.events import OnEvent, Preparing, ignore
 from nmtlab.workspace import Workspace
 

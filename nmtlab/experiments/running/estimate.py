@@ -21,7 +21,7 @@ from nmtlab.experiments.running.cells import (
 )
 from nmtlab.experiments.tables.corpora import Corpus, opened_beside
 from nmtlab.runs.run import Run
-from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.training.cost import estimate_cost
 from nmtlab.workspace import Workspace
 

@@ -16,7 +16,7 @@ from nmtlab.experiments.running.engines import Engine, one_by_one
 from nmtlab.experiments.running.events import CellEnded, GridEvent, GridPlanned, NoText, OnGridEvent, Opening, ignore
 from nmtlab.experiments.tables.corpora import Corpus
 from nmtlab.runs.run import Run
-from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.workspace import Workspace
 
 

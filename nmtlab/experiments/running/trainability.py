@@ -18,12 +18,12 @@ import pandas as pd
 from nmtlab.errors import NmtlabError
 from nmtlab.experiments.results.stored import RESULTS
 from nmtlab.recipe import Recipe
-from nmtlab.text.batch import Batch, batch_of
-from nmtlab.text.batches import pad, sorted_batches
-from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.encoded import EncodedCorpus
-from nmtlab.text.mixture import Mixture
-from nmtlab.text.pipeline import Pipeline
+from nmtlab.text.batching.batch import Batch, batch_of
+from nmtlab.text.batching.batches import pad, sorted_batches
+from nmtlab.text.batching.encoded import EncodedCorpus
+from nmtlab.text.batching.mixture import Mixture
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.segmentation.pipeline import Pipeline
 from nmtlab.training.trial import Trial, short_training
 from nmtlab.workspace import Workspace
 

@@ -9,16 +9,16 @@ from typing import Any
 from nmtlab.errors import CorpusError
 from nmtlab.text.artificial import ArtificialSettings, write_corpus
 from nmtlab.text.artificial.corpus import ENGLISH
-from nmtlab.text.concatenation import join
-from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.importers.corpus_builder import REPORT
-from nmtlab.text.multi_parallel import join_languages
+from nmtlab.text.corpora.concatenation import join
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.corpora.corpus_builder import REPORT
+from nmtlab.text.corpora.multi_parallel import join_languages
 from nmtlab.workspace import Workspace
 
 
 @dataclass(frozen=True)
 class ConcatenatedCorpus:
-    """A corpus joined from several in the same languages (see `nmtlab.text.concatenation.join`).
+    """A corpus joined from several in the same languages (see `nmtlab.text.corpora.concatenation.join`).
 
     Args:
         name: its name in the workspace.
@@ -56,7 +56,7 @@ class ConcatenatedCorpus:
 
 @dataclass(frozen=True)
 class MultiParallelCorpus:
-    """A corpus joined line by line from several languages into one (see `nmtlab.text.multi_parallel.join_languages`).
+    """A corpus joined line by line from several languages (`nmtlab.text.corpora.multi_parallel.join_languages`).
 
     Args:
         name: its name in the workspace.

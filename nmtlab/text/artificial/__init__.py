@@ -19,8 +19,8 @@ that related languages share many subwords but few words:
 | `qad` | Neru | subject verb object, prepositions, adjective after noun | Latin | relative pronouns, no vowel harmony |
 
 All are agglutinative: nouns take number, possessor and case; verbs take negation, tense and person. Nuru is romanised
-by `nmtlab.text.transliteration.UYGHUR_LATIN`. Names have classes (scientists, cities ...): those of a class occur in
-the same contexts and differ only in frequency, like Fauci and Chan in thesis 3.2.1.
+by `nmtlab.text.segmentation.transliteration.UYGHUR_LATIN`. Names have classes (scientists, cities ...): those of a
+class occur in the same contexts and differ only in frequency, like Fauci and Chan in thesis 3.2.1.
 
 The settings (`ArtificialSettings`): `seed` selects another family and other sentences; `vocabulary` and `names`
 lengthen the tail of rare words; `ambiguity` lets the English side choose freely between synonyms, between two positions

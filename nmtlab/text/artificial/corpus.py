@@ -10,7 +10,7 @@ from pathlib import Path
 from nmtlab.errors import CorpusError
 from nmtlab.text.artificial.language import ArtificialLanguage, ArtificialPair, Split
 from nmtlab.text.artificial.settings import DISTANCES, ArtificialSettings
-from nmtlab.text.lines import new_folder, write_lines
+from nmtlab.text.corpora.lines import new_folder, write_lines
 
 ENGLISH = "en"
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import polib
 
 from nmtlab.errors import CorpusError
-from nmtlab.text.cleaning import Limits
-from nmtlab.text.corpus import Pair
-from nmtlab.text.importers.corpus_builder import INPUT, ImportReport, as_named, build
+from nmtlab.text.corpora.cleaning import Limits
+from nmtlab.text.corpora.corpus import Pair
+from nmtlab.text.corpora.corpus_builder import INPUT, ImportReport, as_named, build
+from nmtlab.text.corpora.splitting import HoldOut
 from nmtlab.text.importers.messages import placeholders, plain_pair
-from nmtlab.text.splitting import HoldOut
 
 UNREADABLE = "unreadable catalogue"
 OBSOLETE = "obsolete"

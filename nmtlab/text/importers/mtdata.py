@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nmtlab.errors import CorpusError, missing_package
-from nmtlab.text.cleaning import Limits
-from nmtlab.text.corpus import Pair
-from nmtlab.text.importers.corpus_builder import ImportReport, build
-from nmtlab.text.lines import read_lines
-from nmtlab.text.splitting import HoldOut
+from nmtlab.text.corpora.cleaning import Limits
+from nmtlab.text.corpora.corpus import Pair
+from nmtlab.text.corpora.corpus_builder import ImportReport, build
+from nmtlab.text.corpora.lines import read_lines
+from nmtlab.text.corpora.splitting import HoldOut
 
 COLUMNS = "more than two columns"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from nmtlab.errors import CorpusError
-from nmtlab.text.lines import MAX_CHARACTERS, read_lines
+from nmtlab.text.corpora.lines import MAX_CHARACTERS, read_lines
 
 Form = Literal["tsv", "csv", "jsonl"]
 

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from nmtlab.errors import CorpusError
-from nmtlab.text.corpus import ParallelCorpus, aligned
-from nmtlab.text.importers.corpus_builder import ImportReport
-from nmtlab.text.lines import new_folder, read_lines, write_lines, write_pairs
+from nmtlab.text.corpora.corpus import ParallelCorpus, aligned
+from nmtlab.text.corpora.corpus_builder import ImportReport
+from nmtlab.text.corpora.lines import new_folder, read_lines, write_lines, write_pairs
 
 
 def import_sacrebleu(folder: Path | str, source: str, target: str, dev: str = "", test: str = "") -> ImportReport:

@@ -5,11 +5,11 @@ from itertools import chain, islice
 from pathlib import Path
 
 from nmtlab.errors import CorpusError
-from nmtlab.text.cleaning import Limits
-from nmtlab.text.corpus import Pair
-from nmtlab.text.importers.corpus_builder import ImportReport, as_named, build
+from nmtlab.text.corpora.cleaning import Limits
+from nmtlab.text.corpora.corpus import Pair
+from nmtlab.text.corpora.corpus_builder import ImportReport, as_named, build
+from nmtlab.text.corpora.splitting import HoldOut
 from nmtlab.text.importers.rows import SOURCES, TARGETS, Form, Table, is_number, open_table
-from nmtlab.text.splitting import HoldOut
 
 _LOOKED_AT = 100  # pairs, to find out whether the columns are the right ones
 _FEWEST = 10  # of fewer pairs, all may be numbers or equal

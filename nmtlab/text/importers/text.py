@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from nmtlab.text.cleaning import Limits
-from nmtlab.text.corpus import Pair, aligned
-from nmtlab.text.importers.corpus_builder import ImportReport, as_named, build
-from nmtlab.text.lines import read_lines
-from nmtlab.text.splitting import HoldOut
+from nmtlab.text.corpora.cleaning import Limits
+from nmtlab.text.corpora.corpus import Pair, aligned
+from nmtlab.text.corpora.corpus_builder import ImportReport, as_named, build
+from nmtlab.text.corpora.lines import read_lines
+from nmtlab.text.corpora.splitting import HoldOut
 
 Files = tuple[Path | str, Path | str]
 """A source file and a target file."""

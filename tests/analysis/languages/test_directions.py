@@ -15,7 +15,7 @@ from nmtlab.analysis.languages.parameters import parameter_counts
 from nmtlab.analysis.languages.pivot import pivoted
 from nmtlab.errors import RunError
 from nmtlab.runs.run import Run
-from nmtlab.text.lines import write_lines
+from nmtlab.text.corpora.lines import write_lines
 from nmtlab.training.setup import train
 from nmtlab.views_languages import costs_table, insides_table, probe_view, similarity_view
 

@@ -10,9 +10,9 @@ from nmtlab.analysis.access.opened import opened
 from nmtlab.analysis.languages.gradients import EMBEDDINGS, ModelPart, cosine_by_part, gradient_cosines
 from nmtlab.errors import CorpusError, RunError
 from nmtlab.models.interface import on_device
-from nmtlab.text.batch import batch_of
-from nmtlab.text.batches import pad
-from nmtlab.text.sample import draw_apart
+from nmtlab.text.batching.batch import batch_of
+from nmtlab.text.batching.batches import pad
+from nmtlab.text.corpora.sample import draw_apart
 from nmtlab.training.objective import training_objective
 
 PARTS = [

@@ -11,9 +11,9 @@ from nmtlab.analysis.languages.probes import language_by_layer
 from nmtlab.analysis.languages.similarity import debiased_cka, retrieval
 from nmtlab.analysis.languages.states import encoder_layers, mean_states
 from nmtlab.errors import CorpusError, RunError
-from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.lines import write_lines
-from nmtlab.text.sample import drawn
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.corpora.lines import write_lines
+from nmtlab.text.corpora.sample import drawn
 from nmtlab.training.setup import train
 
 WIDTH = 16

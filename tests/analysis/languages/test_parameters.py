@@ -9,10 +9,10 @@ from nmtlab.analysis.languages.parameters import counted_parameters, parameter_c
 from nmtlab.models.build import build_model
 from nmtlab.recipe import TransformerSettings
 from nmtlab.recipe.text import TextSettings
-from nmtlab.text.pipeline import Pipeline
-from nmtlab.text.side import Side
-from nmtlab.text.tokenizers import Words
-from nmtlab.text.vocabulary import SPECIALS, Vocabulary
+from nmtlab.text.segmentation.pipeline import Pipeline
+from nmtlab.text.segmentation.side import Side
+from nmtlab.text.segmentation.tokenizers import Words
+from nmtlab.text.segmentation.vocabulary import SPECIALS, Vocabulary
 from nmtlab.training.prepare import model_for
 
 D, F, TYPES = 8, 16, 10

@@ -7,7 +7,7 @@ import pytest
 from nmtlab.analysis.languages.shared_types import parent_of, shared_types, shared_types_of
 from nmtlab.errors import RunError
 from nmtlab.runs.run import Run
-from nmtlab.text.corpus import ParallelCorpus
+from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.training.setup import train
 from nmtlab.workspace import Workspace
 

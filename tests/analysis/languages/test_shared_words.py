@@ -7,9 +7,9 @@ import pytest
 from nmtlab.analysis.languages.shared_words import KINDS, overlap_matrix, word_kinds, word_lists
 from nmtlab.errors import CorpusError
 from nmtlab.text.artificial import ArtificialLanguage, ArtificialSettings, write_corpus
-from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.lines import write_lines
-from nmtlab.text.overlap import overlap
+from nmtlab.text.checks.overlap import overlap
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.corpora.lines import write_lines
 
 HALF = ArtificialSettings(cognates=0.5)
 

@@ -9,9 +9,9 @@ from nmtlab.analysis.languages.cognate_neighbours import cognate_neighbours
 from nmtlab.analysis.languages.source_neighbours import source_neighbours
 from nmtlab.errors import NmtlabError
 from nmtlab.recipe import SearchSettings
-from nmtlab.text.corpus import ParallelCorpus
-from nmtlab.text.lines import write_lines
-from nmtlab.text.pipeline import Pipeline
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.corpora.lines import write_lines
+from nmtlab.text.segmentation.pipeline import Pipeline
 from nmtlab.training.prepare import model_for
 from nmtlab.translation import Translator
 

@@ -12,8 +12,8 @@ from nmtlab.analysis.states.token_states import token_states
 from nmtlab.errors import NmtlabError
 from nmtlab.runs.run import Run
 from nmtlab.systems import open_system
-from nmtlab.text.sample import draw_sample
-from nmtlab.text.vocabulary import SPECIALS
+from nmtlab.text.corpora.sample import draw_sample
+from nmtlab.text.segmentation.vocabulary import SPECIALS
 
 
 def by_svd(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

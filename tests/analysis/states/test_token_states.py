@@ -15,7 +15,7 @@ from nmtlab.errors import NmtlabError
 from nmtlab.runs.run import Run
 from nmtlab.search.forced import forced_decode
 from nmtlab.systems import open_system
-from nmtlab.text.sample import draw_sample
+from nmtlab.text.corpora.sample import draw_sample
 
 TOKENS = pd.DataFrame(
     {"sentence": [0, 0, 1, 1, 1], "position": [0, 1, 0, 1, 2], "piece": list("abcde"), "count": [1, 2, 3, 4, 5]}

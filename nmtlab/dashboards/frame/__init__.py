@@ -1,0 +1,1 @@
+"""The frame of every page: choosers, links, selection, address and messages."""

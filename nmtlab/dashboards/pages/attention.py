@@ -1,0 +1,279 @@
+"""Attention of several systems on one sentence (thesis Figure 3.3), and other measures of what a word is read for."""
+
+from collections.abc import Collection, Iterator, Mapping
+
+import ipywidgets as widgets
+import pandas as pd
+
+from nmtlab.analysis.access.measure import answers, measure
+from nmtlab.analysis.alignment.reference_links import kept_links
+from nmtlab.analysis.alignment.word_pairs import forced_attention, pair_of_words, piece_links
+from nmtlab.analysis.attention.shift import peak_counts, peak_shifts, shift_summary
+from nmtlab.analysis.attention.weights import attention_of
+from nmtlab.analysis.attribution.contributions import contributions
+from nmtlab.analysis.lexical.lexical_choice import lexical_choice
+from nmtlab.dashboards.frame.about import ATTENTION
+from nmtlab.dashboards.frame.page import Note, Page, heading
+from nmtlab.dashboards.frame.runs import RunChooser
+from nmtlab.dashboards.frame.selection import Selection, lines_of
+from nmtlab.dashboards.frame.sentences import SentenceChooser
+from nmtlab.dashboards.frame.systems import can_decode, left_out, system_of
+from nmtlab.dashboards.parts.agreement import Agreement
+from nmtlab.dashboards.parts.contrast import ContrastControls
+from nmtlab.dashboards.parts.heads import Heads
+from nmtlab.dashboards.widgets.chart import Chart
+from nmtlab.dashboards.widgets.columns import columns, row
+from nmtlab.dashboards.widgets.table import Table
+from nmtlab.dashboards.widgets.work import Work
+from nmtlab.errors import CorpusError
+from nmtlab.figures.reading import isolated
+from nmtlab.plots import attention_figure, contribution_figure
+from nmtlab.runs.run import Run
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.corpora.links import Link
+from nmtlab.workspace import Workspace
+
+FIRST = ("small-tr-en.tied.s1", "small-tr-en.fixnorm.s1", "small-tr-en.fixnorm-lex.s1")
+_QUANTITIES = ("alignment error", "right copies")
+
+
+class AttentionPage(Page):
+    """Heatmaps of a sentence with its word alignment, copied words, and a pinned sentence to compare.
+
+    They show attention, or the contributions of the source words by another method.
+    """
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.runs = RunChooser(workspace, accepts=can_decode, first=FIRST)
+        self.sentences = SentenceChooser(workspace)
+        self.layer = widgets.Dropdown(description="Layer", options=[1], layout={"width": "11em"})
+        self.head = widgets.Dropdown(description="Head", options=[1], layout={"width": "11em"})
+        self.explained = ContrastControls()
+        self.heads = Heads(self._choose_head)
+        self.agreement = Agreement(self.guarded)
+        self.said = widgets.ToggleButtons(
+            description="Target", options=[("reference", "reference"), ("own translation", "own")]
+        )
+        self.pin = widgets.Button(description="Pin this sentence", tooltip="Keep it below for comparison")
+        self.pinned = widgets.Text(layout={"display": "none"})
+        self._languages = ("", "")
+        self.chart, self.pinned_chart, self.hint = Chart(), Chart(), Note()
+        self.shifts = Table(
+            "In this sentence: mean left shift of attention from the linked word, in words (positive: too far left)"
+        )
+        self.copies = Table("Unknown words in each system's translation, and the source words copied for them")
+        self.measured = Table(
+            "Mean left shift in words (positive: too far left; more attention peaks than links on the first word are a "
+            "sink there, not a shift by a word), alignment error rate and share of correct copies"
+        )
+        self.work = Work(self.guarded)
+        self.pin.on_click(lambda _: self._pin())
+        others = (self.heads.chart, self.sentences.table, self.copies)
+        self.selection = Selection(ATTENTION, (self.chart, self.pinned_chart), others)
+        self.heads.chart.on_token(self.selection.select)
+        state = {
+            "runs": self.runs.table, **self.sentences.state, "target": self.said, "layer": self.layer,
+            "head": self.head, **self.explained.state, "attention": self.heads.kind, "pinned": self.pinned,
+        }  # fmt: skip
+        shown = ("runs", *self.sentences.state, "target")
+        explained = (*shown, *self.explained.state)
+        parts = {
+            self.hint: state, self.chart: (*explained, "layer", "head"),
+            self.pinned_chart: ("runs", "text", "pinned"), self.heads: (*shown, "attention"),
+            **dict.fromkeys((self.measured, self.agreement), ("runs", "text")),
+            **dict.fromkeys((self.work, self.shifts, self.copies), explained), self.selection: shown,
+        }  # fmt: skip
+        body = [
+            columns(self.runs, self.sentences),
+            row(self.said, self.explained.shown, self.layer, self.head, self.pin), self.explained,
+            self.hint, self.selection, self.work, self.chart, self.pinned_chart,
+            columns(self.shifts, self.copies), self.heads,
+            heading("Over the whole test set"), self.measured,
+            self.agreement,
+        ]  # fmt: skip
+        super().__init__(ATTENTION, {**state, "selected": self.selection}, self._answer, body, self.runs.refresh, parts)
+
+    def _answer(self, changed: set[str]) -> None:
+        self.explained.follow(self.selection.token)
+        if changed == {"selected"}:
+            return
+        chosen = self.runs.chosen
+        self.sentences.follow(changed, chosen)
+        runs = self.sentences.runs
+        if changed & {"runs", "text"} and runs:
+            self._show_measured()
+            self._unpin_foreign(runs[0])
+            self.agreement.show(runs, self.sentences.chosen_text)
+        source = self.sentences.source
+        if not source:
+            self.hint.say("Type a sentence." if chosen else "Select a run with weights.")
+            return
+        target = self.sentences.reference if self.said.value == "reference" else None
+        weights = _weights(runs, source, target)
+        self._offer_heads(weights)
+        self.selection.offer(chosen, self.sentences.where, lines_of(weights))
+        self.explained.offer(weights)
+        for control in (self.layer, self.head):
+            control.layout.display = "" if self.explained.is_attention else "none"
+        links, origin = self._links(runs[0])
+        rings = _rings(runs, source, target, links) if target else {}
+        if self.explained.is_attention:
+            self._draw(self.chart, weights, rings)
+        self._draw_pinned(runs, changed)
+        if changed - {"layer", "head", "pinned"}:
+            self.heads.show(runs, source, target)
+        if changed - {"layer", "head", "attention", "pinned"}:
+            steps = 2 * len(runs) + 1 + len(chosen)
+            self.work.start("measuring", steps, self._details(runs, source, target, links, rings), waits=True)
+        alignment = f"Rings: {origin}." if target and links else "No alignment for this target."
+        shown = isolated(target or "each system's own translation")
+        self.hint.say(f"{left_out(chosen, runs)} {self.sentences.shown_source}  →  {shown}  —  {alignment}".strip())
+
+    def _details(
+        self,
+        runs: list[Run],
+        source: str,
+        target: str | None,
+        links: Collection[Link],
+        rings: Mapping[str, Collection[Link]],
+    ) -> Iterator[None]:
+        """Fill the slower heatmaps, and the tables below them, in the background."""
+        if not self.explained.is_attention:
+            yield from self._contributions(runs, source, target, rings)
+        if target and links:
+            self.shifts.show(_shifts(runs, source, target, links))
+        yield
+        rows = []
+        for run in runs:
+            rows.append(_copies(run, source))
+            self.copies.show(pd.DataFrame(rows))
+            yield
+        for run in self._directed:
+            if (text := _linked_sentences(run)) and not answers(run, peak_counts):
+                measure(run, peak_counts, corpus=text, part="dev")
+                self._show_measured()
+            yield
+
+    @property
+    def _directed(self) -> list[Run]:
+        return [self.sentences.directed(run) for run in self.runs.chosen]
+
+    def _show_measured(self) -> None:
+        self.measured.show(pd.DataFrame([row for run in self._directed if (row := _measured(run))]))
+
+    def _contributions(
+        self, runs: list[Run], source: str, target: str | None, rings: Mapping[str, Collection[Link]]
+    ) -> Iterator[None]:
+        frames = []
+        for run in runs:
+            asked = self.explained.asked(run)
+            frames.append(contributions(run.label, system_of(run), source, target, *asked))
+            self.chart.show(contribution_figure(pd.concat(frames), self.explained.method, rings))
+            yield
+
+    def _choose_head(self, layer: int, head: int) -> None:
+        """Show the heatmap of a head that was clicked."""
+        if head and self.explained.is_attention:
+            self.layer.value, self.head.value = layer, head
+
+    def _offer_heads(self, weights: pd.DataFrame) -> None:
+        for control, column in ((self.layer, "layer"), (self.head, "head")):
+            options = tuple(range(1, int(weights[column].max()) + 1))
+            if options != tuple(control.options):
+                before = control.value
+                control.options = options
+                control.value = before if before in options else options[-1]
+
+    def _links(self, run: Run) -> tuple[Collection[Link], str]:
+        text, line = self.sentences.chosen_text, self.sentences.line
+        if text is None or line is None:
+            return (), ""
+        try:
+            links, true = kept_links(text.corpus, text.split)
+        except CorpusError:
+            return (), ""
+        return links[line - 1], "gold alignment" if true else "automatic alignment"
+
+    def _draw(self, chart: Chart, weights: pd.DataFrame, links: Mapping[str, Collection[Link]]) -> None:
+        chart.show(attention_figure(weights, links, self.layer.value, self.head.value))
+
+    def _pin(self) -> None:
+        reference = self.sentences.reference if self.said.value == "reference" else None
+        self.pinned.value = f"{self.sentences.source}\t{reference or ''}"
+
+    def _unpin_foreign(self, run: Run) -> None:
+        """Unpin a sentence of a different language pair."""
+        languages = run.direction
+        if languages != self._languages:
+            self.pinned.value = ""
+        self._languages = languages
+
+    def _draw_pinned(self, runs: list[Run], changed: set[str]) -> None:
+        drawn = self.pinned_chart.figure.data and not changed & {"pinned", "runs", "text", "layer", "head"}
+        if self.pinned.value and not drawn:
+            source, _, target = self.pinned.value.partition("\t")
+            self._draw(self.pinned_chart, _weights(runs, source, target or None), {})
+
+
+def attention_page(workspace: Workspace | None = None) -> AttentionPage:
+    """Return the page."""
+    return AttentionPage(workspace or Workspace.find())
+
+
+def _weights(runs: list[Run], source: str, target: str | None) -> pd.DataFrame:
+    frames = [attention_of(run.label, system_of(run), source, target) for run in runs]
+    return pd.concat(frames, ignore_index=True)
+
+
+def _rings(runs: list[Run], source: str, target: str, links: Collection[Link]) -> dict[str, Collection[Link]]:
+    """Return the links of words between the tokens of each run."""
+    return {run.label: piece_links(pair_of_words(system_of(run).pipeline, source, target, links)) for run in runs}
+
+
+def _shifts(runs: list[Run], source: str, target: str, links: Collection[Link]) -> pd.DataFrame:
+    rows = []
+    for run in runs:
+        system = system_of(run)
+        pair = pair_of_words(system.pipeline, source, target, links)
+        rows.append(peak_shifts(run.label, [pair], forced_attention(system, [pair])))
+    summary = shift_summary(pd.concat(rows), by=["run"])
+    shown = summary[["run", "words", "mean", "left", "on", "right"]]
+    return shown.rename(columns={"mean": "left shift"}).round(2)
+
+
+def _copies(run: Run, source: str) -> dict[str, str]:
+    translation = system_of(run).translate([source])[0]
+    replaced = translation.replacements[0] if translation.replacements else ()
+    copied = ", ".join(f"word {position + 1}: {word}" for position, _, word in replaced)
+    return {"run": run.label, "translation": translation.text, "copied for unknown words": copied or "none"}
+
+
+def _measured(run: Run) -> dict[str, str | float]:
+    """Return what is stored of a run's attention on whole texts, by column; empty if nothing is."""
+    found = answers(run, lexical_choice)[:1]
+    values = found[0].frame().set_index("quantity")["value"].round(3).to_dict() if found else {}
+    shift = {"left shift": values["left shift"]} if "left shift" in values else {}
+    others = {name: values[name] for name in _QUANTITIES if name in values}
+    known = shift | _first_word(run) | others
+    return {"run": run.label, **known} if known else {}
+
+
+def _first_word(run: Run) -> dict[str, str | float]:
+    """Return the shares of attention peaks and of links on the first word: of the test text, or else of another."""
+    parts = {answer.question.arguments["part"]: answer for answer in answers(run, peak_counts)}
+    if not parts:
+        return {}
+    part = max(parts)  # test, or else dev
+    counts = parts[part].frame()
+    first, linked = (round(counts[of].sum() / counts["words"].sum(), 3) for of in ("first", "first_linked"))
+    over = f"{len(counts)} {part} sentences"
+    return {"peaks on the first word": first, "links to the first word": linked, "both counted in": over}
+
+
+def _linked_sentences(run: Run) -> ParallelCorpus | None:
+    """Return the sentences packed with a run, if they are in its direction and have word links."""
+    text = run.sentences
+    try:
+        return text if text and text.direction == run.direction and kept_links(text, "dev") else None
+    except CorpusError:
+        return None

@@ -1,0 +1,50 @@
+"""Depth and g (thesis Figures 3.6 and 3.7)."""
+
+from nmtlab.dashboards.frame.about import DEPTH
+from nmtlab.dashboards.frame.page import Note, Page
+from nmtlab.dashboards.frame.runs import RunChooser
+from nmtlab.dashboards.frame.systems import has_g
+from nmtlab.dashboards.widgets.chart import Chart
+from nmtlab.dashboards.widgets.table import Table
+from nmtlab.experiments.claims.declared import declared_claims
+from nmtlab.experiments.claims.verdicts import measured_claims
+from nmtlab.experiments.measures.quality import G_SLOPES
+from nmtlab.views import depth_view, slopes_view
+from nmtlab.workspace import Workspace
+
+FIRST = ("deep-de-en.pre-scalenorm", "deep-de-en.post-scalenorm")
+
+
+def depth_page(workspace: Workspace | None = None) -> Page:
+    """Return the page: learned g of each sublayer against its depth, for several runs."""
+    runs = RunChooser(workspace or Workspace.find(), accepts=has_g, first=FIRST)
+    chart, while_training, slopes = Chart(), Chart(), Table("Slope of g per layer, and its correlation with depth")
+    hint = Note()
+
+    def update(_: set[str]) -> None:
+        if not runs.chosen:
+            none = "No run here has ScaleNorm: train one, e.g. with the recipe prenorm-fixnorm-scalenorm."
+            hint.say(runs.none_chosen(none))
+            return
+        view = depth_view(runs.chosen)
+        chart.show(view.figure)
+        while_training.show(slopes_view(runs.chosen).figure)
+        slopes.show(view.frame.round(3))
+        above = int((view.frame["slope"] > 0).sum())
+        hint.say(
+            "g at the best evaluation of each run; a positive slope means that g grows with depth. "
+            f"{above} of {len(view.frame)} slopes are above 0.{_over_seeds()}"
+        )
+
+    shown = [chart, hint, slopes, while_training]
+    return Page(DEPTH, {"runs": runs.table}, update, [runs, *shown], runs.refresh, dict.fromkeys(shown, ("runs",)))
+
+
+def _over_seeds() -> str:
+    """Return the verdicts on the claims that g grows with depth, if measured."""
+    slopes, claims = {measure.name for measure in G_SLOPES}, declared_claims()
+    tables = {claim.evidence for claim in claims if claim.measure.name in slopes}
+    found = measured_claims(claims=[claim for claim in claims if claim.evidence in tables])
+    verdicts = found.loc[found["metric"].isin(slopes), "verdict"].value_counts()
+    counts = ", ".join(f"{verdict}: {count}" for verdict, count in verdicts.items())
+    return f" Claims that g grows, over seeds: {counts}." if counts else ""

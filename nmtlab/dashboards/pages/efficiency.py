@@ -1,0 +1,134 @@
+"""Speed against quality: what `nmtlab efficiency` measured, with the Pareto front."""
+
+from collections.abc import Collection
+from typing import Any
+
+import ipywidgets as widgets
+import pandas as pd
+
+from nmtlab.analysis.search.efficiency import NOISE, PLACE, SETTING, frontier, medians
+from nmtlab.dashboards.frame.about import EFFICIENCY
+from nmtlab.dashboards.frame.page import Note, Page
+from nmtlab.dashboards.widgets.chart import Chart
+from nmtlab.dashboards.widgets.columns import row
+from nmtlab.dashboards.widgets.table import Table
+from nmtlab.experiments.results.efficiency import published_efficiency, stored_efficiency
+from nmtlab.plots.efficiency import COSTS, efficiency_figure
+from nmtlab.workspace import Workspace
+
+_NONE = "Nothing measured yet: run 'nmtlab efficiency RUN' for one run or more."
+_ELSEWHERE = (
+    "The faint points, systems of the efficiency task of WNMT 2018 (Birch et al. 2018; newstest2015), were measured on "
+    "another text and other hardware: do not compare them with these."
+)
+_WIDE = {"width": "26em"}
+_IDLE = 0.5  # load average up to which a machine counts as idle
+_COLUMNS = {
+    "front": "front", "run": "run", "engine": "engine", "precision": "precision", "beam_size": "beam",
+    "batch_tokens": "batch tokens", "threads": "threads", "bleu": "BLEU", "milliseconds": "ms per sentence",
+    "processor_milliseconds": "ms of processor",
+    "words_per_second": "words per second", "memory_mib": "memory, MiB", "size_mib": "on disk, MiB", "rounds": "rounds",
+}  # fmt: skip
+
+_OFTEN_COMMON = ("run", "batch_tokens", "threads", "rounds")
+"""Settings that are often the same in all lines, and then only widen the table."""
+
+
+class EfficiencyPage(Page):
+    """Settings measured on one text and machine, in a figure and a table."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace, self._stored, self._found = workspace, pd.DataFrame(), pd.DataFrame()
+        self.text = widgets.Dropdown(description="Text", options=[], layout={"width": "56em", "max_width": "100%"})
+        self.cost = widgets.Dropdown(
+            description="Cost", options=[(name, cost) for cost, name in COSTS.items()], layout=_WIDE
+        )
+        self.hint, self.damaged, self.chart = Note(), Note(), Chart()
+        self.lines = Table("Settings: select one to mark it in the figure", pick="one", height="30em")
+        self.chart.on_click(self._clicked)
+        self._look()
+        super().__init__(
+            EFFICIENCY,
+            {"text": self.text, "cost": self.cost, "line": self.lines},
+            self._answer,
+            [row(self.text, self.cost), self.hint, self.damaged, self.chart, self.lines],
+            self._look,
+            dict.fromkeys((self.hint, self.chart, self.lines), ("text", "cost")),
+        )
+
+    def _look(self) -> Collection[str]:
+        """Read what is stored, and return the changed names of the state."""
+        stored, damaged = stored_efficiency(self._workspace)
+        names = ", ".join(path.name for path in damaged)
+        self.damaged.say(f"Damaged, and left out: {names}." if names else "")
+        if stored.equals(self._stored):
+            return ()
+        self._stored, before = stored, self.text.value
+        self._found = medians(stored)
+        places = list(dict.fromkeys(_place(line) for line in self._found.itertuples()))
+        self.text.options = places
+        self.text.value = before if before in places else next(iter(places), None)
+        return ("text",)
+
+    def _answer(self, changed: set[str]) -> None:
+        if not self.text.value:
+            self.hint.say(_NONE if self._stored.empty else "Choose what to show.")
+            return
+        found = self._found[[_place(line) == self.text.value for line in self._found.itertuples()]]
+        keys = pd.Index([_key(line) for line in found.itertuples()])
+        found = found.assign(frontier=frontier(found, self.cost.value, margin=NOISE)).set_index(keys)
+        if changed & {"text", "cost"}:
+            self.lines.show(_table(found))
+            self.hint.say(f"{_measured(found)} {_ELSEWHERE}")
+        title = f"BLEU and {COSTS[self.cost.value].partition(',')[0]} on {found['corpus'].iloc[0]}"
+        chosen = self.lines.value or ""
+        self.chart.show(efficiency_figure(found, self.cost.value, title, published_efficiency(), chosen))
+
+    def _clicked(self, point: dict[str, Any]) -> None:
+        if point["customdata"]:
+            self.lines.choose(point["customdata"][:1])
+
+
+def efficiency_page(workspace: Workspace | None = None) -> EfficiencyPage:
+    """Return the page."""
+    return EfficiencyPage(workspace or Workspace.find())
+
+
+def _place(line: tuple) -> str:
+    """Return the text and the kind of machine of a line, whose numbers can be compared."""
+    corpus, split, sentences, machine = (getattr(line, name) for name in PLACE)
+    return f"{corpus} {split}, {sentences:,} sentences; {machine}"
+
+
+def _key(line: tuple) -> str:
+    return " · ".join(str(getattr(line, name)) for name in SETTING)
+
+
+def _table(found: pd.DataFrame) -> pd.DataFrame:
+    """Return lines for display, the better ones first."""
+    marked = found.assign(front=found["frontier"].map({True: "●", False: ""})).sort_values("bleu", ascending=False)
+    return marked[list(_COLUMNS)].drop(columns=_common(found)).rename(columns=_COLUMNS)
+
+
+def _common(found: pd.DataFrame) -> list[str]:
+    """Return the settings that all of several lines have in common."""
+    return [name for name in _OFTEN_COMMON if len(found) > 1 and found[name].nunique() == 1]
+
+
+def _measured(found: pd.DataFrame) -> str:
+    """Say how some lines were measured."""
+    load = found["load_average"].max()
+    beside = (
+        f" Other work ran on the machine (load average {load:.1f}): take processor time, and ratios."
+        if load > _IDLE
+        else ""
+    )
+    signatures = "; ".join(found["signature"].unique())
+    common = ", ".join(f"{_COLUMNS[name]} {found[name].iloc[0]}" for name in _common(found))
+    common = f" The same everywhere: {common}." if common else ""
+    return (
+        "Medians of the rounds; each measurement runs in a separate process, less the time of an empty input. ● and a "
+        f"filled point: more than {NOISE:g} BLEU better than the cheaper ones of these; less may be chance on 1,000 "
+        "sentences. Sizes are of the files on disk: the weights of nmtlab are stored in half precision if the run is "
+        f"packed, those of CTranslate2 in the precision named.{beside}{common} BLEU is {signatures}."
+    )

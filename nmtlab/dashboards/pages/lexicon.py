@@ -1,0 +1,197 @@
+"""The learned lexicon of a lexical module (thesis Table 3.9)."""
+
+from collections.abc import Mapping
+
+import ipywidgets as widgets
+import pandas as pd
+
+from nmtlab.analysis.access.sentences import Text, by_title, sentences, texts
+from nmtlab.analysis.lexical.gold import has_gold
+from nmtlab.analysis.lexical.lexicon import (
+    agreement,
+    agreement_by_frequency,
+    gold_translations,
+    precision,
+    system_translations,
+    table_translations,
+)
+from nmtlab.dashboards.frame.about import LEXICON
+from nmtlab.dashboards.frame.links import Sentence
+from nmtlab.dashboards.frame.page import Note, Page
+from nmtlab.dashboards.frame.runs import RunChooser
+from nmtlab.dashboards.frame.selection import Line, Selection
+from nmtlab.dashboards.frame.systems import has_lexicon, system_of
+from nmtlab.dashboards.widgets.chart import Chart
+from nmtlab.dashboards.widgets.columns import columns
+from nmtlab.dashboards.widgets.table import Table
+from nmtlab.errors import NmtlabError
+from nmtlab.figures.marks import Token
+from nmtlab.plots import lexicon_figure
+from nmtlab.runs.listing import list_runs
+from nmtlab.runs.run import Run
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.workspace import Workspace
+
+FIRST = ("small-tr-en.fixnorm-lex.s1",)
+_K = 5
+LEARNED, ALIGNED, GOLD = "learned", "aligner", "gold"
+
+
+class LexiconPage(Page):
+    """The searchable lexicon of a run; translations of the selected word beside the aligner's and the gold ones."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self.runs = RunChooser(workspace, accepts=has_lexicon, first=FIRST, many=False)
+        self.words = Table("Source words, most frequent first: select one", pick="one", height="26em")
+        self.chart, self.precision, self.hint = Chart(), Table("Precision against the gold lexicon"), Note()
+        self.agreement = Table("Agreement with the aligner: on the best translation, and of the lists")
+        self.sentences = Table("Sentences with the word", pick="one", height="15em")
+        self._tables: dict[str, pd.DataFrame] = {}
+        self._lines, self._pieces, self._texts = pd.DataFrame(), list[set[str]](), dict[str, Text]()
+        self.text, self.line, self.typed = widgets.Text(), widgets.Text(), widgets.Text()
+        self.selection = Selection(LEXICON, (self.chart,), (self.words, self.sentences))
+        self.sentences.observe(lambda change: self._go_to(change["new"]), "value")
+        sentence = {"text": self.text, "line": self.line, "sentence": self.typed}
+        shown = {"runs": self.runs.table, "word": self.words}
+        state = {**shown, **sentence, "selected": self.selection}
+        parts = {
+            **dict.fromkeys((self.words, self.precision, self.agreement), ("runs",)),
+            **dict.fromkeys((self.chart, self.sentences, self.hint), shown),
+            self.selection: ("runs", *sentence),
+        }
+        body = [
+            self.runs, self.hint, self.selection,
+            columns(self.words, widgets.VBox([self.chart, self.precision, self.agreement])), self.sentences,
+        ]  # fmt: skip
+        super().__init__(LEXICON, state, self._answer, body, self.runs.refresh, parts)
+
+    def _answer(self, changed: set[str]) -> None:
+        if not self.runs.chosen:
+            none = "No run here has a lexical module: train one with the recipe fixnorm-lex."
+            self.hint.say(self.runs.none_chosen(none))
+            return
+        run = self.runs.chosen[0]
+        if "runs" in changed:
+            self._read(run)
+        self._follow(changed)
+        if changed & {"runs", "text", "line", "sentence"}:
+            self._offer_tokens(run)
+        word = self.words.value
+        if word is not None and changed & {"runs", "word"}:
+            self._show(word)
+        self.hint.say(_legend(self._tables))
+
+    def _read(self, run: Run) -> None:
+        """Show the lexicon of a run and what it is worth."""
+        self._tables = _tables(run, self._workspace)
+        self._texts = by_title(texts(run, self._workspace))
+        self._lines = _lines(run, self._texts)
+        self._pieces = [set(run.pipeline.source_pieces(source)) for source in self._lines["source"]]
+        self.words.show(_words(self._tables))
+        if not self.words.chosen:
+            self.words.choose([word for word in self.words.frame.index if word.isalpha()][:1])
+        if GOLD in self._tables:
+            self.precision.show(precision(self._tables[LEARNED], self._tables[GOLD]).round(3))
+        if ALIGNED in self._tables:
+            agreed = agreement(self._tables[LEARNED], self._tables[ALIGNED])
+            self.agreement.show(agreement_by_frequency(agreed).round(3))
+
+    def _show(self, word: str) -> None:
+        """Show the translations of a word, and its sentences."""
+        shown = [table[table["source"] == word].assign(by=by) for by, table in self._tables.items()]
+        self.chart.show(lexicon_figure(word, pd.concat(shown)))
+        self.sentences.title = f"Sentences with {word}: select one"
+        self.sentences.show(self._lines[[word in pieces for pieces in self._pieces]])
+
+    def _follow(self, changed: set[str]) -> None:
+        """Select the word that was chosen by hand, or choose the selected one."""
+        token, word = self.selection.token, self.words.value
+        chosen = changed == {"word"} and word is not None
+        if chosen and (token is None or (token.side, token.word) != ("source", word)):
+            self.selection.select(Token("source", None, word))
+        elif "selected" in changed and token and token.side == "source":
+            self.words.choose([token.word])
+
+    def _offer_tokens(self, run: Run) -> None:
+        """Offer the tokens of the sentence that was chosen here or on another page."""
+        typed = self.typed.value.strip()
+        same = self._lines["source"] == typed if typed else self._lines.index == _key(self.text.value, self.line.value)
+        found = next(self._lines[same].itertuples(), None)
+        source = typed or (found.source if found else "")
+        lines = [Line("source", "source", run.pipeline.source_pieces(source))] if source else []
+        where = Sentence(source, direction=run.direction)
+        if found:
+            lines.append(Line("reference", "target", run.pipeline.target.tokenizer.split(found.reference)))
+            where = Sentence(source, found.text, int(found.line), self._texts[found.text], run.direction)
+        self.selection.offer([run], where, lines)
+
+    def _go_to(self, key: str | None) -> None:
+        """Choose a sentence with the word, and the word in it."""
+        if key is None:
+            return
+        row, word = self._lines.loc[key], self.words.value
+        with self.guarded(), self._together():
+            self.typed.value, self.text.value, self.line.value = "", row["text"], str(row["line"])
+        place = self.runs.chosen[0].pipeline.source_pieces(row["source"]).index(word)
+        self.selection.select(Token("source", place + 1, word))
+
+
+def lexicon_page(workspace: Workspace | None = None) -> LexiconPage:
+    """Return the page."""
+    return LexiconPage(workspace or Workspace.find())
+
+
+def _tables(run: Run, workspace: Workspace) -> dict[str, pd.DataFrame]:
+    """Return tables of word translations by their origin, as returned by `analysis.lexical.lexicon`."""
+    tables = {LEARNED: system_translations(system_of(run), k=_K)}
+    for other in list_runs(workspace)[0]:
+        same = other.recipe.corpus == run.recipe.corpus
+        if same and ALIGNED not in tables and (table := other.translation_table) is not None:
+            tables[ALIGNED] = table_translations(other.pipeline, table, k=_K)
+    try:
+        languages = run.recipe.corpus
+        corpus = ParallelCorpus.open(workspace.corpus_folder(languages.name), languages.source, languages.target)
+    except NmtlabError:
+        return tables
+    if has_gold(corpus):
+        gold = gold_translations(corpus, run.pipeline)
+        share = 1 / gold.groupby("source")["target"].transform("size")
+        tables[GOLD] = gold.assign(probability=share)
+    return tables
+
+
+def _lines(run: Run, offered: Mapping[str, Text]) -> pd.DataFrame:
+    """Return the sentences of a run's texts, with its stored translations, if any."""
+    tables = [sentences([run], text).reset_index().assign(text=title) for title, text in offered.items()]
+    if not tables:
+        return pd.DataFrame(columns=["line", "source", "reference", "text"])
+    lines = pd.concat(tables, ignore_index=True)
+    lines = lines.rename(columns={run.name: "translation", f"{run.name} chrF": "chrF"})
+    return lines.set_index(pd.Index([_key(*place) for place in zip(lines["text"], lines["line"], strict=True)]))
+
+
+def _key(text: str, line: object) -> str:
+    return f"{text}: {line}"
+
+
+def _words(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
+    learned = tables[LEARNED]
+    lines = learned.assign(shown=learned["target"] + " " + learned["probability"].map("{:.2f}".format))
+    frame = lines.groupby("source", sort=False).agg(times=("count", "first"), learned=("shown", ", ".join))
+    if ALIGNED in tables:
+        frame["aligner"] = tables[ALIGNED].groupby("source")["target"].agg(", ".join)
+    if GOLD in tables:
+        frame["gold"] = tables[GOLD].groupby("source")["target"].agg(", ".join)
+    return frame.reset_index(names="word").set_index("word", drop=False)
+
+
+def _legend(tables: dict[str, pd.DataFrame]) -> str:
+    parts = ["Learned: the lexicon of the lexical module, trained with the system and without word alignment."]
+    if ALIGNED in tables:
+        parts.append("Aligner: p(target | source) from word alignment, taken from the arthur run on the same text.")
+    else:
+        parts.append("To compare with an aligner's lexicon, train the recipe arthur on the same text.")
+    if GOLD in tables:
+        parts.append("Gold: the true lexicon of the artificial language, with equal probability for each form.")
+    return " ".join(parts)

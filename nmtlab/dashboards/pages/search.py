@@ -1,0 +1,347 @@
+"""Search: beam search trees, exact search and length planning (thesis 4.1)."""
+
+from collections.abc import Iterator
+from itertools import islice
+
+import ipywidgets as widgets
+import pandas as pd
+
+from nmtlab.analysis.access.checks import plans_length
+from nmtlab.analysis.access.measure import answers
+from nmtlab.analysis.search.beams import described, stored_sweeps, text_of, way_of
+from nmtlab.analysis.search.length_baselines import stored_length_models
+from nmtlab.analysis.search.lengths import length_calibration, length_plan, planned_lengths
+from nmtlab.analysis.search.search_errors import error_rates, search_errors
+from nmtlab.analysis.search.search_tree import (
+    best_so_far,
+    ended_hypotheses,
+    first_empty_rank,
+    ranked,
+)
+from nmtlab.dashboards.frame.about import SEARCH
+from nmtlab.dashboards.frame.page import Note, Page, heading
+from nmtlab.dashboards.frame.runs import RunChooser
+from nmtlab.dashboards.frame.selection import Line, Selection
+from nmtlab.dashboards.frame.sentences import SentenceChooser
+from nmtlab.dashboards.frame.systems import can_decode, has_searches, left_out, mentioned, system_of
+from nmtlab.dashboards.parts.beam_tree import Asked, BeamTree, result
+from nmtlab.dashboards.widgets.chart import Chart
+from nmtlab.dashboards.widgets.columns import columns, row
+from nmtlab.dashboards.widgets.table import Table
+from nmtlab.dashboards.widgets.work import Work
+from nmtlab.figures.marks import Token
+from nmtlab.figures.reading import isolated
+from nmtlab.plots import calibration_figure, lengths_figure, sweep_figure
+from nmtlab.recipe import SearchSettings
+from nmtlab.runs.measures import Measure
+from nmtlab.runs.run import Run
+from nmtlab.translation import Translator
+from nmtlab.workspace import Workspace
+
+FIRST = ("multi30k-de-en.small",)
+_SCORES = [
+    ("log-probability", "log-prob"), ("average", "average"), ("length-normalised", "length-normalised"),
+    ("word reward", "word-reward"),
+]  # fmt: skip
+_NO_WEIGHTS = "No search tree: select a run with weights."
+_BUDGET, _PORTION = 20_000, 250  # expansions
+_LEAST = 1e-3  # difference of log-probabilities that is no rounding error
+_RANKING = {"score", "alpha", "gamma"}
+_SEARCH_KEYS = {"runs", "text", "line", "sentence", "beam"}
+"""State keys whose change requires a new search."""
+_RATES = {
+    "sentences": "sentences", "complete": "searched exactly", "errors": "search errors",
+    "empty": "empty global best", "beam_empty": "empty from the beam", "length_ratio": "length of the global best",
+    "beam_length_ratio": "length of the beam's best", "empty_rank": "smallest beam with the empty translation (median)",
+}  # fmt: skip
+_PLANNED = {
+    "text": "text", "system": "predicted by", "sentences": "sentences", "error": "absolute error (tokens)",
+    "bias": "bias (tokens)", "among 1": "right", "among 5": "in top 5", "among 10": "in top 10", "nll": "loss (nats)",
+}  # fmt: skip
+
+
+class SearchPage(Page):
+    """The search tree of a sentence step by step, its reranked translations, and stored measurements of whole texts."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.runs = RunChooser(workspace, accepts=has_searches, first=FIRST)
+        self.sentences = SentenceChooser(workspace)
+        self.beam = widgets.IntSlider(
+            description="Beam", value=8, min=1, max=500, continuous_update=False, layout={"width": "26em"}
+        )
+        self.step = widgets.IntSlider(description="Step", value=1, min=1, max=1, continuous_update=True)
+        self.score = widgets.Dropdown(description="Rank by", options=_SCORES)
+        self.alpha = widgets.FloatSlider(description="α", value=0.6, min=0, max=2, step=0.05)
+        self.gamma = widgets.FloatSlider(description="γ", value=0.5, min=-1, max=4, step=0.05)
+        self.exact = widgets.Button(description="Exact search", tooltip="Find the most probable translation")
+        self.tree = BeamTree("Beam search tree", self.guarded, self._select)
+        planned_title = "Beam search tree, one beam per planned length"
+        self.planned_tree = BeamTree(planned_title, self.guarded, self._select)
+        self.lengths, self.curves, self.calibration = Chart(), Chart(), Chart()
+        self.hint, self.found, self.work = Note(), Note(), Work(self.guarded)
+        self.both = Table("Beam search and exact search")
+        self.ended = Table("Finished hypotheses of the beam, reranked", height="18em")
+        self.ranking = row(self.score, self.alpha, self.gamma)
+        self.each = Table("Translations of each run with its own search settings")
+        self.rates = Table("Beam search against exact search (lengths relative to the reference)")
+        self.planned = Table("Most probable planned length against the reference length")
+        self.about_curves = Note()
+        self.swept = widgets.Dropdown(description="Curves of", options=[], layout={"width": "26em"})
+        self._exact: Iterator[pd.DataFrame] | None = None
+        self.exact.on_click(lambda _: self._start_exact())
+        others = (
+            self.tree.chart, self.planned_tree.chart, self.sentences.table, self.both, self.ended, self.each,
+            *(table for tree in (self.tree, self.planned_tree) for table in (tree.prefix, tree.continued)),
+        )  # fmt: skip
+        self.selection = Selection(SEARCH, (), others)
+        for tree in (self.tree, self.planned_tree):
+            self.selection.follow_rows(tree.prefix, "token", "step")
+        state = {
+            "runs": self.runs.table, **self.sentences.state, "beam": self.beam, "step": self.step, "score": self.score,
+            "alpha": self.alpha, "gamma": self.gamma, "curves": self.swept,
+            "selected": self.selection,
+        }  # fmt: skip
+        parts = {
+            **dict.fromkeys((self.hint, self.selection, self.tree, self.planned_tree), _SEARCH_KEYS),
+            **dict.fromkeys((self.work, self.found, self.both, self.each, self.lengths), _SEARCH_KEYS),
+            **dict.fromkeys((self.about_curves, self.curves), ("runs", "text", "curves")),
+            **dict.fromkeys((self.rates, self.planned, self.calibration), ("runs", "text")),
+            self.ended: _SEARCH_KEYS | _RANKING,
+        }
+        body = [
+            columns(self.runs, self.sentences),
+            columns(widgets.VBox([row(self.beam, self.step), row(self.exact, self.work), self.found]), self.both),
+            self.hint, self.selection, self.tree, self.planned_tree, self.ranking, self.ended, self.each, self.lengths,
+            heading("Over whole texts"), self.about_curves, self.swept, self.curves, self.rates, self.planned,
+            self.calibration,
+        ]  # fmt: skip
+        super().__init__(SEARCH, state, self._answer, body, self.runs.refresh, parts)
+
+    def _answer(self, changed: set[str]) -> None:
+        if changed == {"selected"}:
+            return
+        runs = self.runs.chosen
+        decodable = [run for run in runs if can_decode(run)]
+        self.sentences.follow(changed, decodable)
+        if changed & {"runs", "text", "curves"}:
+            self._measured([self.sentences.directed(run) for run in runs])
+        if changed & _SEARCH_KEYS:
+            self._search(decodable)
+        if changed - _RANKING:
+            for grown in self._grown:
+                grown.draw(self.step.value)
+        for slider, score in ((self.alpha, "length-normalised"), (self.gamma, "word-reward")):
+            slider.layout.display = "" if self.score.value == score else "none"
+        if self._grown and changed - {"step"}:
+            self.ended.show(_ranked(self._grown[0].tree, self._ranking()))
+
+    def _search(self, decodable: list[Run]) -> None:
+        """Search with the first ordinary run and the first that plans lengths, and translate with all."""
+        self._exact = None
+        self.tree.clear()
+        self.planned_tree.clear()
+        self._offer_controls()
+        source, runs = self.sentences.source, self.sentences.runs
+        if not source:
+            self.hint.say("Type a sentence to see its search tree." if decodable else _NO_WEIGHTS)
+            return
+        planning = [run for run in runs if system_of(run).model.plans_length][:1]
+        ending = [run for run in runs if not system_of(run).model.plans_length][:1]
+        findings = [self._search_ending(run) for run in ending] + [self._search_planning(run) for run in planning]
+        self._offer_controls()
+        self.each.show(_translations(runs, source))
+        self.selection.offer(decodable, self.sentences.where, self._lines(runs[0]))
+        self.step.max = max((int(grown.tree["step"].max()) for grown in self._grown), default=1)
+        self.step.value = self.step.max
+        pair = f"{self.sentences.shown_source}  →  {isolated(self.sentences.reference or '(no reference)')}"
+        self.hint.say(f"{left_out(decodable, runs)} {pair}  —  {'; '.join(findings)}.".strip())
+
+    def _select(self, token: Token | None) -> None:
+        self.selection.select(token)
+
+    def _lines(self, run: Run) -> list[Line]:
+        """Return the sentence, the best translation of the first tree and the reference as tokens."""
+        pipeline, reference = system_of(run).pipeline, self.sentences.reference
+        lines = [Line("source", "source", pipeline.source_pieces(self.sentences.source))]
+        for grown in self._grown[:1]:
+            best = grown.tree[grown.tree["best"] & (grown.tree["piece"] != "")]
+            lines.append(Line("beam search", "target", best["piece"].tolist()))
+        if reference:
+            lines.append(Line("reference", "target", pipeline.target.tokenizer.split(reference)))
+        return lines
+
+    @property
+    def _grown(self) -> list[BeamTree]:
+        """The trees of the current sentence; none has nothing in it."""
+        return [tree for tree in (self.tree, self.planned_tree) if len(tree.tree)]
+
+    def _offer_controls(self) -> None:
+        """Show the controls of the tree and of exact search, if they apply."""
+        for controls, wanted in (((self.ranking, self.step), self._grown), ((self.exact,), len(self.tree.tree))):
+            for control in controls:
+                control.layout.display = "" if wanted else "none"
+
+    def _search_ending(self, run: Run) -> str:
+        system = system_of(run)
+        self.tree.search(self._asked(system))
+        self._show_both()
+        return f"{run.label}: {_fate_of_empty(self.tree.tree, first_empty_rank(system, self.sentences.source))}"
+
+    def _search_planning(self, run: Run) -> str:
+        system, reference = system_of(run), self.sentences.reference
+        self.planned_tree.search(self._asked(system))
+        plan = length_plan(system, self.sentences.source)
+        tokens = len(system.pipeline.target_ids(reference)) - 1 if reference else None
+        self.lengths.show(lengths_figure(plan, tokens))
+        empty = plan.loc[plan["length"] == 0, "probability"].iloc[0]
+        return f"{run.label} plans the empty translation with probability {empty:.2g}"
+
+    def _asked(self, system: Translator) -> Asked:
+        kept = {name: getattr(system.settings, name) for name in ("length_candidates", "length_weight")}
+        search = self._settings().model_copy(update=kept)
+        return Asked(system, self.sentences.source, self.sentences.reference, search)
+
+    def _settings(self) -> SearchSettings:
+        return SearchSettings(score="log-prob", beam_size=self.beam.value)
+
+    def _ranking(self) -> SearchSettings:
+        return SearchSettings(score=self.score.value, alpha=self.alpha.value, gamma=self.gamma.value)
+
+    def _start_exact(self) -> None:
+        """Search within the budget, continuing the last search of the sentence."""
+        if self.tree.asked is None:
+            return
+        system, source, _, search = self.tree.asked
+        self._exact = self._exact or best_so_far(system, source, search, _PORTION)
+        steps = _BUDGET // _PORTION
+        self.work.start("exact search", steps, self._exactly(islice(self._exact, steps)))
+
+    def _exactly(self, search: Iterator[pd.DataFrame]) -> Iterator[None]:
+        """Search in portions, and show the best hypothesis so far after each."""
+        for found in search:
+            self._show_both(found.iloc[0])
+            yield
+
+    def _show_both(self, exact: pd.Series | None = None) -> None:
+        """Show the beam's translation, the exact search's if it was made, and the reference."""
+        rows = [self.tree.best]
+        if exact is not None:
+            rows.append(result("exact search" if exact["complete"] else "exact search, so far", exact))
+            self.found.say(_verdict(rows[0]["log p"], exact))
+        if self.tree.reference is not None:
+            rows.append(result("reference, scored", self.tree.reference.iloc[-1]))
+        self.both.show(pd.DataFrame(rows))
+
+    def _measured(self, runs: list[Run]) -> None:
+        """Show stored measurements of the chosen runs over whole texts, and how to get those that are missing."""
+        missing = self._show_sweeps(runs), self._show_rates(runs), self._show_plans(runs)
+        self.about_curves.say(" ".join(filter(None, missing)))
+
+    def _show_sweeps(self, runs: list[Run]) -> str:
+        """Show the curves of one text: those of different texts are not comparable."""
+        sweeps = stored_sweeps(runs)
+        names = tuple(dict.fromkeys(sweeps.get("text", ())))
+        if names != self.swept.options:
+            before = self.swept.value
+            self.swept.options = names
+            self.swept.value = before if before in names else next(iter(names), None)
+        self.swept.layout.display = "" if len(names) > 1 else "none"
+        if not names:
+            return "No beam sweep of these runs yet: run 'nmtlab beam-sweep RUN'."
+        shown = sweeps[sweeps["text"] == self.swept.value]
+        self.curves.show(sweep_figure(shown))
+        without = mentioned(run for run in runs if run.label not in set(shown["run"]))
+        return f"No beam sweep of {self.swept.value} for {without}." if without else ""
+
+    def _show_rates(self, runs: list[Run]) -> str:
+        rates = [_rates(run, answer) for run in runs for answer in answers(run, search_errors)]
+        if rates:
+            self.rates.show(pd.DataFrame(rates))
+            return ""
+        ending = not all(plans_length(run) for run in runs)
+        return "No exact search of a text yet: run 'nmtlab search-errors RUN'." if ending else ""
+
+    def _show_plans(self, runs: list[Run]) -> str:
+        plans = [(run, answer) for run in runs for answer in answers(run, planned_lengths)]
+        if plans:
+            self.planned.show(pd.concat([_plan_errors(run) for run in {run.name: run for run, _ in plans}.values()]))
+            self.calibration.show(calibration_figure(pd.concat(_calibrated(run, answer) for run, answer in plans)))
+            return ""
+        planning = any(plans_length(run) for run in runs)
+        return "No planned lengths of a text yet: run 'nmtlab length-errors RUN'." if planning else ""
+
+
+def search_page(workspace: Workspace | None = None) -> SearchPage:
+    """Return the page."""
+    return SearchPage(workspace or Workspace.find())
+
+
+def _plan_errors(run: Run) -> pd.DataFrame:
+    found = stored_length_models(run).round(3).assign(run=run.label)
+    return found.rename(columns=_PLANNED).reindex(columns=["run", *_PLANNED.values()])
+
+
+def _calibrated(run: Run, answer: Measure) -> pd.DataFrame:
+    return length_calibration(answer.frame()).assign(row=text_of(answer), column=run.label)
+
+
+def _verdict(beam: float, exact: pd.Series) -> str:
+    """Say whether a beam found the most probable translation.
+
+    Args:
+        beam: log-probability of its best.
+        exact: row of `best_so_far`.
+    """
+    missed = exact["log_prob"] - beam
+    best = f"has a log p {missed:.3f} higher than the beam's" if missed > _LEAST else "is the beam's"
+    done = f"after {exact['expansions']:,} expansions"
+    if not exact["complete"]:
+        return f"Not proved {done}; press again to continue. The best so far {best}."
+    return f"Proved {done}: {'search error; ' if missed > _LEAST else ''}the global best {best}."
+
+
+def _fate_of_empty(tree: pd.DataFrame, rank: int) -> str:
+    """Describe which beam sizes admit the empty translation, and what happens to it in a tree."""
+    enters = f"the empty translation enters beams of size {rank:,} or more at step 1"
+    ended = ended_hypotheses(tree)
+    found = ended[ended["scored_length"] == 1]
+    if found.empty:
+        return f"{enters}, and may be dropped again at step 2"
+    dropped = found["dropped_at"].iloc[0]
+    return f"{enters}; this beam {'keeps it to the end' if pd.isna(dropped) else f'drops it after step {dropped}'}"
+
+
+def _ranked(tree: pd.DataFrame, search: SearchSettings) -> pd.DataFrame:
+    found = ranked(ended_hypotheses(tree), search)
+    found["text"] = found["text"].where(found["text"] != "", "(empty)")
+    names = {
+        "scored_length": "tokens, end included",
+        "step": "finished at",
+        "dropped_at": "dropped after",
+        "log_prob": "log p",
+    }
+    shown = found[["score", "log_prob", "scored_length", "step", "dropped_at", "text"]]
+    return shown.round({"score": 3, "log_prob": 3}).rename(columns=names)
+
+
+def _translations(runs: list[Run], source: str) -> pd.DataFrame:
+    rows = []
+    for run in runs:
+        system = system_of(run)
+        (translation,) = system.translate([source])
+        best, search = translation.hypotheses[0], system.settings
+        rows.append(
+            {
+                "run": run.label, "beam": search.beam_size, "by": described(run, search),
+                "log p": round(best.log_prob, 3), "tokens": len(best.tokens),
+                "translation": translation.text or "(empty)",
+            }
+        )  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def _rates(run: Run, answer: Measure) -> dict[str, object]:
+    rates = error_rates(answer.frame()).round(3)
+    beam = answer.question.arguments["search"]["beam_size"]
+    searched = {"run": run.label, "text": text_of(answer), "beam": beam, "by": way_of(run, answer)}
+    return {**searched, **{shown: rates[name] for name, shown in _RATES.items()}}

@@ -1,0 +1,213 @@
+"""The tables of the thesis, reproduced: measured beside published values, down to single trainings and sentences."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import ipywidgets as widgets
+import pandas as pd
+import plotly.graph_objects as go
+
+from nmtlab.dashboards.frame.about import TABLES
+from nmtlab.dashboards.frame.links import line_key
+from nmtlab.dashboards.frame.page import Note, Page, heading
+from nmtlab.dashboards.parts.trainings import Trainings
+from nmtlab.dashboards.widgets.chart import Chart
+from nmtlab.dashboards.widgets.columns import row
+from nmtlab.dashboards.widgets.table import Table
+from nmtlab.experiments import published, with_published
+from nmtlab.experiments.claims.declared import declared_claims
+from nmtlab.experiments.claims.verdicts import measured_claims, overall
+from nmtlab.experiments.measures.quality import Measure
+from nmtlab.experiments.results.judgement import RULE, is_signed
+from nmtlab.experiments.results.scored import Scored
+from nmtlab.experiments.results.signatures import printed_signatures, signatures
+from nmtlab.experiments.results.stored import RESULTS, Stored, read_cells, stored_tables
+from nmtlab.experiments.results.summary import in_words, rounded, stored_summary
+from nmtlab.experiments.running.cells import NOT_RUN
+from nmtlab.experiments.tables.declaration import Table as Declaration
+from nmtlab.experiments.tables.labels import caveats, drawn_labels, labelled, published_name, system_labels
+from nmtlab.plots import table_figure
+from nmtlab.workspace import Workspace
+
+_FIRST = "table-3.6.small"
+_WIDE = {"width": "36em"}
+
+
+class TablesPage(Page):
+    """A table with its figure, the trainings of the selected line and the sentences of the selected training."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._stored = {one.name: one for one in stored_tables((workspace.results, RESULTS))}
+        titles = [(f"{one.table.name}, {one.scale}: {one.table.title}", name) for name, one in self._stored.items()]
+        self.table = widgets.Dropdown(description="Table", options=titles, layout=_WIDE)
+        self.measure = widgets.Dropdown(description="Measure", options=[])
+        self.draw = widgets.ToggleButtons(
+            description="Draw", options=[("differences", "difference"), ("values", "value")]
+        )
+        self.chart, self.hint = Chart(), Note()
+        self.lines = Table(
+            "Means over the seeds, with 95 % intervals: select a line for its runs", pick="one", height="24em"
+        )
+        self.claims = Table("Claims about this table", height="16em")
+        self.trainings, self._workspace = Trainings(workspace), workspace
+        self._cells = self._whole = self._summary = pd.DataFrame()
+        self._drawn_lines: dict[str, str] = {}
+        self.chart.on_click(self._clicked)
+        if _FIRST in self._stored:
+            self.table.value = _FIRST
+        state = {
+            "table": self.table, "measure": self.measure, "draw": self.draw, "line": self.lines,
+            "training": self.trainings.table, "sentence": self.trainings.lines, "selected": self.trainings.selection,
+        }  # fmt: skip
+        parts = {
+            **dict.fromkeys((self.hint, self.lines), ("table", "measure")),
+            self.chart: ("table", "measure", "draw"), self.claims: ("table",),
+            self.trainings.table: ("table", "measure", "line"),
+            self.trainings.lines: ("table", "measure", "line", "training"),
+            self.trainings.selection: ("table", "measure", "line", "training", "sentence"),
+        }  # fmt: skip
+        body = [
+            row(self.table, self.measure, self.draw), self.hint, self.chart, self.lines, self.claims,
+            heading("Runs behind the selected number"), self.trainings,
+        ]  # fmt: skip
+        super().__init__(TABLES, state, self._answer, body, parts=parts)
+
+    def _answer(self, changed: set[str]) -> None:
+        if self.table.value is None:
+            self.hint.say("No measured table here yet: run 'nmtlab reproduce TABLE --save'.")
+            return
+        stored = self._stored[self.table.value]
+        if "table" in changed:
+            self._open(stored)
+        if changed & {"table", "measure"}:
+            self._sum_up(stored)
+        if changed & {"table", "measure", "draw"}:
+            self.chart.show(self._drawn(stored))
+        if changed & {"table", "measure", "line"}:
+            self._offer(stored)
+        if changed & {"table", "measure", "line", "training"}:
+            self.trainings.look()
+        elif "sentence" in changed:
+            self.trainings.look_closer()
+
+    def _drawn(self, stored: Stored) -> go.Figure:
+        table, named = stored.table, drawn_labels(self._summary, stored.table, stored.scale)
+        show, baseline = self.draw.value if table.baseline else "value", system_labels(table).get(table.baseline, "")
+        self._drawn_lines = dict(zip(_keys(named), _keys(self._summary), strict=True))
+        return table_figure(named, table.title, show, baseline, published_name(stored.scale))
+
+    def _open(self, stored: Stored) -> None:
+        self._cells = read_cells(stored.path)
+        self._whole = stored_summary(stored, self._workspace)
+        measured, before = set(self._cells["metric"]), self.measure.value
+        names = [measure.name for measure in stored.table.measures if measure.name in measured]
+        self.measure.options = names
+        self.measure.value = before if before in names else names[0]
+        self.draw.layout.display = "" if stored.table.baseline else "none"
+        claims = [claim for claim in declared_claims() if claim.evidence == stored.path.name]
+        self.claims.show(overall(measured_claims(stored.path.parent, claims, self._workspace)))
+        self.claims.layout.display = "" if claims else "none"
+
+    def _sum_up(self, stored: Stored) -> None:
+        of_measure = self._whole[self._whole["metric"] == self.measure.value]
+        self._summary = with_published(of_measure, stored.table)
+        begun = self._summary["row"].isin(self._cells.loc[self._cells["status"] != NOT_RUN, "row"])
+        measure = next(one for one in stored.table.measures if one.name == self.measure.value)
+        self.lines.show(_lines(self._summary[begun], stored, _difference(stored.table, measure)))
+        if not self.lines.chosen:
+            self.lines.choose(list(self.lines.frame.index[:1]))
+        not_begun = labelled(self._summary[~begun & (self._summary["missing"] > 0)], stored.table, stored.scale)["row"]
+        left_out = _missing(not_begun.unique()) + _earlier(self._cells, stored.table)
+        self.hint.say(_provenance(stored, measure) + left_out, _reading(stored, measure))
+
+    def _offer(self, stored: Stored) -> None:
+        cells = self._cells[self._cells["metric"] == self.measure.value]
+        picked = cells[[key == self.lines.value for key in _keys(cells)]]
+        same_row = cells[cells["row"].isin(picked["row"])]
+        measure = next(one for one in stored.table.measures if one.name == self.measure.value)
+        scored = Scored.of(stored, measure, picked["row"].iloc[0], self._workspace) if len(picked) else None
+        self.trainings.offer(picked, same_row[same_row["column"] == stored.table.baseline], scored)
+
+    def _clicked(self, point: dict[str, Any]) -> None:
+        self.lines.choose([self._drawn_lines.get(line_key(point["meta"], point["customdata"][0]), "")])
+
+
+def tables_page(workspace: Workspace | None = None) -> TablesPage:
+    """Return the page."""
+    return TablesPage(workspace or Workspace.find())
+
+
+def _keys(lines: pd.DataFrame) -> list[str]:
+    return [line_key(pair, system) for pair, system in zip(lines["row"], lines["column"], strict=True)]
+
+
+def _difference(table: Declaration, measure: Measure) -> str:
+    """Return the difference that is compared, in words; empty if there is no baseline."""
+    if not table.baseline:
+        return ""
+    baseline = system_labels(table)[table.baseline]
+    return f"|system| − |{baseline}|" if is_signed(measure) else f"system − {baseline}"
+
+
+def _lines(summed: pd.DataFrame, stored: Stored, difference: str) -> pd.DataFrame:
+    """Return the lines of a summary for display."""
+    keys, summed = _keys(summed), labelled(summed, stored.table, stored.scale)
+    names = {"row": "text", "column": "system", "mean": "measured", "bounds": "measured, 95 %", "seeds": "seeds"}
+    summed = summed.assign(bounds=_bounds(summed, "mean_low", "mean_high"))
+    if difference:
+        summed = summed.assign(compared=_bounds(summed, "low", "high"))
+        names |= {"difference": difference, "compared": "95 % interval", "interval": "interval covers"}
+        names |= {"verdict": "verdict", "reason": "why undecided", "q": "q", "detectable": "detectable effect"}
+        names |= {"bound": "equivalence bound"}
+    names["diverged"] = "diverged"
+    if summed["published"].ne("").any():
+        name, last = published_name(stored.scale), "published_difference" if difference else "published"
+        names |= {"published": name} | {last: "published difference" if difference else name}
+        summed = summed.assign(**{last: summed[last] + summed["published_mark"]})
+    shown = rounded(summed[list(names)]).rename(columns=names)
+    return shown.set_index(pd.Index(keys))
+
+
+def _bounds(lines: pd.DataFrame, low: str, high: str) -> list[str]:
+    return [in_words(*ends) for ends in zip(lines[low], lines[high], strict=True)]
+
+
+def _provenance(stored: Stored, measure: Measure) -> str:
+    """Say where a table comes from, and what its differences are."""
+    table = stored.table
+    parts = [f"Produced by 'nmtlab reproduce {table.name} --scale {stored.scale}'; cells in {stored.path.name}."]
+    if sources := list(published(table.name)["source"].unique()):
+        other = "" if stored.scale == "thesis" else " Its text is another one: compare differences, not scores."
+        parts.append(f"Published: {'; '.join(sources)}.{other}")
+    if table.baseline:
+        better = "below" if measure.lower_is_better else "above"
+        parts.append(f"Differences are {_difference(table, measure)}; better is {better} 0.")
+    return " ".join(parts)
+
+
+def _missing(not_begun: Sequence[str]) -> str:
+    """Say which texts of a table have no numbers yet, after a space; empty if all have."""
+    return f" Not run yet: {' · '.join(not_begun)}." if len(not_begun) else ""
+
+
+def _reading(stored: Stored, measure: Measure) -> str:
+    """Say what counts as a difference, what the systems lack, and how the score was computed."""
+    table = stored.table
+    parts = [RULE] if table.baseline else []
+    if published(table.name)["mark"].any():
+        parts.append(f"Marks on published values: {table.marks}.")
+    parts += [f"{caveat}." for caveat in caveats(table)]
+    parts += [f"Signature of {line}." for line in printed_signatures(_signatures(stored, measure))]
+    return " ".join(parts)
+
+
+def _signatures(stored: Stored, measure: Measure) -> pd.DataFrame:
+    found = signatures(stored.table, stored.scale)
+    return found[found["metric"] == measure.name]
+
+
+def _earlier(cells: pd.DataFrame, table: Declaration) -> str:
+    """Say which measures of a table's cells the table no longer has, after a space; empty if there are none."""
+    declared = {measure.name for measure in table.measures}
+    others = [name for name in cells["metric"].unique() if name not in declared]
+    return f" Measured earlier by other definitions, and not shown: {', '.join(others)}." if others else ""

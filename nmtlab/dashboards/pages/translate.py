@@ -1,0 +1,220 @@
+"""Translating typed text with several systems."""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import islice
+
+import ipywidgets as widgets
+import pandas as pd
+
+from nmtlab.analysis.access.sentences import Text, by_title, texts
+from nmtlab.analysis.attention.weights import attention_of
+from nmtlab.analysis.lexical.tokens import token_probabilities
+from nmtlab.dashboards.frame.about import TRANSLATE
+from nmtlab.dashboards.frame.examples import example
+from nmtlab.dashboards.frame.links import Sentence
+from nmtlab.dashboards.frame.page import Note, Page
+from nmtlab.dashboards.frame.runs import RunChooser
+from nmtlab.dashboards.frame.selection import Line, Selection, lines_of
+from nmtlab.dashboards.frame.sentences import MAX_LETTERS
+from nmtlab.dashboards.frame.systems import can_decode, left_out, mentioned, of_one_pair, of_one_source, system_of
+from nmtlab.dashboards.parts.intervention import InterventionControls
+from nmtlab.dashboards.widgets.chart import Chart
+from nmtlab.dashboards.widgets.columns import columns, row
+from nmtlab.dashboards.widgets.table import Table
+from nmtlab.dashboards.widgets.work import Work
+from nmtlab.errors import RunError
+from nmtlab.plots import attention_figure, token_figure
+from nmtlab.runs.run import Run
+from nmtlab.text.corpora.blank import is_blank
+from nmtlab.text.corpora.corpus import Direction
+from nmtlab.translation import Translator
+from nmtlab.workspace import Workspace
+
+FIRST = ("small-tr-en.tied.s1", "small-tr-en.fixnorm-lex.s1")
+_MAX_LINES = 100
+_DEFAULT = ("default", "")
+"""The choice of the language of each run's first corpus that fits the other choice."""
+
+
+class TranslatePage(Page):
+    """The n-best list of each system; token probabilities and attention of the selected translation."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self.runs = RunChooser(workspace, accepts=can_decode, first=FIRST)
+        self.typed = widgets.Textarea(
+            placeholder="Type or paste text, one sentence per line, and click outside the box to translate",
+            continuous_update=False,
+            rows=5,
+            layout={"width": "100%"},
+        )
+        self.source = widgets.Dropdown(description="From", options=[_DEFAULT], layout={"width": "14em"})
+        self.target = widgets.Dropdown(description="Into", options=[_DEFAULT], layout={"width": "14em"})
+        self.beam = widgets.IntSlider(description="Beam", value=5, min=1, max=500, continuous_update=False)
+        self.best = widgets.IntSlider(description="n-best", value=3, min=1, max=10, continuous_update=False)
+        self.begun = widgets.Text(
+            description="Prefix", placeholder="start of the translations, then Enter", continuous_update=False
+        )
+        self.found = Table("Translations: select one to inspect it", pick="one", height="20em")
+        self.tokens, self.attention, self.hint = Chart(), Chart(), Note()
+        self.work, self.intervention = Work(self.guarded), InterventionControls(self.guarded)
+        self.origin = widgets.Text()
+        self.selection = Selection(TRANSLATE, (self.tokens, self.attention), (self.found,))
+        state = {
+            "runs": self.runs.table, "from": self.source, "into": self.target, "text": self.typed, "beam": self.beam,
+            "best": self.best, "begin": self.begun, "pick": self.found,
+        }  # fmt: skip
+        requested = ("runs", "from", "into", "text", "beam", "best", "begin")
+        parts = {
+            **dict.fromkeys((self.found, self.work), requested),
+            **dict.fromkeys((self.tokens, self.attention, self.hint, self.intervention, self.selection), state),
+        }
+        controls = row(self.source, self.target, self.beam, self.best, self.begun)
+        body = [
+            columns(self.runs, widgets.VBox([self.typed, controls])),
+            self.work, self.hint, self.found, self.selection, columns(self.tokens, self.attention), self.intervention,
+        ]  # fmt: skip
+        super().__init__(
+            TRANSLATE,
+            {**state, "origin": self.origin, "selected": self.selection},
+            self._answer,
+            body,
+            self.runs.refresh,
+            parts,
+        )
+
+    def _answer(self, changed: set[str]) -> None:
+        if changed == {"selected"}:
+            self.intervention.follow(self.selection.token)
+            return
+        chosen = self.runs.chosen
+        if not chosen:
+            self.hint.say(self.runs.none_chosen("No run with weights yet: train one on the page Train."))
+            return
+        if "runs" in changed:
+            self._offer_languages(chosen)
+        runs = self._directed(chosen)
+        lines = self._lines(runs)
+        if not lines:
+            self.hint.say("Type a sentence to translate.")
+            return
+        if changed - {"pick"}:
+            self.work.start("translating", sum(len(able) for _, able in lines), self._translate(lines))
+        self._inspect(chosen, lines)
+
+    def _offer_languages(self, runs: list[Run]) -> None:
+        """Offer the languages of the runs, if any of them has several directions."""
+        ways = [way for run in runs for way in run.directions]
+        several = any(len(run.directions) > 1 for run in runs)
+        for control, codes in zip((self.source, self.target), zip(*ways, strict=True), strict=True):
+            options = (_DEFAULT, *((code, code) for code in dict.fromkeys(codes))) if several else (_DEFAULT,)
+            if options != control.options:
+                before = control.value
+                control.options = options
+                control.value = before if before in codes and several else ""
+            control.layout.display = "" if several else "none"
+
+    def _directed(self, runs: list[Run]) -> list[Run]:
+        """Return the runs that translate in the chosen direction, opened in it."""
+        found = []
+        for run in runs:
+            with suppress(RunError):
+                found.append(run.directed(self.source.value, self.target.value))
+        return found
+
+    def _lines(self, runs: list[Run]) -> list[tuple[str, list[Run]]]:
+        """Return each line with the runs that translate from its language.
+
+        Typed text is taken to be in the source language of the first run; without any, each language gets an example.
+        """
+        if not is_blank(self.typed.value):
+            typed = [line[:MAX_LETTERS] for line in self.typed.value.splitlines() if not is_blank(line)][:_MAX_LINES]
+            return [(line, of_one_source(runs)) for line in typed] if runs else []
+        by_language: dict[str, list[Run]] = {}
+        for run in runs:
+            by_language.setdefault(run.direction[0], []).append(run)
+        examples = [(example(able[0], self._workspace), able) for able in by_language.values()]
+        return [(line, able) for line, able in examples if line]
+
+    def _translate(self, lines: list[tuple[str, list[Run]]]) -> Iterator[None]:
+        rows: list[dict[str, object]] = []
+        for number, (line, runs) in enumerate(lines, start=1):
+            for run in runs:
+                rows += self._of(run, number, line)
+                self.found.show(_by_place(rows))
+                if not self.found.chosen:
+                    self.found.choose(self.found.frame.index[:1])
+                yield
+
+    def _of(self, run: Run, number: int, line: str) -> list[dict[str, object]]:
+        system = system_of(run)
+        search = system.settings.model_copy(update={"beam_size": self.beam.value})
+        best = min(self.best.value, self.beam.value)
+        translator = Translator(system.model, system.pipeline, search)
+        begun = self.begun.value.strip()
+        (found,) = translator.translate([line], n_best=best, prefixes=[begun] if begun else None)
+        return [
+            {
+                "line": number,
+                "place": place,
+                "key": f"{run.name}/{number}/{place}",
+                "run": run.label,
+                "translation": text,
+                "log p": round(hypothesis.log_prob, 2),
+                "tokens": len(hypothesis.tokens),
+                "score": round(hypothesis.score, 3),
+            }
+            for place, (text, hypothesis) in enumerate(zip(found.texts, found.hypotheses, strict=True), start=1)
+        ]
+
+    def _inspect(self, runs: list[Run], lines: list[tuple[str, list[Run]]]) -> None:
+        note = left_out(runs, [run for run in runs if any(run.name == one.name for _, able in lines for one in able)])
+        if is_blank(self.typed.value):
+            note += " Example sentences, one for each source language, since the box is empty."
+        self.hint.say(note.strip())
+        if self.found.value is None:
+            return
+        picked = self.found.frame.loc[self.found.value]
+        source, able = lines[picked["line"] - 1]
+        run, target = next(run for run in able if run.label == picked["run"]), picked["translation"]
+        system = system_of(run)
+        self.tokens.show(token_figure(token_probabilities(system, source, target)))
+        weights = attention_of(run.label, system, source, target)
+        self.attention.show(attention_figure(weights))
+        where = self._where(source, runs, run.direction)
+        self.selection.offer(runs, where, [*lines_of(weights), *_reference(where, system)])
+        self.intervention.offer(system, source, target, weights)
+        self.intervention.follow(self.selection.token)
+        self.hint.say(f"{note} Details of {mentioned([run])} for: {source}".strip())
+
+    def _where(self, source: str, runs: list[Run], direction: Direction) -> Sentence:
+        """Return where a sentence is: typed, or still the line of a text that it was on the page before this one."""
+        line, _, title = self.origin.value.partition(" ")
+        offered = by_title(text for run in of_one_pair(runs, direction) for text in texts(run, self._workspace))
+        text = offered.get(title)
+        if text is None or not line.isdecimal() or _pair(text, int(line))[0] != source:
+            return Sentence(source, direction=direction)
+        return Sentence(source, title, int(line), text, direction)
+
+
+def translate_page(workspace: Workspace | None = None) -> TranslatePage:
+    """Return the page."""
+    return TranslatePage(workspace or Workspace.find())
+
+
+def _pair(text: Text, line: int) -> tuple[str, str]:
+    """Return a line of a text, from 1, and its translation; blank if there is no such line."""
+    return next(islice(text.corpus.pairs(text.split), max(0, line - 1), None), ("", ""))
+
+
+def _reference(where: Sentence, system: Translator) -> list[Line]:
+    """Return the reference of a line of a text as tokens."""
+    if where.text is None or where.line is None:
+        return []
+    _, reference = _pair(where.text, where.line)
+    return [Line("reference", "target", system.pipeline.target.tokenizer.split(reference))]
+
+
+def _by_place(rows: list[dict[str, object]]) -> pd.DataFrame:
+    return pd.DataFrame(rows).set_index("key").sort_values(["line", "place"], kind="stable")

@@ -1,0 +1,86 @@
+"""How often attention and other methods point at the linked word, over a sample of a text, measured on demand."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+
+import ipywidgets as widgets
+import pandas as pd
+
+from nmtlab.analysis.access.measure import measure, stored_answer
+from nmtlab.analysis.access.sentences import Text
+from nmtlab.analysis.attribution.agreement import EXPLANATIONS, Explanation, agreement
+from nmtlab.analysis.attribution.contributions import SLOW
+from nmtlab.dashboards.frame.page import heading
+from nmtlab.dashboards.frame.systems import has_quick_gradients
+from nmtlab.dashboards.widgets.table import Table
+from nmtlab.dashboards.widgets.work import Work
+from nmtlab.runs.run import Run
+
+_SHOWN = {
+    "words": "words",
+    "on": "on the linked word",
+    "first": "on the first word",
+    "first_linked": "linked to the first word",
+    "error_rate": "alignment error",
+}
+
+
+class Agreement(widgets.VBox):
+    """A table of the stored answers, and a button that adds the missing ones.
+
+    Args:
+        guarded: context manager of the page that reports errors.
+    """
+
+    def __init__(self, guarded: Callable[[], AbstractContextManager[None]]) -> None:
+        self._runs: Sequence[Run] = ()
+        self._text: Text | None = None
+        self.fresh = False
+        self.table = Table("Shares of target words with a single link, by the source word of highest weight")
+        self._work = Work(guarded)
+        self._button = widgets.Button(description="Measure", tooltip="On a sample of 100 sentences of the chosen text")
+        self._button.on_click(lambda _: self._start())
+        super().__init__([heading("Does each method find the linked word?"), self.table, self._button, self._work])
+
+    def show(self, runs: Sequence[Run], text: Text | None) -> None:
+        """Show what was measured of some runs on a text; work in progress on the same ones continues."""
+        self.fresh = True
+        before = self._of()
+        self._runs, self._text = runs, text
+        if self._of() != before:
+            self._work.stop()
+        self._draw()
+
+    def clear(self) -> None:
+        """Show nothing, and stop measuring."""
+        self.show((), None)
+
+    def _draw(self) -> None:
+        found = {asked: self._stored(*asked) for asked in self._asked()}
+        known = {asked: row for asked, row in found.items() if row is not None}
+        rows = [row.assign(run=run.label, method=method) for (run, method), row in known.items()]
+        frame = pd.concat(rows, ignore_index=True)[["run", "method", *_SHOWN]] if rows else pd.DataFrame()
+        self.table.show(frame.rename(columns=_SHOWN).round(3))
+        self.table.layout.display = "" if rows else "none"
+        self.layout.display = "" if found else "none"
+        self._button.layout.display = "none" if len(rows) == len(found) else ""
+
+    def _of(self) -> tuple[str, ...]:
+        return (*(run.name for run in self._runs), self._text.name if self._text else "")
+
+    def _asked(self) -> list[tuple[Run, Explanation]]:
+        asked = [(run, method) for run in self._runs if self._text for method in EXPLANATIONS]
+        return [(run, method) for run, method in asked if method != SLOW or has_quick_gradients(run)]
+
+    def _stored(self, run: Run, method: Explanation) -> pd.DataFrame | None:
+        return stored_answer(run, agreement, corpus=self._text.corpus, part=self._text.split, method=method)
+
+    def _start(self) -> None:
+        missing = [(run, method) for run, method in self._asked() if self._stored(run, method) is None]
+        self._work.start("measuring agreement", len(missing), self._measure(missing), waits=True)
+
+    def _measure(self, missing: Sequence[tuple[Run, Explanation]]) -> Iterator[None]:
+        for run, method in missing:
+            measure(run, agreement, corpus=self._text.corpus, part=self._text.split, method=method)
+            self._draw()
+            yield

@@ -1,0 +1,161 @@
+"""The search tree of a sentence: a clicked hypothesis is marked with all that it continues, and is continued."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any, NamedTuple
+
+import ipywidgets as widgets
+import pandas as pd
+
+from nmtlab.analysis.search.search_tree import search_tree
+from nmtlab.analysis.search.tree_paths import continue_from, path_to, reference_path
+from nmtlab.dashboards.frame.page import Note
+from nmtlab.dashboards.widgets.chart import Chart
+from nmtlab.dashboards.widgets.columns import columns
+from nmtlab.dashboards.widgets.table import Table
+from nmtlab.figures.marks import Token
+from nmtlab.plots import tree_figure
+from nmtlab.recipe import SearchSettings
+from nmtlab.translation import Translator
+
+
+class Asked(NamedTuple):
+    """A sentence and how it is searched."""
+
+    system: Translator
+    source: str
+    reference: str | None
+    search: SearchSettings
+
+
+class BeamTree(widgets.VBox):
+    """The tree of one search, its selected prefix, and what the system makes of that prefix.
+
+    `asked` is what was searched, None before; `tree` holds the rows of `search_tree`, and `reference` those of
+    `reference_path`, if there is a reference.
+
+    Args:
+        title: of the figure.
+        guarded: context manager of the page that reports errors.
+        on_token: called with the token of a node that is selected, and with None when it is selected no more.
+    """
+
+    def __init__(
+        self,
+        title: str,
+        guarded: Callable[[], AbstractContextManager[None]],
+        on_token: Callable[[Token | None], None],
+    ) -> None:
+        self._title, self._guarded, self._on_token = title, guarded, on_token
+        self.chart = Chart()
+        self.hint = Note("Click a node to select its prefix.")
+        self.prefix = Table("Selected prefix", pick="one", height="16em")
+        self.button = widgets.Button(description="Continue from here", tooltip="Decode on from the selected prefix")
+        self.continued = Table("Continued")
+        self.chart.on_click(self._clicked)
+        self.button.on_click(lambda _: self._continue())
+        super().__init__([self.chart, self.hint, columns(self.prefix, widgets.VBox([self.button, self.continued]))])
+        self.clear()
+
+    def search(self, asked: Asked) -> None:
+        """Search, and select no prefix; the tree is empty if the only planned length is 0."""
+        self.asked = asked
+        self.tree = search_tree(asked.system, asked.source, asked.search, asked.reference)
+        self.reference = None
+        if asked.reference and len(self.tree):
+            self.reference = reference_path(asked.system, asked.source, asked.reference, self.tree, asked.search)
+        self._select(None)
+
+    def draw(self, until: int) -> None:
+        """Draw the steps up to one, from 1."""
+        self._until = until
+        last = int(self.tree["step"].max())
+        self.chart.show(tree_figure(self.tree, min(until, last), self._title, self.reference, self._path))
+        self.layout.display = ""
+        self.fresh = True
+
+    def clear(self) -> None:
+        """Show nothing."""
+        self.asked = self.reference = None
+        self.tree = pd.DataFrame()
+        self._until = 1
+        self._select(None)
+        self.chart.clear()
+        self.layout.display = "none"
+        self.fresh = False
+
+    @property
+    def best(self) -> dict[str, object]:
+        """The beam's best translation, as a row of a table."""
+        best = self.tree[self.tree["best"]].iloc[-1]
+        return result(f"beam of {self.asked.search.beam_size}", best)
+
+    def _clicked(self, content: dict[str, Any]) -> None:
+        with self._guarded():
+            if len(self.tree) and content["customdata"]:
+                node = tuple(content["customdata"])
+                self._select(None if node == self._node else node)
+                self.draw(self._until)
+                self._on_token(None if self._path is None else _last(self._path))
+
+    def _select(self, node: tuple[int, int] | None) -> None:
+        """Select the hypothesis of a step and slot; slot 0 is the reference outside the beam."""
+        self._path, self._node = None, node
+        self.continued.clear()
+        self.hint.layout.display = "none" if node else ""
+        self.button.layout.display = "none"
+        if node is None:
+            self.prefix.clear()
+            return
+        step, slot = node
+        path = path_to(self.tree, step, slot) if slot else self.reference[self.reference["step"] <= step]
+        self._path = path
+        last = path.iloc[-1]
+        planned = self.asked.system.model.plans_length
+        where = "" if slot else ", which the beam does not hold"
+        length = " (the first token has the log p of the planned length too)" if planned else ""
+        self.prefix.title = f"Selected prefix{where}{length}: {last['text'] or '(empty)'}"
+        self.prefix.show(_by_token(path))
+        if not (last["ended"] or planned):
+            self.button.layout.display = ""
+
+    def _continue(self) -> None:
+        with self._guarded():
+            asked = self.asked
+            found = continue_from(asked.system, asked.source, self._path["piece"].tolist(), asked.search).iloc[0]
+            self.continued.title = f"Continued from: {self._path['text'].iloc[-1]}"
+            self.continued.show(pd.DataFrame([result("from this prefix", found), self.best]))
+
+
+def result(found_by: str, row: pd.Series) -> dict[str, object]:
+    """Return a translation as a row of a table.
+
+    Args:
+        found_by: what found it.
+        row: with `text`, `log_prob`, which is also its score here, and `scored_length`.
+    """
+    return {
+        "found by": found_by,
+        "log p": round(float(row["log_prob"]), 3),
+        "tokens, end included": int(row["scored_length"]),
+        "translation": row["text"] or "(empty)",
+    }
+
+
+def _last(path: pd.DataFrame) -> Token:
+    """Return the last token of a path."""
+    return Token("target", int(path["step"].iloc[-1]), path["piece"].iloc[-1])
+
+
+def _by_token(path: pd.DataFrame) -> pd.DataFrame:
+    """Return the tokens of a path with their log-probabilities; that of a planned length is in the first."""
+    return pd.DataFrame(
+        {
+            "step": path["step"],
+            "token": path["piece"],
+            "log p of token": path["log_prob"].diff().fillna(path["log_prob"]).round(3),
+            "log p so far": path["log_prob"].round(3),
+            "score so far": path["score"].round(3),
+            "in the beam": path["slot"].map(lambda slot: f"slot {slot}" if slot else "no"),
+        }
+    )

@@ -1,0 +1,167 @@
+"""Two systems side by side, as tables and markup: for the page Compare and for a comparison saved as a file."""
+
+from collections.abc import Collection, Sequence
+from html import escape
+
+import ipywidgets as widgets
+import pandas as pd
+import plotly.graph_objects as go
+
+from nmtlab.analysis.comparison.compared import Compared
+from nmtlab.analysis.comparison.ngrams import ngram_differences
+from nmtlab.analysis.comparison.outputs import output_statistics
+from nmtlab.analysis.comparison.sentences import marked, sentence_scores, wins_and_losses
+from nmtlab.analysis.comparison.words import by_frequency, by_kind, by_length, word_accuracy, word_matches
+from nmtlab.dashboards.frame.page import Note, heading, html
+from nmtlab.dashboards.frame.saved import saved_page
+from nmtlab.dashboards.frame.selection import Line
+from nmtlab.dashboards.widgets.chart import Chart
+from nmtlab.dashboards.widgets.table import Table
+from nmtlab.experiments.results.score_differences import score_differences
+from nmtlab.experiments.results.summary import in_words, rounded
+from nmtlab.plots import gains_figure, word_accuracy_figure
+
+UNDERLINED = "underlined: words that the reference does not have"
+
+_MOST_NGRAMS = 200
+_MOST_MARKED = 20
+
+
+def comparison_file(compared: Compared, about: str) -> str:
+    """Return a comparison of systems with the first one as one HTML file, figures first.
+
+    Args:
+        compared: of two systems or more.
+        about: name of the text and its direction.
+    """
+    than, *others = compared.systems
+    scores, matches = sentence_scores(compared), word_matches(compared)
+    title = "Scores, with 95 % intervals of the differences to the first system"
+    body: list[widgets.Widget] = [_table(title, numbers(score_differences(compared)))]
+    for system in others:
+        body += _pair(compared, scores, matches, system, than, about)
+    body.append(_table("What the translations look like", rounded(output_statistics(compared), 3)))
+    return saved_page(f"{', '.join(others)} against {than}", about, {}, body)
+
+
+def tally(scores: pd.DataFrame, system: str, than: str) -> str:
+    """Return how many sentences a system wins, in words."""
+    counts = wins_and_losses(scores, system, than)
+    return (
+        f"{system} against {than}: {counts['wins']} sentences won, {counts['ties']} within a point of chrF, "
+        f"{counts['losses']} lost."
+    )
+
+
+def numbers(scores: pd.DataFrame) -> pd.DataFrame:
+    """Return rows of `score_differences` for display."""
+    ends = [in_words(*one) for one in zip(scores["low"], scores["high"], strict=True)]
+    shown = rounded(scores.assign(ends=ends)).rename(columns={"ends": "95 % interval", "covers": "interval covers"})
+    return shown[
+        ["metric", "system", "seeds", "score", "difference", "95 % interval", "p", "interval covers", "signature"]
+    ]
+
+
+def ngrams(compared: Compared, system: str, than: str) -> pd.DataFrame:
+    """Return the n-grams that one of two systems generates more often, for display."""
+    found = ngram_differences(compared, system, than).head(_MOST_NGRAMS)
+    shown = found.assign(right=["right" if right else "wrong" for right in found["right"]])[
+        ["ngram", "right", "one", "other", "share"]
+    ]
+    shown.columns = ["n-gram", "in the reference", system, f"{than} ", "share (smoothed)"]
+    return rounded(
+        shown.set_index(pd.Index([f"{n} {r}" for n, r in zip(found["ngram"], shown.iloc[:, 1], strict=True)]))
+    )
+
+
+def sentences(compared: Compared, scores: pd.DataFrame, system: str, than: str, lines: Collection[int]) -> pd.DataFrame:
+    """Return the sentences of a pair of systems with the translations of the first seed, the largest wins first."""
+    shown = pd.DataFrame(
+        {
+            "line": scores.index, "difference": (scores[system] - scores[than]).round(1),
+            "reference": compared.references[0], than: compared.systems[than][0], system: compared.systems[system][0],
+            "source": compared.source,
+        },
+        index=scores.index,
+    )  # fmt: skip
+    return shown[shown.index.isin(lines)].sort_values("difference", ascending=False, kind="stable")
+
+
+def marked_sentence(compared: Compared, gains: pd.Series, line: int, systems: Sequence[str]) -> str:
+    """Return a sentence as markup, with those words of the translations marked that the reference does not have.
+
+    Args:
+        compared: the translations, of which the first seed is shown.
+        gains: differences in chrF, by line.
+        line: number of the sentence, from 1.
+        systems: names of those to show.
+    """
+    reference = compared.reference_words[line - 1]
+    rows = [("source", escape(compared.source[line - 1])), ("reference", escape(compared.references[0][line - 1]))]
+    for name in dict.fromkeys(systems):
+        rows.append((_title(compared, name), _words(marked(compared.words[name][0][line - 1], reference))))
+    caption = f"Line {line}, difference {gains[line]:+.1f}; {UNDERLINED}"
+    lines = "".join(f"<tr><th>{escape(name)}</th><td dir='auto'>{words}</td></tr>" for name, words in rows)
+    return f"<table class='nmtlab-marked'><caption>{escape(caption)}</caption>{lines}</table>"
+
+
+def as_tokens(compared: Compared, line: int, systems: Sequence[str]) -> list[Line]:
+    """Return a sentence, its reference and its translations as words, with those that the reference does not have.
+
+    Args:
+        compared: the translations, of which the first seed is shown.
+        line: number of the sentence, from 1.
+        systems: names of those to show.
+    """
+    reference = compared.reference_words[line - 1]
+    lines = [Line("source", "source", compared.source_words[line - 1]), Line("reference", "target", reference)]
+    for name in dict.fromkeys(systems):
+        words = compared.words[name][0][line - 1]
+        wrong = [place for place, (_, shared) in enumerate(marked(words, reference)) if not shared]
+        lines.append(Line(_title(compared, name), "target", words, wrong))
+    return lines
+
+
+def _title(compared: Compared, name: str) -> str:
+    return f"{name}, first seed" if len(compared.words[name]) > 1 else name
+
+
+def _words(words: Sequence[tuple[str, bool]]) -> str:
+    return " ".join(escape(word) if shared else f"<mark>{escape(word)}</mark>" for word, shared in words)
+
+
+def _pair(
+    compared: Compared, scores: pd.DataFrame, matches: pd.DataFrame, system: str, than: str, about: str
+) -> list[widgets.Widget]:
+    """Return what is shown of a pair of systems: figures, tables, and the sentences that differ most."""
+    gains = scores[system] - scores[than]
+    most = gains.sort_values(kind="stable").index
+    extremes = [*most[::-1][: _MOST_MARKED // 2], *most[: _MOST_MARKED // 2]]
+    pair = matches[matches["system"].isin([than, system])]
+    by = {
+        "kind of word": by_kind(pair, compared.source_words, compared.names),
+        "length of the sentence": by_length(pair, compared.reference_words),
+    }
+    if compared.counts:
+        by = {"training frequency": by_frequency(pair, compared.counts), **by}
+    return [
+        heading(f"{system} against {than}"), Note(tally(scores, system, than)),
+        _chart(gains_figure(gains, system, than)),
+        *(_chart(word_accuracy_figure(word_accuracy(one), axis, about)) for axis, one in by.items()),
+        heading("Largest wins and losses"),
+        *(html(marked_sentence(compared, gains, line, [than, system])) for line in dict.fromkeys(extremes)),
+        _table("Sentences", sentences(compared, scores, system, than, scores.index)),
+        _table("N-grams that one generates more often", ngrams(compared, system, than)),
+    ]  # fmt: skip
+
+
+def _table(title: str, frame: pd.DataFrame) -> Table:
+    table = Table(title)
+    table.show(frame)
+    return table
+
+
+def _chart(figure: go.Figure) -> Chart:
+    chart = Chart()
+    chart.show(figure)
+    return chart

@@ -1,0 +1,83 @@
+"""Attention interventions: set an attention weight by hand and decode again from there."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
+import ipywidgets as widgets
+import pandas as pd
+
+from nmtlab.analysis.attention.intervention import redecode
+from nmtlab.dashboards.frame.page import Note, heading
+from nmtlab.dashboards.widgets.columns import row
+from nmtlab.figures.marks import Token
+from nmtlab.translation import Translator
+
+
+class InterventionControls(widgets.VBox):
+    """Controls that move attention at one token of a translation, and the resulting translation.
+
+    Args:
+        guarded: context manager of the page that reports errors.
+    """
+
+    def __init__(self, guarded: Callable[[], AbstractContextManager[None]]) -> None:
+        self._guarded = guarded
+        self._system: Translator | None = None
+        self._source = self._target = ""
+        self.fresh = False
+        self.position = widgets.Dropdown(description="At token", options=[])
+        self.place = widgets.Dropdown(description="attend to", options=[])
+        self.weight = widgets.FloatSlider(
+            description="weight", value=1.0, min=0, max=1, step=0.05, continuous_update=False
+        )
+        self.button = widgets.Button(
+            description="Decode again", tooltip="Keep the tokens before it and decode the rest"
+        )
+        self.button.on_click(lambda _: self._decode())
+        self.said = Note()
+        controls = row(self.position, self.place, self.weight, self.button)
+        super().__init__([heading("What if it attended elsewhere?"), controls, self.said])
+        self.layout.display = "none"
+
+    def offer(self, system: Translator, source: str, target: str, weights: pd.DataFrame) -> None:
+        """Offer the tokens of a translation and of its source.
+
+        Args:
+            system: system whose attention is moved.
+            source, target: the sentence and its translation.
+            weights: attention weights of the pair, as returned by `analysis.attention.weights.attention_of`.
+        """
+        self.fresh = True
+        offered = (system, source, target)
+        if offered == (self._system, self._source, self._target):
+            return
+        self._system, self._source, self._target = offered
+        self.layout.display = "none" if system.model.plans_length else ""
+        for control, side in ((self.position, "target"), (self.place, "source")):
+            pieces = weights.drop_duplicates(f"{side}_position").sort_values(f"{side}_position")
+            positions = zip(pieces[f"{side}_piece"], pieces[f"{side}_position"].tolist(), strict=True)
+            control.options = [(f"{position + 1}: {piece}", position) for piece, position in positions]
+            control.value = 0
+        self.said.say("")
+
+    def follow(self, token: Token | None) -> None:
+        """Offer a selected token."""
+        for control, side in ((self.position, "target"), (self.place, "source")):
+            pieces = [label.partition(": ")[2] for label, _ in control.options]
+            places = token.places(side, pieces) if token and token.position else []
+            control.value = next(iter(places), control.value)
+
+    def clear(self) -> None:
+        """Offer nothing."""
+        self._system = None
+        self.layout.display = "none"
+
+    def _decode(self) -> None:
+        with self._guarded():
+            result = redecode(
+                self._system, self._source, self._target, self.position.value, self.place.value, self.weight.value
+            )
+            token = self.position.label.partition(": ")[2]
+            self.said.say(
+                f"{result.text or '(empty)'}  —  p({token}): {result.before:.3f} before, {result.after:.3f} after."
+            )

@@ -1,0 +1,81 @@
+"""The signals into each normalisation layer of some runs, forward and backward, measured on demand."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+
+import ipywidgets as widgets
+
+from nmtlab.analysis.access.measure import measure
+from nmtlab.analysis.access.sentences import Text, texts
+from nmtlab.analysis.dynamics.signals import ENOUGH, is_of_sample, measured_updates, signals, stored_signals
+from nmtlab.dashboards.frame.page import Note
+from nmtlab.dashboards.frame.systems import mentioned
+from nmtlab.dashboards.widgets.chart import Chart
+from nmtlab.dashboards.widgets.work import Work
+from nmtlab.plots import signals_figure
+from nmtlab.runs.run import Run
+from nmtlab.workspace import Workspace
+
+
+class Signals(widgets.VBox):
+    """A figure of stored measurements, and a button that adds the missing ones where possible.
+
+    Args:
+        workspace: workspace with the texts to measure on.
+        guarded: context manager of the page that reports errors.
+    """
+
+    def __init__(self, workspace: Workspace, guarded: Callable[[], AbstractContextManager[None]]) -> None:
+        self._workspace = workspace
+        self._runs: Sequence[Run] = ()
+        self._chart, self._note, self._work = Chart(), Note(), Work(guarded)
+        self._button = widgets.Button(description="Measure", tooltip="On a sample of the dev sentences of each run")
+        self._button.on_click(lambda _: self._start())
+        super().__init__([self._chart, self._note, self._button, self._work])
+
+    def show(self, runs: Sequence[Run]) -> None:
+        """Show the measurements of the Transformers among some runs; work in progress on the same runs continues."""
+        before = [run.folder for run in self._runs]
+        self._runs = [run for run in runs if run.recipe.model.family == "transformer"]
+        if [run.folder for run in self._runs] != before:
+            self._work.stop()
+        self._draw()
+
+    def _draw(self) -> None:
+        found = stored_signals(self._runs)
+        self._chart.layout.display = "" if len(found) else "none"
+        if len(found):
+            self._chart.show(signals_figure(found))
+        incomplete = [run for run in self._runs if _not_measured(run)]
+        self._button.layout.display = "" if any(self._text(run) for run in incomplete) else "none"
+        first = [run for run in self._runs if not all(map(is_of_sample, measured_updates(run).values()))]
+        notes = {"Not measured": incomplete, "Measured on the first dev sentences, which are no sample": first}
+        said = (f"{note}: {mentioned(some)}." for note, some in notes.items() if some)
+        self._note.say(" ".join(said))
+
+    def _text(self, run: Run) -> Text | None:
+        """Return the dev text to measure a run on; None if its text or its weights are missing."""
+        available = texts(run, self._workspace) if run.has_weights() else []
+        return next((text for text in available if (text.split, text.corpus.direction) == ("dev", run.direction)), None)
+
+    def _start(self) -> None:
+        wanted = [
+            (run, text, update) for run in self._runs if (text := self._text(run)) for update in _not_measured(run)
+        ]
+        self._work.start("measuring signals", len(wanted), self._measure(wanted), waits=True)
+
+    def _measure(self, wanted: Sequence[tuple[Run, Text, int]]) -> Iterator[None]:
+        for run, text, update in wanted:
+            measure(run, signals, corpus=text.corpus, split=text.split, update=update, sample=ENOUGH)
+            yield
+        self._draw()
+
+
+def _not_measured(run: Run) -> list[int]:
+    """Return which of update 0 and the latest available checkpoint have not been measured."""
+    latest = run.last_step if run.has_weights("last") else run.best_step
+    wanted = [0] if latest is None else [0, latest]
+    measured = measured_updates(run)
+    if not run.has_weights() and measured:
+        return []
+    return [update for update in wanted if update not in measured]

@@ -1,0 +1,150 @@
+"""Kernels forked from one process that has already imported the pages' modules and filled their caches.
+
+Such a kernel starts at once and shares the memory of these modules with all others. Jupyter starts each kernel as a
+process, `launch`, that asks for a fork and lives as long as the fork does; if nobody answers, it becomes an ordinary
+kernel.
+"""
+
+import gc
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from threading import Thread
+from typing import NoReturn
+
+_START = (
+    "-c",
+    "import signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); "  # ends it without a traceback
+    "from nmtlab.dashboards.serving.kernels import {0}; {0}(*sys.argv[1:])",
+)
+_FORKED = b"+"
+_MAX_BYTES = 100  # of a socket's address on any system
+_PATIENCE = 20  # seconds to wait for a fork before a kernel imports everything itself
+_STDIN = 0
+"""Its other end is held by the server alone, and closed when the server ends, however it ends."""
+
+
+def kernel_spec(address: Path) -> dict[str, object]:
+    """Return the kernel specification of kernels that are forked from the process at an address."""
+    argv = [*_python("launch"), str(address), "{connection_file}"]
+    return {"argv": argv, "display_name": "Python 3", "language": "python"}
+
+
+@contextmanager
+def forks(address: Path) -> Iterator[None]:
+    """Run the process that kernels are forked from.
+
+    Args:
+        address: of its socket, which is created.
+    """
+    if not hasattr(os, "fork") or len(os.fsencode(address)) > _MAX_BYTES:
+        yield
+        return
+    command = [*_python("fork_kernels"), str(address)]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)  # out of reach of Ctrl-C
+    try:
+        yield
+    finally:
+        process.terminate()
+        process.wait()
+        process.stdin.close()
+
+
+def launch(address: str, connection_file: str) -> None:
+    """Have a kernel forked, and wait until it ends; or become one, if that is not possible or takes too long."""
+    request = {"file": connection_file, "folder": os.getcwd(), "environment": dict(os.environ)}
+    try:
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(_PATIENCE)
+            connection.connect(address)
+            connection.sendall(json.dumps(request).encode() + b"\n")
+            if connection.recv(1) != _FORKED:
+                raise ConnectionError
+            connection.settimeout(None)
+            connection.recv(1)
+    except (OSError, AttributeError):  # without Unix sockets
+        os.execv(sys.executable, [sys.executable, "-m", "ipykernel_launcher", "-f", connection_file])
+
+
+def fork_kernels(address: str) -> None:
+    """Import the pages' modules, fill their caches, then fork a kernel for each request until the server ends."""
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(address)
+        listener.listen(64)  # kernels may be asked for during the imports
+        _import_pages()
+        _fill_caches()
+        gc.collect()
+        gc.freeze()  # otherwise a collection in a kernel would copy the shared memory
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # ended kernels leave no zombies
+        while listener in select.select([listener, _STDIN], [], [])[0]:
+            connection, _ = listener.accept()
+            with connection, suppress(OSError):  # no memory or processes left, or who asked waits no longer
+                if os.fork() == 0:
+                    listener.close()
+                    _become_kernel(connection)
+
+
+def _import_pages() -> None:
+    from importlib import import_module
+
+    import plotly.graph_objects as go
+
+    from nmtlab.dashboards.frame.about import INDEX, PAGES
+
+    pages = [f"nmtlab.dashboards.{page.name}" for page in (INDEX, *PAGES)]
+    for module in ("ipykernel.kernelapp", "ipykernel.zmqshell", *pages):
+        import_module(module)
+    go.Figure([go.Scatter(), go.Bar(), go.Heatmap()]).to_json()  # plotly imports its classes when they are first used
+
+
+def _fill_caches() -> None:
+    """Fill the caches that forked kernels share: every page lists all runs, and the index judges all claims."""
+    from nmtlab.experiments.claims.verdicts import measured_claims
+    from nmtlab.runs.listing import list_runs
+    from nmtlab.workspace import Workspace
+
+    for fill in (lambda: list_runs(Workspace.find()), measured_claims):
+        with suppress(Exception):  # the page says what is damaged
+            fill()
+
+
+def _become_kernel(connection: socket.socket) -> NoReturn:
+    try:
+        _run_kernel(connection)
+    except OSError:  # who asked did not wait
+        pass
+    finally:
+        os._exit(0)
+
+
+def _run_kernel(connection: socket.socket) -> None:
+    from ipykernel.kernelapp import IPKernelApp
+
+    connection.sendall(_FORKED)
+    with connection.makefile(encoding="utf-8") as lines:
+        request = json.loads(lines.readline())
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    os.setsid()
+    os.environ.clear()
+    os.environ.update(request["environment"])
+    os.chdir(request["folder"])
+    Thread(target=_end_with, args=[connection], daemon=True).start()
+    IPKernelApp.launch_instance(argv=["-f", request["file"], "--IPKernelApp.parent_handle=1"])
+
+
+def _end_with(connection: socket.socket) -> None:
+    """End this kernel when `launch` or the server has ended."""
+    select.select([connection, _STDIN], [], [])
+    os._exit(0)
+
+
+def _python(function: str) -> list[str]:
+    option, code = _START
+    return [sys.executable, option, code.format(function)]

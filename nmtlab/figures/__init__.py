@@ -1,0 +1,1 @@
+"""What every figure shares: the theme, colour schemes, marks and views."""

@@ -1,0 +1,164 @@
+"""The common style of all figures."""
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from html import escape
+from typing import Any
+
+import plotly.graph_objects as go
+
+from nmtlab.figures.reading import isolated
+
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
+"""The colour-blind safe palette of Okabe and Ito (2008), without yellow, which is faint on white."""
+
+DASHES = ("solid", "dash", "dot", "dashdot")
+"""Line dashes, changed each time the colours are used up."""
+
+SHADES = "Blues"
+"""Colour scale for shares from 0 to 1, readable by lightness alone."""
+
+DIVERGING = ((0, COLOURS[3]), (0.5, "#ffffff"), (1, COLOURS[0]))
+"""Colour scale for signed values around 0."""
+
+FAINT = "#8a8a8a"
+"""Colour of published results and of guides to the eye."""
+
+BELOW = {"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "x": 0}
+"""A legend at the bottom of a figure, where it overlaps no title on a narrow page."""
+
+FONT = "system-ui, 'Noto Sans', 'Noto Sans Arabic', 'Noto Sans Tamil', 'Noto Sans CJK JP', sans-serif"
+
+_AXIS = {
+    "showline": True,
+    "linecolor": "#444444",
+    "gridcolor": "#e8e8e8",
+    "zerolinecolor": "#444444",
+    "tickcolor": "#444444",
+    "ticks": "outside",
+    "automargin": True,
+    "title": {"standoff": 8},  # it would overlap the tick labels otherwise
+    "ticklabeloverflow": "allow",  # automargin leaves room for them; measuring again takes half of the drawing time
+}
+_TEMPLATE = go.layout.Template(
+    layout={
+        "font": {"family": FONT, "size": 13, "color": "#222222"},
+        "title": {
+            "font": {"size": 16},
+            "x": 0,
+            "xref": "paper",
+            "xanchor": "left",
+            "y": 1,
+            "yanchor": "top",
+            "pad": {"t": 13},
+        },
+        "colorway": COLOURS,
+        "paper_bgcolor": "#ffffff",
+        "plot_bgcolor": "#ffffff",
+        "xaxis": _AXIS,
+        "yaxis": _AXIS,
+        "hoverlabel": {"font": {"family": FONT}},
+        "legend": {"bgcolor": "rgba(255,255,255,0.8)"},
+        "margin": {"l": 70, "r": 20, "t": 70, "b": 60},
+    }
+)
+
+
+def dressed(figure: go.Figure, title: str, height: int = 420) -> go.Figure:
+    """Return a figure in the common style.
+
+    Args:
+        figure: changed in place.
+        title: what it shows, in one line; text from a corpus must be made `plain` first.
+        height: in pixels.
+    """
+    return figure.update_layout(template=_TEMPLATE, title_text=title, height=height)
+
+
+def styles(names: Iterable[str]) -> Mapping[str, dict[str, str]]:
+    """Return colour and dash of each name, by its position: `{"color": ..., "dash": ...}`."""
+    unique = list(dict.fromkeys(names))
+    return {
+        name: {"color": COLOURS[place % len(COLOURS)], "dash": DASHES[place // len(COLOURS) % len(DASHES)]}
+        for place, name in enumerate(unique)
+    }
+
+
+def log_axis(values: Iterable[float]) -> dict[str, Any]:
+    """Return a logarithmic axis with ticks at 1, 2 and 5 times each power of ten, or at powers only if it is long.
+
+    Args:
+        values: to be drawn on it; those without a logarithm are ignored.
+    """
+    known = [value for value in values if 0 < value < math.inf] or [1.0]
+    low, high = min(known), max(known)
+    steps = [(digit, power) for power in range(_power(low) - 2, _power(high) + 3) for digit in (1, 2, 5)]
+    first = next(place for place, step in enumerate(steps) if _number(step) >= low)
+    last = next(place for place, step in enumerate(steps) if _number(step) > high) - 1
+    if last <= first:  # an axis needs at least two ticks: those around the values
+        first, last = last, max(first, last + 1)
+    ticks = steps[first - 1 : last + 2]
+    if len(ticks) > _MAX_NUMBERS:
+        powers = [step for step in ticks if step[0] == 1]
+        ticks = powers[:: math.ceil(len(powers) / _MAX_NUMBERS)]
+    ends = [math.log10(min(low, _number(steps[first]))), math.log10(max(high, _number(steps[last])))]
+    margin = _MARGIN * (ends[1] - ends[0])
+    return {
+        "type": "log", "range": [ends[0] - margin, ends[1] + margin], "tickmode": "array",
+        "tickvals": [_number(step) for step in ticks], "ticktext": [_named(*step) for step in ticks],
+    }  # fmt: skip
+
+
+_MARGIN = 0.05  # on either side, as a share of the range
+_MAX_NUMBERS = 10
+_MAX_ZEROS = 5  # of a number that is written in full
+
+
+def _power(value: float) -> int:
+    return math.floor(math.log10(value))
+
+
+def _number(step: tuple[int, int]) -> float:
+    digit, power = step
+    return float(f"{digit}e{power}")
+
+
+def _named(digit: int, power: int) -> str:
+    if abs(power) <= _MAX_ZEROS:
+        return f"{_number((digit, power)):,.{max(0, -power)}f}"
+    return f"{digit}×10<sup>{power}</sup>".removeprefix("1×").replace("-", "−")
+
+
+def see_through(colour: str, opacity: float) -> str:
+    """Return a colour `#rrggbb` with an opacity from 0 to 1."""
+    red, green, blue = (int(colour[place : place + 2], 16) for place in (1, 3, 5))
+    return f"rgba({red},{green},{blue},{opacity})"
+
+
+def plain(text: str) -> str:
+    """Return text escaped for plotly: tags in it are drawn literally, and it keeps its direction; long text is cut."""
+    shown = text if len(text) <= _MAX_LETTERS else text[: _MAX_LETTERS - 1] + "…"
+    return isolated(shown).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def name_in_lines(name: object, letters: int = 36) -> str:
+    """Return a name escaped for plotly, in lines of at most so many letters.
+
+    Args:
+        name: of a run or system; a very long one is cut.
+        letters: at least 1. Lines end after spaces, dots and hyphens where possible.
+    """
+    text = str(name)
+    shown = text if len(text) <= _LONGEST_NAME else f"{text[: _LONGEST_NAME - 1]}…"
+    words = re.findall(r"[^ .-]*[ .-]*", shown)
+    lines = [""]
+    for part in (word[at : at + letters] for word in words for at in range(0, len(word), letters)):
+        if len((lines[-1] + part).rstrip()) > letters:
+            lines.append("")
+        lines[-1] += part
+    return "<br>".join(escape(line.rstrip(), quote=False) for line in lines)
+
+
+_MAX_LETTERS = 40
+_LONGEST_NAME = 120  # letters

@@ -1,0 +1,1 @@
+"""From encoded sentences to batches."""

@@ -1,0 +1,139 @@
+"""Mixtures of training texts, and the share of each in an epoch."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from nmtlab.text.batching.batch import Batch, batch_of
+from nmtlab.text.batching.encoded import EncodedCorpus
+from nmtlab.text.batching.shards import Shard
+from nmtlab.text.segmentation.vocabulary import PAD
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """One or more texts, with pairs numbered consecutively across them.
+
+    An epoch has as many pairs as all texts together. A text with a quota above its number of pairs is repeated, with
+    randomly chosen pairs in the last, partial pass.
+
+    Args:
+        texts: the training texts.
+        sampling_exponent: a text's share of an epoch is proportional to its number of pairs to this power, 0 to 1.
+    """
+
+    texts: Sequence[EncodedCorpus]
+    sampling_exponent: float = 1.0
+
+    def __len__(self) -> int:
+        return sum(map(len, self.texts))
+
+    @property
+    def skipped(self) -> dict[str, int]:
+        """Number of pairs left out of the texts, by reason."""
+        return dict(sum((Counter(text.skipped) for text in self.texts), Counter()))
+
+    @cached_property
+    def quotas(self) -> list[int]:
+        """Number of pairs of each text in an epoch, at least 1."""
+        shares = np.array([len(text) for text in self.texts]) ** self.sampling_exponent
+        return [max(1, round(len(self) * share)) for share in shares / shares.sum()]
+
+    def windows(self, random: np.random.Generator, size: int) -> Iterator[np.ndarray]:
+        """Yield the pairs of an epoch in random order, `size` at a time, each window mixed like the whole.
+
+        Shards are read in sequence, one per text at a time.
+        """
+        orders = [_order(text, quota, random) for text, quota in zip(self.texts, self.quotas, strict=True)]
+        total = sum(self.quotas)
+        for begin in range(0, total, size):
+            end = min(begin + size, total)
+            yield np.concatenate(
+                [
+                    first + order[len(order) * begin // total : len(order) * end // total]
+                    for first, order in zip(self._first_pairs, orders, strict=True)
+                ]
+            )
+
+    def by_direction(self, pairs: np.ndarray) -> list[np.ndarray]:
+        """Return pairs grouped by translation direction, in their order."""
+        directions = list(dict.fromkeys(text.direction for text in self.texts))
+        of_text = np.array([directions.index(text.direction) for text in self.texts])
+        of_pair = of_text[self._origins(pairs)]
+        return [pairs[of_pair == direction] for direction in range(len(directions))]
+
+    def lengths(self, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return source and target lengths of pairs in tokens, with EOS, each (pairs,) int32."""
+        lengths = np.empty((2, len(pairs)), dtype=np.int32)
+        for shard, where, indices in self._by_shard(pairs):
+            lengths[:, where] = shard.source.lengths[indices], shard.target.lengths[indices]
+        return lengths[0], lengths[1]
+
+    def batch(self, pairs: np.ndarray) -> Batch[np.ndarray]:
+        """Return pairs of one direction as a batch."""
+        source, target = (np.full((len(pairs), lengths.max()), PAD, dtype=np.int64) for lengths in self.lengths(pairs))
+        for shard, where, indices in self._by_shard(pairs):
+            for rows, side in ((source, shard.source), (target, shard.target)):
+                ids = side.padded(indices)
+                rows[where, : ids.shape[1]] = ids
+        origin = self._origins(pairs)
+        source_language, target_language = self.texts[origin[0]].direction
+        return batch_of(
+            source,
+            target,
+            origin=origin,
+            weight=None if self._weights is None else self._weights[origin],
+            source_language=source_language,
+            target_language=target_language,
+        )
+
+    def _origins(self, pairs: np.ndarray) -> np.ndarray:
+        """Return the index of each pair's text."""
+        return np.searchsorted(self._first_pairs, pairs, side="right") - 1
+
+    def _by_shard(self, pairs: np.ndarray) -> Iterator[tuple[Shard, np.ndarray, np.ndarray]]:
+        """Yield each shard of `pairs`, with the indices of its pairs in `pairs` and in the shard."""
+        of_pair = np.searchsorted(self._first_of_shards, pairs, side="right") - 1
+        for number in np.unique(of_pair):
+            where = np.flatnonzero(of_pair == number)
+            yield self._shards[number], where, pairs[where] - self._first_of_shards[number]
+
+    @cached_property
+    def _shards(self) -> list[Shard]:
+        return [shard for text in self.texts for shard in text.shards]
+
+    @cached_property
+    def _first_of_shards(self) -> np.ndarray:
+        """The number of the first pair of each shard."""
+        return np.cumsum([0, *map(len, self._shards)])[:-1]
+
+    @cached_property
+    def _first_pairs(self) -> np.ndarray:
+        """The number of the first pair of each text."""
+        return np.cumsum([0, *map(len, self.texts)])[:-1]
+
+    @cached_property
+    def _weights(self) -> np.ndarray | None:
+        """The weight of each text's pairs; None if all are 1, which saves the loss a multiplication."""
+        weights = np.array([text.weight for text in self.texts], dtype=np.float32)
+        return None if (weights == 1).all() else weights
+
+
+def _order(text: EncodedCorpus, count: int, random: np.random.Generator) -> np.ndarray:
+    """Return `count` pairs of a text in random order, shard by shard; pairs repeat equally often, give or take one."""
+    passes = [_shuffled(text, random) for _ in range(-(-count // len(text)))]
+    return np.concatenate(passes)[:count]
+
+
+def _shuffled(text: EncodedCorpus, random: np.random.Generator) -> np.ndarray:
+    """Return all pairs of a text with its shards, and the pairs of each, shuffled."""
+    first = np.cumsum([0, *map(len, text.shards)])
+    shuffled = []
+    for shard in random.permutation(len(text.shards)):
+        pairs = np.arange(first[shard], first[shard + 1], dtype=np.uint32)
+        random.shuffle(pairs)
+        shuffled.append(pairs)
+    return np.concatenate(shuffled)

@@ -1,0 +1,1 @@
+"""What one should know of a corpus before training on it."""

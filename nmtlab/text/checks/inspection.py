@@ -1,0 +1,183 @@
+"""Checks of all texts of a training before it begins."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from nmtlab.errors import CorpusError
+from nmtlab.text.corpora.blank import is_blank
+from nmtlab.text.corpora.cleaning import digest, normalise
+from nmtlab.text.corpora.corpus import Direction, Pair, ParallelCorpus
+from nmtlab.text.segmentation.pipeline import Pipeline
+
+
+@dataclass(frozen=True)
+class DevText:
+    """The text of one direction that decides when training stops."""
+
+    source: list[str]
+    references: list[list[str]]
+    """One or more sets of references."""
+
+
+def shared_lines(*corpora: ParallelCorpus) -> dict[tuple[int, str], list[int]]:
+    """Read corpora completely and return which dev and test pairs also occur in any of the training texts.
+
+    With several directions, a pair also occurs in a text that has it reversed. Dev and test are held in memory.
+
+    Returns:
+        (index of the corpus, split) -> line numbers, from 1, of the pairs that occur there verbatim.
+
+    Raises:
+        CorpusError: the first problem found (see `ParallelCorpus.checked_pairs`).
+    """
+    held_out: dict[Pair, list[tuple[int, str, int]]] = {}
+    for index, corpus in enumerate(corpora):
+        for split in corpus.begun_splits:
+            if split != "train":
+                for number, pair in enumerate(corpus.checked_pairs(split), start=1):
+                    held_out.setdefault(pair, []).append((index, split, number))
+    found: set[Pair] = set()
+    several = len({corpus.direction for corpus in corpora}) > 1
+    for corpus in corpora:
+        if "train" in corpus.begun_splits:
+            for pair in corpus.checked_pairs("train"):
+                ways = (pair, pair[::-1]) if several else (pair,)
+                found.update(way for way in ways if way in held_out)
+    lines: dict[tuple[int, str], list[int]] = {}
+    for index, split, number in sorted(line for pair in found for line in held_out[pair]):
+        lines.setdefault((index, split), []).append(number)
+    return lines
+
+
+def shared_targets(trained: ParallelCorpus, held_out: ParallelCorpus) -> dict[str, int]:
+    """Return split -> number of dev and test sentences of one corpus whose target side is in another's train, if any.
+
+    Sentences are compared normalised: case and white space do not matter.
+    """
+    return _targets_in(_digests(target for _, target in trained.pairs("train")), held_out)
+
+
+def check_texts(
+    corpora: Sequence[ParallelCorpus], allow_overlap: bool = False
+) -> tuple[dict[Direction, DevText], dict[str, int]]:
+    """Check all texts of a training before it begins.
+
+    Args:
+        corpora: training corpora; dev text of the first one in each direction decides when training stops.
+        allow_overlap: accept pairs of dev and test that are also in train and, with several directions, sentences whose
+            target side is in the training text of another corpus.
+
+    Returns:
+        The dev text of each direction that has some, and split -> number of pairs that are also in train, if any.
+
+    Raises:
+        CorpusError: sides of different length, unreadable text, no training text, no dev text in the first direction, a
+            duplicate corpus, or without `allow_overlap`, text of dev or test that is also in train.
+    """
+    first, *more = corpora
+    _check_splits(first, "train", "dev")
+    for corpus in more:
+        _check_splits(corpus, "train")
+    for index, corpus in enumerate(corpora):
+        if any((corpus.folder, corpus.direction) == (other.folder, other.direction) for other in corpora[:index]):
+            raise CorpusError(f"corpus {corpus.name!r}: named twice", "remove one; use weight to make it count more")
+    overlap: dict[str, int] = {}
+    several = len({corpus.direction for corpus in corpora}) > 1
+    for (index, split), lines in shared_lines(*corpora).items():
+        corpus = corpora[index]
+        if not allow_overlap:
+            raise CorpusError(
+                f"corpus {corpus.name!r}: {_counted(len(lines), split)} in "
+                f"{'a training text' if more else 'train'} too, first at {split} line {lines[0]}",
+                "import the text again with 'nmtlab corpus import', which removes them from train; to keep published "
+                "splits unchanged, train with --allow-overlap",
+            )
+        overlap[_title(corpora, index, split)] = len(lines)
+    for (index, split), number in (_targets_elsewhere(corpora) if several else {}).items():
+        corpus = corpora[index]
+        if not allow_overlap:
+            raise CorpusError(
+                f"corpus {corpus.name!r}: {number:,} {corpus.target} sentence{'' if number == 1 else 's'} of {split} "
+                f"{'is' if number == 1 else 'are'} in the training text of another corpus",
+                "remove them there, or accept it with --allow-overlap",
+            )
+        overlap[f"{_title(corpora, index, split)} (target side, in another corpus)"] = number
+    dev: dict[Direction, DevText] = {}
+    for corpus in corpora:
+        if "dev" in corpus.splits and corpus.direction not in dev:
+            dev[corpus.direction] = DevText(list(corpus.lines("dev", corpus.source)), corpus.references("dev"))
+    return dev, overlap
+
+
+def scored_dev(dev: DevText, pipeline: Pipeline) -> DevText:
+    """Return the dev text of which no reference of the first set has more than `text.max_target_tokens` tokens, if any.
+
+    Raises:
+        CorpusError: none is as short.
+    """
+    most = pipeline.settings.max_target_tokens
+    if not most:
+        return dev
+    kept = [place for place, ids in enumerate(pipeline.encode_target(dev.references[0])) if len(ids) - 1 <= most]
+    if not kept:
+        raise CorpusError(
+            f"dev: no target has at most {most} tokens", "add shorter ones, or raise text.max_target_tokens"
+        )
+    source, *references = ([lines[place] for place in kept] for lines in (dev.source, *dev.references))
+    return DevText(source, references)
+
+
+def _title(corpora: Sequence[ParallelCorpus], index: int, split: str) -> str:
+    """Return the name of a split of one of a training's corpora; the first is not named."""
+    corpus = corpora[index]
+    if index == 0:
+        return split
+    twice = sum(other.folder == corpus.folder for other in corpora) > 1
+    return f"{split} of {corpus.name}{f' {corpus.source}-{corpus.target}' if twice else ''}"
+
+
+def _targets_elsewhere(corpora: Sequence[ParallelCorpus]) -> dict[tuple[int, str], int]:
+    """Return the number of dev and test sentences whose target side is on any side of another corpus' training text.
+
+    Returns:
+        (index of the corpus, split) -> number of sentences, if any.
+    """
+    sides = {(corpus.folder, language): corpus for corpus in corpora for language in corpus.direction}
+    trained = {side: _digests(corpus.lines("train", side[1])) for side, corpus in sides.items()}
+    found: dict[tuple[int, str], int] = {}
+    for index, corpus in enumerate(corpora):
+        others = [
+            seen
+            for (folder, language), seen in trained.items()
+            if folder != corpus.folder and language == corpus.target
+        ]
+        of_splits = _targets_in(set().union(*others), corpus)
+        found |= {(index, split): number for split, number in of_splits.items()}
+    return found
+
+
+def _digests(lines: Iterable[str]) -> set[bytes]:
+    return {digest(normalise(line)) for line in lines}
+
+
+def _targets_in(seen: set[bytes], held_out: ParallelCorpus) -> dict[str, int]:
+    """Return split -> number of dev and test sentences whose target side is among `seen` digests, if any."""
+    found = {}
+    for split in held_out.splits:
+        if split != "train":
+            targets = (target for _, target in held_out.pairs(split) if not is_blank(target))
+            found[split] = sum(digest(normalise(target)) in seen for target in targets)
+    return {split: number for split, number in found.items() if number}
+
+
+def _counted(pairs: int, split: str) -> str:
+    return f"{pairs:,} pair{'' if pairs == 1 else 's'} of {split} {'is' if pairs == 1 else 'are'}"
+
+
+def _check_splits(corpus: ParallelCorpus, *splits: str) -> None:
+    for split in splits:
+        if split not in corpus.splits:
+            raise CorpusError(
+                f"corpus {corpus.name!r}: no {split}.{corpus.source} and {split}.{corpus.target}",
+                "add them, or import the text with 'nmtlab corpus import', which creates the splits",
+            )

@@ -1,0 +1,1 @@
+"""Parallel corpora: files of lines, cleaning, splitting, sampling and joining."""

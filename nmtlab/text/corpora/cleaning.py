@@ -1,0 +1,98 @@
+"""Cleaning: which pairs are dropped from training, and why."""
+
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import TypeVar
+
+from nmtlab.errors import CorpusError
+from nmtlab.text.corpora.blank import is_blank
+from nmtlab.text.corpora.corpus import Pair
+from nmtlab.text.corpora.digest_set import Marks
+
+BLANK = "blank side"
+TOO_LONG = "too long"
+RATIO = "length ratio"
+DUPLICATE = "duplicate"
+LEAK = "sentence of dev or test"
+
+_MAX_WORD_LENGTH = 100
+"""Maximum mean length of words, in characters: a word may be as long as a file, and subwords take each letter apart."""
+
+_Sides = TypeVar("_Sides", bound=tuple[str, ...])
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Limits on the lengths of a pair, in white-space words.
+
+    Args:
+        max_words: maximum words on either side, at least 1.
+        max_ratio: maximum ratio of the longer to the shorter side, at least 1 (0: any).
+    """
+
+    max_words: int = 250
+    max_ratio: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.max_words < 1:
+            raise CorpusError(f"max_words is {self.max_words}", "give 1 or more")
+        if self.max_ratio and not self.max_ratio >= 1:
+            raise CorpusError(f"max_ratio is {self.max_ratio}", "give 1 or more, or 0 for any ratio")
+
+
+def normalise(sentence: str) -> str:
+    """Return `sentence` normalised for comparison: NFC, case-folded, single spaces."""
+    return " ".join(unicodedata.normalize("NFC", sentence).casefold().split())
+
+
+def digest(text: str) -> bytes:
+    """Return a 16-byte digest of `text` (BLAKE2b)."""
+    return blake2b(text.encode(), digest_size=16).digest()
+
+
+def rejection_reason(pair: Pair, limits: Limits) -> str:
+    """Return why `pair` is unusable (blank side, too long, length ratio), or an empty string."""
+    if any(map(is_blank, pair)):
+        return BLANK
+    shorter, longer = sorted(len(side.split()) for side in pair)
+    if longer > limits.max_words or max(map(len, pair)) > _MAX_WORD_LENGTH * limits.max_words:
+        return TOO_LONG
+    if limits.max_ratio and longer > limits.max_ratio * shorter:
+        return RATIO
+    return ""
+
+
+def clean(pairs: Iterable[Pair], limits: Limits, dropped: Counter[str]) -> Iterator[Pair]:
+    """Yield the pairs without `rejection_reason`, each once; count the dropped ones in `dropped`, by reason.
+
+    A pair is a duplicate if both sides match exactly. Digests of the pairs are kept on disk.
+    """
+    with Marks() as seen:
+        for pair in pairs:
+            reason = rejection_reason(pair, limits)
+            if not reason and not seen.add(digest("\n".join(pair))):
+                reason = DUPLICATE
+            if reason:
+                dropped[reason] += 1
+            else:
+                yield pair
+
+
+def sentence_digests(pairs: Iterable[tuple[str, ...]]) -> set[bytes]:
+    """Return the digests of all normalised sentences of both sides, for `without_leaks`."""
+    return {digest(normalise(side)) for pair in pairs for side in pair}
+
+
+def without_leaks(pairs: Iterable[_Sides], held_out: set[bytes], dropped: Counter[str]) -> Iterator[_Sides]:
+    """Yield the pairs with neither side in `held_out` (`sentence_digests` of dev or test); count the rest in `dropped`.
+
+    Sentences are normalised first: case and white space are ignored.
+    """
+    for pair in pairs:
+        if any(digest(normalise(side)) in held_out for side in pair):
+            dropped[LEAK] += 1
+        else:
+            yield pair

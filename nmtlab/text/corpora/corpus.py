@@ -1,0 +1,298 @@
+"""A parallel corpus: a folder of aligned plain text, one sentence per line."""
+
+import hashlib
+import re
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import count, islice, zip_longest
+from pathlib import Path
+
+from nmtlab.errors import CorpusError
+from nmtlab.languages import CODE, is_english
+from nmtlab.text.corpora.blank import is_blank
+from nmtlab.text.corpora.lines import COMPRESSIONS, begins_with_mark, read_lines
+from nmtlab.workspace import Workspace
+
+Pair = tuple[str, str]
+"""A source sentence and a target sentence."""
+
+Direction = tuple[str, str]
+"""Codes of source and target language."""
+
+SPLITS = ("train", "dev", "test")
+
+_SETTLED = 2.0  # seconds after which rewriting a file is sure to change its modification time
+_Files = tuple[tuple[str, Path], ...]  # `SPLIT.LANGUAGE` and its path
+
+FILE = re.compile(rf"(?P<split>{'|'.join(SPLITS)})\.(?P<language>{CODE})(?:\.gz|\.xz)?")
+"""A regular expression for the name of a side's file, without further references."""
+
+
+def check_language(code: str) -> None:
+    """Raise `CorpusError` if `code` is not a valid language code in file names (BCP-47-like: uz, pt-BR)."""
+    if not re.fullmatch(CODE, code):
+        raise CorpusError(f"language {code!r}: not a language code", "use one like uz, pt-BR or uz-Cyrl")
+
+
+def aligned(sources: Iterator[str], targets: Iterator[str], source_name: str, target_name: str) -> Iterator[Pair]:
+    """Yield aligned lines as pairs, streaming; the names are for error messages.
+
+    Raises:
+        CorpusError: the sides differ in number of lines (the message has both), or are empty.
+    """
+    number = 0
+    for number, (source, target) in enumerate(zip_longest(sources, targets), start=1):
+        if source is None or target is None:
+            longer = number + sum(1 for _ in (targets if source is None else sources))
+            counts = (number - 1, longer) if source is None else (longer, number - 1)
+            raise CorpusError(
+                f"{source_name} has {counts[0]:,} lines, {target_name} has {counts[1]:,}",
+                "line n of one must translate line n of the other",
+            )
+        yield source, target
+    if not number:
+        raise CorpusError(f"{source_name} and {target_name}: empty", "add sentences, or remove the files")
+
+
+@dataclass(frozen=True)
+class ParallelCorpus:
+    """Files `train.LANG`, `dev.LANG` and `test.LANG` of a folder, read as translations from `source` to `target`.
+
+    Each file may be plain or end in `.gz` or `.xz`; further references of a dev or test set are `dev.LANG.1`,
+    `dev.LANG.2` ... Blank lines are allowed: a corpus is read as is.
+
+    Args:
+        folder: folder of the files.
+        source: code of the source language.
+        target: code of the target language.
+        weight: weight of each pair in training, above 0.
+        origin: kind of text, with which source sentences are tagged; empty for no tag.
+    """
+
+    folder: Path
+    source: str
+    target: str
+    weight: float = 1.0
+    origin: str = ""
+
+    @classmethod
+    def open(
+        cls, folder: Path | str, source: str = "", target: str = "", weight: float = 1.0, origin: str = ""
+    ) -> "ParallelCorpus":
+        """Open the corpus in `folder`; missing languages are inferred if it has exactly two.
+
+        If neither is given, English is the target, under any of its codes; without English, the languages are taken in
+        alphabetical order.
+
+        Raises:
+            CorpusError: no such folder, no corpus in it, a language is missing, or no split has both.
+        """
+        folder = Path(folder)
+        corpus = cls(folder, *_direction(folder, source, target), weight, origin)
+        if not corpus.splits:
+            raise CorpusError(
+                f"{folder}: no split has both {corpus.source} and {corpus.target}",
+                f"put aligned files there, for example dev.{corpus.source} and dev.{corpus.target}",
+            )
+        return corpus
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "folder", Path(self.folder))
+
+    def __repr__(self) -> str:
+        return f"ParallelCorpus {self.name!r}: {self.source}-{self.target}, {', '.join(self.splits) or 'empty'}"
+
+    def __bool__(self) -> bool:
+        return True  # without reading the text, as its length would
+
+    def __len__(self) -> int:
+        """Return the number of training pairs; of a corpus without train, those of its first split."""
+        return sum(1 for _ in self)
+
+    def __iter__(self) -> Iterator[Pair]:
+        """Yield the pairs that `len` counts, streaming."""
+        return self.pairs(self.splits[0])
+
+    def __getitem__(self, index: int) -> Pair:
+        """Return one of the pairs that `len` counts, from 0; a negative index counts from the end."""
+        pairs = list(self) if index < 0 else list(islice(self, index + 1))
+        return pairs[index]
+
+    @property
+    def name(self) -> str:
+        """The folder's name."""
+        return self.folder.resolve().name
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """The splits with both sides, in the order train, dev, test."""
+        return tuple(split for split in SPLITS if self._file(split, self.source) and self._file(split, self.target))
+
+    @property
+    def begun_splits(self) -> tuple[str, ...]:
+        """The splits with at least one side, in the order train, dev, test."""
+        return tuple(split for split in SPLITS if self._file(split, self.source) or self._file(split, self.target))
+
+    @property
+    def direction(self) -> Direction:
+        """Codes of source and target language."""
+        return self.source, self.target
+
+    def lines(self, split: str, language: str) -> Iterator[str]:
+        """Yield the lines of one side, streaming.
+
+        Raises:
+            CorpusError: the split has no such side, or a line is not readable text (see `read_lines`).
+        """
+        path = self._file(split, language)
+        if path is None:
+            splits = ", ".join(self.splits) or "no split with both sides"
+            raise CorpusError(f"{self.folder}: no {split}.{language}", f"add it; the corpus has {splits}")
+        return read_lines(path)
+
+    def pairs(self, split: str) -> Iterator[Pair]:
+        """Yield the sentence pairs of `split`, streaming.
+
+        Raises:
+            CorpusError: the split is missing or empty, its sides differ in length, or a line is not readable text.
+        """
+        sources, targets = (self.lines(split, language) for language in (self.source, self.target))
+        return aligned(sources, targets, f"{self.folder}: {split}.{self.source}", f"{split}.{self.target}")
+
+    def count(self, split: str) -> int:
+        """Return the number of pairs of `split`; raises as `pairs`."""
+        return sum(1 for _ in self.pairs(split))
+
+    def references(self, split: str) -> list[list[str]]:
+        """Return all references of `split`, the target side first, each with one line per pair.
+
+        Raises:
+            CorpusError: as `pairs`, or a further reference differs in number of lines.
+        """
+        first = [target for _, target in self.pairs(split)]
+        return [first, *(self._reference(path, split, len(first)) for path in self._further(split))]
+
+    def checksum(self) -> str:
+        """Return the SHA-256 of the text of all splits, independent of direction and compression."""
+        sides = [(split, language) for split in self.splits for language in sorted((self.source, self.target))]
+        found = ((f"{split}.{language}", self._file(split, language)) for split, language in sides)
+        files = tuple((name, path) for name, path in found if path)
+        status = [path.stat() for _, path in files]
+        if time.time() - max((one.st_mtime for one in status), default=0.0) < _SETTLED:
+            return _checksum(files)  # a file just written may be rewritten within one clock tick
+        return _known_checksum(files, tuple((one.st_size, one.st_mtime_ns, one.st_ino) for one in status))
+
+    def marked_files(self) -> list[str]:
+        """Return the names of its files that begin with a byte order mark, which is not read as text."""
+        files = (self._file(split, language) for split in SPLITS for language in self.direction)
+        return [path.name for path in files if path and begins_with_mark(path)]
+
+    def check(self) -> dict[str, int]:
+        """Read everything once and return the number of pairs of each split; raises as `checked_pairs`."""
+        return {split: sum(1 for _ in self.checked_pairs(split)) for split in self.begun_splits}
+
+    def checked_pairs(self, split: str) -> Iterator[Pair]:
+        """Yield the pairs of `split`; at the end, check that neither side is all blank.
+
+        Raises:
+            CorpusError: the first problem found: a side is missing, empty or all blank, sides or references differ in
+                number of lines, or a line is not readable text.
+        """
+        pairs = sources = targets = 0
+        for source, target in self.pairs(split):
+            yield source, target
+            pairs += 1
+            sources += not is_blank(source)
+            targets += not is_blank(target)
+        for language, written in ((self.source, sources), (self.target, targets)):
+            if not written:
+                raise CorpusError(f"{self.folder}: every line of {split}.{language} is blank", "add its text")
+        for path in self._further(split):
+            self._reference(path, split, pairs)
+
+    def _further(self, split: str) -> Iterator[Path]:
+        for number in count(1):
+            path = self._file(split, self.target, f".{number}")
+            if path is None:
+                return
+            yield path
+
+    def _reference(self, path: Path, split: str, pairs: int) -> list[str]:
+        lines = list(read_lines(path))
+        if len(lines) != pairs:
+            raise CorpusError(
+                f"{path}: {len(lines):,} lines, but {split} has {pairs:,} pairs",
+                "give every reference one line per pair",
+            )
+        return lines
+
+    def _file(self, split: str, language: str, reference: str = "") -> Path | None:
+        plain = self.folder / f"{split}.{language}{reference}"
+        paths = (plain, *(plain.with_name(plain.name + suffix) for suffix in COMPRESSIONS))
+        found = [path for path in paths if path.is_file()]
+        if len(found) > 1:
+            raise CorpusError(f"{self.folder}: both {found[0].name} and {found[1].name}", "remove one of them")
+        return found[0] if found else None
+
+
+def open_corpus(name: str, workspace: Workspace | None = None, source: str = "", target: str = "") -> ParallelCorpus:
+    """Open a corpus by its name, or by a path with a slash, such as `./text`.
+
+    Args:
+        name: of a corpus in the workspace, or in the folders that `NMTLAB_CORPORA` names.
+        workspace: where to look; `Workspace.find()` if not given.
+        source, target: language codes, inferred as by `ParallelCorpus.open` if not given.
+
+    Raises:
+        CorpusError: there is no such corpus; or as `ParallelCorpus.open`.
+    """
+    return ParallelCorpus.open((workspace or Workspace.find()).corpus_folder(name), source, target)
+
+
+def _checksum(files: _Files) -> str:
+    digest = hashlib.sha256()
+    for name, path in files:
+        digest.update(f"\0{name}\0".encode())
+        for line in read_lines(path):
+            digest.update(line.encode() + b"\n")
+    return digest.hexdigest()
+
+
+@lru_cache(maxsize=64)
+def _known_checksum(files: _Files, status: tuple[tuple[int, int, int], ...]) -> str:
+    """Return the checksum of files with this status, cached because it is needed repeatedly."""
+    return _checksum(files)
+
+
+def _direction(folder: Path, source: str, target: str) -> tuple[str, str]:
+    languages = _languages(folder)
+    available = ", ".join(languages)
+    if unknown := [code for code in (source, target) if code and code not in languages]:
+        raise CorpusError(f"{folder}: no language {unknown[0]!r}", f"choose from {available}")
+    if source and source == target:
+        raise CorpusError(f"{folder}: {source!r} is both source and target", f"choose two of {available}")
+    if source and target:
+        return source, target
+    if len(languages) == 1:
+        raise CorpusError(f"{folder}: all files are {available}", "add the files of the other language")
+    if len(languages) > 2:
+        raise CorpusError(f"{folder}: has {len(languages)} languages ({available})", "give both source and target")
+    if source or target:
+        other = next(code for code in languages if code not in (source, target))
+        return source or other, target or other
+    first, second = sorted(languages, key=lambda code: (is_english(code), code))
+    return first, second
+
+
+def _languages(folder: Path) -> list[str]:
+    if not folder.is_dir():
+        raise CorpusError(f"{folder}: no such folder", "give the folder of a corpus")
+    matches = [FILE.fullmatch(path.name) for path in sorted(folder.iterdir())]
+    languages = sorted({match["language"] for match in matches if match})
+    if not languages:
+        raise CorpusError(
+            f"{folder}: not a corpus", "name its files train.LANG, dev.LANG and test.LANG, for example train.uz"
+        )
+    return languages

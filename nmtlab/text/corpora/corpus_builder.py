@@ -1,0 +1,165 @@
+"""Building a corpus folder from pairs: cleaning, splitting, removal of leaks, and a report."""
+
+import json
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from nmtlab.errors import CorpusError
+from nmtlab.files import write_text
+from nmtlab.text.corpora.cleaning import Limits, clean, sentence_digests, without_leaks
+from nmtlab.text.corpora.corpus import SPLITS, Pair, ParallelCorpus, check_language
+from nmtlab.text.corpora.lines import new_folder, read_lines, write_pairs
+from nmtlab.text.corpora.splitting import HoldOut, divide, hash_position
+
+REPORT = "import.json"
+INPUT = "input"
+"""Key of pairs dropped before the text was split."""
+
+
+@dataclass
+class ImportReport:
+    """What an import read, kept and dropped; written to the corpus folder as `import.json`.
+
+    Args:
+        kind: text, tsv, csv, jsonl, gettext, mtdata or sacrebleu.
+        origin: what was read, as the user named it (absolute paths reduced to their last part).
+        source: code of the source language.
+        target: code of the target language.
+        options: length limits, and how dev and test were chosen.
+        kept: pairs written, by split.
+        dropped: pairs dropped, by stage (`INPUT` or a split) and reason.
+        checksum: the corpus' `ParallelCorpus.checksum`.
+    """
+
+    kind: str
+    origin: Mapping[str, object]
+    source: str
+    target: str
+    options: dict[str, object] = field(default_factory=dict)
+    kept: dict[str, int] = field(default_factory=dict)
+    dropped: dict[str, Counter[str]] = field(default_factory=lambda: {where: Counter() for where in (INPUT, *SPLITS)})
+    checksum: str = ""
+
+    def __post_init__(self) -> None:
+        check_language(self.source)
+        check_language(self.target)
+        if self.source == self.target:
+            raise CorpusError(f"language {self.source!r} is both source and target", "give two languages")
+
+    @property
+    def read(self) -> int:
+        """Pairs read: those kept and those dropped."""
+        return sum(self.kept.values()) + sum(reasons.total() for reasons in self.dropped.values())
+
+    def save(self, folder: Path) -> None:
+        """Compute the checksum of the corpus in `folder` and write the report there."""
+        self.checksum = ParallelCorpus.open(folder, self.source, self.target).checksum()
+        entries = asdict(self) | {"read": self.read}
+        entries["dropped"] = {where: dict(reasons) for where, reasons in self.dropped.items() if reasons}
+        write_text(folder / REPORT, json.dumps(entries, ensure_ascii=False, indent=1) + "\n")
+
+
+def as_named(path: Path | str) -> str:
+    """Return `path` for a report: an absolute one without this machine's folders."""
+    path = Path(path)
+    return path.name if path.is_absolute() else str(path)
+
+
+def build(
+    folder: Path | str,
+    report: ImportReport,
+    pairs: Iterable[Pair],
+    limits: Limits,
+    hold_out: HoldOut,
+    published: Mapping[str, Iterable[Pair]] | None = None,
+    allow_overlap: bool = False,
+) -> ImportReport:
+    """Write the corpus `folder` atomically from `pairs` and return the completed `report`.
+
+    The pairs are cleaned (see `clean`) and split by `hold_out`; then pairs of dev with a sentence of test are dropped,
+    and pairs of train with a sentence of either. A dev or test set in `published` is instead kept unchanged, including
+    blank lines and duplicates, so that scores on it are comparable; nothing else is held out then.
+
+    Args:
+        folder: folder of the new corpus; must not exist.
+        report: has kind, origin and languages; the producer of `pairs` counts what it drops there.
+        pairs: source and target sentences, read once.
+        limits: length limits.
+        hold_out: how much to hold out.
+        published: published dev and test sets.
+        allow_overlap: keep pairs of train with a sentence of a published set.
+
+    Raises:
+        CorpusError: `folder` exists, nothing is left to train on, or the input cannot be read.
+    """
+    folder, whole = Path(folder), bool(published) and allow_overlap
+    report.options |= (
+        asdict(limits) | ({} if published else asdict(hold_out)) | ({"allow_overlap": True} if whole else {})
+    )
+    kept = {}
+    parts: Mapping[str, Iterable[Pair]]
+    with new_folder(folder) as temporary:
+        if published:
+            parts = {**published, "train": clean(pairs, limits, report.dropped["train"])}
+        else:
+            parts = _parts(temporary, clean(pairs, limits, report.dropped[INPUT]), hold_out)
+        held_out: set[bytes] = set()
+        for split in ("test", "dev", "train"):
+            part = parts.get(split, ())
+            if (split == "train" and not whole) or not published:
+                part = without_leaks(part, held_out, report.dropped[split])
+            kept[split] = _write(temporary, report, split, part)
+            if split != "train" and kept[split]:
+                held_out |= sentence_digests(ParallelCorpus(temporary, report.source, report.target).pairs(split))
+        report.kept = {split: kept[split] for split in SPLITS}
+        if not report.kept["train"]:
+            raise CorpusError(
+                f"{folder.name}: nothing to train on, all {report.read:,} pairs were dropped or held out{_why(report)}",
+                "give more text, hold out less, or allow longer sentences",
+            )
+        _spool(temporary, "source").unlink(missing_ok=True)
+        _spool(temporary, "target").unlink(missing_ok=True)
+        report.save(temporary)
+    return report
+
+
+def _parts(folder: Path, pairs: Iterable[Pair], hold_out: HoldOut) -> dict[str, Iterator[Pair]]:
+    """Spool `pairs` into `folder` and return them split by split."""
+    positions = array("d")
+
+    def placed() -> Iterator[Pair]:
+        for pair in pairs:
+            positions.append(hash_position(pair[0] if hold_out.by == "source" else pair[1]))
+            yield pair
+
+    source, target = _spool(folder, "source"), _spool(folder, "target")
+    if not write_pairs(source, target, placed()):
+        return {}
+    division = divide(positions, hold_out)
+
+    def part(split: str) -> Iterator[Pair]:
+        spooled = zip(read_lines(source), read_lines(target), positions, strict=True)
+        return ((one, other) for one, other, where in spooled if division.split(where) == split)
+
+    return {split: part(split) for split in SPLITS}
+
+
+def _spool(folder: Path, side: str) -> Path:
+    return folder / f".{side}.spool"
+
+
+def _write(folder: Path, report: ImportReport, split: str, pairs: Iterable[Pair]) -> int:
+    paths = folder / f"{split}.{report.source}", folder / f"{split}.{report.target}"
+    written = write_pairs(*paths, pairs)
+    if not written:
+        for path in paths:
+            path.unlink()
+    return written
+
+
+def _why(report: ImportReport) -> str:
+    reasons: Counter[str] = sum(report.dropped.values(), Counter())
+    return "".join(f", {number:,} {reason}" for reason, number in reasons.most_common())

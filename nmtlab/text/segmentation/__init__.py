@@ -1,0 +1,1 @@
+"""Words, subwords, true case, tags and vocabularies: from lines to types and back."""

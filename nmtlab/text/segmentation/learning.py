@@ -1,0 +1,263 @@
+"""Learning tokenizers and vocabularies from the training text of one or more corpora."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain, islice
+from random import Random
+from typing import TypeVar
+
+import numpy as np
+
+from nmtlab.errors import CorpusError, RecipeError
+from nmtlab.recipe.text import TextSettings
+from nmtlab.text.corpora.cleaning import Limits, rejection_reason
+from nmtlab.text.corpora.corpus import Pair, ParallelCorpus
+from nmtlab.text.segmentation.language_counts import LanguageCounts
+from nmtlab.text.segmentation.tokenizers import Subwords, Tokenizer, Transliterated, Words
+from nmtlab.text.segmentation.transliteration import transliterated, transliterator
+from nmtlab.text.segmentation.truecase import Truecaser
+from nmtlab.text.segmentation.vocabulary import SPECIALS, Vocabulary, most_frequent
+
+T = TypeVar("T")
+
+BLOCK = 10_000
+"""Number of sentence pairs segmented at a time."""
+
+# Learners hold sentences or words in memory: this many sentences of 150 bytes take about 400 MB.
+_MAX_SENTENCES = {"word": 1_000_000, "bpe": 500_000, "unigram": 150_000}
+
+
+def usable_pairs(corpus: ParallelCorpus, max_words: int, skipped: Counter[str]) -> Iterator[Pair]:
+    """Yield training pairs with no blank side and at most `max_words` words on each; count the rest in `skipped`."""
+    limits = Limits(max_words)
+    for pair in corpus.pairs("train"):
+        if reason := rejection_reason(pair, limits):
+            skipped[reason] += 1
+        else:
+            yield pair
+
+
+def beyond_token_limits(settings: TextSettings, source: Sequence[int], target: Sequence[int]) -> str:
+    """Return why a training pair of ids, EOS last, is too long in tokens, or an empty string; EOS is not counted."""
+    if settings.max_subwords and max(len(source), len(target)) - 1 > settings.max_subwords:
+        return "too many subwords"
+    if settings.max_target_tokens and len(target) - 1 > settings.max_target_tokens:
+        return "too many target tokens"
+    return ""
+
+
+def blocks(items: Iterable[T]) -> Iterator[list[T]]:
+    """Yield `items` in lists of `BLOCK`."""
+    iterator = iter(items)
+    while block := list(islice(iterator, BLOCK)):
+        yield block
+
+
+def sample(items: Iterable[T], count: int, most: int) -> Iterator[T]:
+    """Yield `most` of `count` items, sampled uniformly, in order and reproducibly (Knuth's algorithm S)."""
+    random = Random(1)
+    for left, item in zip(range(count, 0, -1), items, strict=False):
+        if left * random.random() < most:
+            most -= 1
+            yield item
+
+
+def count_usable(settings: TextSettings, corpus: ParallelCorpus) -> int:
+    """Return the number of `usable_pairs`.
+
+    Raises:
+        CorpusError: no pair is usable.
+    """
+    skipped: Counter[str] = Counter()
+    count = sum(1 for _ in usable_pairs(corpus, settings.max_words, skipped))
+    if not count:
+        reasons = ", ".join(f"{fallen:,} {reason}" for reason, fallen in sorted(skipped.items()))
+        raise CorpusError(f"{corpus.folder}: train has no usable pair ({reasons})", "add text, or raise text.max_words")
+    return count
+
+
+def learn_tokenizers(
+    settings: TextSettings, corpora: Sequence[ParallelCorpus], usable: int, tags: Sequence[str]
+) -> tuple[Tokenizer, Tokenizer]:
+    """Return the tokenizers of source and target; joint subwords share one.
+
+    Args:
+        settings: the recipe's text section.
+        corpora: corpora whose training text is used.
+        usable: number of usable training pairs.
+        tags: control tokens of the source side.
+
+    Raises:
+        RecipeError: `text.vocabulary_size` does not fit the text, or a side has words of several languages.
+    """
+    most = _MAX_SENTENCES[settings.segmentation]
+    transliterate = transliterator(settings.transliteration)
+
+    def sampled(count: int) -> Iterator[Pair]:
+        for source, target in sample(_all_usable(settings, corpora), usable, count):
+            yield transliterated(source, transliterate) if transliterate else source, target
+
+    sources = (source for source, _ in sampled(most))
+    targets = (target for _, target in sampled(most))
+    kind, size = settings.segmentation, settings.vocabulary_size
+    if kind == "word":
+        source, target = _one_language_a_side(corpora)
+        return _words(source, settings, sources), _words(target, settings, targets)
+    if settings.joint:
+        source = target = Subwords.learn(chain.from_iterable(sampled(most // 2)), kind, size, tags)
+    else:
+        source, target = Subwords.learn(sources, kind, size, tags), Subwords.learn(targets, kind, size)
+    return source_tokenizer(settings, source), target
+
+
+def extended_tokenizers(
+    settings: TextSettings,
+    corpora: Sequence[ParallelCorpus],
+    tokenizers: tuple[Subwords | Transliterated, Subwords],
+) -> tuple[Subwords | Transliterated, Subwords]:
+    """Return subword tokenizers extended by a type for each letter that they lack.
+
+    Args:
+        settings: the recipe's text section.
+        corpora: corpora whose training text is to be segmented.
+        tokenizers: tokenizers of source and target; the same subwords if they are joint.
+    """
+    source, target = (tokenizer.subwords for tokenizer in tokenizers)
+    letters: tuple[set[str], set[str]] = set(), set()
+    sides = source_tokenizer(settings, source), target
+    for pair in _all_usable(settings, corpora):
+        for found, tokenizer, sentence in zip(letters, sides, pair, strict=True):
+            found.update(tokenizer.normalised(sentence))
+    if settings.joint:
+        source = target = source.with_letters(letters[0] | letters[1])
+    else:
+        source, target = source.with_letters(letters[0]), target.with_letters(letters[1])
+    return source_tokenizer(settings, source), target
+
+
+def source_tokenizer(settings: TextSettings, subwords: Subwords) -> Subwords | Transliterated:
+    """Return the tokenizer of a source: subwords of its text, transliterated if the settings ask for it."""
+    transliterate = transliterator(settings.transliteration)
+    return Transliterated(subwords, transliterate) if transliterate else subwords
+
+
+def learn_vocabularies(
+    settings: TextSettings,
+    corpora: Sequence[ParallelCorpus],
+    tokenizers: tuple[Tokenizer, Tokenizer],
+    tags: Mapping[str, int],
+) -> tuple[tuple[Vocabulary, Vocabulary], tuple[LanguageCounts, LanguageCounts]]:
+    """Return the vocabularies of source and target, and the counts of their types by language, without tags.
+
+    All usable training pairs are counted.
+
+    Args:
+        settings: the recipe's text section.
+        corpora: corpora whose training text is counted.
+        tokenizers: tokenizers of source and target.
+        tags: control token -> number of source sentences that have it; a joint target has these types too.
+
+    Raises:
+        RecipeError: `text.vocabulary_size` or `text.min_frequency` leaves no word.
+    """
+    target_tags = dict.fromkeys(tags, 0) if settings.joint else {}
+    if settings.segmentation == "word":
+        pairs = _all_usable(settings, corpora)
+        return _word_vocabularies(settings, pairs, tokenizers, (tags, target_tags)), ({}, {})
+    counts = _counted_by_language(settings, corpora, tokenizers)
+    totals = [sum(of_side.values()) for of_side in counts]
+    source, target = (_subword_vocabulary(*side) for side in zip(tokenizers, totals, (tags, target_tags), strict=True))
+    by_source, by_target = (of_side if len(of_side) > 1 else {} for of_side in counts)
+    return (source, target), (by_source, by_target)
+
+
+def _all_usable(settings: TextSettings, corpora: Sequence[ParallelCorpus]) -> Iterator[Pair]:
+    return chain.from_iterable(usable_pairs(corpus, settings.max_words, Counter()) for corpus in corpora)
+
+
+def _one_language_a_side(corpora: Sequence[ParallelCorpus]) -> tuple[str, str]:
+    sides = {corpus.source for corpus in corpora}, {corpus.target for corpus in corpora}
+    for name, languages in zip(("source", "target"), sides, strict=True):
+        if len(languages) > 1:
+            raise RecipeError(
+                f"text.segmentation = 'word': the {name} side has several languages ({', '.join(sorted(languages))})",
+                "set it to bpe or unigram, which segment all languages alike",
+            )
+    return corpora[0].source, corpora[0].target
+
+
+def _words(language: str, settings: TextSettings, lines: Iterator[str]) -> Words:
+    words = Words(language, rules=settings.word_rules)
+    if not settings.truecase:
+        return words
+    return Words(language, Truecaser.learn(map(words.split, lines)), settings.word_rules)
+
+
+def _word_vocabularies(
+    settings: TextSettings,
+    pairs: Iterable[Pair],
+    tokenizers: tuple[Tokenizer, Tokenizer],
+    tags: tuple[Mapping[str, int], Mapping[str, int]],
+) -> tuple[Vocabulary, Vocabulary]:
+    source: Counter[str] = Counter()
+    target: Counter[str] = Counter()
+    sentences = 0
+    for pair in pairs:
+        source.update(tokenizers[0].split(pair[0]))
+        target.update(tokenizers[1].split(pair[1]))
+        sentences += 1
+    if settings.joint:
+        source_words = target_words = _kept_words(settings, source + target, len(tags[0]))
+    else:
+        source_words = _kept_words(settings, source, len(tags[0]))
+        target_words = _kept_words(settings, target, len(tags[1]))
+    return (
+        Vocabulary.of_words(source_words, source, sentences, tags[0]),
+        Vocabulary.of_words(target_words, target, sentences, tags[1]),
+    )
+
+
+def _kept_words(settings: TextSettings, frequencies: Counter[str], tags: int) -> list[str]:
+    reserved = len(SPECIALS) + tags
+    if 0 < settings.vocabulary_size <= reserved:
+        raise RecipeError(
+            f"text.vocabulary_size = {settings.vocabulary_size}: no room for words besides the special types",
+            f"set it to at least {reserved + 1}, or to 0 for all words",
+        )
+    most = settings.vocabulary_size - reserved if settings.vocabulary_size else 0
+    words = most_frequent(frequencies, most, settings.min_frequency)
+    if not words:
+        raise RecipeError(
+            f"text.min_frequency = {settings.min_frequency}: no word of the training text is that frequent",
+            f"set it to at most {max(frequencies.values())}",
+        )
+    return words
+
+
+def _subword_vocabulary(tokenizer: Subwords, counts: np.ndarray, tags: Mapping[str, int]) -> Vocabulary:
+    vocabulary = Vocabulary(tokenizer.types, counts, tuple(tags))
+    counts[vocabulary.tag_ids(tags)] = list(tags.values())
+    return replace(vocabulary, counts=counts)
+
+
+def _counted_by_language(
+    settings: TextSettings, corpora: Sequence[ParallelCorpus], tokenizers: tuple[Subwords, Subwords]
+) -> tuple[LanguageCounts, LanguageCounts]:
+    """Return the subword counts of each side by language."""
+    counts: tuple[LanguageCounts, LanguageCounts] = ({}, {})
+    for corpus in corpora:
+        found = _counted(_all_usable(settings, [corpus]), *tokenizers)
+        for of_side, language, more in zip(counts, corpus.direction, found, strict=True):
+            of_side[language] = of_side.get(language, 0) + more
+    return counts
+
+
+def _counted(pairs: Iterable[Pair], source: Subwords, target: Subwords) -> tuple[np.ndarray, np.ndarray]:
+    """Return the subword counts of each side, each `(size,)` int64."""
+    counts = tuple(np.zeros(len(side.types), dtype=np.int64) for side in (source, target))
+    for block in blocks(pairs):
+        for count, side, lines in zip(counts, (source, target), zip(*block, strict=True), strict=True):
+            ids = np.fromiter(chain.from_iterable(side.ids(lines)), dtype=np.int64)
+            count += np.bincount(ids, minlength=len(count))
+    return counts

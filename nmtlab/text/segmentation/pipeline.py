@@ -1,0 +1,374 @@
+"""The text pipeline, from text to ids and back: tokenizers, truecasers, vocabularies, counts and masks."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+
+from nmtlab.errors import CorpusError, RecipeError, RunError
+from nmtlab.files import replacing
+from nmtlab.recipe.text import TextSettings
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.segmentation.learning import (
+    count_usable,
+    extended_tokenizers,
+    learn_tokenizers,
+    learn_vocabularies,
+)
+from nmtlab.text.segmentation.pipeline_files import MANIFEST, Saved, files_of, read_files
+from nmtlab.text.segmentation.side import Side
+from nmtlab.text.segmentation.tags import M2M_FORM, language_tag, leading_tag, tagged_language, tags_before, tags_for
+from nmtlab.text.segmentation.vocabulary import BOS, EOS, PAD, UNK, Vocabulary, known_counts
+
+MAX_TOKENS = 10_000
+"""Maximum tokens of a sentence, without EOS: the time of attention and search grows with their square."""
+
+
+@dataclass(frozen=True, eq=False)
+class Pipeline:
+    """A recipe's path from text to ids, learned on the training text of one or more corpora.
+
+    The sides of a joint pipeline share their types but have separate counts. With several corpora, source sentences may
+    begin with tags: the target language, if there are several, and the origin of the text. A pipeline of several
+    languages is in use for one direction at a time, that of the first corpus unless it is `directed`.
+
+    Args:
+        settings: the recipe's text section.
+        source, target: the sides.
+        inherited_targets: ids of the types that a parent can generate and the target side of the training text lacks.
+        shortlist: number of most frequent target types that may be generated; 0 for all. It is not saved.
+    """
+
+    settings: TextSettings
+    source: Side
+    target: Side
+    inherited_targets: tuple[int, ...] = ()
+    shortlist: int = 0
+
+    @classmethod
+    def learn(
+        cls,
+        settings: TextSettings,
+        *corpora: ParallelCorpus,
+        also: Sequence[ParallelCorpus] = (),
+        parent: "Pipeline | None" = None,
+    ) -> "Pipeline":
+        """Learn from the training pairs of all corpora; the same text gives the same pipeline.
+
+        Args:
+            settings: the recipe's text section.
+            corpora: training corpora, one or more.
+            also: further corpora from which subwords are learned; their types are not counted.
+            parent: pipeline whose subwords are reused, extended by a type for each letter that they lack; words are not
+                reused.
+
+        Raises:
+            CorpusError: the training text cannot be read, or has no usable pair.
+            RecipeError: a setting does not fit the text or other settings.
+        """
+        _check_learned(settings, parent)
+        inherits = parent is not None and settings.segmentation != "word"
+        needed = tags_for(corpora, settings.target_tag != "none")
+        tags = dict.fromkeys(parent.source.vocabulary.tags if inherits else needed, 0)
+        usable = sum(count_usable(settings, corpus) for corpus in also)
+        for corpus in corpora:
+            pairs = count_usable(settings, corpus)
+            usable += pairs
+            before = tags_before(_named_language(settings, corpus.target), corpus.origin, tuple(tags))
+            tags |= {tag: tags[tag] + pairs for tag in before}
+        if inherits:
+            tokenizers = extended_tokenizers(settings, corpora, (parent.source.tokenizer, parent.target.tokenizer))
+        else:
+            texts = corpora if settings.segmentation == "word" else (*corpora, *also)
+            tokenizers = learn_tokenizers(settings, texts, usable, tuple(tags))
+        vocabularies, counts = learn_vocabularies(settings, corpora, tokenizers, tags)
+        sources, targets = (tuple(dict.fromkeys(codes)) for codes in zip(*(c.direction for c in corpora), strict=True))
+        return cls(
+            settings,
+            Side(sources[0], tokenizers[0], vocabularies[0], sources, counts[0]),
+            Side(targets[0], tokenizers[1], vocabularies[1], targets, counts[1]),
+            _inherited_targets(vocabularies[1], targets, parent) if inherits else (),
+        )
+
+    def directed(self, source: str, target: str) -> "Pipeline":
+        """Return the pipeline in use for another direction, trained or not; checksum and files remain the same.
+
+        Args:
+            source, target: codes of two of its languages.
+
+        Raises:
+            RunError: it does not know one of them.
+        """
+        for code, known in ((source, self.source.languages), (target, self.target.languages)):
+            if code not in known:
+                raise RunError(
+                    f"language {code!r}: the run translates {', '.join(self.source.languages)} to "
+                    f"{', '.join(self.target.languages)}",
+                    f"choose from {', '.join(known)}",
+                )
+        sides = replace(self.source, language=source), replace(self.target, language=target)
+        return replace(self, source=sides[0], target=sides[1])
+
+    def save(self, folder: Path | str) -> None:
+        """Write the pipeline to `folder` as JSON, TSV and SentencePiece models, each file atomically."""
+        for name, content in files_of(self._saved).items():
+            with replacing(Path(folder) / name) as temporary:
+                temporary.write_bytes(content)
+
+    @classmethod
+    def load(cls, folder: Path | str) -> "Pipeline":
+        """Return the pipeline saved in `folder`.
+
+        Raises:
+            RunError: a file is missing, or has changed since it was saved.
+        """
+        return cls(*read_files(Path(folder)))
+
+    def checksum(self) -> str:
+        """Return the SHA-256 of the settings and everything learned."""
+        return sha256(files_of(self._saved)[MANIFEST]).hexdigest()
+
+    @property
+    def languages(self) -> tuple[str, str]:
+        """Codes of the source and target language in use."""
+        return self.source.language, self.target.language
+
+    @property
+    def joint(self) -> bool:
+        """Whether source and target share their types."""
+        return self.settings.joint
+
+    @property
+    def source_size(self) -> int:
+        """Number of source types, including special ones."""
+        return self.source.vocabulary.size
+
+    @property
+    def target_size(self) -> int:
+        """Number of target types, including special ones."""
+        return self.target.vocabulary.size
+
+    @property
+    def counts_known(self) -> bool:
+        """Whether the counts of the types in the training text are known; an imported model comes without them."""
+        return self.source.vocabulary.counts_known and self.target.vocabulary.counts_known
+
+    @property
+    def source_counts(self) -> np.ndarray:
+        """`(source_size,)` int64: counts of the types in the training text of the source language in use.
+
+        Unknown counts are NaN, in float64.
+        """
+        return known_counts(self.source.counts_in(self.source.language))
+
+    @property
+    def target_counts(self) -> np.ndarray:
+        """`(target_size,)` int64: counts of the types in the training text of the target language in use.
+
+        Unknown counts are NaN, in float64.
+        """
+        return known_counts(self.target.counts_in(self.target.language))
+
+    @property
+    def target_allowed(self) -> np.ndarray:
+        """`(target_size,)` bool: the types that may be generated (thesis 3.3.3.1).
+
+        EOS and UNK always; PAD, BOS and tags never; with `target_vocabulary_mask`, only those other types that occur in
+        the training text of the target language in use, or that the parent can generate. An imported model may generate
+        all types but PAD and BOS, as it may where it comes from.
+        """
+        return self._allowed(self.target.language)
+
+    @property
+    def allowed_by_language(self) -> dict[str, np.ndarray]:
+        """The types that may be generated in each target language, as `target_allowed`, in canonical order."""
+        return {language: self._allowed(language) for language in self.target.languages}
+
+    @property
+    def first_tokens(self) -> dict[str, int]:
+        """Target language -> id of the tag that the decoder reads instead of BOS, or after it; empty if it has none."""
+        tags = self.target.vocabulary.tags if self.settings.target_tag in ("decoder", "own") else ()
+        tagged = {language: language_tag(language, self.settings.tag_form) for language in self.target.languages}
+        return {language: self.target.vocabulary.tag_ids([tag])[0] for language, tag in tagged.items() if tag in tags}
+
+    @property
+    def reads_start(self) -> bool:
+        """Whether the decoder reads BOS before the tag."""
+        return self.settings.target_tag == "own"
+
+    def shortlisted(self, number: int) -> "Pipeline":
+        """Return the pipeline with a shortlist of so many target types, 0 for none.
+
+        Raises:
+            RunError: the counts of its types are not known.
+        """
+        if number and not self.counts_known:
+            raise RunError(
+                "search.shortlist: the frequencies of the model's types are unknown",
+                "name a corpus that they are to be counted in: nmtlab runs import ... --corpus CORPUS",
+            )
+        return replace(self, shortlist=number)
+
+    @property
+    def left_out(self) -> str:
+        """What the shortlist leaves out, as a sentence without its full stop; empty without one."""
+        if not self.shortlist:
+            return ""
+        everything, kept = replace(self, shortlist=0).target_allowed, self.target_allowed
+        counts = self.target_counts
+        lost = counts[everything & ~kept].sum() / max(1, counts[everything].sum())
+        return (
+            f"a shortlist leaves out {(everything & ~kept).sum():,} of {everything.sum():,} target types, which are "
+            f"{lost:.2%} of the tokens of the counted text"
+        )
+
+    def _allowed(self, language: str) -> np.ndarray:
+        allowed = self._trained(language)
+        if self.shortlist:
+            counts = np.where(allowed, self.target.counts_in(language), -1)
+            counts[[EOS, UNK]] = counts.max() + 1  # besides the shortlist
+            allowed[np.argsort(-counts, kind="stable")[self.shortlist + 2 :]] = False
+        return allowed
+
+    def _trained(self, language: str) -> np.ndarray:
+        """Return the types that may be generated in a language, without a shortlist."""
+        if self.settings.segmentation == "imported":
+            return ~np.isin(np.arange(self.target_size), (PAD, BOS))
+        allowed = (self.target.counts_in(language) > 0) | (not self.settings.target_vocabulary_mask)
+        allowed[list(self.inherited_targets)] = True
+        allowed[: self.target.vocabulary.reserved] = False
+        allowed[[EOS, UNK]] = True
+        return allowed
+
+    def source_ids(self, text: str, language: str = "") -> list[int]:
+        """Return the ids of a source sentence, its tags first and EOS last (see `encode_source`)."""
+        return self.encode_source([text], language)[0]
+
+    def target_ids(self, text: str) -> list[int]:
+        """Return the ids of a target sentence, EOS last."""
+        return self.encode_target([text])[0]
+
+    def encode_source(self, lines: Sequence[str], language: str = "", origin: str = "") -> list[list[int]]:
+        """Return the ids of source sentences, their tags first and EOS last; a blank line is EOS alone.
+
+        Args:
+            lines: plain text.
+            language: target language; the one in use if not given.
+            origin: kind of text; tagged if the tag was in training.
+
+        Raises:
+            RunError: `language` is not a target language of the run, or a line for an imported model has a tag already.
+            CorpusError: a sentence has more than `MAX_TOKENS` tokens.
+        """
+        if self.settings.segmentation == "imported":
+            self._check_untagged(lines)
+        return _short_enough(self.source.encode(lines, self._tags(language, origin)), lines)
+
+    def encode_filled(self, lines: Sequence[str]) -> tuple[list[int], list[list[int]]]:
+        """Return the places of the source sentences that are not blank, from 0, and their ids as of `encode_source`.
+
+        A line is also blank if the normalisation of an imported model's subwords leaves nothing of it.
+        """
+        encoded = self.encode_source(lines)
+        filled = [place for place, ids in enumerate(encoded) if len(ids) > 1]
+        return filled, [encoded[place] for place in filled]
+
+    def encode_target(self, lines: Sequence[str]) -> list[list[int]]:
+        """Return the ids of target sentences, each ended by EOS; a blank line is EOS alone.
+
+        Raises:
+            CorpusError: a sentence has more than `MAX_TOKENS` tokens.
+        """
+        return _short_enough(self.target.encode(lines), lines)
+
+    def source_text(self, ids: Iterable[int]) -> str:
+        """Return source ids as plain text (see `Side.text`)."""
+        return self.source.text(ids)
+
+    def target_text(self, ids: Iterable[int], replacements: Iterable[str] = ()) -> str:
+        """Return target ids as plain text, with UNKs replaced in turn (see `Side.text`)."""
+        return self.target.text(ids, replacements)
+
+    def source_pieces(self, text: str, language: str = "") -> list[str]:
+        """Return the tags and pieces of a source sentence as written, one per id but EOS."""
+        pieces = self.source.tokenizer.split(text)
+        return [*self._tags(language), *pieces] if pieces else []
+
+    def target_pieces(self, ids: Iterable[int]) -> list[str]:
+        """Return the target type of each of `ids`, without padding, BOS and EOS."""
+        return self.target.pieces(ids)
+
+    def source_words(self, text: str, language: str = "") -> tuple[list[str], list[int]]:
+        """Return the words of a source sentence as written, and the index of each piece's word.
+
+        Words are Moses' for word systems (before truecasing), otherwise white-space words. Tags belong to no word and
+        have index -1.
+        """
+        words, indices = self.source.tokenizer.words(text)
+        return words, [*([-1] * len(self._tags(language))), *indices] if indices else []
+
+    @property
+    def _saved(self) -> Saved:
+        return Saved(self.settings, self.source, self.target, self.inherited_targets)
+
+    def _check_untagged(self, lines: Iterable[str]) -> None:
+        """Raise an error if a line begins with a language's tag, as it would in the program that the model is from."""
+        form, own = self.settings.tag_form, self.settings.target_tag == "own"
+        for tag in filter(None, (leading_tag(line.lstrip(), form) for line in lines)):
+            if tag not in self.source.vocabulary.tags and form == M2M_FORM:
+                continue  # such a word can be text: __init__
+            code, known = tagged_language(tag, form), (self.source if own else self.target).languages
+            option = (
+                f"choose {code if code in known else 'one of ' + ', '.join(known)} with {'--from' if own else '--to'}"
+            )
+            remedy = option if len(known) > 1 else f"the run {'reads' if own else 'writes'} {known[0]} alone"
+            raise RunError(f"text that begins with {tag!r}: nmtlab adds the language's tag", f"remove it; {remedy}")
+
+    def _tags(self, language: str, origin: str = "") -> list[str]:
+        """Return the tags of a source sentence to be translated into `language`."""
+        if language and language not in self.target.languages:
+            raise RunError(
+                f"language {language!r}: the run does not translate into it",
+                f"choose from {', '.join(self.target.languages)}",
+            )
+        own = self.settings.target_tag == "own"
+        named = self.source.language if own else _named_language(self.settings, language or self.target.language)
+        return tags_before(named, origin, self.source.vocabulary.tags, self.settings.tag_form)
+
+
+def _named_language(settings: TextSettings, target: str) -> str:
+    """Return the language that a tag before the source names; empty if none does."""
+    return target if settings.target_tag == "source" else ""
+
+
+def _check_learned(settings: TextSettings, parent: "Pipeline | None") -> None:
+    """Raise an error if a pipeline is to be learned with an imported model's subwords."""
+    if settings.segmentation == "imported":
+        raise RecipeError(
+            "text.segmentation = 'imported': such subwords come with a model and are not learned",
+            "choose bpe or unigram",
+        )
+    if parent is not None and parent.settings.segmentation == "imported":
+        raise RunError("an imported model cannot be a parent: its subwords do not extend", "choose a run trained here")
+
+
+def _inherited_targets(vocabulary: Vocabulary, languages: Sequence[str], parent: "Pipeline") -> tuple[int, ...]:
+    """Return the types that a parent can generate in any of `languages` and the training text lacks."""
+    masks = [mask for language, mask in parent.allowed_by_language.items() if language in languages]
+    allowed = np.any([*masks, np.zeros(parent.target_size, dtype=bool)], axis=0)
+    known = {parent.target.vocabulary.types[number] for number in np.flatnonzero(allowed)}
+    absent = np.flatnonzero(vocabulary.counts == 0)
+    return tuple(int(number) for number in absent[absent >= vocabulary.reserved] if vocabulary.types[number] in known)
+
+
+def _short_enough(rows: list[list[int]], lines: Sequence[str]) -> list[list[int]]:
+    for row, line in zip(rows, lines, strict=True):
+        if len(row) > MAX_TOKENS + 1:
+            beginning = " ".join(line[:30].split())
+            raise CorpusError(
+                f"sentence '{beginning}...': {len(row) - 1:,} tokens, more than {MAX_TOKENS:,}",
+                "put one sentence on each line",
+            )
+    return rows

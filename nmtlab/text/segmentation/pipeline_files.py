@@ -1,0 +1,158 @@
+"""The files of a saved text pipeline: vocabularies, counts, tokenizers, and a manifest with their checksums."""
+
+from collections.abc import Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from nmtlab.errors import RunError
+from nmtlab.reading import read_bytes, reading
+from nmtlab.recipe.migrate import TEXT_SCHEMA, migrate_section
+from nmtlab.recipe.text import TextSettings
+from nmtlab.text.segmentation import language_counts
+from nmtlab.text.segmentation.language_counts import LanguageCounts
+from nmtlab.text.segmentation.learning import source_tokenizer
+from nmtlab.text.segmentation.side import Side
+from nmtlab.text.segmentation.tokenizers import ImportedSubwords, Subwords, Words
+from nmtlab.text.segmentation.truecase import Truecaser
+from nmtlab.text.segmentation.vocabulary import Vocabulary
+
+MANIFEST = "pipeline.json"
+
+_INHERITED = "inherited_targets"
+_ADDED = ("target_tag", "tag_form", "max_target_tokens", "word_rules")
+"""Text settings that were added since version 2."""
+_REMEDY = "restore it from a copy of the run, or train the run again"
+
+
+class Saved(NamedTuple):
+    """What is saved of a pipeline: fields as of `Pipeline`."""
+
+    settings: TextSettings
+    source: Side
+    target: Side
+    inherited_targets: tuple[int, ...]
+
+
+def files_of(saved: Saved) -> dict[str, bytes]:
+    """Return the files of a pipeline, name -> content; the manifest, with the checksums of the others, is the last."""
+    files = {}
+    for name, side in (("source", saved.source), ("target", saved.target)):
+        files[f"{name}.tsv"] = side.vocabulary.to_tsv().encode()
+        if file := _tokenizer_file(saved.settings, name):
+            files[file] = side.tokenizer.to_bytes()
+        if side.language_counts:
+            files[_counts_file(name)] = language_counts.to_tsv(side.language_counts).encode()
+    return {**files, MANIFEST: _manifest(saved, files)}
+
+
+def read_files(folder: Path) -> Saved:
+    """Return what is saved of a pipeline in a folder.
+
+    Raises:
+        RunError: a file is missing, or has changed since it was saved.
+    """
+    with reading(folder / MANIFEST, _REMEDY):
+        manifest = _Manifest.model_validate_json(read_bytes(folder / MANIFEST))
+    sides = _read_side(folder, manifest, "source"), _read_side(folder, manifest, "target")
+    return Saved(manifest.settings, *sides, manifest.inherited_targets)
+
+
+class _Manifest(BaseModel):
+    """The content of `pipeline.json`: settings and schema, languages, tags, and the SHA-256 of every other file."""
+
+    model_config = ConfigDict(extra="forbid", validate_by_name=True, serialize_by_alias=True)
+
+    schema_: int = Field(1, alias="schema", ge=1, le=TEXT_SCHEMA)
+    settings: TextSettings
+    source: str
+    target: str
+    more_sources: tuple[str, ...] = ()
+    more_targets: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    inherited_targets: tuple[int, ...] = ()
+    files: dict[str, str]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _migrate(cls, written: dict[str, Any]) -> dict[str, Any]:
+        settings, schema = written.get("settings"), written.get("schema", 1)
+        if not isinstance(settings, dict) or not isinstance(schema, int):
+            return written  # fails validation
+        return {**written, "settings": migrate_section("text", settings, schema)}
+
+
+def _manifest(saved: Saved, files: dict[str, bytes]) -> bytes:
+    digests = {name: sha256(content).hexdigest() for name, content in files.items()}
+    manifest = _Manifest(
+        schema_=TEXT_SCHEMA,
+        settings=saved.settings,
+        source=saved.source.languages[0],
+        target=saved.target.languages[0],
+        more_sources=saved.source.languages[1:],
+        more_targets=saved.target.languages[1:],
+        tags=saved.source.vocabulary.tags,
+        inherited_targets=saved.inherited_targets,
+        files=digests,
+    )
+    # What has its default is left out, so that file and checksum are as they were before there was such a field.
+    fields = TextSettings.model_fields
+    left_out: dict[str, Any] = {} if saved.inherited_targets else {_INHERITED: True}
+    left_out["settings"] = {name for name in _ADDED if getattr(saved.settings, name) == fields[name].default}
+    return manifest.model_dump_json(indent=2, exclude=left_out).encode()
+
+
+def _tokenizer_file(settings: TextSettings, side: str) -> str:
+    """Return the name of a side's tokenizer file, empty if nothing was learned."""
+    if settings.segmentation == "word":
+        return f"{side}.truecase" if settings.truecase else ""
+    if settings.segmentation == "imported":
+        return f"{side}.model"
+    return "joint.model" if settings.joint else f"{side}.model"
+
+
+def _counts_file(side: str) -> str:
+    """Return the name of the file of a side's counts by language."""
+    return f"{side}.languages.tsv"
+
+
+def _read_side(folder: Path, manifest: _Manifest, side: str) -> Side:
+    language = getattr(manifest, side)
+    languages = (language, *getattr(manifest, f"more_{side}s"))
+    tags = manifest.tags if side == "source" or manifest.settings.joint else ()
+    name = _tokenizer_file(manifest.settings, side)
+    path = folder / f"{side}.tsv"
+    with reading(path, _REMEDY):
+        vocabulary = Vocabulary.from_tsv(_read_checked(path, manifest).decode(), str(path), tags)
+    counts = _read_counts(folder / _counts_file(side), manifest, languages, vocabulary.size)
+    rules = manifest.settings.word_rules
+    if not name:
+        return Side(language, Words(language, rules=rules), vocabulary, languages)
+    with reading(folder / name, _REMEDY):
+        learned = _read_checked(folder / name, manifest)
+        if manifest.settings.segmentation == "word":
+            return Side(language, Words(language, Truecaser(learned.decode()), rules), vocabulary, languages)
+        if manifest.settings.segmentation == "imported":
+            return Side(language, ImportedSubwords(learned), vocabulary, languages, counts)
+        subwords = Subwords(learned)
+        if subwords.types != vocabulary.types:
+            raise ValueError(f"types differ from {path.name}")
+        tokenizer = source_tokenizer(manifest.settings, subwords) if side == "source" else subwords
+        return Side(language, tokenizer, vocabulary, languages, counts)
+
+
+def _read_counts(path: Path, manifest: _Manifest, languages: Sequence[str], size: int) -> LanguageCounts:
+    """Return a side's counts by language; empty if none were saved."""
+    if path.name not in manifest.files:
+        return {}
+    with reading(path, _REMEDY):
+        return language_counts.from_tsv(_read_checked(path, manifest).decode(), languages, size)
+
+
+def _read_checked(path: Path, manifest: _Manifest) -> bytes:
+    content = read_bytes(path)
+    if sha256(content).hexdigest() != manifest.files.get(path.name):
+        raise RunError(f"{path}: checksum mismatch: the file has changed since it was saved", _REMEDY)
+    return content

@@ -1,0 +1,73 @@
+"""One side of a text pipeline: from text to ids and back."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, repeat
+
+import numpy as np
+
+from nmtlab.text.segmentation.tokenizers import UNKNOWN, Tokenizer
+from nmtlab.text.segmentation.vocabulary import BOS, EOS, PAD, SPECIALS, UNK, Vocabulary
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """One side of a pipeline: from text to ids and back, in one language or several.
+
+    Args:
+        language: code of the language in use.
+        tokenizer: splits sentences into pieces.
+        vocabulary: types of the pieces, with counts from the training text.
+        languages: codes of all its languages, in the order of the corpora; only the one in use if not given.
+        language_counts: language -> `(size,)` int64, counts in its training text, without tags; empty if there is only
+            one language, or for a side saved before these were counted.
+    """
+
+    language: str
+    tokenizer: Tokenizer
+    vocabulary: Vocabulary
+    languages: tuple[str, ...] = ()
+    language_counts: Mapping[str, np.ndarray] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "languages", self.languages or (self.language,))
+
+    def counts_in(self, language: str) -> np.ndarray:
+        """Return `(size,)` int64: counts of the types in the training text of one language, of tags in that of all.
+
+        Without counts by language they are those of the side's whole training text.
+        """
+        counts = self.language_counts.get(language, self.vocabulary.counts).copy()
+        tags = slice(len(SPECIALS), self.vocabulary.reserved)
+        counts[tags] = self.vocabulary.counts[tags]
+        return counts
+
+    def encode(self, lines: Sequence[str], tags: Sequence[str] = ()) -> list[list[int]]:
+        """Return the ids of each line, preceded by those of `tags` and ended by EOS; a blank line is EOS alone."""
+        encoded = self.tokenizer.encode(lines, self.vocabulary)
+        if not tags:
+            return encoded
+        before = self.vocabulary.tag_ids(tags)
+        return [[*before, *ids] if len(ids) > 1 else ids for ids in encoded]
+
+    def text(self, ids: Iterable[int], replacements: Iterable[str] = ()) -> str:
+        """Return `ids` as plain text, without padding, BOS, EOS and tags.
+
+        Args:
+            ids: of this side's vocabulary.
+            replacements: words that replace the UNKs in turn; further UNKs become `<unk>`.
+        """
+        words = chain(replacements, repeat(UNKNOWN))
+        types, reserved = self.vocabulary.types, self.vocabulary.reserved
+        kept = [number for number in ids if number == UNK or number >= reserved]
+        return self.tokenizer.join(
+            [self.tokenizer.whole(next(words)) if number == UNK else types[number] for number in kept]
+        )
+
+    def pieces(self, ids: Iterable[int]) -> list[str]:
+        """Return the type of each of `ids`, without padding, BOS and EOS."""
+        return self.vocabulary.tokens(_inner(ids))
+
+
+def _inner(ids: Iterable[int]) -> list[int]:
+    return [number for number in ids if number not in (PAD, BOS, EOS)]
