@@ -142,7 +142,7 @@ seen = {"runs": sorted(run.name for run in nmtlab.list_runs(workspace)[0])}
 seen["verdicts"] = list(measured_claims(claims=about)["verdict"])
 seen["messages"] = {}
 for name in ("index", "norms", "depth", "dynamics", "tables"):
-    page = getattr(importlib.import_module(f"nmtlab.dashboards.{name}"), f"{name}_page")()
+    page = getattr(importlib.import_module(f"nmtlab.dashboards.pages.{name}"), f"{name}_page")()
     seen["messages"][name] = page._message.value
 (workspace.data / "evidence").mkdir(parents=True)
 seen["runs with empty evidence"] = sorted(run.name for run in nmtlab.list_runs(workspace)[0])

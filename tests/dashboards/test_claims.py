@@ -115,7 +115,7 @@ def test_the_start_page_begins_with_a_run_that_most_pages_can_show(tmp_path):
 
 
 def make(name: str, workspace: Workspace) -> Page:
-    return getattr(importlib.import_module(f"nmtlab.dashboards.{name}"), f"{name}_page")(workspace)
+    return getattr(importlib.import_module(f"nmtlab.dashboards.pages.{name}"), f"{name}_page")(workspace)
 
 
 def follow(page: Page, address: str) -> str:

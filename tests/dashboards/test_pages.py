@@ -38,7 +38,7 @@ each_page = pytest.mark.parametrize("name", NAMES)
 
 
 def make(name: str, workspace: Workspace) -> Page:
-    return getattr(importlib.import_module(f"nmtlab.dashboards.{name}"), f"{name}_page")(workspace)
+    return getattr(importlib.import_module(f"nmtlab.dashboards.pages.{name}"), f"{name}_page")(workspace)
 
 
 def leaves(widget: widgets.Widget) -> Iterator[widgets.Widget]:
@@ -87,7 +87,7 @@ def packed(tmp_path_factory) -> Workspace:
 
 @each_page
 def test_a_page_of_a_workspace_with_nothing_says_so_in_a_sentence(name, workspace, monkeypatch, tmp_path):
-    for module in ("dashboards.tables", "experiments.running.trainability", "experiments.results.efficiency"):
+    for module in ("dashboards.pages.tables", "experiments.running.trainability", "experiments.results.efficiency"):
         monkeypatch.setattr(importlib.import_module(f"nmtlab.{module}"), "RESULTS", tmp_path / "none")
     page = make(name, workspace)
     assert told(page) == ""

@@ -98,7 +98,7 @@ def _import_pages() -> None:
 
     from nmtlab.dashboards.frame.about import INDEX, PAGES
 
-    pages = [f"nmtlab.dashboards.{page.name}" for page in (INDEX, *PAGES)]
+    pages = [f"nmtlab.dashboards.pages.{page.name}" for page in (INDEX, *PAGES)]
     for module in ("ipykernel.kernelapp", "ipykernel.zmqshell", *pages):
         import_module(module)
     go.Figure([go.Scatter(), go.Bar(), go.Heatmap()]).to_json()  # plotly imports its classes when they are first used

@@ -85,7 +85,7 @@ def _under(base: str, paths: str) -> str:
 
 def page_notebook(page: About) -> nbformat.NotebookNode:
     """Return the notebook of a page, a single call."""
-    code = f"from nmtlab.dashboards.{page.name} import {page.name}_page\n\n{page.name}_page()"
+    code = f"from nmtlab.dashboards.pages.{page.name} import {page.name}_page\n\n{page.name}_page()"
     cell = nbformat.v4.new_code_cell(code, id=page.name)
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     title = page.title if page == INDEX else f"{page.title} · {INDEX.title}"
