@@ -9,12 +9,9 @@ runs that their analyses find; `notebooks`, the text and figures of every cell (
 """
 
 import hashlib
-import importlib
-import inspect
 import io
 import json
 import os
-import pkgutil
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -102,25 +99,17 @@ def tables() -> Iterator[tuple[str, str]]:
 
 
 def answers() -> Iterator[tuple[str, str]]:
-    import nmtlab.analysis as room
-    from nmtlab.analysis.access.measure import answers as stored
+    from nmtlab.analysis.declared import declared_analyses
     from nmtlab.runs.listing import open_run
     from nmtlab.workspace import Workspace
 
-    modules = [importlib.import_module(one.name) for one in pkgutil.walk_packages(room.__path__, "nmtlab.analysis.")]
-    analyses = {
-        f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}": function
-        for module in modules
-        for function in vars(module).values()
-        if inspect.isfunction(function) and hasattr(function, "version")
-    }
     workspace = Workspace(ROOT / "data")
     for path in sorted((ROOT / "data/evidence/runs").glob("*.tar.xz")):
         run = open_run(path.name.removesuffix(".tar.xz"), workspace)
-        for name, function in sorted(analyses.items()):
-            found = [[one.question.arguments, one.frame().to_csv()] for one in stored(run, function)]
-            if found:
-                yield f"{run.name} {name}", digest(found)
+        for analysis in declared_analyses():
+            stored = [[one.question.arguments, one.frame().to_csv()] for one in analysis.answers(run)]
+            if stored:
+                yield f"{run.name} {analysis.key}", digest(stored)
 
 
 def notebooks() -> Iterator[tuple[str, str]]:

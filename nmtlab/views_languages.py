@@ -5,12 +5,12 @@ from typing import Literal
 
 import pandas as pd
 
-from nmtlab.analysis.access.measure import Analysis, answers, measure
-from nmtlab.analysis.languages.gradients import gradient_cosines
+from nmtlab.analysis.access.analysis import Analysis
+from nmtlab.analysis.languages.gradients import GRADIENT_COSINES
 from nmtlab.analysis.languages.insides import insides
-from nmtlab.analysis.languages.layers import similarity_by_layer
-from nmtlab.analysis.languages.parameters import parameter_counts
-from nmtlab.analysis.languages.probes import language_by_layer
+from nmtlab.analysis.languages.layers import SIMILARITY_BY_LAYER
+from nmtlab.analysis.languages.parameters import PARAMETER_COUNTS
+from nmtlab.analysis.languages.probes import LANGUAGE_BY_LAYER
 from nmtlab.errors import NmtlabError, RunError
 from nmtlab.experiments import Scale
 from nmtlab.experiments.claims.declared import declared_claims
@@ -67,9 +67,9 @@ def similarity_view(run: Run, corpora: Sequence[ParallelCorpus] = (), split: str
         split: train, dev or test.
 
     Raises:
-        NmtlabError: as of `layers.similarity_by_layer`; or no answer is stored.
+        NmtlabError: as of `layers.SIMILARITY_BY_LAYER`; or no answer is stored.
     """
-    found = _found(run, similarity_by_layer, corpora, split)
+    found = _found(run, SIMILARITY_BY_LAYER, corpora, split)
     shown = ["layer", "language", "other_language", "cka", "null_95", "precision", "precision_back"]
     return View(found[shown], similarity_figure(found))
 
@@ -81,9 +81,9 @@ def probe_view(run: Run, corpora: Sequence[ParallelCorpus] = (), split: str = "t
         run, corpora, split: as of `similarity_view`.
 
     Raises:
-        NmtlabError: as of `probes.language_by_layer`.
+        NmtlabError: as of `probes.LANGUAGE_BY_LAYER`.
     """
-    found = _found(run, language_by_layer, corpora, split)
+    found = _found(run, LANGUAGE_BY_LAYER, corpora, split)
     return View(found[["layer", "units", "width", "accuracy", "chance"]], probe_figure(found))
 
 
@@ -102,7 +102,7 @@ def costs_table(runs: Sequence[Run]) -> Numbers:
     """
     rows = []
     for run in runs:
-        counts = measure(run, parameter_counts).set_index("count")["total"] / 1e6
+        counts = PARAMETER_COUNTS.of(run).set_index("count")["total"] / 1e6
         log = run.metrics("train")
         tokens = (log["tokens_per_second"] * log["seconds"].diff().fillna(log["seconds"])).sum() / 1e6
         speed = round(log["tokens_per_second"].median())
@@ -114,12 +114,12 @@ def insides_table(runs: Sequence[Run]) -> Numbers:
     """Return what the languages of each run share inside: similarity, what a probe reads, and cosines of gradients.
 
     Args:
-        runs: of Transformers, with stored answers of `similarity_by_layer`, `language_by_layer` and `gradient_cosines`.
+        runs: of Transformers, with stored answers of `SIMILARITY_BY_LAYER`, `LANGUAGE_BY_LAYER` and `GRADIENT_COSINES`.
 
     Raises:
         RunError: an answer is not stored.
     """
-    analyses = (similarity_by_layer, language_by_layer, gradient_cosines)
+    analyses = (SIMILARITY_BY_LAYER, LANGUAGE_BY_LAYER, GRADIENT_COSINES)
     rows = [{"system": run.label, **insides(*(_found(run, one, (), "") for one in analyses))} for run in runs]
     return Numbers(pd.DataFrame(rows))
 
@@ -250,8 +250,10 @@ def zero_shot_table(group: ZeroShotGroup = "iberian", scale: Scale = "small") ->
 def _found(run: Run, analysis: Analysis, corpora: Sequence[ParallelCorpus], split: str) -> pd.DataFrame:
     """Measure a run on texts; without any, return its stored answer."""
     if corpora:
-        return measure(run, analysis, corpora=list(corpora), split=split)
-    stored = answers(run, analysis)
+        return analysis.of(run, corpora=list(corpora), split=split)
+    stored = analysis.answers(run)
     if not stored:
-        raise RunError(f"run {run.name!r}: has no stored answer of {analysis.__name__}", "name texts to measure it on")
+        raise RunError(
+            f"run {run.name!r}: has no stored answer of {analysis.compute.__name__}", "name texts to measure it on"
+        )
     return stored[0].frame()

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from nmtlab.analysis.access.measure import measure
 from nmtlab.analysis.lexical.norms import spearman
-from nmtlab.analysis.states.projection import Method, word_projection
+from nmtlab.analysis.states.projection import WORD_PROJECTION, Method
 from nmtlab.plots import View, projection_figure
 from nmtlab.runs.run import Run
 
@@ -24,7 +23,7 @@ def word_projection_view(runs: Sequence[Run], method: Method = "pca") -> View:
         NmtlabError: umap-learn is not installed.
         RunError: a run is phrase-based, or has no weights.
     """
-    points = pd.concat([measure(run, word_projection, method=method).assign(panel=run.label) for run in runs])
+    points = pd.concat([WORD_PROJECTION.of(run, method=method).assign(panel=run.label) for run in runs])
     return _view(points, "Output vectors of words")
 
 

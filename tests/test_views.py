@@ -6,12 +6,11 @@ import pandas as pd
 import pytest
 from support.packed import packed_folder
 
-from nmtlab.analysis.access.measure import measure
 from nmtlab.analysis.attention.shift import attention_shift, sink_summary
 from nmtlab.analysis.attention.weights import attention
 from nmtlab.analysis.dynamics.curves import dev_curve
 from nmtlab.analysis.dynamics.depth import g_by_depth, g_fits, g_slopes
-from nmtlab.analysis.dynamics.signals import signals
+from nmtlab.analysis.dynamics.signals import SIGNALS
 from nmtlab.analysis.lexical.norms import norm_correlations, word_norms
 from nmtlab.analysis.search.beams import sweep, varied
 from nmtlab.errors import NmtlabError, RunError
@@ -115,7 +114,7 @@ def test_signals_that_are_kept_from_the_first_norm_to_the_last(run, tiny_corpus,
     copy = Run(shutil.copytree(run.folder, tmp_path / run.name))
     with pytest.raises(RunError, match="no signals are stored"):
         signals_view([copy])
-    found = measure(copy, signals, corpus=tiny_corpus, sample=3)
+    found = SIGNALS.of(copy, corpus=tiny_corpus, sample=3)
     shown = signals_view([copy]).frame.set_index("side")
     for side, own in found.groupby("side"):
         assert shown.loc[side, "first gradient"] == own["gradient"].iloc[0]

@@ -52,18 +52,16 @@ def search_errors(
     import pandas as pd
     from tqdm import tqdm
 
-    from nmtlab.analysis.access.measure import measure, measure_by_sentence
-    from nmtlab.analysis.search.beams import described, missed_by_beams
-    from nmtlab.analysis.search.search_errors import by_reference_length, error_rates
-    from nmtlab.analysis.search.search_errors import search_errors as errors
+    from nmtlab.analysis.search.beams import MISSED_BY_BEAMS, described
+    from nmtlab.analysis.search.search_errors import SEARCH_ERRORS, by_reference_length, error_rates
     from nmtlab.cli.options import numbers
     from nmtlab.cli.tables import print_table
 
     sizes = numbers(beams, int, "--beams", least=1) if beams else []
     opened, text, search, machine = _inputs(run, corpus, source, target, set_, threads, beam, score)
     with tqdm(total=min(sample or text.count(split), text.count(split)), unit=" sentences", disable=None) as bar:
-        found = measure_by_sentence(
-            opened, errors, bar.update, corpus=text, split=split, search=search, budget=budget, sample=sample,
+        found = SEARCH_ERRORS.of(
+            opened, bar.update, corpus=text, split=split, search=search, budget=budget, sample=sample,
             machine=machine,
         )  # fmt: skip
     _write(found, csv)
@@ -106,7 +104,7 @@ def search_errors(
         return
     with tqdm(total=len(sizes) * len(found), unit=" sentences", disable=None, leave=False) as bar:
         asked = {"split": split, "search": search, "budget": budget, "sample": sample, "machine": machine}
-        missed = measure(opened, missed_by_beams, corpus=text, beams=sizes, on_progress=bar.update, **asked)
+        missed = MISSED_BY_BEAMS.of(opened, corpus=text, beams=sizes, on_progress=bar.update, **asked)
     shown = {"beam": missed["beam_size"].map(str), "search errors": missed["errors"].map("{:.1%}".format)}
     print_table("Search errors by beam", list(shown), _rows(shown), set(shown))
     print("  share of the exactly searched sentences whose translation scores below the global best")
@@ -186,13 +184,12 @@ def length_errors(
     Baselines that know only the length of the source stand beside it, on the corpus that it was trained on.
     Results are stored with the run.
     """
-    from nmtlab.analysis.access.measure import measure
     from nmtlab.analysis.search.length_baselines import length_models
-    from nmtlab.analysis.search.lengths import length_calibration, planned_lengths
+    from nmtlab.analysis.search.lengths import PLANNED_LENGTHS, length_calibration
     from nmtlab.cli.tables import print_table
 
     opened, text, _, _ = _inputs(run, corpus, source, target, None, None, None, None)
-    found = measure(opened, planned_lengths, corpus=text, split=split, sample=sample)
+    found = PLANNED_LENGTHS.of(opened, corpus=text, split=split, sample=sample)
     _write(found, csv)
     say_overlap(opened, text, split)
     lines = length_models(opened, text, split, sample)

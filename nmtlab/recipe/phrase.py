@@ -4,14 +4,13 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from nmtlab.recipe.section import Section
+from nmtlab.recipe.family import Family
 
 
-class PhraseSettings(Section):
+class PhraseSettings(Family):
     """A phrase-based system (the Moses of thesis Table 3.6), with stacks of `search.beam_size` hypotheses."""
 
     neural: ClassVar[bool] = False
-    """Whether the model is neural: trained by gradient descent, decoded by search, open to inspection."""
 
     family: Literal["phrase"] = "phrase"
     """Model family that the other fields describe."""

@@ -1,17 +1,14 @@
 """The recurrent systems of thesis 1.1 and 3.2, with lexical choice."""
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 from pydantic import Field, model_validator
 
-from nmtlab.recipe.section import Section
+from nmtlab.recipe.family import Family
 
 
-class RnnSettings(Section):
+class RnnSettings(Family):
     """The recurrent model; its fields cover every row of thesis Tables 3.4-3.10."""
-
-    neural: ClassVar[bool] = True
-    """Whether the model is neural: trained by gradient descent, decoded by search, open to inspection."""
 
     family: Literal["rnn"] = "rnn"
     """Model family that the other fields describe."""
@@ -66,6 +63,10 @@ class RnnSettings(Section):
 
     init_range: float = Field(0.01, gt=0)
     """Initial weights are uniform in [-init_range, init_range] (0.01 in thesis 3.2.5.3)."""
+
+    @property
+    def lexical_module(self) -> bool:
+        return self.lexicon == "module"
 
     @model_validator(mode="after")
     def _check(self) -> "RnnSettings":

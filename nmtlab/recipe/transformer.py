@@ -4,14 +4,13 @@ from typing import ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from nmtlab.recipe.section import Section
+from nmtlab.recipe.family import Family
 
 
-class TransformerSettings(Section):
+class TransformerSettings(Family):
     """The Transformer; its fields cover every option of thesis Tables 3.12-3.17."""
 
-    neural: ClassVar[bool] = True
-    """Whether the model is neural: trained by gradient descent, decoded by search, open to inspection."""
+    self_attention: ClassVar[bool] = True
 
     family: Literal["transformer"] = "transformer"
     """Model family that the other fields describe."""
@@ -87,6 +86,10 @@ class TransformerSettings(Section):
 
     max_predicted_length: int = Field(200, ge=1, le=100_000)
     """Maximum length that can be predicted, in tokens."""
+
+    @property
+    def plans_length(self) -> bool:
+        return self.plan_length
 
     @model_validator(mode="after")
     def _check(self) -> "TransformerSettings":

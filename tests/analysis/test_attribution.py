@@ -11,11 +11,10 @@ import torch
 from support.hand_made_model import SOURCE, SYSTEMS, TARGET, hand_made_pipeline, random_system, translator
 from support.linear_model import LinearModel
 
-from nmtlab.analysis.access.measure import measure, stored_answer
 from nmtlab.analysis.alignment.reference_links import reference_links
 from nmtlab.analysis.alignment.word_pairs import word_pairs
 from nmtlab.analysis.attention.shift import attention_error, attention_shift, peak_shifts, sink_summary
-from nmtlab.analysis.attribution.agreement import EXPLANATIONS, agreement
+from nmtlab.analysis.attribution.agreement import AGREEMENT, EXPLANATIONS, agreement
 from nmtlab.analysis.attribution.contrast import Contrast
 from nmtlab.analysis.attribution.contributions import METHODS, Instead, contributions, word_contributions
 from nmtlab.analysis.attribution.erasure import erasure
@@ -199,5 +198,5 @@ def test_the_agreement_of_each_method_is_stored_with_the_run(trained, tiny_corpu
     run = Run(tmp_path / "copy")
     for method in EXPLANATIONS:
         asked = {"corpus": tiny_corpus, "part": "dev", "method": method, "sample": 3}
-        assert stored_answer(run, agreement, **asked) is None
-        pd.testing.assert_frame_equal(measure(run, agreement, **asked), stored_answer(run, agreement, **asked))
+        assert AGREEMENT.stored(run, **asked) is None
+        pd.testing.assert_frame_equal(AGREEMENT.of(run, **asked), AGREEMENT.stored(run, **asked))

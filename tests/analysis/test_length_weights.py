@@ -6,9 +6,13 @@ import pandas as pd
 import pytest
 import sacrebleu
 
-from nmtlab.analysis.access.measure import measure
 from nmtlab.analysis.search.beams import decoded, described
-from nmtlab.analysis.search.length_weights import chosen_texts, length_sweep, translations_by_length
+from nmtlab.analysis.search.length_weights import (
+    TRANSLATIONS_BY_LENGTH,
+    chosen_texts,
+    length_sweep,
+    translations_by_length,
+)
 from nmtlab.analysis.search.lengths import length_plan
 from nmtlab.errors import RunError
 from nmtlab.recipe import SearchSettings
@@ -45,7 +49,7 @@ def test_each_length_has_its_best_translation_the_most_probable_length_first(pla
 def test_what_is_chosen_is_what_a_search_with_these_lengths_and_this_weight_finds(
     planned, tiny_corpus, lengths, weight
 ):
-    found = measure(planned, translations_by_length, corpus=tiny_corpus, search=SEARCH)
+    found = TRANSLATIONS_BY_LENGTH.of(planned, corpus=tiny_corpus, search=SEARCH)
     search = SEARCH.model_copy(update={"length_candidates": lengths, "length_weight": weight})
     direct = decoded(planned, tiny_corpus, "dev", search)["text"].tolist()
     assert chosen_texts(found, lengths, weight, tiny_corpus.count("dev")) == direct
@@ -70,11 +74,11 @@ def test_a_choice_worked_out_by_hand():
 
 
 def test_the_text_is_translated_once_for_all_lengths_and_weights(planned, tiny_corpus, monkeypatch):
-    measure(planned, translations_by_length, corpus=tiny_corpus, search=SEARCH)
+    TRANSLATIONS_BY_LENGTH.of(planned, corpus=tiny_corpus, search=SEARCH)
     monkeypatch.setattr("nmtlab.analysis.search.length_weights.open_model", None)
     found = length_sweep(planned, tiny_corpus, SEARCH.model_copy(update={"length_candidates": 1}), (1, 5), (0.5, 1.0))
     assert found[["length_candidates", "length_weight"]].to_numpy().tolist() == [[1, 0.5], [1, 1], [5, 0.5], [5, 1]]
-    stored = measure(planned, translations_by_length, corpus=tiny_corpus, search=SEARCH)
+    stored = TRANSLATIONS_BY_LENGTH.of(planned, corpus=tiny_corpus, search=SEARCH)
     texts = chosen_texts(stored, 5, 0.5, tiny_corpus.count("dev"))
     bleu = sacrebleu.corpus_bleu(texts, tiny_corpus.references("dev"))
     assert found["bleu"][2] == pytest.approx(bleu.score)

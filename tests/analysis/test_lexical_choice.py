@@ -4,11 +4,10 @@ import math
 
 import pytest
 
-from nmtlab.analysis.access.measure import measure
 from nmtlab.analysis.access.translations import translations
 from nmtlab.analysis.attention.shift import attention_error, attention_shift
 from nmtlab.analysis.lexical.choices import rare_choices
-from nmtlab.analysis.lexical.lexical_choice import lexical_choice, lexical_sums
+from nmtlab.analysis.lexical.lexical_choice import LEXICAL_CHOICE, lexical_choice, lexical_sums
 from nmtlab.analysis.lexical.norms import norm_correlations, word_norms
 from nmtlab.analysis.lexical.unknown_words import reference_unknowns
 from nmtlab.errors import NmtlabError
@@ -120,8 +119,8 @@ def test_a_phrase_based_run_is_asked_about_its_translations_alone(runs, corpus):
 
 
 def test_the_answer_is_kept_with_the_run(runs, corpus):
-    first = measure(runs["tied"], lexical_choice, corpus=corpus)
-    assert first.equals(measure(runs["tied"], lexical_choice, corpus=corpus))
+    first = LEXICAL_CHOICE.of(runs["tied"], corpus=corpus)
+    assert first.equals(LEXICAL_CHOICE.of(runs["tied"], corpus=corpus))
     assert [path for path in (runs["tied"].folder / "measures").iterdir() if path.suffix == ".parquet"]
 
 

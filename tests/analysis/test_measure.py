@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -14,32 +15,12 @@ import pyarrow.parquet as pq
 import pytest
 from support.packed import packed_folders
 
-from nmtlab.analysis.access.measure import answers, measure, versioned
-from nmtlab.analysis.attention.shift import peak_counts
-from nmtlab.analysis.dynamics.signals import signals
-from nmtlab.analysis.languages.cognate_neighbours import cognate_neighbours
-from nmtlab.analysis.languages.cognates import cognate_recall
-from nmtlab.analysis.languages.directions import direction_scores
-from nmtlab.analysis.languages.gradients import gradient_cosines
-from nmtlab.analysis.languages.layers import similarity_by_layer
-from nmtlab.analysis.languages.movement import movement
-from nmtlab.analysis.languages.off_target import off_target_of
-from nmtlab.analysis.languages.parameters import parameter_counts
-from nmtlab.analysis.languages.pivot import pivoted
-from nmtlab.analysis.languages.probes import language_by_layer
-from nmtlab.analysis.languages.shared_types import shared_types
-from nmtlab.analysis.languages.shared_words import words_of_parent
-from nmtlab.analysis.lexical.lexical_choice import lexical_choice, lexical_sums
-from nmtlab.analysis.lexical.norms import word_norms
-from nmtlab.analysis.search.beams import decoded, missed_by_beams, outcome
-from nmtlab.analysis.search.length_baselines import baseline_lengths
-from nmtlab.analysis.search.length_weights import length_sweep
-from nmtlab.analysis.search.lengths import oracle_lengths, planned_lengths
-from nmtlab.analysis.search.reference_losses import losses_by_rest
-from nmtlab.analysis.search.search_errors import search_errors
+from nmtlab.analysis.access.analysis import Analysis
+from nmtlab.analysis.declared import declared_analyses
+from nmtlab.analysis.lexical.norms import WORD_NORMS
 from nmtlab.errors import RunError
 from nmtlab.recipe import MachineSettings, SearchSettings
-from nmtlab.runs.measures import Measure, MeasureKey, store_measure
+from nmtlab.runs.measures import MeasureKey, store_measure
 from nmtlab.runs.pack import pack
 from nmtlab.runs.run import Run
 from nmtlab.runs.writer import RunWriter
@@ -59,7 +40,6 @@ def packed(run, tmp_path) -> Run:
     return Run(pack(run, tmp_path / "packed"))
 
 
-@versioned(1)
 def lengths(
     run: Run,
     corpus: ParallelCorpus,
@@ -76,28 +56,39 @@ def lengths(
     return pd.DataFrame({"line": range(len(lines)), "length": [scale * len(line.split()) for line in lines]})
 
 
-@versioned(1)
+LENGTHS = Analysis("?", lengths, version=1)
+
+
 def pairs_of(run: Run, corpus: ParallelCorpus) -> pd.DataFrame:
     CALLS.append("all")
     return pd.DataFrame({"split": corpus.splits, "pairs": [corpus.count(split) for split in corpus.splits]})
 
 
-@versioned(1)
+PAIRS_OF = Analysis("?", pairs_of, version=1)
+
+
 def first_weight(run: Run) -> pd.DataFrame:
     CALLS.append("weights")
     tensors, _ = run.weights()
     return pd.DataFrame({"value": [tensors[min(tensors)].flatten()[0].item()]})
 
 
-@versioned(1)
+FIRST_WEIGHT = Analysis("?", first_weight, version=1)
+
+
 def second_weight(run: Run) -> pd.DataFrame:
     return first_weight(run)
 
 
-@versioned(1)
+SECOND_WEIGHT = Analysis("?", second_weight, version=1)
+
+
 def failing(run: Run) -> pd.DataFrame:
     CALLS.append("failed")
     raise ZeroDivisionError
+
+
+FAILING = Analysis("?", failing, version=1)
 
 
 def changed_corpus(
@@ -115,15 +106,15 @@ def changed_corpus(
 
 
 def test_an_answer_is_computed_once_and_is_the_same_the_second_time(run, tiny_corpus):
-    first = measure(run, lengths, corpus=tiny_corpus, split="dev")
+    first = LENGTHS.of(run, corpus=tiny_corpus, split="dev")
     assert first["length"].tolist() == [len(line.split()) for line in tiny_corpus.lines("dev", "de")]
-    pd.testing.assert_frame_equal(measure(Run(run.folder), lengths, corpus=tiny_corpus, split="dev"), first)
+    pd.testing.assert_frame_equal(LENGTHS.of(Run(run.folder), corpus=tiny_corpus, split="dev"), first)
     assert CALLS == ["dev"]
 
 
 def test_what_does_not_change_an_answer_does_not_ask_anew(run, tiny_corpus, tmp_path):
     search = SearchSettings()
-    measure(run, lengths, corpus=tiny_corpus, search=search)
+    LENGTHS.of(run, corpus=tiny_corpus, search=search)
     same = [
         {"split": "dev"},
         {"sizes": [1, 2], "scale": 1.0},
@@ -134,7 +125,7 @@ def test_what_does_not_change_an_answer_does_not_ask_anew(run, tiny_corpus, tmp_
         {"corpus": changed_corpus(tiny_corpus, tmp_path / "other-train", "train.de", "hund", "katze")},
     ]
     for arguments in same:
-        measure(run, lengths, **{"corpus": tiny_corpus, "search": search, **arguments})
+        LENGTHS.of(run, **{"corpus": tiny_corpus, "search": search, **arguments})
     assert CALLS == ["dev"]
 
 
@@ -149,56 +140,56 @@ def test_what_does_not_change_an_answer_does_not_ask_anew(run, tiny_corpus, tmp_
     ],
 )
 def test_other_arguments_are_another_question(run, tiny_corpus, arguments):
-    first = measure(run, lengths, corpus=tiny_corpus, search=SearchSettings(beam_size=3))
-    second = measure(run, lengths, **{"corpus": tiny_corpus, "search": SearchSettings(beam_size=3), **arguments})
+    first = LENGTHS.of(run, corpus=tiny_corpus, search=SearchSettings(beam_size=3))
+    second = LENGTHS.of(run, **{"corpus": tiny_corpus, "search": SearchSettings(beam_size=3), **arguments})
     assert len(CALLS) == 2
     assert second.equals(lengths(run, tiny_corpus, **arguments))
-    assert measure(run, lengths, corpus=tiny_corpus, search=SearchSettings(beam_size=3)).equals(first)
+    assert LENGTHS.of(run, corpus=tiny_corpus, search=SearchSettings(beam_size=3)).equals(first)
 
 
 @pytest.mark.parametrize("file", ["dev.de", "dev.en"])
 def test_another_text_is_another_question(run, tiny_corpus, tmp_path, file):
-    measure(run, lengths, corpus=tiny_corpus)
+    LENGTHS.of(run, corpus=tiny_corpus)
     language = file.partition(".")[2]
     word = next(tiny_corpus.lines("dev", language)).split()[0]
-    measure(run, lengths, corpus=changed_corpus(tiny_corpus, tmp_path / "changed", file, word, "xyz"))
+    LENGTHS.of(run, corpus=changed_corpus(tiny_corpus, tmp_path / "changed", file, word, "xyz"))
     assert len(CALLS) == 2
 
 
 def test_another_reference_or_direction_is_another_question(run, tiny_corpus, tmp_path):
-    measure(run, lengths, corpus=tiny_corpus)
+    LENGTHS.of(run, corpus=tiny_corpus)
     more = changed_corpus(tiny_corpus, tmp_path / "more")
     shutil.copy(more.folder / "dev.en", more.folder / "dev.en.1")
-    measure(run, lengths, corpus=more)
-    measure(run, lengths, corpus=ParallelCorpus(tiny_corpus.folder, "en", "de"))
+    LENGTHS.of(run, corpus=more)
+    LENGTHS.of(run, corpus=ParallelCorpus(tiny_corpus.folder, "en", "de"))
     assert len(CALLS) == 3
 
 
 def test_without_a_split_all_of_the_corpus_counts(run, tiny_corpus, tmp_path):
     expected = [tiny_corpus.count(split) for split in ("train", "dev", "test")]
     for _ in range(2):
-        assert measure(run, pairs_of, corpus=tiny_corpus)["pairs"].tolist() == expected
-    measure(run, pairs_of, corpus=changed_corpus(tiny_corpus, tmp_path / "changed", "train.de", "hund", "katze"))
+        assert PAIRS_OF.of(run, corpus=tiny_corpus)["pairs"].tolist() == expected
+    PAIRS_OF.of(run, corpus=changed_corpus(tiny_corpus, tmp_path / "changed", "train.de", "hund", "katze"))
     assert CALLS == ["all", "all"]
 
 
 def test_a_better_checkpoint_is_asked_anew_and_the_old_answer_is_not_given(run):
     weights, facts = run.weights()
-    before = measure(run, first_weight)["value"][0]
+    before = FIRST_WEIGHT.of(run)["value"][0]
     RunWriter(run).save_best(
         {name: tensor + 1 for name, tensor in weights.items()}, {**facts, "step": facts["step"] + 1}
     )
-    assert measure(run, first_weight)["value"][0] == pytest.approx(before + 1)
+    assert FIRST_WEIGHT.of(run)["value"][0] == pytest.approx(before + 1)
     RunWriter(run).save_best(weights, facts)
-    assert measure(run, first_weight)["value"][0] == before
+    assert FIRST_WEIGHT.of(run)["value"][0] == before
     assert len(CALLS) == 2
-    assert len(answers(run, first_weight)) == 1
+    assert len(FIRST_WEIGHT.answers(run)) == 1
 
 
 def test_an_analysis_that_fails_stores_nothing(run):
     for _ in range(2):
         with pytest.raises(ZeroDivisionError):
-            measure(run, failing)
+            FAILING.of(run)
     assert CALLS == ["failed", "failed"]
     assert not (run.folder / "measures").exists()
 
@@ -206,37 +197,37 @@ def test_an_analysis_that_fails_stores_nothing(run):
 @pytest.mark.parametrize(
     ("analysis", "arguments", "message"),
     [
-        (lambda run: pd.DataFrame(), {}, "give a module-level function"),
-        (lengths, {"corpus": "tiny", "scale": Path("x")}, r"argument scale: .* depend on a PosixPath"),
-        (lengths, {"corpus": "tiny", "sizes": ({1},)}, r"argument sizes: .* depend on a set"),
-        (lengths, {}, "corpus"),
-        (failing, {"corpus": "tiny"}, "corpus"),
+        (Analysis("?", lambda run: pd.DataFrame(), version=1), {}, "computed by a module-level function"),
+        (LENGTHS, {"corpus": "tiny", "scale": Path("x")}, r"argument scale: .* depend on a PosixPath"),
+        (LENGTHS, {"corpus": "tiny", "sizes": ({1},)}, r"argument sizes: .* depend on a set"),
+        (LENGTHS, {}, "corpus"),
+        (FAILING, {"corpus": "tiny"}, "corpus"),
     ],
 )
 def test_a_question_that_cannot_be_told_from_others_is_an_error_of_the_program(run, analysis, arguments, message):
     with pytest.raises(TypeError, match=message):
-        measure(run, analysis, **arguments)
+        analysis.of(run, **arguments)
     assert CALLS == []
 
 
 def test_a_damaged_answer_is_named_and_asked_anew_once_it_is_removed(run, tiny_corpus):
-    first = measure(run, lengths, corpus=tiny_corpus)
+    first = LENGTHS.of(run, corpus=tiny_corpus)
     (path,) = (run.folder / "measures").iterdir()
     path.write_bytes(path.read_bytes()[:200])
     with pytest.raises(RunError) as caught:
-        measure(run, lengths, corpus=tiny_corpus)
+        LENGTHS.of(run, corpus=tiny_corpus)
     assert str(caught.value).startswith(f"{path}: damaged or truncated (")
     path.unlink()
-    pd.testing.assert_frame_equal(measure(run, lengths, corpus=tiny_corpus), first)
+    pd.testing.assert_frame_equal(LENGTHS.of(run, corpus=tiny_corpus), first)
 
 
 # Answers that are found again
 
 
 def test_stored_answers_are_listed_with_arguments_that_can_be_read(run, tiny_corpus):
-    measure(run, lengths, corpus=tiny_corpus, split="test", search=SearchSettings(beam_size=3), scale=2.0)
-    measure(run, pairs_of, corpus=tiny_corpus)
-    (found,) = answers(run, lengths)
+    LENGTHS.of(run, corpus=tiny_corpus, split="test", search=SearchSettings(beam_size=3), scale=2.0)
+    PAIRS_OF.of(run, corpus=tiny_corpus)
+    (found,) = LENGTHS.answers(run)
     assert found.question.arguments["split"] == "test"
     assert found.question.arguments["scale"] == 2.0
     assert found.question.arguments["sizes"] == [1, 2]
@@ -247,30 +238,29 @@ def test_stored_answers_are_listed_with_arguments_that_can_be_read(run, tiny_cor
 
 
 def test_an_analysis_of_nmtlab_has_a_short_name(run):
-    measure(run, word_norms)
-    assert [measured.question.analysis for measured in answers(run, word_norms)] == ["norms.word_norms"]
+    WORD_NORMS.of(run)
+    assert [measured.question.analysis for measured in WORD_NORMS.answers(run)] == ["norms.word_norms"]
 
 
 # Versions
 
 
-def test_a_corrected_formula_is_asked_anew_and_its_old_numbers_are_not_given(run, tiny_corpus, monkeypatch):
-    measure(run, lengths, corpus=tiny_corpus)
-    monkeypatch.setattr(lengths, "version", 2)
-    assert answers(run, lengths) == []
+def test_a_corrected_formula_is_asked_anew_and_its_old_numbers_are_not_given(run, tiny_corpus):
+    LENGTHS.of(run, corpus=tiny_corpus)
+    corrected = replace(LENGTHS, version=2)
+    assert corrected.answers(run) == []
     for _ in range(2):
-        measure(run, lengths, corpus=tiny_corpus)
+        corrected.of(run, corpus=tiny_corpus)
     assert CALLS == ["dev", "dev"]
-    monkeypatch.setattr(lengths, "version", 1)
-    measure(run, lengths, corpus=tiny_corpus)
+    LENGTHS.of(run, corpus=tiny_corpus)
     assert CALLS == ["dev", "dev"]
 
 
 def answer_of_version_0_1(run: Run, corpus: ParallelCorpus, search: dict) -> pd.DataFrame:
     """Store an answer as version 0.1 did: every argument in full, the weights by their step, no schema."""
-    measured = measure(run, lengths, corpus=corpus)
+    measured = LENGTHS.of(run, corpus=corpus)
     (path,) = (run.folder / "measures").iterdir()
-    text = answers(run, lengths)[0].question.arguments["corpus"]
+    text = LENGTHS.answers(run)[0].question.arguments["corpus"]
     arguments = {"corpus": text, "split": "dev", "search": search, "sizes": [1, 2], "scale": 1.0}
     question = {"analysis": "test_measure.lengths", "arguments": arguments, "checkpoint": run.best_step}
     key = hashlib.sha256(json.dumps([*question.values()], sort_keys=True).encode()).hexdigest()[:12]
@@ -289,40 +279,26 @@ def test_an_answer_of_version_0_1_is_found_under_the_names_of_today(run, tiny_co
     }  # fmt: skip
     expected = answer_of_version_0_1(run, tiny_corpus, search)
     asked = SearchSettings(beam_size=3, score="log-prob", length_candidates=2)
-    pd.testing.assert_frame_equal(measure(run, lengths, corpus=tiny_corpus, search=asked), expected)
+    pd.testing.assert_frame_equal(LENGTHS.of(run, corpus=tiny_corpus, search=asked), expected)
     assert CALLS == []
-    (found,) = answers(run, lengths)
+    (found,) = LENGTHS.answers(run)
     assert (found.question.weights, found.question.version) == (None, 1)
     assert SearchSettings(**found.question.arguments["search"]) == asked
-    measure(run, lengths, corpus=tiny_corpus, search=asked.model_copy(update={"length_candidates": 5}))
+    LENGTHS.of(run, corpus=tiny_corpus, search=asked.model_copy(update={"length_candidates": 5}))
     assert CALLS == ["dev"]
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("packed", packed_folders(), ids=str)
 def test_every_answer_of_a_packed_run_is_found(packed):
-    known = {"outcome": outcome, "missed_by_beams": missed_by_beams, "signals": signals, "search_errors": search_errors}
-    known |= {"planned_lengths": planned_lengths, "lexical_choice": lexical_choice, "lexical_sums": lexical_sums}
-    known |= {
-        "movement": movement,
-        "shared_types": shared_types,
-        "words_of_parent": words_of_parent,
-        "baseline_lengths": baseline_lengths,
-    }
-    known |= {"baseline_lengths": baseline_lengths, "cognate_recall": cognate_recall}
-    known |= {"cognate_neighbours": cognate_neighbours}
-    known |= {"parameter_counts": parameter_counts, "language_by_layer": language_by_layer}
-    known |= {"similarity_by_layer": similarity_by_layer, "gradient_cosines": gradient_cosines}
-    known |= {"direction_scores": direction_scores, "off_target_of": off_target_of}
-    known |= {"decoded": decoded, "length_sweep": length_sweep, "oracle_lengths": oracle_lengths}
-    known |= {"losses_by_rest": losses_by_rest, "peak_counts": peak_counts, "pivoted": pivoted}
+    known = {analysis.key: analysis for analysis in declared_analyses()}
     run = Run(packed)
     ways = itertools.product(run.pipeline.source.languages, run.pipeline.target.languages)
     views = {view.direction: view for view in (run.directed(*way) for way in ways if way[0] != way[1])}
-    found = [answer for view in views.values() for analysis in known.values() for answer in answers(view, analysis)]
+    found = [answer for view in views.values() for analysis in known.values() for answer in analysis.answers(view)]
     assert sorted(answer.path for answer in found) == sorted((packed / "measures").glob("*.parquet"))
     for answer in found:
-        asked = inspect.signature(known[_function(answer)]).parameters
+        asked = inspect.signature(known[answer.question.analysis].compute).parameters
         defaults = {name: p.default for name, p in asked.items() if p.default is not p.empty}
         assert "beam_size" in (answer.question.arguments.get("search") or {"beam_size": "the recipe's"})
         required = {name for name in defaults if name not in ("run", "child", *NO_PART)}
@@ -330,10 +306,6 @@ def test_every_answer_of_a_packed_run_is_found(packed):
 
 
 NO_PART = ("on_progress", "machine")
-
-
-def _function(answer: Measure) -> str:
-    return answer.question.analysis.partition(".")[2]
 
 
 def test_old_answers_of_the_weights_that_are_here_come_after_those_of_the_original_ones(run, tmp_path):
@@ -345,19 +317,19 @@ def test_old_answers_of_the_weights_that_are_here_come_after_those_of_the_origin
         question = MeasureKey("test_measure.first_weight", {}, gallery.best_step)
         store_measure(folder, question, pd.DataFrame({"value": [value]}))
     assert [answer.frame()["value"][0] for answer in gallery.answers()] == [1.0, 2.0]
-    assert measure(gallery, first_weight)["value"][0] == 1.0
+    assert FIRST_WEIGHT.of(gallery)["value"][0] == 1.0
 
 
 # Packed
 
 
 def test_a_pack_keeps_the_digest_of_its_original_weights(run, tmp_path):
-    expected = measure(run, first_weight)
+    expected = FIRST_WEIGHT.of(run)
     packed = Run(pack(run, tmp_path / "packed", weights=True))
     assert (packed.original_digest, len(run.weights_digest)) == (run.weights_digest, 64)
     assert packed.weights_digest != packed.original_digest
-    pd.testing.assert_frame_equal(measure(packed, first_weight), expected)
-    assert measure(packed, second_weight)["value"][0] == pytest.approx(expected["value"][0], rel=1e-3)
+    pd.testing.assert_frame_equal(FIRST_WEIGHT.of(packed), expected)
+    assert SECOND_WEIGHT.of(packed)["value"][0] == pytest.approx(expected["value"][0], rel=1e-3)
     assert [answer.question.weights for answer in packed.answers()] == [packed.original_digest, packed.weights_digest]
     again = Run(pack(packed, tmp_path / "again"))
     assert again.original_digest == run.weights_digest
@@ -365,30 +337,30 @@ def test_a_pack_keeps_the_digest_of_its_original_weights(run, tmp_path):
 
 
 def test_a_packed_run_gives_the_answers_it_came_with(run, tiny_corpus, tmp_path):
-    expected = measure(run, first_weight)
+    expected = FIRST_WEIGHT.of(run)
     again = Run(pack(run, tmp_path / "again"))
     assert not again.has_weights()
-    pd.testing.assert_frame_equal(measure(again, first_weight), expected)
+    pd.testing.assert_frame_equal(FIRST_WEIGHT.of(again), expected)
     assert CALLS == ["weights"]
 
 
 def test_a_packed_run_says_what_is_missing_and_what_it_can_answer(run, packed, tmp_path):
     with pytest.raises(RunError) as caught:
-        measure(packed, first_weight)
+        FIRST_WEIGHT.of(packed)
     assert str(caught.value) == (
         "run 'packed': packed without its model, it can neither translate nor answer new questions; it has its logs, "
         "its vocabulary and no stored answers; use these, or train its recipe again"
     )
-    measure(run, word_norms)
-    measure(run, first_weight)
+    WORD_NORMS.of(run)
+    FIRST_WEIGHT.of(run)
     some = Run(pack(run, tmp_path / "some"))
     with pytest.raises(RunError, match=r"and stored answers \(first weight, word norms\) from the original"):
-        measure(some, second_weight)
+        SECOND_WEIGHT.of(some)
 
 
 def test_what_needs_no_model_can_be_asked_of_a_packed_run(packed, tiny_corpus):
     for _ in range(2):
-        assert len(measure(packed, lengths, corpus=tiny_corpus)) == tiny_corpus.count("dev")
+        assert len(LENGTHS.of(packed, corpus=tiny_corpus)) == tiny_corpus.count("dev")
     assert CALLS == ["dev"]
 
 
@@ -403,7 +375,7 @@ def read_only(run) -> Run:
 
 
 def test_an_answer_that_cannot_be_stored_is_given_all_the_same(read_only, run, tiny_corpus):
-    first, second = (measure(read_only, lengths, corpus=tiny_corpus) for _ in range(2))
+    first, second = (LENGTHS.of(read_only, corpus=tiny_corpus) for _ in range(2))
     pd.testing.assert_frame_equal(first, second)
     assert len(CALLS) == 2
     assert os.listdir(run.folder).count("measures") == 1

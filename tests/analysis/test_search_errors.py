@@ -10,9 +10,18 @@ import pytest
 import torch
 from support.packed import packed_folder
 
-from nmtlab.analysis.access.measure import answers, measure, measure_by_sentence
-from nmtlab.analysis.search.beams import decoded, missed_by_beams, outcome, stored_sweeps, sweep, text_of, varied
-from nmtlab.analysis.search.search_errors import by_reference_length, error_rates, search_errors
+from nmtlab.analysis.search.beams import (
+    MISSED_BY_BEAMS,
+    OUTCOME,
+    decoded,
+    missed_by_beams,
+    outcome,
+    stored_sweeps,
+    sweep,
+    text_of,
+    varied,
+)
+from nmtlab.analysis.search.search_errors import SEARCH_ERRORS, by_reference_length, error_rates, search_errors
 from nmtlab.errors import RunError
 from nmtlab.evaluation import bleu_metric, default_tokenizer
 from nmtlab.recipe import SearchSettings
@@ -64,8 +73,8 @@ def test_each_sentence_is_searched_by_beam_and_to_the_end(run, tiny_corpus):
 
 def test_other_beams_miss_what_scores_above_theirs(run, tiny_corpus):
     asked = {"corpus": tiny_corpus, "split": "dev", "search": LOG_PROB, "budget": 5000, "sample": 6}
-    exact = measure_by_sentence(run, search_errors, **asked)
-    missed = measure(run, missed_by_beams, beams=[1, 2], **asked).set_index("beam_size")
+    exact = SEARCH_ERRORS.of(run, **asked)
+    missed = MISSED_BY_BEAMS.of(run, beams=[1, 2], **asked).set_index("beam_size")
     assert missed.loc[2, "errors"] == error_rates(exact)["errors"]
     assert missed.loc[1, "errors"] >= missed.loc[2, "errors"]
     assert list(missed["sentences"]) == [exact["complete"].sum()] * 2
@@ -81,7 +90,7 @@ def test_curves_of_beams_say_what_they_miss_where_that_was_asked(run, tiny_corpu
     searches = varied(LOG_PROB, "beam_size", [1, 2, 3])
     asked = {"corpus": tiny_corpus, "split": "dev", "sample": 5}
     sweep(run, searches=searches, **asked)
-    measure(run, missed_by_beams, beams=[1, 2], search=LOG_PROB, budget=5000, **asked)
+    MISSED_BY_BEAMS.of(run, beams=[1, 2], search=LOG_PROB, budget=5000, **asked)
     curve = stored_sweeps([run]).query("split == 'dev' and sentences == 5").set_index("beam_size")
     assert curve["errors"].notna().to_dict() == {1: True, 2: True, 3: False}
 
@@ -94,10 +103,10 @@ def test_what_was_interrupted_goes_on_with_the_next_sentence(run, tiny_corpus):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        measure_by_sentence(run, search_errors, stop, **asked)
-    assert answers(run, search_errors) == []
+        SEARCH_ERRORS.of(run, stop, **asked)
+    assert SEARCH_ERRORS.answers(run) == []
     told = []
-    found = measure_by_sentence(run, search_errors, told.append, **asked)
+    found = SEARCH_ERRORS.of(run, told.append, **asked)
     assert told == [1, 1, 1]  # one was done before
     assert found["line"].tolist() == draw_sample(tiny_corpus, "dev", 3).lines
 
@@ -132,8 +141,8 @@ def test_the_best_translation_in_other_pieces_is_no_search_error(run, tiny_corpu
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("nmtlab.analysis.search.search_errors.exact_search", lambda *asked: OtherPieces(asked[3]))
         asked = {"corpus": tiny_corpus, "split": "dev", "search": LOG_PROB, "budget": 5000, "sample": 4}
-        exact = measure_by_sentence(run, search_errors, **asked)
-        missed = measure(run, missed_by_beams, beams=[LOG_PROB.beam_size], **asked)
+        exact = SEARCH_ERRORS.of(run, **asked)
+        missed = MISSED_BY_BEAMS.of(run, beams=[LOG_PROB.beam_size], **asked)
     assert error_rates(exact)["errors"] == missed["errors"][0] == 0
 
 
@@ -219,14 +228,14 @@ def test_curves_that_are_searched_otherwise_have_other_names(run, tiny_corpus):
 
 def test_an_answer_about_the_first_sentences_is_no_answer_about_a_sample(run, tiny_corpus):
     asked = {"corpus": tiny_corpus, "split": "dev", "search": LOG_PROB}
-    found = measure(run, outcome, sample=3, **asked)
-    (stored,) = answers(run, outcome)
+    found = OUTCOME.of(run, sample=3, **asked)
+    (stored,) = OUTCOME.answers(run)
     question = run.answers("beams.outcome")[0].question
     first = {**{name: value for name, value in question.arguments.items() if name != "sample"}, "limit": 3}
     stored.path.unlink()
     store_measure(run.folder, replace(question, arguments=first), found.assign(bleu=99.0))
-    assert measure(run, outcome, sample=3, **asked)["bleu"][0] == found["bleu"][0]
-    assert {text_of(answer) for answer in answers(run, outcome)} == {
+    assert OUTCOME.of(run, sample=3, **asked)["bleu"][0] == found["bleu"][0]
+    assert {text_of(answer) for answer in OUTCOME.answers(run)} == {
         "3 sampled sentences of tiny dev",
         "the first 3 of tiny dev",
     }
@@ -234,13 +243,13 @@ def test_an_answer_about_the_first_sentences_is_no_answer_about_a_sample(run, ti
 
 def test_a_stored_answer_with_other_columns_is_computed_again(run, tiny_corpus, tmp_path):
     asked = {"corpus": tiny_corpus, "split": "dev", "search": LOG_PROB, "budget": 50, "sample": 2}
-    expected = measure_by_sentence(run, search_errors, **asked)
+    expected = SEARCH_ERRORS.of(run, **asked)
     (kept,) = run.answers("search_errors.search_errors")
     store_measure(run.folder, kept.question, expected.rename(columns={"complete": "ended"}))
-    assert answers(run, search_errors) == []
+    assert SEARCH_ERRORS.answers(run) == []
     with pytest.raises(RunError, match="packed without its model"):
-        measure_by_sentence(Run(pack(run, tmp_path / "packed")), search_errors, **asked)
-    pd.testing.assert_frame_equal(measure_by_sentence(run, search_errors, **asked), expected)
+        SEARCH_ERRORS.of(Run(pack(run, tmp_path / "packed")), **asked)
+    pd.testing.assert_frame_equal(SEARCH_ERRORS.of(run, **asked), expected)
     pd.testing.assert_frame_equal(kept.frame(), expected)
 
 

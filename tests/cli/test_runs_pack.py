@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from nmtlab.analysis.access.measure import measure
 from nmtlab.analysis.access.translations import translations
-from nmtlab.analysis.lexical.norms import word_norms
+from nmtlab.analysis.lexical.norms import WORD_NORMS
 from nmtlab.runs.packed import open_packed
 from nmtlab.runs.run import Run
 from nmtlab.runs.writer import RunWriter
@@ -29,7 +28,7 @@ def size_in(folder: Path) -> int:
 
 
 def test_a_run_is_added_to_the_evidence_and_shown_from_there(nmtlab, data):
-    measure(Run(data / "runs/whole"), word_norms)
+    WORD_NORMS.of(Run(data / "runs/whole"))
     target = data / "evidence/runs/whole.tar.xz"
     said = nmtlab("evidence", "add-run", "whole")
     assert said == (0, f"added {target} ({target.stat().st_size / 1000:,.0f} kB)\n", "")

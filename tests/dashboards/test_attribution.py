@@ -3,8 +3,7 @@
 import pytest
 from dashboards.conftest import workspace_of
 
-from nmtlab.analysis.access.measure import stored_answer
-from nmtlab.analysis.attribution.agreement import EXPLANATIONS, agreement
+from nmtlab.analysis.attribution.agreement import AGREEMENT, EXPLANATIONS
 from nmtlab.analysis.attribution.contributions import Instead, contributions
 from nmtlab.dashboards.frame.systems import system_of
 from nmtlab.dashboards.pages.attention import AttentionPage
@@ -92,7 +91,7 @@ def test_agreement_is_measured_once_and_stored_with_the_runs(page, monkeypatch):
     assert frame["method"].tolist() == list(EXPLANATIONS[:2])
     text = page.sentences.chosen_text
     for method, share in zip(frame["method"], frame["on the linked word"], strict=True):
-        stored = stored_answer(run, agreement, corpus=text.corpus, part=text.split, method=method)
+        stored = AGREEMENT.stored(run, corpus=text.corpus, part=text.split, method=method)
         assert share == pytest.approx(stored["on"].item(), abs=1e-3)
     assert page.agreement._button.layout.display == "none"
     page.runs.table.choose([GERMAN])  # which has no text

@@ -8,9 +8,8 @@ import pytest
 from dashboards.conftest import PATIENCE
 from dashboards.test_pages import figures, make, notes, told
 
-from nmtlab.analysis.access.measure import answers
 from nmtlab.analysis.access.translations import stored_translations, translations
-from nmtlab.analysis.languages.directions import direction_scores
+from nmtlab.analysis.languages.directions import DIRECTION_SCORES, direction_scores
 from nmtlab.analysis.languages.gradients import gradient_cosines
 from nmtlab.analysis.languages.layers import similarity_by_layer
 from nmtlab.analysis.languages.parameters import parameter_counts
@@ -81,8 +80,8 @@ def test_directions_with_stored_translations_are_shown_at_once_and_all_when_meas
     assert page.many.measure.layout.display == "none"
     assert not any("Not measured" in note for note in notes(page))
     for analysis in (direction_scores, similarity_by_layer, language_by_layer, gradient_cosines):
-        assert len(answers(run, analysis)) == 1
-    scores = answers(run, direction_scores)[0].frame()
+        assert len(analysis.answers(run)) == 1
+    scores = DIRECTION_SCORES.answers(run)[0].frame()
     assert scores[["source", "target", "trained"]].to_numpy().tolist() == [
         ["de", "en", True], ["de", "nl", False], ["nl", "en", True], ["en", "nl", True],
     ]  # fmt: skip
@@ -147,7 +146,7 @@ def test_in_a_browser_a_run_is_measured_and_a_cell_leads_to_its_sentences_and_to
     for title in (MATRIX, "How alike languages are", "Can the source language be read off", "Do directions fight"):
         shown.chart(title).locator(".main-svg").first.wait_for(timeout=1000 * PATIENCE)
     run = Run(copy.runs / "many")
-    scores = answers(run, direction_scores)[0].frame().set_index(["source", "target"])["bleu"]
+    scores = DIRECTION_SCORES.answers(run)[0].frame().set_index(["source", "target"])["bleu"]
     (matrix,) = shown.traces(MATRIX)
     drawn = pd.DataFrame(matrix["z"], matrix["y"], matrix["x"], dtype=float).stack().dropna()
     assert drawn.to_dict() == pytest.approx(scores.to_dict())

@@ -8,11 +8,15 @@ import pytest
 import torch
 from support.packed import DATA, link_packed
 
-from nmtlab.analysis.access.measure import measure, measure_by_sentence
 from nmtlab.analysis.search.beams import stored_sweeps, sweep, varied
 from nmtlab.analysis.search.length_baselines import BASELINES, length_models
-from nmtlab.analysis.search.lengths import length_calibration, length_errors, length_plan, planned_lengths
-from nmtlab.analysis.search.search_errors import search_errors
+from nmtlab.analysis.search.lengths import (
+    PLANNED_LENGTHS,
+    length_calibration,
+    length_errors,
+    length_plan,
+)
+from nmtlab.analysis.search.search_errors import SEARCH_ERRORS
 from nmtlab.analysis.search.search_tree import LOG_PROB, ended_hypotheses, first_empty_rank, search_tree
 from nmtlab.analysis.search.tree_paths import continue_from, path_to
 from nmtlab.dashboards.frame.systems import system_of
@@ -203,7 +207,7 @@ def test_what_was_measured_of_whole_texts_is_drawn(here, tiny_corpus):
     page.runs.table.choose(["ordinary"])
     assert "No beam sweep of these runs yet" in page.about_curves.value
     sweep(run, tiny_corpus, varied(LOG_PROB, "beam_size", [1, 2]), "dev", 4)
-    measure_by_sentence(run, search_errors, corpus=tiny_corpus, split="dev", budget=100, sample=3)
+    SEARCH_ERRORS.of(run, corpus=tiny_corpus, split="dev", budget=100, sample=3)
     again = SearchPage(here)
     again.runs.table.choose(["ordinary"])
     assert list(again.curves.figure.data[0].x) == [1, 2]
@@ -219,7 +223,7 @@ def test_planned_lengths_of_whole_texts_are_shown_where_they_were_measured(here,
     assert "search-errors" not in page.about_curves.value
     assert page.planned.layout.display == "none"
     run = Run(here.runs / "planned")
-    found = measure(run, planned_lengths, corpus=tiny_corpus, split="dev", sample=6)
+    found = PLANNED_LENGTHS.of(run, corpus=tiny_corpus, split="dev", sample=6)
     again = SearchPage(here)
     again.runs.table.choose(["planned"])
     assert again.planned.frame["absolute error (tokens)"].tolist() == [round(length_errors(found)["error"], 3)]

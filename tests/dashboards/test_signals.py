@@ -9,8 +9,7 @@ import pandas as pd
 import pytest
 from support.packed import link_packed, packed_folder
 
-from nmtlab.analysis.access.measure import answers, measure
-from nmtlab.analysis.dynamics.signals import ENOUGH, signals
+from nmtlab.analysis.dynamics.signals import ENOUGH, SIGNALS
 from nmtlab.dashboards.pages.dynamics import dynamics_page
 from nmtlab.dashboards.parts.signals import Signals
 from nmtlab.runs.listing import open_run
@@ -36,7 +35,7 @@ def drawn(part: Signals) -> dict[str, list[float]]:
 def test_what_was_measured_is_drawn_at_once(deep):
     part, run = Signals(deep, nullcontext), open_run(DEEP, deep)
     part.show([run])
-    stored = pd.concat([answer.frame() for answer in answers(run, signals)])
+    stored = pd.concat([answer.frame() for answer in SIGNALS.answers(run)])
     own = stored[(stored["side"] == "encoder") & (stored["update"] == 0)]
     assert drawn(part)[f"{DEEP}, at the start"] == own["gradient"].tolist()
     assert len(drawn(part)) == 2
@@ -50,7 +49,7 @@ def test_what_was_not_is_measured_on_a_click_where_text_and_weights_are_here(hos
     assert (part._chart.layout.display, part._note.value) == ("none", "Not measured: hostile.")
     assert part._button.layout.display == ""
     part._button.click()
-    assert {answer.question.arguments["update"] for answer in answers(run, signals)} == {0, run.last_step}
+    assert {answer.question.arguments["update"] for answer in SIGNALS.answers(run)} == {0, run.last_step}
     assert set(drawn(part)) == {"hostile, at the start", f"hostile, update {run.last_step:,}"}
     assert (part._button.layout.display, part._note.value) == ("none", "")
     shutil.rmtree(run.folder / "measures")
@@ -59,7 +58,7 @@ def test_what_was_not_is_measured_on_a_click_where_text_and_weights_are_here(hos
 def test_what_was_measured_in_part_can_be_completed(hostile):
     part, run = Signals(hostile, nullcontext), open_run("hostile", hostile)
     corpus = ParallelCorpus.open(hostile.corpus_folder("hostile"), "de", "en")
-    measure(run, signals, corpus=corpus, update=run.last_step, sample=ENOUGH)
+    SIGNALS.of(run, corpus=corpus, update=run.last_step, sample=ENOUGH)
     part.show([run])
     assert part._button.layout.display == ""
     part._button.click()
@@ -78,11 +77,11 @@ def test_measuring_goes_on_though_its_own_files_and_a_training_change_the_run(ho
             os.utime(run.folder / "metrics.jsonl")  # as if it were training
             page._looking()
             await asyncio.sleep(0.01)
-            if len(answers(run, signals)) == 2:
+            if len(SIGNALS.answers(run)) == 2:
                 break
 
     asyncio.run(main())
-    assert {answer.question.arguments["update"] for answer in answers(run, signals)} == {0, run.last_step}
+    assert {answer.question.arguments["update"] for answer in SIGNALS.answers(run)} == {0, run.last_step}
     shutil.rmtree(run.folder / "measures")
 
 
@@ -97,7 +96,7 @@ def test_other_runs_end_what_is_being_measured(hostile):
         await asyncio.sleep(1)
 
     asyncio.run(main())
-    assert answers(run, signals) == []
+    assert SIGNALS.answers(run) == []
 
 
 def test_without_text_or_weights_there_is_nothing_to_press(deep):

@@ -6,8 +6,7 @@ import multiprocessing
 import pytest
 from support.little_table import little_table
 
-from nmtlab.analysis.access.measure import stored_answer
-from nmtlab.analysis.search.beams import outcome
+from nmtlab.analysis.search.beams import OUTCOME
 from nmtlab.errors import CorpusError, RunError
 from nmtlab.experiments import Row, Setup, cells_of, in_processes, results, run_grid
 from nmtlab.experiments.measures.search import SearchedBleu, Way
@@ -66,7 +65,7 @@ def test_the_numbers_of_a_cell_are_measured_where_it_is_made(tiny_recipe, space,
     assert run_grid(cells_of(table, "tiny"), space, in_processes(2)) == []
     for rows, text, runs in made_rows(table, "tiny", space):
         for run in runs.values():
-            assert stored_answer(run, outcome, corpus=text, search=way.search)["bleu"].item() >= 0
+            assert OUTCOME.stored(run, corpus=text, search=way.search)["bleu"].item() >= 0
         assert len(runs) == len(rows) == 2
 
 

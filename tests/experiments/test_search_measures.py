@@ -6,14 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from nmtlab.analysis.access.measure import measure_by_sentence
 from nmtlab.analysis.comparison.outputs import repetition
 from nmtlab.analysis.search.beams import decoded, outcome, sweep, varied
 from nmtlab.analysis.search.length_baselines import baseline_lengths
 from nmtlab.analysis.search.length_weights import length_sweep
 from nmtlab.analysis.search.lengths import length_errors, oracle_lengths, planned_lengths
 from nmtlab.analysis.search.reference_losses import losses_by_rest, losses_by_seen, reference_losses
-from nmtlab.analysis.search.search_errors import error_rates, search_errors
+from nmtlab.analysis.search.search_errors import SEARCH_ERRORS, error_rates
 from nmtlab.evaluation import bleu_metric, default_tokenizer
 from nmtlab.experiments import cells_of
 from nmtlab.experiments.measures.lengths import BaselineLength, LengthLoss, OracleLength, PlannedLength, RestLoss
@@ -117,7 +116,7 @@ def test_an_ordinary_run_has_no_length_model_and_a_loss_of_its_references(pair):
 def test_what_exact_search_finds_is_a_number_of_a_table(pair):
     (run, _), corpus = pair
     measure = Missed("% missed", "errors", sample=3)
-    rates = error_rates(measure_by_sentence(run, search_errors, corpus=corpus, split="test", sample=3))
+    rates = error_rates(SEARCH_ERRORS.of(run, corpus=corpus, split="test", sample=3))
     assert measure.value(run, corpus) == pytest.approx(100 * rates["errors"], nan_ok=True)
 
 
@@ -133,5 +132,5 @@ def test_a_share_is_known_sentence_by_sentence_once_it_is_measured(pair):
 
 def test_other_results_of_exact_search_are_numbers_of_a_table_too(pair):
     (run, _), corpus = pair
-    rates = error_rates(measure_by_sentence(run, search_errors, corpus=corpus, split="test", sample=FEW))
+    rates = error_rates(SEARCH_ERRORS.of(run, corpus=corpus, split="test", sample=FEW))
     assert GlobalBest("rank", "empty_rank").value(run, corpus) == rates["empty_rank"]

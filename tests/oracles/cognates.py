@@ -10,9 +10,8 @@ translation.
 
 import pandas as pd
 
-from nmtlab.analysis.access.measure import measure
-from nmtlab.analysis.languages.cognate_neighbours import cognate_neighbours
-from nmtlab.analysis.languages.cognates import cognate_recall
+from nmtlab.analysis.languages.cognate_neighbours import COGNATE_NEIGHBOURS
+from nmtlab.analysis.languages.cognates import COGNATE_RECALL
 from nmtlab.experiments.results.packs import unpack_table
 from nmtlab.experiments.results.summary import interval
 from nmtlab.experiments.running.cells import Cell, cells_of, made_run
@@ -42,7 +41,7 @@ def _recall(table: str, relative: str, workspace: Workspace) -> pd.DataFrame:
     """Return the recall of a table's children, by whether a relative has a cognate of a word."""
     parent, frames = NARI[relative].corpus.open(workspace), []
     for cell, run in _children(table, workspace):
-        found = measure(run, cognate_recall, corpus=cell.corpus.open(workspace), parent=parent)
+        found = COGNATE_RECALL.of(run, corpus=cell.corpus.open(workspace), parent=parent)
         frames.append(found.assign(table=table, row=cell.row, relative=relative, system=cell.column, seed=cell.seed))
     whole = pd.concat(frames)
     return whole[["table", "row", "relative", "system", "seed", "kind", "seen", "words", "right", "recall"]]
@@ -56,7 +55,7 @@ def _neighbours(table: str, workspace: Workspace) -> pd.DataFrame:
         parent_corpus = cell.parent.corpus.open(workspace)
         parent = made_run(cell.parent, parent_corpus, workspace)
         corpora = {"corpus": cell.corpus.open(workspace), "parent_corpus": parent_corpus}
-        found = measure(run, cognate_neighbours, parent=parent, **corpora)
+        found = COGNATE_NEIGHBOURS.of(run, parent=parent, **corpora)
         frames.append(found.assign(table=table, row=cell.row, system=cell.column, seed=cell.seed))
     return pd.concat(frames)[["table", "row", "system", "seed", "kind", "vectors", "words", "right", "precision"]]
 

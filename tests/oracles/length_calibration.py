@@ -7,8 +7,7 @@ Needs the runs of `nmtlab reproduce length-planning --scale small`; writes `leng
 
 import pandas as pd
 
-from nmtlab.analysis.access.measure import measure
-from nmtlab.analysis.search.lengths import length_calibration, length_errors, planned_lengths
+from nmtlab.analysis.search.lengths import PLANNED_LENGTHS, length_calibration, length_errors
 from nmtlab.experiments.results.stored import RESULTS, read_cells
 from nmtlab.experiments.results.summary import interval
 from nmtlab.runs.listing import open_run
@@ -24,7 +23,7 @@ def main() -> None:
         run = open_run(cell.run, workspace)
         own = run.recipe.corpus
         corpus = ParallelCorpus.open(workspace.corpus_folder(own.name), own.source, own.target)
-        found = measure(run, planned_lengths, corpus=corpus)
+        found = PLANNED_LENGTHS.of(run, corpus=corpus)
         which = {"row": cell.row, "column": cell.column, "seed": cell.seed}
         calibration.append(length_calibration(found).rename_axis("bin").reset_index().assign(**which))
         errors.append({**which, **length_errors(found)})

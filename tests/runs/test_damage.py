@@ -15,6 +15,7 @@ import torch
 from safetensors import safe_open
 from support.packed import packed_folders
 
+from nmtlab.analysis.lexical.norms import WORD_NORMS
 from nmtlab.errors import NmtlabError, RunError
 from nmtlab.recipe import Recipe
 from nmtlab.runs.archive import read_archive, write_archive
@@ -321,15 +322,13 @@ def test_a_vocabulary_that_says_it_is_whole_is_still_read_with_care(name, conten
 
 
 def test_the_gallery_is_not_written_into(packed, workspace):
-    from nmtlab.analysis.access.measure import measure
-    from nmtlab.analysis.lexical.norms import word_norms
 
     shutil.copytree(packed, workspace.gallery / "whole")
     before = sorted((workspace.gallery / "whole").rglob("*"))
     run = open_run("whole", workspace)
-    answer = measure(run, word_norms)
+    answer = WORD_NORMS.of(run)
     run.save_translation("dev.txt", ["x"])
     assert sorted((workspace.gallery / "whole").rglob("*")) == before
     assert (workspace.cache / "gallery").is_dir()
     assert [m.question.analysis for m in open_run("whole", workspace).measures()] == ["norms.word_norms"]
-    pd.testing.assert_frame_equal(measure(open_run("whole", workspace), word_norms), answer)
+    pd.testing.assert_frame_equal(WORD_NORMS.of(open_run("whole", workspace)), answer)

@@ -8,11 +8,10 @@ import torch
 from conftest import write_split
 
 from nmtlab.analysis.access.checks import in_direction, overlap
-from nmtlab.analysis.access.measure import answers, measure
 from nmtlab.analysis.access.scores import run_perplexity
 from nmtlab.analysis.access.sentences import by_title, sentences, texts
 from nmtlab.analysis.access.translations import stored_translations, translations
-from nmtlab.analysis.search.beams import decoded
+from nmtlab.analysis.search.beams import DECODED
 from nmtlab.errors import CorpusError, RunError
 from nmtlab.progress import ProgressBar
 from nmtlab.runs.pack import dev_sentences, pack
@@ -185,15 +184,15 @@ def test_translations_of_one_text_into_two_languages_are_kept_apart(many, tiny, 
 
 
 def test_answers_in_two_directions_are_kept_apart_and_default_ones_are_stored_as_before(many, tiny, back):
-    found = {corpus.target: measure(many, decoded, corpus=corpus, split="dev", sample=4) for corpus in (tiny, back)}
+    found = {corpus.target: DECODED.of(many, corpus=corpus, split="dev", sample=4) for corpus in (tiny, back)}
     assert found["en"]["text"].tolist() != found["de"]["text"].tolist()
-    again = measure(many.directed("en", "de"), decoded, corpus=back, split="dev", sample=4)
+    again = DECODED.of(many.directed("en", "de"), corpus=back, split="dev", sample=4)
     assert again.equals(found["de"])
-    assert len(answers(many, decoded)) == 1
-    (stored,) = answers(many.directed("en", "de"), decoded)
+    assert len(DECODED.answers(many)) == 1
+    (stored,) = DECODED.answers(many.directed("en", "de"))
     assert stored.question.direction == "en-de"
     assert stored.frame().equals(found["de"])
-    written = [measured.path.read_bytes() for measured in answers(many, decoded)]
+    written = [measured.path.read_bytes() for measured in DECODED.answers(many)]
     assert all(b'"direction"' not in content for content in written)
 
 
@@ -230,10 +229,10 @@ def test_a_run_of_one_direction_is_as_it_was(trained, tiny_corpus):
 def test_a_run_of_several_directions_is_packed_and_opens_in_each(many, tiny, back, tmp_path):
     packed_text = dev_sentences(tiny, 5, "CC0", tmp_path / "sentences")
     translations(many, packed_text, "dev")
-    measure(many, decoded, corpus=back, split="dev", sample=4)
+    DECODED.of(many, corpus=back, split="dev", sample=4)
     packed = Run(pack(many, tmp_path / "many", weights=True, sentences=packed_text))
     assert packed.directions == DIRECTIONS
-    assert len(answers(packed.directed("en", "de"), decoded)) == 1
+    assert len(DECODED.answers(packed.directed("en", "de"))) == 1
     assert open_model(packed.directed("en", "de")).languages == ("en", "de")
     assert stored_translations(packed, packed.sentences, "dev") is not None
     allowed = packed.pipeline.allowed_by_language

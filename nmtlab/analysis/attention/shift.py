@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.checks import in_direction
-from nmtlab.analysis.access.measure import versioned
 from nmtlab.analysis.alignment.reference_links import reference_links
 from nmtlab.analysis.alignment.word_pairs import WordPair, forced_attention, word_pairs
 from nmtlab.evaluation.alignment_error import alignment_error
@@ -161,7 +161,6 @@ def sink_summary(shifts: pd.DataFrame, by: Sequence[str] = ("run",)) -> pd.DataF
     return shares.reset_index().astype(dict.fromkeys(_SHARES, float))
 
 
-@versioned(1, "line", "words", *_SHARES)
 def peak_counts(run: Run, corpus: ParallelCorpus, part: str = "test") -> pd.DataFrame:
     """Return the counts behind `sink_summary` for each sentence of a text, by the links of `reference_links`.
 
@@ -181,6 +180,14 @@ def peak_counts(run: Run, corpus: ParallelCorpus, part: str = "test") -> pd.Data
     run = in_direction(run, corpus)
     marked = _marked(attention_shift(run, corpus, part, reference_links(run.pipeline, corpus, part)))
     return marked.assign(words=1).groupby("line")[["words", *_SHARES]].sum().astype(int).reset_index()
+
+
+PEAK_COUNTS = Analysis(
+    "How often are attention peaks on the linked, the first and the last word of a sentence?",
+    peak_counts,
+    version=1,
+    columns=("line", "words", *_SHARES),
+)
 
 
 def attention_error(shifts: pd.DataFrame, links: Sequence[Collection[Link]]) -> pd.DataFrame:

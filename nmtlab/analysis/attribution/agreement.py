@@ -4,8 +4,8 @@ from typing import Literal
 
 import pandas as pd
 
+from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.checks import in_direction
-from nmtlab.analysis.access.measure import versioned
 from nmtlab.analysis.alignment.reference_links import reference_links
 from nmtlab.analysis.alignment.word_pairs import forced_attention, word_pairs
 from nmtlab.analysis.attention.shift import attention_error, peak_shifts, sink_summary
@@ -20,10 +20,6 @@ Explanation = Literal["attention"] | Method
 EXPLANATIONS: tuple[Explanation, ...] = (ATTENTION, *METHODS)
 
 
-@versioned(
-    1, "words", "first", "first_linked", "last", "last_linked", "on", "on_if_moved", "most_frequent",
-    "error_rate", "precision", "recall",
-)  # fmt: skip
 def agreement(
     run: Run, corpus: ParallelCorpus, part: str = "test", method: Explanation = ATTENTION, sample: int = 100
 ) -> pd.DataFrame:
@@ -55,3 +51,23 @@ def agreement(
     weights = forced_attention(system, pairs) if method == ATTENTION else word_contributions(system, pairs, method)
     shifts = peak_shifts(run.name, pairs, weights)
     return sink_summary(shifts).merge(attention_error(shifts, links), on="run").drop(columns="run")
+
+
+AGREEMENT = Analysis(
+    "How often does a method find the linked source word?",
+    agreement,
+    version=1,
+    columns=(
+        "words",
+        "first",
+        "first_linked",
+        "last",
+        "last_linked",
+        "on",
+        "on_if_moved",
+        "most_frequent",
+        "error_rate",
+        "precision",
+        "recall",
+    ),
+)

@@ -7,8 +7,8 @@ import pandas as pd
 import torch
 from torch import Tensor
 
+from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.checks import in_direction
-from nmtlab.analysis.access.measure import answers, versioned
 from nmtlab.errors import RunError
 from nmtlab.models.build import load_weights
 from nmtlab.models.interface import TranslationModel, on_device
@@ -28,7 +28,6 @@ ENOUGH = 64
 _COLUMNS = ["run", "update", "side", "kind", "depth", "place", "activation", "gradient"]
 
 
-@versioned(1, *_COLUMNS)
 def signals(run: Run, corpus: ParallelCorpus, split: str = "dev", update: int = 0, *, sample: int) -> pd.DataFrame:
     """Return the norms of the inputs of each normalisation and of their gradients, without dropout.
 
@@ -66,6 +65,11 @@ def signals(run: Run, corpus: ParallelCorpus, split: str = "dev", update: int = 
     return pd.DataFrame(rows, columns=_COLUMNS)
 
 
+SIGNALS = Analysis(
+    "How large are the inputs of each normalisation, and their gradients?", signals, version=1, columns=tuple(_COLUMNS)
+)
+
+
 def stored_signals(runs: Sequence[Run]) -> pd.DataFrame:
     """Return the rows of `signals` stored with some runs, of one text per update, the earliest update first."""
     found = [answer.frame().assign(run=run.label) for run in runs for answer in measured_updates(run).values()]
@@ -76,7 +80,7 @@ def stored_signals(runs: Sequence[Run]) -> pd.DataFrame:
 
 def measured_updates(run: Run) -> dict[int, Measure]:
     """Return the answers stored with a run by update; of several texts, one, if possible a sample."""
-    found = sorted(answers(run, signals), key=is_of_sample)
+    found = sorted(SIGNALS.answers(run), key=is_of_sample)
     return {answer.question.arguments["update"]: answer for answer in found}
 
 

@@ -5,7 +5,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from nmtlab.analysis.access.measure import versioned
+from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.opened import opened, source_vectors
 from nmtlab.analysis.languages.cognates import BORROWED, cognates
 from nmtlab.runs.run import Run
@@ -16,7 +16,6 @@ SPELLING, PARENT, CHILD = "spelling alone", "parent", "child"
 """Whose vectors: drawn at random, so that only shared subwords make words similar; the parent's; the child's."""
 
 
-@versioned(1, "kind", "vectors", "words", "right", "precision")
 def cognate_neighbours(child: Run, parent: Run, corpus: ParallelCorpus, parent_corpus: ParallelCorpus) -> pd.DataFrame:
     """Return how often the nearest word of the parent's language is the translation (precision at 1).
 
@@ -56,6 +55,14 @@ def cognate_neighbours(child: Run, parent: Run, corpus: ParallelCorpus, parent_c
         for kind, of_kind in known.assign(right=right).groupby("kind", sort=True):
             rows.append((kind, name, len(of_kind), int(of_kind["right"].sum()), float(of_kind["right"].mean())))
     return pd.DataFrame(rows, columns=["kind", "vectors", "words", "right", "precision"])
+
+
+COGNATE_NEIGHBOURS = Analysis(
+    "How often is the nearest word of the parent's language the translation?",
+    cognate_neighbours,
+    version=1,
+    columns=("kind", "vectors", "words", "right", "precision"),
+)
 
 
 def _word_vectors(side: Side, words: pd.Series, table: Tensor) -> Tensor:

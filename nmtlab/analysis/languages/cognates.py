@@ -6,7 +6,7 @@ from typing import Literal
 
 import pandas as pd
 
-from nmtlab.analysis.access.measure import versioned
+from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.translations import translations
 from nmtlab.analysis.lexical.gold import gold_lexicon
 from nmtlab.evaluation.rare_words import bucket_names, bucket_of
@@ -49,7 +49,6 @@ def cognates(child: ParallelCorpus, parent: ParallelCorpus) -> pd.DataFrame:
     )
 
 
-@versioned(1, "kind", "seen", "words", "right", "recall")
 def cognate_recall(
     run: Run, corpus: ParallelCorpus, parent: ParallelCorpus, part: Literal["dev", "test"] = "test"
 ) -> pd.DataFrame:
@@ -91,6 +90,14 @@ def cognate_recall(
         if found[kind, bucket]
     ]
     return pd.DataFrame(rows, columns=["kind", "seen", "words", "right", "recall"])
+
+
+COGNATE_RECALL = Analysis(
+    "How many words does a child translate, with and without a cognate in its parent's language?",
+    cognate_recall,
+    version=1,
+    columns=("kind", "seen", "words", "right", "recall"),
+)
 
 
 def _seen(corpus: ParallelCorpus, known: pd.DataFrame) -> Mapping[str, int]:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from nmtlab.analysis.access.measure import versioned
+from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.scores import score_texts
 from nmtlab.analysis.access.translations import stored_translations, translations
 from nmtlab.errors import CorpusError
@@ -54,7 +54,6 @@ def _texts_of(name: str, corpora: Sequence[ParallelCorpus]) -> list[ParallelText
     return [ParallelText(f"{name} {split}", split, some) for split, some in able.items() if len(some) > 1]
 
 
-@versioned(1, *COLUMNS)
 def direction_scores(
     run: Run,
     corpora: Sequence[ParallelCorpus],
@@ -78,6 +77,11 @@ def direction_scores(
     """
     rows = [_row(run, corpus, split, translations(run, corpus, split, on_progress=on_progress)) for corpus in corpora]
     return pd.DataFrame(rows, columns=COLUMNS)
+
+
+DIRECTION_SCORES = Analysis(
+    "How well does a run translate in each direction?", direction_scores, version=1, columns=tuple(COLUMNS)
+)
 
 
 def stored_direction_scores(run: Run, corpora: Sequence[ParallelCorpus], split: str = "test") -> pd.DataFrame:

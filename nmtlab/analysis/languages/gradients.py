@@ -9,7 +9,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from nmtlab.analysis.access.measure import versioned
+from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.opened import opened
 from nmtlab.errors import CorpusError, RunError
 from nmtlab.models.interface import TranslationModel, on_device
@@ -39,7 +39,6 @@ class ModelPart(NamedTuple):
 EMBEDDINGS = ModelPart("", "embeddings", 0)
 
 
-@versioned(3, "side", "kind", "depth", "weights", "direction", "other_direction", "cosine", "sentences")
 def gradient_cosines(
     run: Run, corpora: Sequence[ParallelCorpus], split: str = "dev", sample: int = 200
 ) -> pd.DataFrame:
@@ -93,6 +92,14 @@ def gradient_cosines(
     tables = [_compared(ours, theirs, halves, parts) for ours, theirs in combinations(halves, 2)]
     tables += [_compared(one, one, halves, parts) for one in halves]
     return pd.concat(tables, ignore_index=True).assign(sentences=len(samples[0]) // 2)
+
+
+GRADIENT_COSINES = Analysis(
+    "Do the gradients of two directions pull shared weights the same way?",
+    gradient_cosines,
+    version=3,
+    columns=("side", "kind", "depth", "weights", "direction", "other_direction", "cosine", "sentences"),
+)
 
 
 def _compared(

@@ -5,17 +5,13 @@ from itertools import combinations
 
 import pandas as pd
 
-from nmtlab.analysis.access.measure import versioned
+from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.languages.similarity import cka_with_null, retrieval
 from nmtlab.analysis.languages.states import states_by_language
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.corpus import ParallelCorpus
 
 
-@versioned(
-    2, "layer", "language", "other_language", "sentences", "cka", "null_mean", "null_95", "p", "precision",
-    "precision_back", "chance",
-)  # fmt: skip
 def similarity_by_layer(
     run: Run, corpora: Sequence[ParallelCorpus], split: str = "test", sample: int = 500, permutations: int = 200
 ) -> pd.DataFrame:
@@ -63,3 +59,23 @@ def similarity_by_layer(
                 }
             )
     return pd.DataFrame(rows)
+
+
+SIMILARITY_BY_LAYER = Analysis(
+    "How alike are two languages' encoder states of the same sentences, layer by layer?",
+    similarity_by_layer,
+    version=2,
+    columns=(
+        "layer",
+        "language",
+        "other_language",
+        "sentences",
+        "cka",
+        "null_mean",
+        "null_95",
+        "p",
+        "precision",
+        "precision_back",
+        "chance",
+    ),
+)

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from nmtlab.analysis.access.measure import answers, measure, versioned
+from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.opened import opened
 from nmtlab.analysis.languages.shared_types import parent_of
 from nmtlab.runs.run import Run
@@ -17,7 +17,6 @@ SHARED, GIVEN, NEW = "shared", "given", "new"
 """A vector that the parent learned for the same type, for another type, or that was drawn."""
 
 
-@versioned(1, "word", "count", "parent_count", "kind", "length_before", "length", "angle", "distance")
 def movement(child: Run, parent: Run, side: Literal["source", "target"] = "source") -> pd.DataFrame:
     """Return how far each vector of a child moved from where its training began.
 
@@ -60,14 +59,22 @@ def movement(child: Run, parent: Run, side: Literal["source", "target"] = "sourc
     return table.sort_values("count", ascending=False, kind="stable", ignore_index=True)
 
 
+MOVEMENT = Analysis(
+    "How far did each vector of a child move from where its training began?",
+    movement,
+    version=1,
+    columns=("word", "count", "parent_count", "kind", "length_before", "length", "angle", "distance"),
+)
+
+
 def movement_of(child: Run) -> pd.DataFrame:
     """Return `movement` of a child whose parent is beside it, or as stored with the child.
 
     Raises:
         RunError: it has no parent, or neither the parent nor a stored answer is here.
     """
-    stored = [answer for answer in answers(child, movement) if answer.question.arguments["side"] == "source"]
-    return stored[0].frame() if stored else measure(child, movement, parent=parent_of(child))
+    stored = [answer for answer in MOVEMENT.answers(child) if answer.question.arguments["side"] == "source"]
+    return stored[0].frame() if stored else MOVEMENT.of(child, parent=parent_of(child))
 
 
 def movement_by_kind(moved: pd.DataFrame, edges: tuple[int, ...] = (1, 10, 100)) -> pd.DataFrame:

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from nmtlab.analysis.access.measure import versioned
+from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.translations import translations
 from nmtlab.errors import CorpusError
 from nmtlab.evaluation.language_identification import UNDECIDED, LanguageClassifier
@@ -100,10 +100,6 @@ def off_target_lines(hypotheses: Sequence[str], target: str, classifier: Languag
     return np.where(found == UNDECIDED, np.nan, found != target)
 
 
-@versioned(
-    1, "target", "lines", "blank", "undecided", "decided", "off_target", "share", "instead", "instead_share",
-    "reference_share", "accuracy",
-)  # fmt: skip
 def off_target_of(
     run: Run, corpus: ParallelCorpus, texts: Sequence[ParallelCorpus], of: Literal["dev", "test"] = "test"
 ) -> pd.DataFrame:
@@ -120,3 +116,23 @@ def off_target_of(
     """
     references = list(corpus.lines(of, corpus.target))
     return off_target(translations(run, corpus, of), references, corpus.target, classifier_of(texts))
+
+
+OFF_TARGET_OF = Analysis(
+    "How many translations are in another language than the one that was asked for?",
+    off_target_of,
+    version=1,
+    columns=(
+        "target",
+        "lines",
+        "blank",
+        "undecided",
+        "decided",
+        "off_target",
+        "share",
+        "instead",
+        "instead_share",
+        "reference_share",
+        "accuracy",
+    ),
+)

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from nmtlab.analysis.access.measure import versioned
+from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.models.interface import TranslationModel
 from nmtlab.runs.run import Run
 from nmtlab.systems import check_has_model
@@ -17,7 +17,6 @@ from nmtlab.training.prepare import model_for
 _COUNTS = ("stored", "used", "trained")
 
 
-@versioned(1, "count", "embeddings", "body", "total")
 def parameter_counts(run: Run) -> pd.DataFrame:
     """Return `counted_parameters` of a run's model in its direction; its weights are not needed.
 
@@ -28,6 +27,14 @@ def parameter_counts(run: Run) -> pd.DataFrame:
     with torch.random.fork_rng(devices=()):
         model = model_for(run.recipe, run.pipeline, run.translation_table)
     return counted_parameters(model, run.pipeline)
+
+
+PARAMETER_COUNTS = Analysis(
+    "How many parameters does a run store, use in a direction, and train?",
+    parameter_counts,
+    version=1,
+    columns=("count", "embeddings", "body", "total"),
+)
 
 
 def counted_parameters(model: TranslationModel, pipeline: Pipeline) -> pd.DataFrame:

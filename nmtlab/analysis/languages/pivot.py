@@ -6,7 +6,7 @@ from typing import Literal
 
 import pandas as pd
 
-from nmtlab.analysis.access.measure import versioned
+from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.languages import language_of
 from nmtlab.recipe import MachineSettings, SearchSettings
 from nmtlab.runs.run import Run
@@ -14,7 +14,6 @@ from nmtlab.systems import open_system
 from nmtlab.text.corpora.corpus import ParallelCorpus
 
 
-@versioned(1, "between", "translation")
 def pivoted(
     run: Run,
     corpus: ParallelCorpus,
@@ -51,3 +50,8 @@ def pivoted(
     between = [translation.text for translation in first.translate(lines, on_progress=on_progress)]
     last = [translation.text for translation in second.translate(between, on_progress=on_progress)]
     return pd.DataFrame({"between": between, "translation": last})
+
+
+PIVOTED = Analysis(
+    "How does a run translate through a third language?", pivoted, version=1, columns=("between", "translation")
+)

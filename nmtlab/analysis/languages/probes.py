@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from nmtlab.analysis.access.measure import versioned
+from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.languages.similarity import language_probe
 from nmtlab.analysis.languages.states import states_by_language
 from nmtlab.recipe.transformer import TransformerSettings
@@ -13,7 +13,6 @@ from nmtlab.runs.run import Run
 from nmtlab.text.corpora.corpus import ParallelCorpus
 
 
-@versioned(2, "layer", "units", "width", "accuracy", "chance", "languages", "sentences")
 def language_by_layer(
     run: Run, corpora: Sequence[ParallelCorpus], split: str = "test", sample: int = 500
 ) -> pd.DataFrame:
@@ -48,6 +47,14 @@ def language_by_layer(
             sizes = {"width": vectors[:, some].shape[1], "languages": len(states), "sentences": count}
             rows.append({"layer": layer, "units": units, "accuracy": accuracy, "chance": chance, **sizes})
     return pd.DataFrame(rows)[["layer", "units", "width", "accuracy", "chance", "languages", "sentences"]]
+
+
+LANGUAGE_BY_LAYER = Analysis(
+    "How well can the source language be read off the encoder's states, layer by layer?",
+    language_by_layer,
+    version=2,
+    columns=("layer", "units", "width", "accuracy", "chance", "languages", "sentences"),
+)
 
 
 def _units(model: TransformerSettings, layer: int) -> dict[str, slice]:

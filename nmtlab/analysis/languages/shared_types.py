@@ -4,7 +4,7 @@ from collections import Counter
 
 import pandas as pd
 
-from nmtlab.analysis.access.measure import answers, measure, versioned
+from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.errors import RunError
 from nmtlab.runs.run import Run
 from nmtlab.text.checks.overlap import shares
@@ -25,7 +25,6 @@ def parent_of(run: Run) -> Run:
     return Run(folder)
 
 
-@versioned(1, "split", "types", "shared_types", "type_share", "tokens", "shared_tokens", "token_share")
 def shared_types(run: Run, corpus: ParallelCorpus, parent: Run) -> pd.DataFrame:
     """Count the types and tokens of a child's source text that occur in its parent's source training text.
 
@@ -48,6 +47,14 @@ def shared_types(run: Run, corpus: ParallelCorpus, parent: Run) -> pd.DataFrame:
     return pd.DataFrame([{"split": split, **shares(counts, list(counts), known)} for split, counts in texts.items()])
 
 
+SHARED_TYPES = Analysis(
+    "How much of a child's source text is made of types of its parent's?",
+    shared_types,
+    version=1,
+    columns=("split", "types", "shared_types", "type_share", "tokens", "shared_tokens", "token_share"),
+)
+
+
 def shared_types_of(child: Run, corpus: ParallelCorpus) -> pd.DataFrame:
     """Return `shared_types` of a child whose parent is beside it, or as stored with the child.
 
@@ -55,6 +62,6 @@ def shared_types_of(child: Run, corpus: ParallelCorpus) -> pd.DataFrame:
         RunError: it has no parent, or neither the parent nor a stored answer is here.
     """
     checksum = corpus.checksum()
-    found = answers(child, shared_types)
+    found = SHARED_TYPES.answers(child)
     stored = [answer for answer in found if answer.question.arguments["corpus"]["sha256"] == checksum]
-    return stored[0].frame() if stored else measure(child, shared_types, corpus=corpus, parent=parent_of(child))
+    return stored[0].frame() if stored else SHARED_TYPES.of(child, corpus=corpus, parent=parent_of(child))

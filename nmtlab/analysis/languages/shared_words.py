@@ -12,7 +12,7 @@ from itertools import permutations
 import pandas as pd
 
 from nmtlab.alignment.aligner import AlignmentModel, translation_table
-from nmtlab.analysis.access.measure import versioned
+from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.errors import CorpusError
 from nmtlab.runs.run import Run
 from nmtlab.text.checks.overlap import Segmentation, segmentations, shares
@@ -114,13 +114,28 @@ def word_lists(
     return frame
 
 
-@versioned(
-    1, "word", "count", "parent_count", "translation", "probability", "parent_translation", "parent_probability",
-    "agreement", "in_target", "kind",
-)  # fmt: skip
 def words_of_parent(run: Run, child: ParallelCorpus, parent: ParallelCorpus) -> pd.DataFrame:
     """Return `word_lists` of a child's text and its parent's, stored with the child; `run` is the child's."""
     return word_lists(parent, child)
+
+
+WORDS_OF_PARENT = Analysis(
+    "Which words of a child's text occur in its parent's?",
+    words_of_parent,
+    version=1,
+    columns=(
+        "word",
+        "count",
+        "parent_count",
+        "translation",
+        "probability",
+        "parent_translation",
+        "parent_probability",
+        "agreement",
+        "in_target",
+        "kind",
+    ),
+)
 
 
 def word_kinds(lists: pd.DataFrame) -> pd.DataFrame:

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator
 
 import pandas as pd
 
+from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.checks import in_direction
-from nmtlab.analysis.access.measure import measure, versioned
 from nmtlab.analysis.alignment.reference_links import reference_links
 from nmtlab.analysis.attention.shift import attention_shift, error_by_line
 from nmtlab.analysis.lexical.choices import rare_choices
@@ -27,7 +27,6 @@ _OF_ATTENTION = ("left shift", "alignment error", "right copies")
 Quantity = tuple[str, float, int]
 
 
-@versioned(1, "quantity", "value", "count")
 def lexical_choice(run: Run, corpus: ParallelCorpus, part: str = "test") -> pd.DataFrame:
     """Return the measures of a run's lexical choice, one number each.
 
@@ -57,14 +56,21 @@ def lexical_choice(run: Run, corpus: ParallelCorpus, part: str = "test") -> pd.D
         RunError: the run has no weights.
     """
     run = in_direction(run, corpus)
-    sums = measure(run, lexical_sums, corpus=corpus, part=part).groupby("quantity")[["amount", "of"]].sum()
+    sums = LEXICAL_SUMS.of(run, corpus=corpus, part=part).groupby("quantity")[["amount", "of"]].sum()
     quantities = list(_ratios(sums, _OF_TRANSLATIONS))
     if run.recipe.model.neural:
         quantities += [*_norms(run, sums), *_ratios(sums, _OF_ATTENTION), *_lexicon(run, corpus)]
     return pd.DataFrame(quantities, columns=["quantity", "value", "count"])
 
 
-@versioned(1, "quantity", "line", "amount", "of")
+LEXICAL_CHOICE = Analysis(
+    "How well does a run choose words: rare ones, names, copies?",
+    lexical_choice,
+    version=1,
+    columns=("quantity", "value", "count"),
+)
+
+
 def lexical_sums(run: Run, corpus: ParallelCorpus, part: str = "test") -> pd.DataFrame:
     """Return what each sentence adds to those numbers of `lexical_choice` that are ratios of two sums.
 
@@ -86,6 +92,14 @@ def lexical_sums(run: Run, corpus: ParallelCorpus, part: str = "test") -> pd.Dat
         found |= _decided(run, corpus, part) | _attended(run, corpus, part)
     frames = [sums[sums["of"] > 0].reset_index().assign(quantity=name) for name, sums in found.items()]
     return pd.concat(frames, ignore_index=True)[["quantity", "line", "amount", "of"]].astype({"amount": int, "of": int})
+
+
+LEXICAL_SUMS = Analysis(
+    "What does each sentence add to the ratios of lexical choice?",
+    lexical_sums,
+    version=1,
+    columns=("quantity", "line", "amount", "of"),
+)
 
 
 def _translated(run: Run, corpus: ParallelCorpus, part: str) -> dict[str, pd.DataFrame]:

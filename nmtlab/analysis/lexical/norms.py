@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import torch
 
+from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.checks import check_counts
-from nmtlab.analysis.access.measure import versioned
 from nmtlab.analysis.access.opened import RunOrSystem, forced_states, opened, output_vectors
 from nmtlab.errors import RunError
 from nmtlab.interchange.folding import FORBIDDEN
@@ -19,7 +19,6 @@ QUANTITIES = ("norm", "used_norm", "bias")
 _CONSTANT = 1e-5  # relative spread below which values differ by rounding alone
 
 
-@versioned(1, "id", "word", "count", "rank", *QUANTITIES)
 def word_norms(system: RunOrSystem) -> pd.DataFrame:
     """Return the norm of every output word's vector, and its bias, the most frequent word first.
 
@@ -53,6 +52,14 @@ def word_norms(system: RunOrSystem) -> pd.DataFrame:
         name: tensor.double().cpu().numpy() for name, tensor in zip(QUANTITIES, (stored, used, bias), strict=True)
     }
     return _ranked(translator.pipeline, values)
+
+
+WORD_NORMS = Analysis(
+    "Does the norm of a word's vector follow its frequency?",
+    word_norms,
+    version=1,
+    columns=("id", "word", "count", "rank", *QUANTITIES),
+)
 
 
 def norm_bins(words: pd.DataFrame, size: int = 256) -> pd.DataFrame:

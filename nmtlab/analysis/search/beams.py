@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 
 import pandas as pd
 
+from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.checks import in_direction, plans_length
-from nmtlab.analysis.access.measure import answers, measure, measure_by_sentence, versioned
-from nmtlab.analysis.search.search_errors import falls_short, search_errors
+from nmtlab.analysis.search.search_errors import SEARCH_ERRORS, falls_short
 from nmtlab.analysis.search.search_tree import LOG_PROB
 from nmtlab.evaluation import bleu_metric, default_tokenizer
 from nmtlab.recipe import SearchSettings
@@ -20,7 +20,6 @@ from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.corpora.sample import draw_sample
 
 
-@versioned(1, "line", "text", "length", "log_prob", "score", "finished")
 def decoded(
     run: Run,
     corpus: ParallelCorpus,
@@ -62,10 +61,14 @@ def decoded(
     return pd.DataFrame(rows, columns=["line", "text", "length", "log_prob", "score", "finished"])
 
 
-@versioned(
-    1, "beam_size", "score", "alpha", "gamma", "coverage", "split", "sentences", "bleu", "length_ratio", "empty",
-    "cut_off", "log_prob",
-)  # fmt: skip
+DECODED = Analysis(
+    "Which translations does a search find?",
+    decoded,
+    version=1,
+    columns=("line", "text", "length", "log_prob", "score", "finished"),
+)
+
+
 def outcome(
     run: Run,
     corpus: ParallelCorpus,
@@ -85,7 +88,7 @@ def outcome(
     """
     search = search or run.recipe.search
     asked = {"corpus": corpus, "split": split, "search": search, "sample": sample, "machine": machine}
-    found = measure(run, decoded, on_progress=on_progress, **asked)
+    found = DECODED.of(run, on_progress=on_progress, **asked)
     drawn = draw_sample(corpus, split, sample)
     references = [drawn.of(lines) for lines in corpus.references(split)]
     bleu = bleu_metric(default_tokenizer(corpus.target)).corpus_score(found["text"].tolist(), references)
@@ -101,6 +104,27 @@ def outcome(
         "log_prob": found["log_prob"].mean(),
     }
     return pd.DataFrame([row])
+
+
+OUTCOME = Analysis(
+    "How good, how long and how often empty are the translations of a search?",
+    outcome,
+    version=1,
+    columns=(
+        "beam_size",
+        "score",
+        "alpha",
+        "gamma",
+        "coverage",
+        "split",
+        "sentences",
+        "bleu",
+        "length_ratio",
+        "empty",
+        "cut_off",
+        "log_prob",
+    ),
+)
 
 
 def sweep(
@@ -123,10 +147,9 @@ def sweep(
         A row of `outcome` for each.
     """
     asked = {"corpus": corpus, "split": split, "sample": sample, "machine": machine, "on_progress": on_progress}
-    return pd.concat([measure(run, outcome, search=search, **asked) for search in searches], ignore_index=True)
+    return pd.concat([OUTCOME.of(run, search=search, **asked) for search in searches], ignore_index=True)
 
 
-@versioned(1, "beam_size", "sentences", "errors")
 def missed_by_beams(
     run: Run,
     corpus: ParallelCorpus,
@@ -150,14 +173,22 @@ def missed_by_beams(
         them whose translation scores below the best.
     """
     asked = {"corpus": corpus, "split": split, "sample": sample, "machine": machine}
-    exact = measure_by_sentence(run, search_errors, search=search, budget=budget, **asked)
+    exact = SEARCH_ERRORS.of(run, search=search, budget=budget, **asked)
     best = exact[exact["complete"]].set_index("line")["exact_score"]
     rows = []
     for one in varied(search, "beam_size", beams):
-        found = measure(run, decoded, search=one, on_progress=on_progress, **asked).set_index("line")["score"]
+        found = DECODED.of(run, search=one, on_progress=on_progress, **asked).set_index("line")["score"]
         both = pd.DataFrame({"best": best, "found": found}).dropna()
         rows.append((one.beam_size, len(both), falls_short(both["found"], both["best"]).mean()))
     return pd.DataFrame(rows, columns=["beam_size", "sentences", "errors"])
+
+
+MISSED_BY_BEAMS = Analysis(
+    "How often do beams miss the best translation that exact search finds?",
+    missed_by_beams,
+    version=1,
+    columns=("beam_size", "sentences", "errors"),
+)
 
 
 def varied(search: SearchSettings, field: str, values: Sequence[float]) -> list[SearchSettings]:
@@ -172,7 +203,7 @@ def stored_sweeps(runs: Sequence[Run]) -> pd.DataFrame:
         Rows of `outcome`, with `run`; `text`; `way`, the search and the text; `name`, the run and the way, each with
         two beam sizes or more; `errors`, of `missed_by_beams`, where it was computed.
     """
-    outcomes, missed = _stored(runs, outcome), _stored(runs, missed_by_beams)
+    outcomes, missed = _stored(runs, OUTCOME), _stored(runs, MISSED_BY_BEAMS)
     if outcomes.empty:
         return outcomes
     curves = outcomes[outcomes.groupby("name")["beam_size"].transform("nunique") > 1]
@@ -182,8 +213,8 @@ def stored_sweeps(runs: Sequence[Run]) -> pd.DataFrame:
     return curves.merge(errors, how="left", on=["name", "beam_size"])
 
 
-def _stored(runs: Sequence[Run], analysis: Callable[..., pd.DataFrame]) -> pd.DataFrame:
-    found = [_named(run, answer) for run in runs for answer in answers(run, analysis)]
+def _stored(runs: Sequence[Run], analysis: Analysis) -> pd.DataFrame:
+    found = [_named(run, answer) for run in runs for answer in analysis.answers(run)]
     return pd.concat(found, ignore_index=True) if found else pd.DataFrame()
 
 

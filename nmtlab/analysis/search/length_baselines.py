@@ -8,10 +8,15 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
+from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.checks import check_plans_length, in_direction
-from nmtlab.analysis.access.measure import answers, measure, versioned
 from nmtlab.analysis.search.beams import text_of
-from nmtlab.analysis.search.lengths import LENGTH_COLUMNS, compared_lengths, length_errors, planned_lengths
+from nmtlab.analysis.search.lengths import (
+    LENGTH_COLUMNS,
+    PLANNED_LENGTHS,
+    compared_lengths,
+    length_errors,
+)
 from nmtlab.analysis.search.trained_lengths import Lengths, trained_lengths
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.corpus import ParallelCorpus
@@ -28,7 +33,6 @@ _WIDTH, _SMOOTHING = 0.08, 0.04  # of the kernel in source and target length, as
 _LEAST_SPREAD = 1e-3  # tokens, where all pairs lie on a line
 
 
-@versioned(1, *LENGTH_COLUMNS)
 def baseline_lengths(
     run: Run, corpus: ParallelCorpus, baseline: Baseline, part: str = "test", sample: int | None = None
 ) -> pd.DataFrame:
@@ -59,6 +63,14 @@ def baseline_lengths(
     return compared_lengths(shares, reference, drawn.lines)
 
 
+BASELINE_LENGTHS = Analysis(
+    "How well do simple baselines predict the length of a translation?",
+    baseline_lengths,
+    version=1,
+    columns=tuple(LENGTH_COLUMNS),
+)
+
+
 def length_models(run: Run, corpus: ParallelCorpus, part: str = "test", sample: int | None = None) -> pd.DataFrame:
     """Return how well a run's length model and the baselines predict the lengths of a text; answers are stored.
 
@@ -72,17 +84,17 @@ def length_models(run: Run, corpus: ParallelCorpus, part: str = "test", sample: 
     Raises:
         CorpusError, RunError: as for `planned_lengths`.
     """
-    found = {LENGTH_MODEL: measure(run, planned_lengths, corpus=corpus, split=part, sample=sample)}
+    found = {LENGTH_MODEL: PLANNED_LENGTHS.of(run, corpus=corpus, split=part, sample=sample)}
     if corpus.checksum() in run.checksums:
         asked = {"corpus": corpus, "part": part, "sample": sample}
-        found |= {name: measure(run, baseline_lengths, baseline=key, **asked) for key, name in BASELINES.items()}
+        found |= {name: BASELINE_LENGTHS.of(run, baseline=key, **asked) for key, name in BASELINES.items()}
     return pd.DataFrame([{"system": name, **length_errors(rows)} for name, rows in found.items()])
 
 
 def stored_length_models(run: Run) -> pd.DataFrame:
     """Return the rows of `length_models` whose answers are stored with a run, for any text: each with its `text`."""
-    found = [(LENGTH_MODEL, answer) for answer in answers(run, planned_lengths)]
-    found += [(BASELINES[answer.question.arguments["baseline"]], answer) for answer in answers(run, baseline_lengths)]
+    found = [(LENGTH_MODEL, answer) for answer in PLANNED_LENGTHS.answers(run)]
+    found += [(BASELINES[answer.question.arguments["baseline"]], answer) for answer in BASELINE_LENGTHS.answers(run)]
     return pd.DataFrame(
         [{"text": text_of(answer), "system": name, **length_errors(answer.frame())} for name, answer in found]
     )

@@ -8,8 +8,8 @@ from itertools import product
 
 import pandas as pd
 
+from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.checks import check_plans_length, in_direction
-from nmtlab.analysis.access.measure import measure, versioned
 from nmtlab.evaluation import bleu_metric, default_tokenizer
 from nmtlab.models.interface import Memory, Searchable
 from nmtlab.recipe import SearchSettings
@@ -24,7 +24,6 @@ from nmtlab.text.corpora.sample import draw_sample
 _COLUMNS = ["line", "rank", "length", "length_log_prob", "log_prob", "text"]
 
 
-@versioned(1, *_COLUMNS)
 def translations_by_length(
     run: Run,
     corpus: ParallelCorpus,
@@ -73,6 +72,14 @@ def translations_by_length(
     return pd.DataFrame(rows, columns=_COLUMNS)
 
 
+TRANSLATIONS_BY_LENGTH = Analysis(
+    "How is a sentence translated in each of its most probable lengths?",
+    translations_by_length,
+    version=1,
+    columns=tuple(_COLUMNS),
+)
+
+
 def _best_of_each(result: SearchResult) -> SearchResult:
     """Return the best hypothesis of each length, in the order in which the lengths were chosen."""
     best: dict[int, Hypothesis] = {}
@@ -96,7 +103,6 @@ def chosen_texts(found: pd.DataFrame, lengths: int, weight: float, lines: int) -
     return best.reindex(range(1, lines + 1), fill_value="").tolist()
 
 
-@versioned(1, "length_candidates", "length_weight", "bleu", "length_ratio")
 def length_sweep(
     run: Run,
     corpus: ParallelCorpus,
@@ -121,10 +127,18 @@ def length_sweep(
     """
     most = search.model_copy(update={"length_candidates": max(lengths), "length_weight": 1.0})
     asked = {"corpus": corpus, "split": split, "search": most, "machine": machine}
-    found = measure(run, translations_by_length, on_progress=on_progress, **asked)
+    found = TRANSLATIONS_BY_LENGTH.of(run, on_progress=on_progress, **asked)
     references, metric = corpus.references(split), bleu_metric(default_tokenizer(corpus.target))
     rows = []
     for number, weight in product(lengths, weights):
         bleu = metric.corpus_score(chosen_texts(found, number, weight, len(references[0])), references)
         rows.append((number, weight, bleu.score, bleu.sys_len / bleu.ref_len))
     return pd.DataFrame(rows, columns=["length_candidates", "length_weight", "bleu", "length_ratio"])
+
+
+LENGTH_SWEEP = Analysis(
+    "How does BLEU depend on the number of lengths and the weight of p(length)?",
+    length_sweep,
+    version=1,
+    columns=("length_candidates", "length_weight", "bleu", "length_ratio"),
+)

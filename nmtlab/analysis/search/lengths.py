@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import torch
 
+from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.checks import check_plans_length, in_direction
-from nmtlab.analysis.access.measure import versioned
 from nmtlab.analysis.access.opened import RunOrSystem, opened
 from nmtlab.errors import RunError
 from nmtlab.models.interface import Memory, Searchable
@@ -54,7 +54,6 @@ def length_plan(system: RunOrSystem, source: str) -> pd.DataFrame:
     return found.assign(tried=found["length"].isin(lengths[log_probs > -torch.inf].tolist()))
 
 
-@versioned(1, *LENGTH_COLUMNS)
 def planned_lengths(run: Run, corpus: ParallelCorpus, split: str = "test", sample: int | None = None) -> pd.DataFrame:
     """Compare the planned lengths of a text with those of its references.
 
@@ -88,6 +87,14 @@ def planned_lengths(run: Run, corpus: ParallelCorpus, split: str = "test", sampl
     return compared_lengths(share, reference, drawn.lines)
 
 
+PLANNED_LENGTHS = Analysis(
+    "How well does a run plan the lengths of its translations?",
+    planned_lengths,
+    version=1,
+    columns=tuple(LENGTH_COLUMNS),
+)
+
+
 def compared_lengths(share: np.ndarray, reference: np.ndarray, lines: Sequence[int]) -> pd.DataFrame:
     """Compare distributions over lengths with the lengths of references.
 
@@ -115,7 +122,6 @@ def compared_lengths(share: np.ndarray, reference: np.ndarray, lines: Sequence[i
     )
 
 
-@versioned(1, "line", "text", "length", "log_prob")
 def oracle_lengths(
     run: Run, corpus: ParallelCorpus, split: str = "test", beam_size: int = 4, sample: int | None = None
 ) -> pd.DataFrame:
@@ -142,6 +148,14 @@ def oracle_lengths(
         for line, length, one in zip(drawn.lines, lengths, found, strict=True)
     ]
     return pd.DataFrame(rows, columns=["line", "text", "length", "log_prob"])
+
+
+ORACLE_LENGTHS = Analysis(
+    "How good are translations whose lengths are those of the references?",
+    oracle_lengths,
+    version=1,
+    columns=("line", "text", "length", "log_prob"),
+)
 
 
 def told_lengths(lengths: Sequence[int], settings: SearchSettings) -> Search:

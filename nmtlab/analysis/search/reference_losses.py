@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import pandas as pd
 
+from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.checks import in_direction
-from nmtlab.analysis.access.measure import versioned
 from nmtlab.analysis.access.opened import opened
 from nmtlab.analysis.search.unseen_lengths import held_out_pairs
 from nmtlab.runs.run import Run
@@ -18,7 +18,6 @@ from nmtlab.text.corpora.corpus import ParallelCorpus
 _BATCH_TOKENS = 4096
 
 
-@versioned(2, "part", "line", "length", "seen", "loss")
 def reference_losses(run: Run, corpus: ParallelCorpus, part: str = "test") -> pd.DataFrame:
     """Return the loss of a run on references, of a text and of training pairs left out as too long.
 
@@ -42,7 +41,14 @@ def reference_losses(run: Run, corpus: ParallelCorpus, part: str = "test") -> pd
     return pairs[["part", "line", "length", "seen"]].assign(loss=losses)
 
 
-@versioned(1, "rest", "tokens", "loss")
+REFERENCE_LOSSES = Analysis(
+    "What is the loss on references, and on pairs that were left out as too long?",
+    reference_losses,
+    version=2,
+    columns=("part", "line", "length", "seen", "loss"),
+)
+
+
 def losses_by_rest(run: Run, corpus: ParallelCorpus, split: str = "test") -> pd.DataFrame:
     """Return the loss on the tokens of references by how many tokens follow them.
 
@@ -71,6 +77,14 @@ def losses_by_rest(run: Run, corpus: ParallelCorpus, split: str = "test") -> pd.
     return pd.DataFrame(
         {"rest": rests, "tokens": [tokens[rest] for rest in rests], "loss": [summed[rest] for rest in rests]}
     )
+
+
+LOSSES_BY_REST = Analysis(
+    "How does the loss of a token depend on how many tokens follow it?",
+    losses_by_rest,
+    version=1,
+    columns=("rest", "tokens", "loss"),
+)
 
 
 def losses_by_seen(found: pd.DataFrame) -> dict[str, float]:

@@ -1,6 +1,6 @@
 """Does a beam miss the model's global best, and is that the empty translation? (thesis 4.1, Stahlberg and Byrne 2019)
 
-rows = measure_by_sentence(run, search_errors, corpus=corpus, sample=500)
+rows = SEARCH_ERRORS.of(run, corpus=corpus, sample=500)
 print(error_rates(rows))
 """
 
@@ -11,8 +11,8 @@ import pandas as pd
 import torch
 from torch import Tensor
 
+from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.checks import check_has_end, in_direction
-from nmtlab.analysis.access.measure import versioned
 from nmtlab.analysis.search.search_tree import LOG_PROB, empty_rank
 from nmtlab.models.interface import TranslationModel
 from nmtlab.recipe import SearchSettings
@@ -31,10 +31,6 @@ _ROUNDING = 1e-3
 """Scores of the same translation in different batches differ by less."""
 
 
-@versioned(
-    1, "line", "source_length", "reference_length", "beam_score", "beam_log_prob", "beam_length", "exact_score",
-    "exact_log_prob", "exact_length", "empty_log_prob", "empty_rank", "expansions", "complete",
-)  # fmt: skip
 def search_errors(
     run: Run,
     corpus: ParallelCorpus,
@@ -80,6 +76,28 @@ def search_errors(
         lengths = {"line": line, "source_length": len(source) - 1, "reference_length": len(target) - 1}
         blank = len(source) == 1  # stays blank, so that nothing is searched
         yield [] if blank else [lengths | _compared(system.model, torch.tensor([source]), search, budget)]
+
+
+SEARCH_ERRORS = Analysis(
+    "How often does beam search miss the best translation, and how often is that empty?",
+    search_errors,
+    version=1,
+    columns=(
+        "line",
+        "source_length",
+        "reference_length",
+        "beam_score",
+        "beam_log_prob",
+        "beam_length",
+        "exact_score",
+        "exact_log_prob",
+        "exact_length",
+        "empty_log_prob",
+        "empty_rank",
+        "expansions",
+        "complete",
+    ),
+)
 
 
 @torch.inference_mode()

@@ -4,8 +4,8 @@ from itertools import chain
 
 import pandas as pd
 
+from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.checks import check_plans_length, in_direction
-from nmtlab.analysis.access.measure import versioned
 from nmtlab.analysis.search.lengths import told_lengths
 from nmtlab.analysis.search.trained_lengths import encoded_pairs, trained_lengths
 from nmtlab.recipe.text import TextSettings
@@ -69,7 +69,6 @@ def unseen_pairs(run: Run, corpus: ParallelCorpus, part: str = "test") -> pd.Dat
     return found[~found["seen"]].reset_index(drop=True)
 
 
-@versioned(1, "part", "line", "length", "text")
 def unseen_translations(run: Run, corpus: ParallelCorpus, told: bool = False, part: str = "test") -> pd.DataFrame:
     """Translate the sentences of unseen lengths among `held_out_pairs`, with the recipe's search settings.
 
@@ -96,3 +95,11 @@ def unseen_translations(run: Run, corpus: ParallelCorpus, told: bool = False, pa
     how = {"search": told_lengths(pairs["length"].tolist(), settings), "hypotheses_per_source": settings.beam_size}
     found = system.translate(pairs["source"].tolist(), **(how if told else {}))
     return pairs[["part", "line", "length"]].assign(text=[one.text for one in found])
+
+
+UNSEEN_TRANSLATIONS = Analysis(
+    "How are sentences of lengths translated that training never saw?",
+    unseen_translations,
+    version=1,
+    columns=("part", "line", "length", "text"),
+)

@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.checks import check_counts, in_direction
-from nmtlab.analysis.access.measure import versioned
 from nmtlab.analysis.access.opened import RunOrSystem, opened, output_vectors
 from nmtlab.analysis.states.token_states import Where, token_states
 from nmtlab.errors import NmtlabError, missing_package
@@ -60,7 +60,6 @@ def project(vectors: NDArray[np.floating], method: Method = "pca", seed: int = 1
     return Projection(points, tuple(pca.explained_variance_ratio_.tolist()))
 
 
-@versioned(1, "word", "count", "x", "y", "x_share", "y_share")
 def word_projection(system: RunOrSystem, method: Method = "pca", seed: int = 1) -> pd.DataFrame:
     """Return the output vectors of a system's words in the plane, as its logits use them.
 
@@ -89,7 +88,14 @@ def word_projection(system: RunOrSystem, method: Method = "pca", seed: int = 1) 
     return _placed(frame, found).sort_values("count", ascending=False, kind="stable", ignore_index=True)
 
 
-@versioned(1, "line", "position", "word", "count", "x", "y", "x_share", "y_share")
+WORD_PROJECTION = Analysis(
+    "How do the output vectors of words lie in the plane?",
+    word_projection,
+    version=1,
+    columns=("word", "count", "x", "y", "x_share", "y_share"),
+)
+
+
 def state_projection(
     run: Run,
     corpus: ParallelCorpus,
@@ -123,6 +129,14 @@ def state_projection(
     tokens = states.tokens.rename(columns={"piece": "word"})
     tokens.insert(0, "line", [drawn.lines[place] for place in tokens.pop("sentence")])
     return _placed(tokens, project(states.vectors, method, seed))
+
+
+STATE_PROJECTION = Analysis(
+    "How do decoder states lie in the plane?",
+    state_projection,
+    version=1,
+    columns=("line", "position", "word", "count", "x", "y", "x_share", "y_share"),
+)
 
 
 def _placed(frame: pd.DataFrame, found: Projection) -> pd.DataFrame:

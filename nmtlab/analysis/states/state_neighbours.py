@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.checks import in_direction
-from nmtlab.analysis.access.measure import versioned
 from nmtlab.analysis.access.opened import opened
 from nmtlab.analysis.states.token_states import TokenStates, Where, token_states
 from nmtlab.errors import NmtlabError
@@ -20,7 +20,6 @@ SAMPLE = 500
 _AROUND = 6  # tokens before and after the one in question
 
 
-@versioned(1, "line", "position", "piece", "cos", "context", "source", "target")
 def state_neighbours(
     run: Run,
     corpus: ParallelCorpus,
@@ -58,6 +57,14 @@ def state_neighbours(
     found = nearest_states(states, drawn.pairs, asked, position, k, (source, target))
     found.insert(0, "line", [drawn.lines[place] for place in found.pop("sentence")])
     return found
+
+
+STATE_NEIGHBOURS = Analysis(
+    "Which training sentences have a state nearest to this one?",
+    state_neighbours,
+    version=1,
+    columns=("line", "position", "piece", "cos", "context", "source", "target"),
+)
 
 
 def nearest_states(

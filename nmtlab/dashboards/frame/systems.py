@@ -4,12 +4,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
-from nmtlab.analysis.access.measure import answers
 from nmtlab.analysis.access.opened import opened
-from nmtlab.analysis.languages.movement import movement
-from nmtlab.analysis.search.beams import outcome
-from nmtlab.analysis.search.lengths import planned_lengths
-from nmtlab.analysis.search.search_errors import search_errors
+from nmtlab.analysis.languages.movement import MOVEMENT
+from nmtlab.analysis.search.beams import OUTCOME
+from nmtlab.analysis.search.lengths import PLANNED_LENGTHS
+from nmtlab.analysis.search.search_errors import SEARCH_ERRORS
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.corpus import Direction
 from nmtlab.translation import Translator
@@ -50,14 +49,14 @@ def has_g(run: Run) -> bool:
 
 def has_searches(run: Run) -> bool:
     """Return whether a run can decode or has stored measures of its searches."""
-    return can_decode(run) or any(answers(run, analysis) for analysis in (outcome, search_errors, planned_lengths))
+    return can_decode(run) or any(analysis.answers(run) for analysis in (OUTCOME, SEARCH_ERRORS, PLANNED_LENGTHS))
 
 
 def has_parent(run: Run) -> bool:
     """Return whether a run is a child whose movement can be shown: its parent is here, or the answer is stored."""
     if run.inheritance is None:
         return False
-    return bool(answers(run, movement)) or (can_decode(run) and _is_here(run.folder.parent / run.inheritance["parent"]))
+    return bool(MOVEMENT.answers(run)) or (can_decode(run) and _is_here(run.folder.parent / run.inheritance["parent"]))
 
 
 def is_multilingual(run: Run) -> bool:

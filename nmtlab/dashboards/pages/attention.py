@@ -5,13 +5,12 @@ from collections.abc import Collection, Iterator, Mapping
 import ipywidgets as widgets
 import pandas as pd
 
-from nmtlab.analysis.access.measure import answers, measure
 from nmtlab.analysis.alignment.reference_links import kept_links
 from nmtlab.analysis.alignment.word_pairs import forced_attention, pair_of_words, piece_links
-from nmtlab.analysis.attention.shift import peak_counts, peak_shifts, shift_summary
+from nmtlab.analysis.attention.shift import PEAK_COUNTS, peak_shifts, shift_summary
 from nmtlab.analysis.attention.weights import attention_of
 from nmtlab.analysis.attribution.contributions import contributions
-from nmtlab.analysis.lexical.lexical_choice import lexical_choice
+from nmtlab.analysis.lexical.lexical_choice import LEXICAL_CHOICE
 from nmtlab.dashboards.frame.about import ATTENTION
 from nmtlab.dashboards.frame.page import Note, Page, heading
 from nmtlab.dashboards.frame.runs import RunChooser
@@ -149,8 +148,8 @@ class AttentionPage(Page):
             self.copies.show(pd.DataFrame(rows))
             yield
         for run in self._directed:
-            if (text := _linked_sentences(run)) and not answers(run, peak_counts):
-                measure(run, peak_counts, corpus=text, part="dev")
+            if (text := _linked_sentences(run)) and not PEAK_COUNTS.answers(run):
+                PEAK_COUNTS.of(run, corpus=text, part="dev")
                 self._show_measured()
             yield
 
@@ -250,7 +249,7 @@ def _copies(run: Run, source: str) -> dict[str, str]:
 
 def _measured(run: Run) -> dict[str, str | float]:
     """Return what is stored of a run's attention on whole texts, by column; empty if nothing is."""
-    found = answers(run, lexical_choice)[:1]
+    found = LEXICAL_CHOICE.answers(run)[:1]
     values = found[0].frame().set_index("quantity")["value"].round(3).to_dict() if found else {}
     shift = {"left shift": values["left shift"]} if "left shift" in values else {}
     others = {name: values[name] for name in _QUANTITIES if name in values}
@@ -260,7 +259,7 @@ def _measured(run: Run) -> dict[str, str | float]:
 
 def _first_word(run: Run) -> dict[str, str | float]:
     """Return the shares of attention peaks and of links on the first word: of the test text, or else of another."""
-    parts = {answer.question.arguments["part"]: answer for answer in answers(run, peak_counts)}
+    parts = {answer.question.arguments["part"]: answer for answer in PEAK_COUNTS.answers(run)}
     if not parts:
         return {}
     part = max(parts)  # test, or else dev

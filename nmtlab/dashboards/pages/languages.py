@@ -5,10 +5,9 @@ from collections.abc import Iterator
 import ipywidgets as widgets
 import pandas as pd
 
-from nmtlab.analysis.access.measure import answers, measure
-from nmtlab.analysis.languages.cognate_neighbours import cognate_neighbours
+from nmtlab.analysis.languages.cognate_neighbours import COGNATE_NEIGHBOURS
 from nmtlab.analysis.languages.shared_types import parent_of
-from nmtlab.analysis.languages.shared_words import word_kinds, words_of_parent
+from nmtlab.analysis.languages.shared_words import WORDS_OF_PARENT, word_kinds
 from nmtlab.analysis.languages.source_neighbours import source_neighbours
 from nmtlab.dashboards.frame.about import LANGUAGES
 from nmtlab.dashboards.frame.links import Sentence
@@ -130,13 +129,13 @@ class LanguagesPage(Page):
 
     def _show_cognates(self, run: Run) -> None:
         """Show a stored answer about an artificial language: of others, nobody knows the cognates."""
-        stored = answers(run, cognate_neighbours)
+        stored = COGNATE_NEIGHBOURS.answers(run)
         self.cognates.layout.display = "" if stored else "none"
         if stored:
             self.cognates.show(stored[0].frame().round(3))
 
     def _show_words(self, run: Run) -> None:
-        stored = answers(run, words_of_parent)
+        stored = WORDS_OF_PARENT.answers(run)
         self.find.layout.display = "none" if stored else ""
         if not stored:
             self.words.title = "Words of the child's text: not compared yet, which takes a minute or two"
@@ -153,7 +152,7 @@ class LanguagesPage(Page):
 
     def _compared(self, run: Run) -> Iterator[None]:
         child, parent = (_corpus(one, self._workspace) for one in (run, parent_of(run)))
-        measure(run, words_of_parent, child=child, parent=parent)
+        WORDS_OF_PARENT.of(run, child=child, parent=parent)
         self._show_words(run)
         yield
 

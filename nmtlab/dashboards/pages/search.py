@@ -7,11 +7,10 @@ import ipywidgets as widgets
 import pandas as pd
 
 from nmtlab.analysis.access.checks import plans_length
-from nmtlab.analysis.access.measure import answers
 from nmtlab.analysis.search.beams import described, stored_sweeps, text_of, way_of
 from nmtlab.analysis.search.length_baselines import stored_length_models
-from nmtlab.analysis.search.lengths import length_calibration, length_plan, planned_lengths
-from nmtlab.analysis.search.search_errors import error_rates, search_errors
+from nmtlab.analysis.search.lengths import PLANNED_LENGTHS, length_calibration, length_plan
+from nmtlab.analysis.search.search_errors import SEARCH_ERRORS, error_rates
 from nmtlab.analysis.search.search_tree import (
     best_so_far,
     ended_hypotheses,
@@ -254,7 +253,7 @@ class SearchPage(Page):
         return f"No beam sweep of {self.swept.value} for {without}." if without else ""
 
     def _show_rates(self, runs: list[Run]) -> str:
-        rates = [_rates(run, answer) for run in runs for answer in answers(run, search_errors)]
+        rates = [_rates(run, answer) for run in runs for answer in SEARCH_ERRORS.answers(run)]
         if rates:
             self.rates.show(pd.DataFrame(rates))
             return ""
@@ -262,7 +261,7 @@ class SearchPage(Page):
         return "No exact search of a text yet: run 'nmtlab search-errors RUN'." if ending else ""
 
     def _show_plans(self, runs: list[Run]) -> str:
-        plans = [(run, answer) for run in runs for answer in answers(run, planned_lengths)]
+        plans = [(run, answer) for run in runs for answer in PLANNED_LENGTHS.answers(run)]
         if plans:
             self.planned.show(pd.concat([_plan_errors(run) for run in {run.name: run for run, _ in plans}.values()]))
             self.calibration.show(calibration_figure(pd.concat(_calibrated(run, answer) for run, answer in plans)))

@@ -7,19 +7,19 @@ from typing import Any
 import ipywidgets as widgets
 import pandas as pd
 
-from nmtlab.analysis.access.measure import Analysis, answers, measure, stored_answer
+from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.sentences import Text, sentences
 from nmtlab.analysis.access.translations import translations
 from nmtlab.analysis.languages.directions import (
+    DIRECTION_SCORES,
     ParallelText,
-    direction_scores,
     parallel_texts,
     stored_direction_scores,
 )
-from nmtlab.analysis.languages.gradients import gradient_cosines
-from nmtlab.analysis.languages.layers import similarity_by_layer
+from nmtlab.analysis.languages.gradients import GRADIENT_COSINES
+from nmtlab.analysis.languages.layers import SIMILARITY_BY_LAYER
 from nmtlab.analysis.languages.parameters import parameter_counts
-from nmtlab.analysis.languages.probes import language_by_layer
+from nmtlab.analysis.languages.probes import LANGUAGE_BY_LAYER
 from nmtlab.dashboards.frame.links import link_to_translate
 from nmtlab.dashboards.frame.page import Note, Part, heading, html
 from nmtlab.dashboards.frame.systems import can_decode
@@ -109,21 +109,21 @@ class ManyLanguages(widgets.VBox):
     def _offer(self, run: Run | None) -> None:
         """Offer the texts in several directions of a run; without any, the answers stored with it."""
         found = parallel_texts(run, self._workspace) if run else []
-        if run and not found and any(answers(run, one) for one in _ANALYSES):
+        if run and not found and any(one.answers(run) for one in _ANALYSES):
             found = [_STORED]
         self._texts = {text.name: text for text in found}
         _set_options(self.text, {name: name for name in self._texts})
 
     def _draw(self, run: Run, text: ParallelText) -> None:
         found = {one: _stored(run, one, text) for one in _ANALYSES if _corpora(run, one, text) or text is _STORED}
-        scores = found[direction_scores]
+        scores = found[DIRECTION_SCORES]
         shown = stored_direction_scores(run, text.corpora, text.split) if scores is None else scores
         if len(shown):
             self.matrix.show(directions_figure(shown, title=text.name))
         drawn = (
-            (self.layers, similarity_by_layer, similarity_figure),
-            (self.probes, language_by_layer, probe_figure),
-            (self.cosines, gradient_cosines, gradient_cosine_figure),
+            (self.layers, SIMILARITY_BY_LAYER, similarity_figure),
+            (self.probes, LANGUAGE_BY_LAYER, probe_figure),
+            (self.cosines, GRADIENT_COSINES, gradient_cosine_figure),
         )
         for chart, analysis, figure in drawn:
             if (frame := found.get(analysis)) is not None:
@@ -171,27 +171,27 @@ class ManyLanguages(widgets.VBox):
             yield
         for analysis in _ANALYSES:
             if corpora := _corpora(run, analysis, text):
-                measure(run, analysis, corpora=corpora, split=text.split)
+                analysis.of(run, corpora=corpora, split=text.split)
             yield
         self._draw(run, text)
         self._show_sentences(run, text)
 
 
 _ANALYSES: Mapping[Analysis, str] = {
-    direction_scores: "all directions",
-    similarity_by_layer: "languages by layer",
-    language_by_layer: "the language in shared and private units",
-    gradient_cosines: "gradients",
+    DIRECTION_SCORES: "all directions",
+    SIMILARITY_BY_LAYER: "languages by layer",
+    LANGUAGE_BY_LAYER: "the language in shared and private units",
+    GRADIENT_COSINES: "gradients",
 }
 
 
 def _corpora(run: Run, analysis: Analysis, text: ParallelText) -> list[ParallelCorpus]:
     """Return the corpora of a text that an analysis needs; none if there are too few."""
-    if analysis is direction_scores:
+    if analysis is DIRECTION_SCORES:
         return list(text.corpora)
     if run.recipe.model.family != "transformer":
         return []
-    if analysis in (similarity_by_layer, language_by_layer):
+    if analysis in (SIMILARITY_BY_LAYER, LANGUAGE_BY_LAYER):
         found = text.into(run.direction[1])
     else:
         found = [corpus for corpus in text.corpora if corpus.direction in run.directions][:_MOST_DIRECTIONS]
@@ -201,8 +201,8 @@ def _corpora(run: Run, analysis: Analysis, text: ParallelText) -> list[ParallelC
 def _stored(run: Run, analysis: Analysis, text: ParallelText) -> pd.DataFrame | None:
     """Return the stored answer on a text; without a text, any."""
     if text is not _STORED:
-        return stored_answer(run, analysis, corpora=_corpora(run, analysis, text), split=text.split)
-    found = answers(run, analysis)
+        return analysis.stored(run, corpora=_corpora(run, analysis, text), split=text.split)
+    found = analysis.answers(run)
     return found[0].frame() if found else None
 
 

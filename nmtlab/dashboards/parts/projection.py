@@ -8,9 +8,8 @@ from contextlib import AbstractContextManager
 import ipywidgets as widgets
 import pandas as pd
 
-from nmtlab.analysis.access.measure import measure
 from nmtlab.analysis.access.sentences import Text
-from nmtlab.analysis.states.projection import Method, has_umap, state_projection, word_projection
+from nmtlab.analysis.states.projection import STATE_PROJECTION, WORD_PROJECTION, Method, has_umap
 from nmtlab.dashboards.frame.page import Note
 from nmtlab.dashboards.widgets.chart import Chart
 from nmtlab.dashboards.widgets.columns import row
@@ -89,13 +88,13 @@ class VectorProjection(widgets.VBox):
         """Project one system after the other, in a thread: UMAP takes long, and takes it in one piece."""
         tables, thread = [], ThreadPoolExecutor(1)
         where, method = self.vectors.value, self.method.value
-        analysis, arguments = word_projection, {"method": method}
+        analysis, arguments = WORD_PROJECTION, {"method": method}
         if text is not None and where != WORDS:
             of_text = {"corpus": text.corpus, "split": text.split, "where": where, "sample": _SENTENCES}
-            analysis, arguments = state_projection, arguments | of_text
+            analysis, arguments = STATE_PROJECTION, arguments | of_text
         try:
             for run in runs:
-                asked = thread.submit(measure, run, analysis, **arguments)
+                asked = thread.submit(analysis.of, run, **arguments)
                 while not asked.done():
                     time.sleep(_LOOK)
                     yield

@@ -5,9 +5,8 @@ from contextlib import AbstractContextManager
 
 import ipywidgets as widgets
 
-from nmtlab.analysis.access.measure import measure
 from nmtlab.analysis.access.sentences import Text, texts
-from nmtlab.analysis.dynamics.signals import ENOUGH, is_of_sample, measured_updates, signals, stored_signals
+from nmtlab.analysis.dynamics.signals import ENOUGH, SIGNALS, is_of_sample, measured_updates, stored_signals
 from nmtlab.dashboards.frame.page import Note
 from nmtlab.dashboards.frame.systems import mentioned
 from nmtlab.dashboards.widgets.chart import Chart
@@ -66,7 +65,7 @@ class Signals(widgets.VBox):
 
     def _measure(self, wanted: Sequence[tuple[Run, Text, int]]) -> Iterator[None]:
         for run, text, update in wanted:
-            measure(run, signals, corpus=text.corpus, split=text.split, update=update, sample=ENOUGH)
+            SIGNALS.of(run, corpus=text.corpus, split=text.split, update=update, sample=ENOUGH)
             yield
         self._draw()
 

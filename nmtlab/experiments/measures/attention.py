@@ -7,8 +7,7 @@ from typing import ClassVar, Literal
 import numpy as np
 import pandas as pd
 
-from nmtlab.analysis.access.measure import measure, stored_answer
-from nmtlab.analysis.attention.shift import peak_counts
+from nmtlab.analysis.attention.shift import PEAK_COUNTS
 from nmtlab.experiments.measures.quality import RatioOfSentences, by_sentence
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.corpus import ParallelCorpus
@@ -37,11 +36,11 @@ class PeakShare(RatioOfSentences):
         """Return the number in percent, cached in the run's folder."""
         if not run.recipe.model.neural:
             return math.nan
-        counts = measure(run, peak_counts, corpus=corpus)
+        counts = PEAK_COUNTS.of(run, corpus=corpus)
         return float(self._amounts(counts).sum() / counts["words"].sum())
 
     def sums(self, run: Run, corpus: ParallelCorpus) -> np.ndarray | None:
-        counts = stored_answer(run, peak_counts, corpus=corpus) if run.recipe.model.neural else None
+        counts = PEAK_COUNTS.stored(run, corpus=corpus) if run.recipe.model.neural else None
         if counts is None:
             return None
         numbers = pd.DataFrame({"amount": self._amounts(counts), "of": counts["words"]})

@@ -8,10 +8,9 @@ from typing import ClassVar, Literal
 import numpy as np
 from sacrebleu.metrics.base import Metric
 
-from nmtlab.analysis.access.measure import measure, stored_answer
 from nmtlab.analysis.access.translations import translations
-from nmtlab.analysis.languages.off_target import classifier_of, off_target_lines, off_target_of
-from nmtlab.analysis.languages.pivot import pivoted
+from nmtlab.analysis.languages.off_target import OFF_TARGET_OF, classifier_of, off_target_lines
+from nmtlab.analysis.languages.pivot import PIVOTED
 from nmtlab.analysis.languages.shared_types import shared_types_of
 from nmtlab.evaluation import bleu, chrf, chrf_metric, default_tokenizer
 from nmtlab.evaluation.language_identification import LanguageClassifier
@@ -73,7 +72,7 @@ class PivotBleu(OfSentences):
 
     def value(self, run: Run, corpus: ParallelCorpus) -> float:
         """Return the BLEU, from 0 to 100."""
-        lines = measure(run, pivoted, corpus=corpus, split=self.split)["translation"].tolist()
+        lines = PIVOTED.of(run, corpus=corpus, split=self.split)["translation"].tolist()
         return bleu(lines, corpus.references(self.split), default_tokenizer(corpus.target)).value
 
     @property
@@ -83,7 +82,7 @@ class PivotBleu(OfSentences):
 
     def answer(self, run: Run, corpus: ParallelCorpus) -> list[str] | None:
         """Return translations from a stored answer; None if there is none."""
-        found = stored_answer(run, pivoted, corpus=corpus, split=self.split)
+        found = PIVOTED.stored(run, corpus=corpus, split=self.split)
         return None if found is None else found["translation"].tolist()
 
 
@@ -102,7 +101,7 @@ class OffTarget(ShareOfSentences):
 
     def value(self, run: Run, corpus: ParallelCorpus) -> float:
         """Return the percentage, as far as a classifier of the run's languages can tell."""
-        found = measure(run, off_target_of, corpus=corpus, texts=_trained_on(run, corpus))
+        found = OFF_TARGET_OF.of(run, corpus=corpus, texts=_trained_on(run, corpus))
         return 100 * float(found["share"].iloc[0])
 
     def hits(self, run: Run, corpus: ParallelCorpus) -> np.ndarray | None:

@@ -5,11 +5,19 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from nmtlab.analysis.access.checks import plans_length
-from nmtlab.analysis.access.measure import measure, stored_answer
-from nmtlab.analysis.search.length_baselines import Baseline, baseline_lengths
-from nmtlab.analysis.search.lengths import length_errors, oracle_lengths, planned_lengths
-from nmtlab.analysis.search.reference_losses import loss_of_rests, losses_by_rest, losses_by_seen, reference_losses
-from nmtlab.analysis.search.unseen_lengths import ENOUGH, unseen_pairs, unseen_translations
+from nmtlab.analysis.search.length_baselines import BASELINE_LENGTHS, Baseline
+from nmtlab.analysis.search.lengths import (
+    ORACLE_LENGTHS,
+    PLANNED_LENGTHS,
+    length_errors,
+)
+from nmtlab.analysis.search.reference_losses import (
+    LOSSES_BY_REST,
+    REFERENCE_LOSSES,
+    loss_of_rests,
+    losses_by_seen,
+)
+from nmtlab.analysis.search.unseen_lengths import ENOUGH, UNSEEN_TRANSLATIONS, unseen_pairs
 from nmtlab.evaluation import bleu_metric, default_tokenizer
 from nmtlab.experiments.measures.quality import USABLE_BLEU, OfSeedsAlone, OfSentences, Text
 from nmtlab.runs.run import Run
@@ -35,7 +43,7 @@ class PlannedLength(OfSeedsAlone):
         """Return the number, cached in the run's folder; NaN for a run that plans no lengths."""
         if not plans_length(run):
             return math.nan
-        return float(length_errors(measure(run, planned_lengths, corpus=corpus, split=self.split))[self.quantity])
+        return float(length_errors(PLANNED_LENGTHS.of(run, corpus=corpus, split=self.split))[self.quantity])
 
 
 @dataclass(frozen=True)
@@ -56,7 +64,7 @@ class OracleLength(OfSeedsAlone):
         """Return the number, cached in the run's folder."""
         if not plans_length(run):
             return math.nan
-        found = measure(run, oracle_lengths, corpus=corpus, split=self.split, beam_size=self.beam_size)
+        found = ORACLE_LENGTHS.of(run, corpus=corpus, split=self.split, beam_size=self.beam_size)
         metric = bleu_metric(default_tokenizer(corpus.target))
         return metric.corpus_score(found["text"].tolist(), corpus.references(self.split)).score
 
@@ -82,7 +90,7 @@ class BaselineLength(OfSeedsAlone):
         """Return the number, cached in the run's folder; NaN for a run that plans no lengths."""
         if not plans_length(run):
             return math.nan
-        found = measure(run, baseline_lengths, corpus=corpus, baseline=self.baseline)
+        found = BASELINE_LENGTHS.of(run, corpus=corpus, baseline=self.baseline)
         return float(length_errors(found)[self.quantity])
 
 
@@ -102,7 +110,7 @@ class LengthLoss(OfSeedsAlone):
 
     def value(self, run: Run, corpus: ParallelCorpus) -> float:
         """Return the number, cached in the run's folder."""
-        found = measure(run, reference_losses, corpus=corpus)
+        found = REFERENCE_LOSSES.of(run, corpus=corpus)
         losses = losses_by_seen(found)
         if (~found["seen"]).sum() < ENOUGH:
             losses["unseen"] = math.nan
@@ -123,7 +131,7 @@ class UnseenLengths(OfSeedsAlone):
 
     def value(self, run: Run, corpus: ParallelCorpus) -> float:
         """Return the number, cached in the run's folder."""
-        return float((~measure(run, reference_losses, corpus=corpus)["seen"]).sum())
+        return float((~REFERENCE_LOSSES.of(run, corpus=corpus)["seen"]).sum())
 
 
 @dataclass(frozen=True)
@@ -146,7 +154,7 @@ class UnseenBleu(OfSentences):
         """Return the number, cached in the run's folder; NaN for fewer than `ENOUGH` sentences."""
         if self.told and not plans_length(run):
             return math.nan
-        found = measure(run, unseen_translations, corpus=corpus, told=self.told)
+        found = UNSEEN_TRANSLATIONS.of(run, corpus=corpus, told=self.told)
         if len(found) < ENOUGH:
             return math.nan
         return self.metric(corpus.target).corpus_score(found["text"].tolist(), self.text(corpus, run).references).score
@@ -158,7 +166,7 @@ class UnseenBleu(OfSentences):
 
     def answer(self, run: Run, corpus: ParallelCorpus) -> list[str] | None:
         """Return translations from a stored answer; None if there is none, or fewer than `ENOUGH`."""
-        found = stored_answer(run, unseen_translations, corpus=corpus, told=self.told)
+        found = UNSEEN_TRANSLATIONS.stored(run, corpus=corpus, told=self.told)
         return None if found is None or len(found) < ENOUGH else found["text"].tolist()
 
     def text(self, corpus: ParallelCorpus, run: Run | None) -> Text | None:
@@ -187,4 +195,4 @@ class RestLoss(OfSeedsAlone):
 
     def value(self, run: Run, corpus: ParallelCorpus) -> float:
         """Return the number, cached in the run's folder."""
-        return loss_of_rests(measure(run, losses_by_rest, corpus=corpus), self.first, self.last)
+        return loss_of_rests(LOSSES_BY_REST.of(run, corpus=corpus), self.first, self.last)

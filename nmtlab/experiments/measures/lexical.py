@@ -6,8 +6,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from nmtlab.analysis.access.measure import measure, stored_answer
-from nmtlab.analysis.lexical.lexical_choice import lexical_choice, lexical_sums
+from nmtlab.analysis.lexical.lexical_choice import LEXICAL_CHOICE, LEXICAL_SUMS
 from nmtlab.analysis.lexical.norms import norm_correlations, word_norms
 from nmtlab.experiments.measures.quality import OfSeedsAlone, RatioOfSentences, by_sentence
 from nmtlab.runs.run import Run
@@ -35,7 +34,7 @@ class _Quantity:
         """Return the number, cached in the run's folder; NaN for a run without it."""
         if self._follows_from(run):
             return math.nan
-        found = measure(run, lexical_choice, corpus=corpus)
+        found = LEXICAL_CHOICE.of(run, corpus=corpus)
         return dict(zip(found["quantity"], found["value"], strict=True)).get(self.name, math.nan)
 
     def _follows_from(self, run: Run) -> bool:
@@ -46,7 +45,7 @@ class LexicalRatio(_Quantity, RatioOfSentences):
     """A quantity that is a ratio of sums over the sentences."""
 
     def sums(self, run: Run, corpus: ParallelCorpus) -> np.ndarray | None:
-        found = stored_answer(run, lexical_sums, corpus=corpus)
+        found = LEXICAL_SUMS.stored(run, corpus=corpus)
         if found is None or self._follows_from(run):
             return None
         lines = found[found["quantity"] == self.name]

@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 from sacrebleu.metrics.base import Metric
 
-from nmtlab.analysis.access.measure import measure
 from nmtlab.analysis.access.translations import (
     stored_translations,
     text_digest,
@@ -20,7 +19,7 @@ from nmtlab.analysis.access.translations import (
 from nmtlab.analysis.dynamics.convergence import convergence
 from nmtlab.analysis.dynamics.curves import gradient_curve, gradient_quantiles
 from nmtlab.analysis.dynamics.depth import g_trends
-from nmtlab.analysis.dynamics.signals import ENOUGH, signals
+from nmtlab.analysis.dynamics.signals import ENOUGH, SIGNALS
 from nmtlab.analysis.lexical.radius import last_perplexity
 from nmtlab.evaluation import bleu_metric, default_tokenizer, tokenized_bleu_metric
 from nmtlab.languages import language_of
@@ -287,7 +286,7 @@ class GradientLeft(OfSeedsAlone):
     def value(self, run: Run, corpus: ParallelCorpus) -> float:
         """Return the number, cached in the run's folder; -inf if no gradient remains."""
         update = run.last_step if self.trained else 0
-        found = measure(run, signals, corpus=corpus, split=self.split, update=update, sample=ENOUGH)
+        found = SIGNALS.of(run, corpus=corpus, split=self.split, update=update, sample=ENOUGH)
         gradients = found.loc[found["side"] == self.side, "gradient"]
         return float(np.log10(gradients.iloc[0] / gradients.iloc[-1]))
 

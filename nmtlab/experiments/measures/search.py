@@ -7,12 +7,12 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import pandas as pd
 
+from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.checks import plans_length
-from nmtlab.analysis.access.measure import measure, measure_by_sentence, stored_answer
 from nmtlab.analysis.comparison.outputs import repetition
-from nmtlab.analysis.search.beams import decoded, outcome, varied
-from nmtlab.analysis.search.length_weights import length_sweep
-from nmtlab.analysis.search.search_errors import error_rates, outcomes, search_errors
+from nmtlab.analysis.search.beams import DECODED, OUTCOME, varied
+from nmtlab.analysis.search.length_weights import LENGTH_SWEEP
+from nmtlab.analysis.search.search_errors import SEARCH_ERRORS, error_rates, outcomes
 from nmtlab.experiments.measures.quality import (
     USABLE_BLEU,
     OfSeedsAlone,
@@ -37,7 +37,7 @@ LENGTH_WEIGHTS = (1.0, 0.0, 0.5, 2.0, 4.0)
 """Exponents w of p(length) to try with each; the first wins ties."""
 
 Ask = Callable[..., pd.DataFrame | None]
-"""`measure`, or `stored_answer`, which computes nothing."""
+"""`Analysis.of`, or `Analysis.stored`, which computes nothing."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Way:
         Args:
             run: a trained run.
             corpus: the text.
-            ask: `measure`, or `stored_answer` to compute nothing.
+            ask: `Analysis.of`, or `Analysis.stored` to compute nothing.
         """
         search = self._tuned(run, corpus, ask)
         return None if search is None else {"corpus": corpus, "search": search, "sample": self.sample}
@@ -80,7 +80,7 @@ class Way:
         if not self.gammas:
             return self.search
         candidates = varied(self.search, "gamma", self.gammas)
-        found = [ask(run, outcome, corpus=corpus, split="dev", search=one) for one in candidates]
+        found = [ask(OUTCOME, run, corpus=corpus, split="dev", search=one) for one in candidates]
         if any(one is None for one in found):
             return None
         return candidates[int(np.argmax([one["bleu"].item() for one in found]))]
@@ -89,7 +89,7 @@ class Way:
 def _tuned_plan(run: Run, corpus: ParallelCorpus, search: SearchSettings, ask: Ask) -> SearchSettings | None:
     """Return search settings with the number of lengths and the weight of p(length) that have the best dev BLEU."""
     tried = {"search": search, "lengths": LENGTHS_TRIED, "weights": LENGTH_WEIGHTS}
-    found = ask(run, length_sweep, corpus=corpus, split="dev", **tried)
+    found = ask(LENGTH_SWEEP, run, corpus=corpus, split="dev", **tried)
     if found is None:
         return None
     best = found.iloc[int(found["bleu"].argmax())]
@@ -114,7 +114,7 @@ class LengthRatio(OfSeedsAlone):
 
     def value(self, run: Run, corpus: ParallelCorpus) -> float:
         """Return the ratio to the reference length in words, cached in the run's folder."""
-        return float(measure(run, outcome, **self.way.asked(run, corpus, measure))["length_ratio"].item())
+        return float(OUTCOME.of(run, **self.way.asked(run, corpus, Analysis.of))["length_ratio"].item())
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ class Repeated(OfSeedsAlone):
 
     def value(self, run: Run, corpus: ParallelCorpus) -> float:
         """Return the percentage, of Moses tokens; the translations are cached in the run's folder."""
-        found = measure(run, decoded, **self.way.asked(run, corpus, measure))
+        found = DECODED.of(run, **self.way.asked(run, corpus, Analysis.of))
         words = moses_words(corpus.target)
         return 100 * repetition([words.split(line) for line in found["text"]])
 
@@ -156,7 +156,7 @@ class SearchedBleu(OfSentences):
 
     def value(self, run: Run, corpus: ParallelCorpus) -> float:
         """Return the BLEU, from 0 to 100, cached in the run's folder."""
-        return float(measure(run, outcome, **self.way.asked(run, corpus, measure))["bleu"].item())
+        return float(OUTCOME.of(run, **self.way.asked(run, corpus, Analysis.of))["bleu"].item())
 
     @property
     def made_by(self) -> str:
@@ -165,8 +165,8 @@ class SearchedBleu(OfSentences):
 
     def answer(self, run: Run, corpus: ParallelCorpus) -> list[str] | None:
         """Return translations from a stored answer; None if there is none."""
-        asked = self.way.asked(run, corpus, stored_answer)
-        found = stored_answer(run, decoded, **asked) if asked else None
+        asked = self.way.asked(run, corpus, Analysis.stored)
+        found = DECODED.stored(run, **asked) if asked else None
         return None if found is None else found["text"].tolist()
 
     def text(self, corpus: ParallelCorpus, run: Run | None) -> Text:
@@ -192,7 +192,7 @@ class Empty(ShareOfTranslations):
 
     def value(self, run: Run, corpus: ParallelCorpus) -> float:
         """Return the percentage, cached in the run's folder."""
-        return 100 * float(measure(run, outcome, **self.of.way.asked(run, corpus, measure))["empty"].item())
+        return 100 * float(OUTCOME.of(run, **self.of.way.asked(run, corpus, Analysis.of))["empty"].item())
 
     def among(self, lines: Sequence[str]) -> np.ndarray:
         """Return 1 for an empty translation, 0 for another: (sentences,)."""
@@ -218,11 +218,11 @@ class Missed(ShareOfSentences):
 
     def value(self, run: Run, corpus: ParallelCorpus) -> float:
         """Return the percentage, cached in the run's folder."""
-        return 100 * float(error_rates(measure_by_sentence(run, search_errors, **self._asked(corpus)))[self.outcome])
+        return 100 * float(error_rates(SEARCH_ERRORS.of(run, **self._asked(corpus)))[self.outcome])
 
     def hits(self, run: Run, corpus: ParallelCorpus) -> np.ndarray | None:
         """Return 1 for a sentence in which it is so, 0 for another, NaN for one whose exact search did not end."""
-        found = stored_answer(run, search_errors, start=0, **self._asked(corpus))
+        found = SEARCH_ERRORS.stored(run, **self._asked(corpus))
         return None if found is None else outcomes(found)[self.outcome].to_numpy()
 
     def _asked(self, corpus: ParallelCorpus) -> dict[str, Any]:
@@ -246,7 +246,7 @@ class GlobalBest(OfSeedsAlone):
 
     def value(self, run: Run, corpus: ParallelCorpus) -> float:
         """Return the number, cached in the run's folder."""
-        found = measure_by_sentence(run, search_errors, corpus=corpus, split=self.split, sample=FEW)
+        found = SEARCH_ERRORS.of(run, corpus=corpus, split=self.split, sample=FEW)
         return float(error_rates(found)[self.rate])
 
 
@@ -254,7 +254,7 @@ SAMPLED = f"(sample of {FEW})"
 """In the names of what is measured on a sample; earlier results of the same names without it are of the first lines."""
 
 SEARCHED = Missed(f"% searched exactly {SAMPLED}", "complete", lower_is_better=False)
-SEARCH_ERRORS = Missed(f"search errors of beam 4, % {SAMPLED}", "errors")
+MISSED = Missed(f"search errors of beam 4, % {SAMPLED}", "errors")
 EMPTY_GLOBAL_BEST = Missed(f"empty global best, % {SAMPLED}", "empty")
 GLOBAL_BEST_LENGTH = GlobalBest(f"length of the global best {SAMPLED}", "length_ratio", lower_is_better=False)
 EMPTY_RANK = GlobalBest(f"smallest beam with the empty one {SAMPLED}", "empty_rank", lower_is_better=False)

@@ -12,7 +12,7 @@ from nmtlab.experiments.measures.search import (
     EMPTY_GLOBAL_BEST,
     EMPTY_RANK,
     GLOBAL_BEST_LENGTH,
-    SEARCH_ERRORS,
+    MISSED,
     SEARCHED,
 )
 from nmtlab.experiments.tables.corpora import SyntheticCorpus
@@ -22,7 +22,7 @@ from nmtlab.experiments.tables.trained_out import DECODED_AGAIN, ENOUGH
 from nmtlab.text.artificial import ArtificialSettings
 
 AMBIGUITIES = (0.0, 0.3, 0.6, 1.0)
-_MEASURES = (TEST_BLEU, SEARCHED, SEARCH_ERRORS, EMPTY_GLOBAL_BEST, GLOBAL_BEST_LENGTH, EMPTY_RANK)
+_MEASURES = (TEST_BLEU, SEARCHED, MISSED, EMPTY_GLOBAL_BEST, GLOBAL_BEST_LENGTH, EMPTY_RANK)
 
 
 def _ambiguous(ambiguity: float) -> Row:

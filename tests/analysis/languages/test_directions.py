@@ -6,12 +6,15 @@ import shutil
 import pandas as pd
 import pytest
 
-from nmtlab.analysis.access.measure import measure, stored_answer
 from nmtlab.analysis.access.scores import score_texts
 from nmtlab.analysis.access.translations import translations
-from nmtlab.analysis.languages.directions import direction_scores, parallel_texts, stored_direction_scores
-from nmtlab.analysis.languages.gradients import gradient_cosines
-from nmtlab.analysis.languages.parameters import parameter_counts
+from nmtlab.analysis.languages.directions import (
+    DIRECTION_SCORES,
+    parallel_texts,
+    stored_direction_scores,
+)
+from nmtlab.analysis.languages.gradients import GRADIENT_COSINES
+from nmtlab.analysis.languages.parameters import PARAMETER_COUNTS
 from nmtlab.analysis.languages.pivot import pivoted
 from nmtlab.errors import RunError
 from nmtlab.runs.run import Run
@@ -59,12 +62,12 @@ def test_every_direction_is_scored_and_only_stored_translations_are_shown_at_fir
         "source": "de", "target": "nl", "trained": False, "corpus": "copies",
         **{name: expected[name] for name in ("sentences", "bleu", "chrf")},
     }  # fmt: skip
-    assert stored_answer(both_ways, direction_scores, corpora=list(text.corpora)) is None
+    assert DIRECTION_SCORES.stored(both_ways, corpora=list(text.corpora)) is None
     done: list[int] = []
-    table = measure(both_ways, direction_scores, corpora=list(text.corpora), on_progress=done.append)
+    table = DIRECTION_SCORES.of(both_ways, corpora=list(text.corpora), on_progress=done.append)
     assert sum(done) == 3 * row["sentences"]
     assert table["trained"].tolist() == [True, False, True]
-    assert stored_answer(both_ways, direction_scores, corpora=list(text.corpora)).equals(table)
+    assert DIRECTION_SCORES.stored(both_ways, corpora=list(text.corpora)).equals(table)
     assert stored_direction_scores(both_ways, text.corpora).equals(table)
 
 
@@ -88,7 +91,7 @@ def test_the_costs_of_a_run_are_its_parameters_and_what_its_log_has_of_tokens(co
     ]  # fmt: skip
     write_lines(run.folder / "metrics.jsonl", map(json.dumps, lines))
     (row,) = costs_table([run]).frame.to_dict("records")
-    counts = measure(run, parameter_counts).set_index("count")["total"] / 1e6
+    counts = PARAMETER_COUNTS.of(run).set_index("count")["total"] / 1e6
     assert row == {"system": "halves", **counts, "target tokens": pytest.approx(1 + 1), "tokens/s": 150_000}
 
 
@@ -100,5 +103,5 @@ def test_without_texts_views_show_what_is_stored_with_a_run(copies, tmp_path):
     for view in (similarity_view, probe_view):
         measured = view(run, copies.corpora)
         pd.testing.assert_frame_equal(view(run).frame, measured.frame)
-    measure(run, gradient_cosines, corpora=list(copies.corpora), split="dev")
+    GRADIENT_COSINES.of(run, corpora=list(copies.corpora), split="dev")
     assert insides_table([run.labelled("shared")]).frame["system"].tolist() == ["shared"]

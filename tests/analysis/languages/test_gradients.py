@@ -5,9 +5,14 @@ import pandas as pd
 import pytest
 import torch
 
-from nmtlab.analysis.access.measure import measure
 from nmtlab.analysis.access.opened import opened
-from nmtlab.analysis.languages.gradients import EMBEDDINGS, ModelPart, cosine_by_part, gradient_cosines
+from nmtlab.analysis.languages.gradients import (
+    EMBEDDINGS,
+    GRADIENT_COSINES,
+    ModelPart,
+    cosine_by_part,
+    gradient_cosines,
+)
 from nmtlab.errors import CorpusError, RunError
 from nmtlab.models.interface import on_device
 from nmtlab.text.batching.batch import batch_of
@@ -75,8 +80,8 @@ def test_opposite_losses_have_opposite_gradients():
 
 def test_the_answer_is_stored(copies):
     corpora = list(copies.corpora)
-    first = measure(copies.halves, gradient_cosines, corpora=corpora, sample=4)
-    assert measure(copies.halves, gradient_cosines, corpora=corpora, sample=4).equals(first)
+    first = GRADIENT_COSINES.of(copies.halves, corpora=corpora, sample=4)
+    assert GRADIENT_COSINES.of(copies.halves, corpora=corpora, sample=4).equals(first)
 
 
 def test_one_direction_alone_is_refused(copies, trained):

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from nmtlab.analysis.access.measure import measure
 from nmtlab.analysis.access.opened import opened
-from nmtlab.analysis.languages.layers import similarity_by_layer
+from nmtlab.analysis.languages.layers import SIMILARITY_BY_LAYER, similarity_by_layer
 from nmtlab.analysis.languages.probes import language_by_layer
 from nmtlab.analysis.languages.similarity import debiased_cka, retrieval
 from nmtlab.analysis.languages.states import encoder_layers, mean_states
@@ -93,10 +92,8 @@ def test_a_tag_before_the_sentence_is_left_out(copies, tiny_recipe):
 
 def test_the_answer_is_stored(copies):
     corpora = list(copies.corpora)
-    first = measure(copies.shared, similarity_by_layer, corpora=corpora, split="dev", sample=10, permutations=5)
-    assert measure(copies.shared, similarity_by_layer, corpora=corpora, split="dev", sample=10, permutations=5).equals(
-        first
-    )
+    first = SIMILARITY_BY_LAYER.of(copies.shared, corpora=corpora, split="dev", sample=10, permutations=5)
+    assert SIMILARITY_BY_LAYER.of(copies.shared, corpora=corpora, split="dev", sample=10, permutations=5).equals(first)
 
 
 def test_texts_that_are_not_parallel_are_refused(copies, tmp_path, trained):

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from nmtlab.analysis.access.measure import answers, measure
-from nmtlab.analysis.languages.movement import movement, movement_by_kind
+from nmtlab.analysis.languages.movement import MOVEMENT, movement, movement_by_kind
 from nmtlab.errors import RunError
 from nmtlab.training.setup import train
 from nmtlab.training.transfer import child_at_start
@@ -72,8 +71,8 @@ def test_medians_are_by_kind_and_frequency(family):
 
 
 def test_the_answer_is_kept_with_the_child_for_when_the_parent_is_gone(family):
-    asked = measure(family.child_run, movement, parent=family.parent_run)
-    (kept,) = answers(family.child_run, movement)
+    asked = MOVEMENT.of(family.child_run, parent=family.parent_run)
+    (kept,) = MOVEMENT.answers(family.child_run)
     assert kept.frame().equals(asked)
     assert kept.question.about["parent"] == "parent"
 

@@ -4,9 +4,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from nmtlab.analysis.access.measure import measure
 from nmtlab.analysis.access.translations import translations
-from nmtlab.analysis.languages.off_target import classifier_of, off_target, off_target_lines, off_target_of
+from nmtlab.analysis.languages.off_target import (
+    OFF_TARGET_OF,
+    classifier_of,
+    off_target,
+    off_target_lines,
+)
 from nmtlab.errors import CorpusError
 from nmtlab.evaluation.language_identification import LanguageClassifier
 
@@ -58,11 +62,11 @@ def test_a_target_that_the_classifier_does_not_know_is_named():
 
 def test_a_runs_translations_are_classified_by_its_training_texts_and_the_answer_is_stored(family):
     texts = [family.child, family.parent]
-    frame = measure(family.child_run, off_target_of, corpus=family.child, texts=texts)
+    frame = OFF_TARGET_OF.of(family.child_run, corpus=family.child, texts=texts)
     lines = translations(family.child_run, family.child, "test")
     references = list(family.child.lines("test", "en"))
     expected = off_target(lines, references, "en", classifier_of(texts))
     pd.testing.assert_frame_equal(frame, expected)
     assert frame["accuracy"].item() == 1
-    assert measure(family.child_run, off_target_of, corpus=family.child, texts=texts).equals(frame)
+    assert OFF_TARGET_OF.of(family.child_run, corpus=family.child, texts=texts).equals(frame)
     assert classifier_of(texts).languages == ("qab", "en", "qaa")

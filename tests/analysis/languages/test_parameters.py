@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from nmtlab.analysis.access.measure import measure
-from nmtlab.analysis.languages.parameters import counted_parameters, parameter_counts
+from nmtlab.analysis.languages.parameters import PARAMETER_COUNTS, counted_parameters, parameter_counts
 from nmtlab.models.build import build_model
 from nmtlab.recipe import TransformerSettings
 from nmtlab.recipe.text import TextSettings
@@ -110,14 +109,14 @@ def test_the_answer_of_a_run_is_stored_and_leaves_torchs_random_stream_alone(cop
     torch.manual_seed(5)
     expected = torch.rand(1)
     torch.manual_seed(5)
-    table = measure(copies.halves, parameter_counts)
+    table = PARAMETER_COUNTS.of(copies.halves)
     assert torch.equal(torch.rand(1), expected)
     assert table.equals(
         counted_parameters(model_for(copies.halves.recipe, copies.halves.pipeline), copies.halves.pipeline)
     )
     stored, used, trained = table["total"]
     assert used < stored > trained
-    assert measure(copies.halves, parameter_counts).equals(table)
+    assert PARAMETER_COUNTS.of(copies.halves).equals(table)
 
 
 @pytest.mark.parametrize("of", ["shared", "halves"])

@@ -8,8 +8,7 @@ import pytest
 import torch
 from support.packed import packed_folder
 
-from nmtlab.analysis.access.measure import measure, stored_answer
-from nmtlab.analysis.states.state_neighbours import nearest_states, state_neighbours
+from nmtlab.analysis.states.state_neighbours import STATE_NEIGHBOURS, nearest_states
 from nmtlab.analysis.states.token_states import TokenStates, token_states
 from nmtlab.errors import NmtlabError
 from nmtlab.runs.run import Run
@@ -58,7 +57,7 @@ def test_neighbours_in_the_training_text_are_those_of_brute_force(trained, tiny_
     run, corpus = Run(shutil.copytree(trained[0].folder, tmp_path / "copy")), tiny_corpus
     source, target = next(iter(corpus.pairs("dev")))
     question = {"source": source, "target": target, "position": 1, "where": "encoder", "k": 4, "sample": 20}
-    found = measure(run, state_neighbours, corpus=corpus, **question)
+    found = STATE_NEIGHBOURS.of(run, corpus=corpus, **question)
     drawn = draw_sample(corpus, "train", 20)
     wanted = token_states(run, [(source, target)], "encoder").vectors[1].astype(float)
     brute = []
@@ -75,7 +74,7 @@ def test_neighbours_in_the_training_text_are_those_of_brute_force(trained, tiny_
     assert [places[row.line, row.position] for row in found.itertuples()] == pytest.approx(
         found["cos"].tolist(), abs=1e-4
     )
-    assert stored_answer(run, state_neighbours, corpus=corpus, **question) is not None
+    assert STATE_NEIGHBOURS.stored(run, corpus=corpus, **question) is not None
 
 
 @pytest.mark.parametrize("where", ["encoder", "decoder"])

@@ -1,0 +1,261 @@
+"""An analysis: a question about a run, with all that is needed to ask it, store it, show it and quote it.
+
+An answer that is stored with a run is found again by its question: the analysis and its version; the arguments that
+differ from their defaults; the weights of the run's best checkpoint; the direction, if it is not the run's default one;
+and the text being analysed. With a corpus among its arguments, the run is analysed in the direction of the corpus.
+Arguments may be corpora, other runs, search settings, numbers, strings, and lists or tuples of these. Whatever does not
+affect an answer is not part of its question: machine settings, `search.batch_tokens` and arguments named `on_...`. If
+an analysis has an argument `split`, only that split of a corpus counts: an analysis that reads other parts of a corpus
+must not have such an argument.
+
+Arguments and search settings that are added later leave stored answers valid: their defaults must mean what was done
+before. A corrected formula gets a new version, and so does an analysis whose default changes.
+"""
+
+import hashlib
+import inspect
+import json
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pandas as pd
+import plotly.graph_objects as go
+
+import nmtlab
+from nmtlab.analysis.access.needs import Need, check_needs, unmet
+from nmtlab.errors import RunError
+from nmtlab.figures.view import View
+from nmtlab.recipe import MachineSettings, SearchSettings
+from nmtlab.recipe.section import Section
+from nmtlab.runs.log import append_lines
+from nmtlab.runs.measures import Measure, MeasureKey, as_stored, can_write, growing, store_measure
+from nmtlab.runs.run import Run
+from nmtlab.text.corpora.corpus import ParallelCorpus
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """A question about a run.
+
+    Args:
+        question: in a sentence, as a reader would ask it.
+        compute: module-level function of a run and arguments that returns a table; or a generator function that also
+            takes `start`, and yields the rows, with plain values, of sentence `start`, of `start` + 1 and so on to the
+            last: it resumes a call that was cut off.
+        source: where the question is from, such as a figure of the thesis.
+        needs: what a run must have for `compute`.
+        version: from 1; answers stored by another version are not used. 0: answers are not stored.
+        columns: that every answer has; stored answers without one of them are not used.
+        table: from answers to the few numbers that are shown.
+        figure: from answers to what is drawn.
+        digits: decimals of the numbers that are shown, few enough to be the same on every machine.
+    """
+
+    question: str
+    compute: Callable[..., Any]
+    source: str = ""
+    needs: tuple[Need, ...] = ()
+    version: int = 0
+    columns: tuple[str, ...] = ()
+    table: Callable[..., pd.DataFrame] = lambda found: found
+    figure: Callable[..., go.Figure] | None = None
+    digits: int = 2
+
+    @property
+    def key(self) -> str:
+        """The name that answers are stored under: module and function, without the package."""
+        if "<" in self.compute.__qualname__:
+            raise TypeError(f"{self.compute.__qualname__}: an analysis is computed by a module-level function")
+        return f"{self.compute.__module__.rpartition('.')[2]}.{self.compute.__qualname__}"
+
+    def fits(self, run: Run) -> bool:
+        """Return whether a run has an answer or can be asked for one."""
+        return unmet(run, self.needs) is None or bool(self.answers(run))
+
+    def of(self, run: Run, on_progress: Callable[[int], None] | None = None, **arguments: Any) -> pd.DataFrame:
+        """Return the answer for a run: the stored one, or else a new one, which is stored.
+
+        An answer that cannot be stored, for example on a read-only disk, is still returned.
+
+        Args:
+            run: a trained run, or one packed with the answer.
+            on_progress: called with the number of sentences or lines just done.
+            arguments: of `compute`.
+
+        Raises:
+            NmtlabError: as raised by `compute`; for a run packed with neither its model nor the answer, it names what
+                the run has.
+            RunError: the run lacks what is needed; the stored answer is damaged; or another process is computing it.
+        """
+        run = _in_direction(run, arguments)
+        resumed = inspect.isgeneratorfunction(self.compute)
+        question = self._question(run, {"start": 0, **arguments} if resumed else arguments) if self.version else None
+        if question and (stored := self._stored(run, question)):
+            return stored.frame()
+        check_needs(run, self.needs)
+        if question and resumed:
+            return self._by_sentence(run, question, on_progress or (lambda sentences: None), arguments)
+        told = {"on_progress": on_progress} if on_progress else {}
+        found = self.compute(run, **arguments, **told)
+        return _kept(run, question, found) if question else found
+
+    def stored(self, run: Run, **arguments: Any) -> pd.DataFrame | None:
+        """Return the stored answer for a run; None if it would have to be computed.
+
+        Raises:
+            RunError: the stored answer is damaged.
+        """
+        run = _in_direction(run, arguments)
+        start = {"start": 0} if inspect.isgeneratorfunction(self.compute) else {}
+        stored = self._stored(run, self._question(run, {**start, **arguments}))
+        return stored.frame() if stored else None
+
+    def answers(self, run: Run) -> list[Measure]:
+        """Return a run's stored answers in its direction, for any arguments, even without the corpora.
+
+        Their questions list all arguments, including those left at their defaults.
+        """
+        defaults = _plain_defaults(self.compute)
+        return [
+            replace(one, question=replace(one.question, arguments=_complete(defaults | one.question.arguments)))
+            for one in self._of_this_version(run)
+        ]
+
+    def among(self, runs: Sequence[Run], **arguments: Any) -> pd.DataFrame:
+        """Return the answers for several runs, one below the other, with the label of each in a column `run`."""
+        return pd.concat([self.of(run, **arguments).assign(run=run.label) for run in runs], ignore_index=True)
+
+    def view(self, runs: Run | Sequence[Run], **arguments: Any) -> View:
+        """Show the answers for one run or several as a table and a figure.
+
+        Args:
+            runs: one or more.
+            arguments: of `compute`, `table` and `figure`, each by its name.
+
+        Raises:
+            NmtlabError: as of `of`.
+        """
+        if self.figure is None:
+            raise TypeError(f"{self.key}: nothing is drawn of it")
+        asked, tabled, drawn = (_named(one, arguments) for one in (self.compute, self.table, self.figure))
+        if unknown := arguments.keys() - {*asked, *tabled, *drawn}:
+            raise TypeError(f"{self.key}: has no argument {', '.join(sorted(unknown))}")
+        found = self.among([runs] if isinstance(runs, Run) else runs, **asked)
+        return View(self.table(found, **tabled), self.figure(found, **drawn), self.digits)
+
+    def _by_sentence(
+        self, run: Run, question: MeasureKey, on_progress: Callable[[int], None], arguments: Mapping[str, Any]
+    ) -> pd.DataFrame:
+        """Compute an answer sentence by sentence, with those of an earlier call that was cut off."""
+        log = question.path(run.notes_folder).with_suffix(".jsonl")
+        writable = can_write(log.parent)
+        with growing(log) if writable else nullcontext([]) as sentences:
+            on_progress(len(sentences))
+            for rows in self.compute(run, start=len(sentences), **arguments):
+                if writable:
+                    append_lines(log, [{"rows": rows}])
+                sentences.append(rows)
+                on_progress(1)
+            frame = _kept(run, question, pd.DataFrame([row for rows in sentences for row in rows]))
+            if question.path(run.notes_folder).exists():
+                log.unlink()
+        return frame
+
+    def _of_this_version(self, run: Run) -> list[Measure]:
+        """Return a run's stored answers, those of other versions and without a column left out."""
+        wanted = self.version, run.other_direction
+        found = run.answers(self.key)
+        current = [stored for stored in found if (stored.question.version, stored.question.direction) == wanted]
+        return [stored for stored in current if stored.columns.issuperset(self.columns)]
+
+    def _stored(self, run: Run, question: MeasureKey) -> Measure | None:
+        """Return the stored answer to a question; of several, the one for the original weights."""
+        defaults, asked = _plain_defaults(self.compute), question.arguments
+        found = self._of_this_version(run)
+        return next((stored for stored in found if _differing(stored.question.arguments, defaults) == asked), None)
+
+    def _question(self, run: Run, arguments: Mapping[str, Any]) -> MeasureKey:
+        bound = inspect.signature(self.compute).bind(run, **arguments)
+        bound.apply_defaults()
+        given = dict(list(bound.arguments.items())[1:])  # all but the run
+        named = {name: value.name for name, value in given.items() if isinstance(value, ParallelCorpus | Run)}
+        return MeasureKey(
+            analysis=self.key,
+            arguments=_differing(_plain_arguments(given), _plain_defaults(self.compute)),
+            checkpoint=run.best_step,
+            weights=run.weights_digest,
+            version=self.version,
+            direction=run.other_direction,
+            about={**named, "nmtlab": nmtlab.__version__},
+        )
+
+
+def _named(function: Callable[..., Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments that a function has."""
+    return {name: value for name, value in arguments.items() if name in inspect.signature(function).parameters}
+
+
+def _in_direction(run: Run, arguments: Mapping[str, Any]) -> Run:
+    """Return a run in the direction of the first corpus among some arguments, if there is one that it translates."""
+    corpora = (value for value in arguments.values() if isinstance(value, ParallelCorpus))
+    return next((run.directed(*c.direction) for c in corpora if run.translates(*c.direction)), run)
+
+
+def _kept(run: Run, question: MeasureKey, frame: pd.DataFrame) -> pd.DataFrame:
+    """Store an answer and return it; if it cannot be stored, return it as it would be read back."""
+    with suppress(RunError):
+        return store_measure(run.notes_folder, question, frame).frame()
+    return as_stored(frame)
+
+
+def _plain_arguments(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments that affect an answer, as JSON."""
+    return {
+        name: _plain(value, name, given.get("split"))
+        for name, value in given.items()
+        if not (isinstance(value, MachineSettings) or name.startswith("on_"))
+    }
+
+
+def _plain_defaults(analysis: Callable[..., Any]) -> dict[str, Any]:
+    parameters = inspect.signature(analysis).parameters.values()
+    given = {parameter.name: parameter.default for parameter in parameters if parameter.default is not parameter.empty}
+    return _plain_arguments(given)
+
+
+def _differing(arguments: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments that have no default or differ from it; version 0.1 stored them all."""
+    return {name: value for name, value in arguments.items() if name not in defaults or value != defaults[name]}
+
+
+def _complete(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return arguments with every search setting filled in."""
+    return {
+        name: SearchSettings(**value).model_dump(mode="json") if name == "search" and value is not None else value
+        for name, value in arguments.items()
+    }
+
+
+def _plain(value: Any, name: str, split: str | None) -> Any:
+    """Return an argument as JSON, equal for arguments with equal answers."""
+    if isinstance(value, ParallelCorpus):
+        languages = f"{value.source}-{value.target}"
+        return {"languages": languages, "sha256": _checksum(value, split) if split else value.checksum()}
+    if isinstance(value, Run):
+        return {"weights": value.original_digest}
+    if isinstance(value, SearchSettings):
+        return value.decisive()
+    if isinstance(value, Section):
+        return value.model_dump(mode="json")
+    if isinstance(value, list | tuple):
+        return [_plain(item, name, split) for item in value]
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    raise TypeError(f"argument {name}: a question cannot depend on a {type(value).__name__}")
+
+
+def _checksum(corpus: ParallelCorpus, split: str) -> str:
+    texts = [list(corpus.lines(split, corpus.source)), *corpus.references(split)]
+    return hashlib.sha256(json.dumps(texts).encode()).hexdigest()

@@ -1,0 +1,93 @@
+"""What a run must have, or be able to do, for an analysis: the one list of capabilities.
+
+A model family declares what it can do in its settings class in `recipe/`; nothing above asks which family a run is of.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from nmtlab.errors import RunError
+from nmtlab.runs.run import Run
+from nmtlab.translation import NO_DECODER
+
+
+@dataclass(frozen=True)
+class Need:
+    """A capability of a run.
+
+    Args:
+        lack: what is missing, in a few words.
+        problem: the same as an error says it after the run's name.
+        remedy: what to do.
+        met: whether a run has it.
+    """
+
+    lack: str
+    problem: str
+    remedy: str
+    met: Callable[[Run], bool] = field(repr=False)
+
+
+def unmet(run: Run, needs: Iterable[Need]) -> Need | None:
+    """Return the first of some needs that a run does not meet; None if it meets all."""
+    return next((need for need in needs if not need.met(run)), None)
+
+
+def check_needs(run: Run, needs: Iterable[Need]) -> None:
+    """Raise `RunError` if a run does not meet all of some needs."""
+    need = unmet(run, needs)
+    if need is WEIGHTS:
+        run.check_model()  # says what a packed run has instead
+    if need:
+        raise RunError(f"run {run.name!r}: {need.problem}", need.remedy)
+
+
+NEURAL = Need(
+    "phrase-based",
+    NO_DECODER,
+    "choose a transformer or an rnn",
+    lambda run: run.recipe.model.neural,
+)
+WEIGHTS = Need("no weights", "it has no weights", "train it until its first evaluation", lambda run: run.has_weights())
+COUNTS = Need(
+    "no counts of its types",
+    "the frequencies of the model's types are unknown: it was imported without its training text",
+    "name a corpus that they are to be counted in: nmtlab runs import ... --corpus CORPUS",
+    lambda run: run.pipeline.counts_known,
+)
+SELF_ATTENTION = Need(
+    "not a Transformer",
+    "not a Transformer",
+    "choose a run whose model.family is transformer",
+    lambda run: run.recipe.model.self_attention,
+)
+RECURRENCE = Need(
+    "not recurrent",
+    "not recurrent",
+    "choose a run whose model.family is rnn",
+    lambda run: run.recipe.model.neural and not run.recipe.model.self_attention,
+)
+LEXICON = Need(
+    "no lexical module",
+    "it has no lexical module",
+    "choose a run of the recipe fixnorm-lex",
+    lambda run: run.recipe.model.lexical_module,
+)
+PLANNED_LENGTH = Need(
+    "no planned lengths",
+    "it does not plan lengths",
+    "choose a run of the recipe 'planned'",
+    lambda run: run.recipe.model.plans_length,
+)
+END = Need(
+    "plans lengths",
+    "it plans lengths and generates no EOS to search for",
+    "choose a run that does not plan lengths",
+    lambda run: not run.recipe.model.plans_length,
+)
+SEVERAL_DIRECTIONS = Need(
+    "a single direction",
+    "it was trained in a single direction",
+    "choose a run of several directions",
+    lambda run: len(run.directions) > 1,
+)
