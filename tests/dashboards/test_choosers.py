@@ -87,7 +87,7 @@ def test_a_chosen_run_that_has_learned_from_dev_or_test_says_so(runs):
 
 def test_runs_that_do_not_fit_are_counted(runs):
     shutil.rmtree(runs.runs / BROKEN)
-    said = note(RunChooser(runs, needs=[wanted(lambda run: run.name == "a"))])
+    said = note(RunChooser(runs, needs=[wanted(lambda run: run.name == "a")]))
     assert "Not listed: unwanted (2)<" in said
     assert "unwanted:</b> b, c<" in said
 
