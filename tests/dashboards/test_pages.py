@@ -125,7 +125,7 @@ def held(page: Page) -> dict[object, str]:
     skipped |= {leaf for leaf in leaves(page) if isinstance(leaf, Table) and leaf.title.startswith("Whose claims")}
     parts = [leaf for leaf in leaves(page) if isinstance(leaf, Chart | Table) and leaf not in own | skipped]
     return {
-        part: part.spec if isinstance(part, Chart) else part.title + part.content
+        part: part.figure.to_json() if isinstance(part, Chart) else part.title + part.content
         for part in parts
         if (part.figure.data if isinstance(part, Chart) else len(part.frame))
     }
