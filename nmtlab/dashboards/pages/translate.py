@@ -8,8 +8,8 @@ import ipywidgets as widgets
 import pandas as pd
 
 from nmtlab.analysis.access.sentences import Text, by_title, texts
-from nmtlab.analysis.attention.weights import attention_of
-from nmtlab.analysis.lexical.tokens import token_probabilities
+from nmtlab.analysis.attention.weights import attention, attention_figure
+from nmtlab.analysis.lexical.tokens import token_figure, token_probabilities
 from nmtlab.dashboards.frame.about import TRANSLATE
 from nmtlab.dashboards.frame.examples import example
 from nmtlab.dashboards.frame.links import Sentence
@@ -24,7 +24,6 @@ from nmtlab.dashboards.widgets.columns import columns, row
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.dashboards.widgets.work import Work
 from nmtlab.errors import RunError
-from nmtlab.plots import attention_figure, token_figure
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.blank import is_blank
 from nmtlab.text.corpora.corpus import Direction
@@ -180,7 +179,7 @@ class TranslatePage(Page):
         run, target = next(run for run in able if run.label == picked["run"]), picked["translation"]
         system = system_of(run)
         self.tokens.show(token_figure(token_probabilities(system, source, target)))
-        weights = attention_of(run.label, system, source, target)
+        weights = attention(system, source, target).assign(run=run.label)
         self.attention.show(attention_figure(weights))
         where = self._where(source, runs, run.direction)
         self.selection.offer(runs, where, [*lines_of(weights), *_reference(where, system)])
