@@ -1,13 +1,10 @@
 """The thesis' figures and tables, drawn from measured runs: each view is a table from an analysis and its plot."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 import pandas as pd
 
-from nmtlab.analysis.attention.masking import Place, masked_losses, masking_summary
-from nmtlab.analysis.attention.shift import attention_shift, shift_distribution, sink_summary
-from nmtlab.analysis.attention.weights import attention
 from nmtlab.analysis.dynamics.curves import dev_curve, gradient_curve, loss_curve, spike_counts
 from nmtlab.analysis.dynamics.depth import g_by_depth, g_fits, g_slopes
 from nmtlab.analysis.dynamics.signals import stored_signals
@@ -28,16 +25,13 @@ from nmtlab.experiments.tables.labels import drawn_labels, labelled, published_n
 from nmtlab.experiments.tables.length_planning import LENGTH_PLANNING, WHOLE_TEXT
 from nmtlab.plots import (
     View,
-    attention_figure,
     budgets_figure,
     depth_figure,
     dev_figure,
     effect_figure,
     gradient_figure,
     loss_figure,
-    masking_figure,
     norm_figure,
-    shift_figure,
     signals_figure,
     slopes_figure,
     sweep_figure,
@@ -46,11 +40,8 @@ from nmtlab.plots import (
     tree_figure,
     ways_figure,
 )
-from nmtlab.plots.attention import shown_weights
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
-from nmtlab.text.corpora.corpus import ParallelCorpus
-from nmtlab.text.corpora.links import Link
 from nmtlab.workspace import Workspace
 
 
@@ -73,74 +64,6 @@ def norms_view(runs: Sequence[Run], bin_size: int = 256, points: bool = True, al
         table[["run", "quantity", "words", "spearman"]],
         norm_figure(pd.concat(bins), pd.concat(words) if points else None, also),
     )
-
-
-def attention_view(
-    runs: Sequence[Run], source: str, target: str | None = None, links: Collection[tuple[int, int]] = ()
-) -> View:
-    """Show the attention of systems on one sentence side by side (Figure 3.3); its table has the peak of each piece.
-
-    Of a Transformer it is that of the last layer, the mean of the heads.
-
-    Args:
-        runs: neural, one or more, with weights.
-        source: a sentence.
-        target: its translation; each system's output if not given.
-        links: (source position, target position) of aligned pieces.
-
-    Raises:
-        CorpusError: the source sentence is blank.
-        RunError: a run is phrase-based, or has no weights.
-    """
-    weights = attention(runs, source, target)
-    drawn = [shown_weights(of_run) for _, of_run in weights.groupby("run", sort=False)]
-    shown = pd.concat(drawn, ignore_index=True)
-    peaks = shown.loc[shown.groupby(["run", "target_position"], sort=False)["weight"].idxmax()]
-    return View(
-        peaks[["run", "target_piece", "source_piece", "weight"]],
-        attention_figure(weights, {run.label: links for run in runs}),
-    )
-
-
-def shift_view(runs: Sequence[Run], corpus: ParallelCorpus, split: str, links: Sequence[Collection[Link]]) -> View:
-    """Show how far attention peaks are from the linked words; its table says whether they collect on the first word.
-
-    Args:
-        runs: trained neural systems.
-        corpus: in their languages.
-        split: train, dev or test.
-        links: word links of each pair of the split.
-
-    Raises:
-        CorpusError, RunError: as of `shift.attention_shift`.
-    """
-    shifts = pd.concat([attention_shift(run, corpus, split, links) for run in runs], ignore_index=True)
-    shifts["run"] = pd.Categorical(shifts["run"], [run.label for run in runs])
-    return View(sink_summary(shifts), shift_figure(shift_distribution(shifts, by=["run"])))
-
-
-def masking_view(
-    runs: Sequence[Run],
-    corpus: ParallelCorpus,
-    split: str,
-    links: Sequence[Collection[Link]],
-    place: Place = "first",
-) -> View:
-    """Show what it costs to hide one source word from attention, where attention was on it.
-
-    Args:
-        runs: trained recurrent systems.
-        corpus: in their languages.
-        split: train, dev or test.
-        links: word links of each pair of the split.
-        place: of the hidden word.
-
-    Raises:
-        CorpusError, RunError: as of `masking.masked_losses`.
-    """
-    costs = [masking_summary(masked_losses(run, corpus, split, links, place)) for run in runs]
-    table = pd.concat(costs, ignore_index=True)
-    return View(table, masking_figure(table, place))
 
 
 def dev_view(

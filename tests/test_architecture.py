@@ -29,7 +29,7 @@ FLOORS = [
     ("systems",),
     ("analysis",),
     ("experiments", "plots"),
-    ("progress", "views", "views_languages", "views_attribution", "views_states", "views_transfer", "demo"),
+    ("progress", "views", "views_languages", "views_states", "views_transfer", "demo"),
     ("dashboards",),
     ("cli",),
     ("__main__",),

@@ -6,8 +6,6 @@ import pandas as pd
 import pytest
 from support.packed import packed_folder
 
-from nmtlab.analysis.attention.shift import attention_shift, sink_summary
-from nmtlab.analysis.attention.weights import attention
 from nmtlab.analysis.dynamics.curves import dev_curve
 from nmtlab.analysis.dynamics.depth import g_by_depth, g_fits, g_slopes
 from nmtlab.analysis.dynamics.signals import SIGNALS
@@ -21,14 +19,12 @@ from nmtlab.experiments.tables.labels import published_name
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
 from nmtlab.views import (
-    attention_view,
     budgets_view,
     depth_view,
     dev_view,
     gradient_view,
     norms_view,
     planning_view,
-    shift_view,
     signals_view,
     slopes_view,
     sweep_view,
@@ -51,25 +47,6 @@ def test_norms_with_their_rank_correlations(run):
 
 def test_norms_without_points(run):
     assert not [trace for trace in norms_view([run], points=False).figure.data if trace.mode == "markers"]
-
-
-def test_attention_with_its_peaks(run):
-    view = attention_view([run], "das ist", "this is")
-    weights = attention([run], "das ist", "this is")
-    last = weights[weights["layer"] == weights["layer"].max()]
-    means = last.groupby(["target_position", "source_position"])["weight"].mean()
-    assert list(view.frame["weight"]) == pytest.approx(list(means.groupby("target_position").max()))
-    assert view.figure.layout.title.text.endswith(": last layer, mean of the heads")
-
-
-def test_attention_is_summed_up_for_each_run_in_the_order_given(run, tiny_corpus, tmp_path):
-    links = [frozenset({(0, 0)})] * tiny_corpus.count("dev")
-    shutil.copytree(run.folder, tmp_path / "a copy")
-    runs = [run, Run(tmp_path / "a copy")]
-    view = shift_view(runs, tiny_corpus, "dev", links)
-    assert view.frame["run"].tolist() == [run.name for run in runs] == [trace.name for trace in view.figure.data]
-    expected = sink_summary(pd.concat([attention_shift(run, tiny_corpus, "dev", links) for run in runs]))
-    assert view.frame["first"].tolist() == expected["first"].tolist()
 
 
 def test_the_best_evaluation(run):

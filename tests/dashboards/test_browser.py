@@ -10,7 +10,7 @@ import pytest
 from support.shown import Shown, eventually, near
 
 from nmtlab.analysis.access.sentences import sentences, texts
-from nmtlab.analysis.attention.weights import attention_of
+from nmtlab.analysis.attention.weights import attention
 from nmtlab.analysis.dynamics.curves import dev_curve
 from nmtlab.analysis.dynamics.depth import g_by_depth
 from nmtlab.analysis.lexical.lexicon import system_translations, table_translations
@@ -74,7 +74,7 @@ def attended(
     systems: dict[str, Translator], names: list[str], source: str, target: str | None = None, layer: int = 1,
     head: int = 1,
 ) -> object:  # fmt: skip
-    return near(grids([attention_of(name, systems[name], source, target) for name in names], layer, head))
+    return near(grids([attention(systems[name], source, target) for name in names], layer, head))
 
 
 def cells(column: pd.Series) -> list[str]:

@@ -4,8 +4,8 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
+from nmtlab.analysis.attention.weights import attention_figure
 from nmtlab.figures.marks import Token, outlines, shows_word, some_words, token_at, with_nodes, with_tokens, with_words
-from nmtlab.plots import attention_figure
 
 EVI = Token("source", 3, "evi")
 WEIGHTS = pd.DataFrame(

@@ -154,7 +154,7 @@ def lines_of(weights: pd.DataFrame) -> list[Line]:
     """Return the source and the targets of some runs as tokens, those that are the same once.
 
     Args:
-        weights: rows of `attention_of`.
+        weights: rows of `attention`, with their `run`.
     """
     found = []
     for side in get_args(Side):

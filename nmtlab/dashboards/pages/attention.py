@@ -9,8 +9,8 @@ from nmtlab.analysis.access.needs import DECODING
 from nmtlab.analysis.alignment.reference_links import kept_links
 from nmtlab.analysis.alignment.word_pairs import forced_attention, pair_of_words, piece_links
 from nmtlab.analysis.attention.shift import PEAK_COUNTS, peak_shifts, shift_summary
-from nmtlab.analysis.attention.weights import attention_of
-from nmtlab.analysis.attribution.contributions import contributions
+from nmtlab.analysis.attention.weights import attention, attention_figure
+from nmtlab.analysis.attribution.contributions import contribution_figure, contributions
 from nmtlab.analysis.lexical.lexical_choice import LEXICAL_CHOICE
 from nmtlab.dashboards.frame.about import About
 from nmtlab.dashboards.frame.page import Note, Page, heading
@@ -27,7 +27,6 @@ from nmtlab.dashboards.widgets.table import Table
 from nmtlab.dashboards.widgets.work import Work
 from nmtlab.errors import CorpusError
 from nmtlab.figures.reading import isolated
-from nmtlab.plots import attention_figure, contribution_figure
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.corpora.links import Link
@@ -182,7 +181,7 @@ class AttentionPage(Page):
         frames = []
         for run in runs:
             asked = self.explained.asked(run)
-            frames.append(contributions(run.label, system_of(run), source, target, *asked))
+            frames.append(contributions(system_of(run), source, target, *asked).assign(run=run.label))
             self.chart.show(contribution_figure(pd.concat(frames), self.explained.method, rings))
             yield
 
@@ -236,7 +235,7 @@ def attention_page(workspace: Workspace | None = None) -> AttentionPage:
 
 
 def _weights(runs: list[Run], source: str, target: str | None) -> pd.DataFrame:
-    frames = [attention_of(run.label, system_of(run), source, target) for run in runs]
+    frames = [attention(system_of(run), source, target).assign(run=run.label) for run in runs]
     return pd.concat(frames, ignore_index=True)
 
 

@@ -9,8 +9,8 @@ import pandas as pd
 
 from nmtlab.analysis.access.needs import DECODING
 from nmtlab.analysis.access.sentences import Text, by_title, texts
-from nmtlab.analysis.attention.weights import attention_of
-from nmtlab.analysis.lexical.tokens import token_probabilities
+from nmtlab.analysis.attention.weights import attention, attention_figure
+from nmtlab.analysis.lexical.tokens import token_figure, token_probabilities
 from nmtlab.dashboards.frame.about import About, Sentence
 from nmtlab.dashboards.frame.examples import example
 from nmtlab.dashboards.frame.page import Note, Page
@@ -24,7 +24,6 @@ from nmtlab.dashboards.widgets.columns import columns, row
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.dashboards.widgets.work import Work
 from nmtlab.errors import RunError
-from nmtlab.plots import attention_figure, token_figure
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.blank import is_blank
 from nmtlab.text.corpora.corpus import Direction
@@ -203,7 +202,7 @@ class TranslatePage(Page):
         run, target = next(run for run in able if run.label == picked["run"]), picked["translation"]
         system = system_of(run)
         self.tokens.show(token_figure(token_probabilities(system, source, target)))
-        weights = attention_of(run.label, system, source, target)
+        weights = attention(system, source, target).assign(run=run.label)
         self.attention.show(attention_figure(weights))
         where = self._where(source, runs, run.direction)
         self.selection.offer(runs, where, [*lines_of(weights), *_reference(where, system)])

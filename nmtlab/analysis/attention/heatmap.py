@@ -1,4 +1,4 @@
-"""Attention of several systems side by side (thesis Figure 3.3), and contributions of source tokens likewise."""
+"""Weights between the tokens of a sentence and its translation as heatmaps, those of several systems side by side."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -9,7 +9,11 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from nmtlab.figures.marks import with_tokens
-from nmtlab.figures.theme import COLOURS, DIVERGING, SHADES, dressed, name_in_lines, plain
+from nmtlab.figures.theme import COLOURS, dressed, name_in_lines, plain
+from nmtlab.text.corpora.links import Link
+
+Links = Collection[Link] | Mapping[str, Collection[Link]]
+"""The (source position, target position) of linked tokens; by name of run if runs differ in their tokens."""
 
 _BARE = {"showgrid": False, "zeroline": False}
 _SOURCE = {"title": {"text": "source"}, "tickangle": -60, "tickfont": {"size": 12}, **_BARE}
@@ -24,7 +28,7 @@ _CELL, _LETTER, _LINE, _SLANTED = 22, 7, 17, 13
 """Pixels per row of a heatmap, per letter, per line of text, and between two slanted labels."""
 
 
-class _Look(NamedTuple):
+class Look(NamedTuple):
     """How the weights of a heatmap look.
 
     Args:
@@ -43,55 +47,24 @@ class _Look(NamedTuple):
     hover: str
 
 
-def attention_figure(
-    weights: pd.DataFrame,
-    links: Mapping[str, Collection[tuple[int, int]]] | None = None,
-    layer: int | None = None,
-    head: int | None = None,
+def heatmaps(
+    weights: pd.DataFrame, look: Look, links: Links = (), layer: int | None = None, head: int | None = None
 ) -> go.Figure:
-    """Draw a heatmap for each run: source across, target down, as in the thesis.
+    """Draw a heatmap for each run: source across, target down, as in thesis Figure 3.3.
 
     Args:
-        weights: rows of `attention.attention`.
-        links: by name of run, the (source position, target position) of token pairs to mark with a ring.
-        layer: from 1; for a run with fewer layers, and if not given, its last.
-        head: from 1; for a run with fewer heads, its last; the mean of all heads if not given.
+        weights: rows of `weights.attention`, or others of this form, with their `run`.
+        look: of the heatmaps.
+        links: token pairs to mark with a ring.
+        layer, head: as of `shown_weights`.
     """
-    title = f"Attention of each system for each target word{_named(weights, layer, head)}"
-    hover = "%{customdata[1]} attends to %{customdata[0]}: %{z:.3f}"
-    return _drawn(weights, links or {}, layer, head, _Look(title, "weight", 0, 1, SHADES, hover))
-
-
-def contribution_figure(
-    contributions: pd.DataFrame, method: str, links: Mapping[str, Collection[tuple[int, int]]] | None = None
-) -> go.Figure:
-    """Draw a heatmap for each run, of the contributions of source tokens to target tokens.
-
-    Args:
-        contributions: rows of `contributions.contributions`.
-        method: by which they were found.
-        links: as of `attention_figure`.
-    """
-    most = contributions["weight"].abs().max() or 1.0
-    hover = "%{customdata[0]} contributes %{z:+.2f} nats to %{customdata[1]}"
-    look = _Look(f"Contribution of each source word, by {method}", "nats", -most, most, DIVERGING, hover)
-    return _drawn(contributions, links or {}, None, None, look)
-
-
-def _drawn(
-    weights: pd.DataFrame,
-    links: Mapping[str, Collection[tuple[int, int]]],
-    layer: int | None,
-    head: int | None,
-    look: _Look,
-) -> go.Figure:
     runs = list(dict.fromkeys(weights["run"]))
     heads = [shown_weights(weights[weights["run"] == run], layer, head) for run in runs]
     sources, targets = ([_pieces(matrix, side) for matrix in heads] for side in ("source", "target"))
     grid = _grid(runs, sources, targets)
     traces, layout, names, tokens = [], {}, [], {}
     for place, (run, matrix) in enumerate(zip(runs, heads, strict=True)):
-        linked = sorted(links.get(run, ()))
+        linked = sorted(links.get(run, ()) if isinstance(links, Mapping) else links)
         across, down = grid.domains(place)
         x, y = (f"{way}{place + 1 if place else ''}" for way in "xy")
         for trace in (_heatmap(matrix, look, not place), _rings(linked, not place and bool(linked))):
@@ -155,13 +128,6 @@ def _grid(runs: list[str], sources: list[list[str]], targets: list[list[str]]) -
     )  # fmt: skip
 
 
-def _named(weights: pd.DataFrame, layer: int | None, head: int | None) -> str:
-    """Return which layer and head are shown, if there are several."""
-    if weights[["layer", "head"]].max().max() == 1:
-        return ""
-    return f": {f'layer {layer}' if layer else 'last layer'}, {f'head {head}' if head else 'mean of the heads'}"
-
-
 def _framed(figure: go.Figure, grid: _Grid, title: str) -> go.Figure:
     """Return a figure with space for its title and a legend beside it, at any height."""
     margin = 45 + grid.above
@@ -179,7 +145,7 @@ def _letters(width: float) -> int:
     return int(width * _WIDTH / _LETTER)
 
 
-def _heatmap(weights: pd.DataFrame, look: _Look, scale: bool) -> dict[str, object]:
+def _heatmap(weights: pd.DataFrame, look: Look, scale: bool) -> dict[str, object]:
     """Return the weights of one head as a trace, with or without the colour scale."""
     grid = weights.pivot(index="target_position", columns="source_position", values="weight")
     sources, targets = (_facts(weights, side) for side in ("source", "target"))
@@ -205,8 +171,9 @@ def shown_weights(weights: pd.DataFrame, layer: int | None = None, head: int | N
     """Return the weights of one run that are drawn: a row for each pair of tokens.
 
     Args:
-        weights: rows of `attention.attention`, of one run.
-        layer, head: as of `attention_figure`.
+        weights: rows of `weights.attention`, of one run.
+        layer: from 1; for a run with fewer layers, and if not given, its last.
+        head: from 1; for a run with fewer heads, its last; the mean of all heads if not given.
     """
     last, heads = weights["layer"].max(), weights["head"].max()
     of_layer = weights[weights["layer"] == min(layer or last, last)]
