@@ -10,8 +10,6 @@ from nmtlab.plots.dynamics import dev_figure, effect_figure, gradient_figure, lo
 from nmtlab.plots.efficiency import efficiency_figure
 from nmtlab.plots.heads import heads_figure
 from nmtlab.plots.languages import child_size_figure, overlap_figure, vocabulary_figure, worth_figure
-from nmtlab.plots.lexicon import lexicon_figure
-from nmtlab.plots.logits import logit_figure
 from nmtlab.plots.many_languages import (
     ablation_figure,
     directions_figure,
@@ -21,8 +19,6 @@ from nmtlab.plots.many_languages import (
     similarity_figure,
 )
 from nmtlab.plots.movement import movement_figure
-from nmtlab.plots.norms import norm_figure
-from nmtlab.plots.projection import projection_figure
 from nmtlab.plots.search import (
     calibration_figure,
     length_models_figure,
@@ -60,15 +56,11 @@ __all__ = [
     "heads_figure",
     "length_models_figure",
     "lengths_figure",
-    "lexicon_figure",
-    "logit_figure",
     "loss_figure",
     "masking_figure",
     "movement_figure",
-    "norm_figure",
     "overlap_figure",
     "probe_figure",
-    "projection_figure",
     "shift_figure",
     "signals_figure",
     "similarity_figure",

@@ -3,10 +3,10 @@
 import pandas as pd
 import pytest
 
+from nmtlab.analysis.lexical.lexicon import lexicon_figure
 from nmtlab.figures.marks import Token, token_at
 from nmtlab.figures.reading import is_right_to_left, isolated
 from nmtlab.plots.attention import attention_figure
-from nmtlab.plots.lexicon import lexicon_figure
 
 HEBREW, UYGHUR = "▁הספר", "▁كىتاب"
 

@@ -49,6 +49,12 @@ NEURAL = Need(
     lambda run: run.recipe.model.neural,
 )
 WEIGHTS = Need("no weights", "it has no weights", "train it until its first evaluation", lambda run: run.has_weights())
+NORMS = Need(
+    "neither weights nor logged norms",
+    "neither weights nor logged norms of word vectors",
+    "train it up to an evaluation",
+    lambda run: run.has_weights() or bool(run.embedding_norm_files),
+)
 COUNTS = Need(
     "no counts of its types",
     "the frequencies of the model's types are unknown: it was imported without its training text",

@@ -11,8 +11,9 @@ from nmtlab.analysis.access.sentences import Text
 from nmtlab.analysis.access.translations import stored_translations
 from nmtlab.analysis.attention.weights import pieces_of
 from nmtlab.analysis.lexical.choices import choices_in_batches, deciding_terms
-from nmtlab.analysis.lexical.logits import decompose, term_values, with_radius
+from nmtlab.analysis.lexical.logits import decompose, logit_figure, with_radius
 from nmtlab.analysis.lexical.neighbours import neighbours
+from nmtlab.analysis.lexical.norms import NORMS_BY_FREQUENCY
 from nmtlab.analysis.lexical.rare_words import confusions, name_accuracy, name_translations
 from nmtlab.dashboards.frame.about import NORMS
 from nmtlab.dashboards.frame.page import Note, Page, heading
@@ -29,9 +30,7 @@ from nmtlab.dashboards.widgets.work import Work
 from nmtlab.errors import NmtlabError
 from nmtlab.figures.marks import Token, shows_word
 from nmtlab.figures.reading import isolated
-from nmtlab.plots import logit_figure
 from nmtlab.runs.run import Run
-from nmtlab.views import norms_view
 from nmtlab.workspace import Workspace
 
 FIRST = ("small-qaa-en.tied.s1", "small-qaa-en.fixnorm.s1", "small-tr-en.tied.s1")
@@ -170,9 +169,9 @@ class NormsPage(Page):
         counted = [run for run in runs if run.pipeline.counts_known]
         if not counted:
             return
-        view = norms_view(counted, points=True, also=self.word.value.strip())
+        view = NORMS_BY_FREQUENCY.view(counted, also=self.word.value.strip())
         self.norms.show(view.figure)
-        self.correlations.show(view.frame.round(3).reset_index(drop=True))
+        self.correlations.show(view.frame.round(3))
 
     def _clicked(self, point: dict[str, Any]) -> None:
         """Look at the system of a word that is clicked."""
@@ -294,8 +293,7 @@ class NormsPage(Page):
             self.hint.say("Type a sentence.")
             return
         shown = with_radius(frame, self.radius.value) if self.fixed.value else frame
-        values = term_values(shown)
-        self.logits.show(logit_figure(shown, values))
+        self.logits.show(logit_figure(shown))
         self.terms.show(shown.drop(columns="id").round(4))
         best, wanted = shown.iloc[0]["word"], shown[shown["wanted"]].iloc[0]
         word = "Reference word" if self.sentences.reference else "Word of the system's translation"
