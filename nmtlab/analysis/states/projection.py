@@ -12,7 +12,7 @@ from plotly.subplots import make_subplots
 
 from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.checks import in_direction
-from nmtlab.analysis.access.needs import COUNTS, NEURAL, WEIGHTS
+from nmtlab.analysis.access.needs import COUNTS, DECODING
 from nmtlab.analysis.access.opened import opened, output_vectors
 from nmtlab.analysis.lexical.norms import spearman
 from nmtlab.analysis.states.token_states import Where, token_states
@@ -171,7 +171,7 @@ def word_projection(run: Run, method: Method = "pca", seed: int = 1) -> pd.DataF
 WORD_PROJECTION = Analysis(
     "How do the output vectors of words lie in the plane?",
     word_projection,
-    needs=(NEURAL, WEIGHTS, COUNTS),
+    needs=(*DECODING, COUNTS),
     version=1,
     columns=("word", "count", "x", "y", "x_share", "y_share"),
     table=projection_table,
@@ -217,7 +217,7 @@ def state_projection(
 STATE_PROJECTION = Analysis(
     "How do encoder or decoder states lie in the plane?",
     state_projection,
-    needs=(NEURAL, WEIGHTS),
+    needs=DECODING,
     version=1,
     columns=("line", "position", "word", "count", "x", "y", "x_share", "y_share"),
     table=projection_table,

@@ -7,7 +7,7 @@ import pandas as pd
 
 from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.checks import in_direction
-from nmtlab.analysis.access.needs import NEURAL, WEIGHTS
+from nmtlab.analysis.access.needs import DECODING
 from nmtlab.analysis.access.opened import opened
 from nmtlab.analysis.states.token_states import TokenStates, Where, token_states
 from nmtlab.errors import NmtlabError
@@ -62,7 +62,7 @@ def state_neighbours(
 STATE_NEIGHBOURS = Analysis(
     "Which training sentences have a state nearest to this one?",
     state_neighbours,
-    needs=(NEURAL, WEIGHTS),
+    needs=DECODING,
     version=1,
     columns=("line", "position", "piece", "cos", "context", "source", "target"),
 )

@@ -1,9 +1,9 @@
 """Depth and g (thesis Figures 3.6 and 3.7)."""
 
-from nmtlab.dashboards.frame.about import DEPTH
+from nmtlab.analysis.access.needs import Need
+from nmtlab.dashboards.frame.about import About
 from nmtlab.dashboards.frame.page import Note, Page
 from nmtlab.dashboards.frame.runs import RunChooser
-from nmtlab.dashboards.frame.systems import has_g
 from nmtlab.dashboards.widgets.chart import Chart
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.experiments.claims.declared import declared_claims
@@ -12,12 +12,29 @@ from nmtlab.experiments.measures.quality import G_SLOPES
 from nmtlab.views import depth_view, slopes_view
 from nmtlab.workspace import Workspace
 
+_G = Need(
+    "no values of g",
+    "it has logged no g of ScaleNorm",
+    "choose a run with ScaleNorm",
+    lambda run: not run.g_values().empty,
+)
+PAGE = About(
+    place=5,
+    title="Depth and g",
+    question=(
+        "Does the learned g of ScaleNorm grow with depth, in which sublayers, and how fast? (thesis Figures "
+        "3.6 and 3.7)"
+    ),
+    name="depth",
+    needs=(_G,),
+)
+
 FIRST = ("deep-de-en.pre-scalenorm", "deep-de-en.post-scalenorm")
 
 
 def depth_page(workspace: Workspace | None = None) -> Page:
     """Return the page: learned g of each sublayer against its depth, for several runs."""
-    runs = RunChooser(workspace or Workspace.find(), accepts=has_g, first=FIRST)
+    runs = RunChooser(workspace or Workspace.find(), needs=PAGE.needs, first=FIRST)
     chart, while_training, slopes = Chart(), Chart(), Table("Slope of g per layer, and its correlation with depth")
     hint = Note()
 
@@ -37,7 +54,7 @@ def depth_page(workspace: Workspace | None = None) -> Page:
         )
 
     shown = [chart, hint, slopes, while_training]
-    return Page(DEPTH, {"runs": runs.table}, update, [runs, *shown], runs.refresh, dict.fromkeys(shown, ("runs",)))
+    return Page(PAGE, {"runs": runs.table}, update, [runs, *shown], runs.refresh, dict.fromkeys(shown, ("runs",)))
 
 
 def _over_seeds() -> str:
