@@ -8,7 +8,6 @@ import pandas as pd
 from nmtlab.analysis.dynamics.curves import dev_curve, gradient_curve, loss_curve, spike_counts
 from nmtlab.analysis.dynamics.depth import g_by_depth, g_fits, g_slopes
 from nmtlab.analysis.dynamics.signals import stored_signals
-from nmtlab.analysis.lexical.norms import norm_bins, norm_correlations, word_norms
 from nmtlab.analysis.search.beams import stored_sweeps
 from nmtlab.analysis.search.search_tree import ended_hypotheses, ranked, search_tree
 from nmtlab.errors import NmtlabError, RunError
@@ -31,7 +30,6 @@ from nmtlab.plots import (
     effect_figure,
     gradient_figure,
     loss_figure,
-    norm_figure,
     signals_figure,
     slopes_figure,
     sweep_figure,
@@ -43,27 +41,6 @@ from nmtlab.plots import (
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
 from nmtlab.workspace import Workspace
-
-
-def norms_view(runs: Sequence[Run], bin_size: int = 256, points: bool = True, also: str = "") -> View:
-    """Show norms of word vectors and biases by frequency (Figure 3.2); its table has their rank correlations.
-
-    Args:
-        runs: neural, one or more.
-        bin_size: words per bin.
-        points: draw the words, too; of many, every n-th.
-        also: a word that is drawn in any case.
-
-    Raises:
-        RunError: a run is phrase-based, or has neither weights nor logged norms.
-    """
-    words = [word_norms(run).assign(run=run.label) for run in runs]
-    bins = [norm_bins(norms, bin_size).assign(run=norms["run"].iloc[0]) for norms in words]
-    table = pd.concat([norm_correlations(norms).assign(run=norms["run"].iloc[0]) for norms in words])
-    return View(
-        table[["run", "quantity", "words", "spearman"]],
-        norm_figure(pd.concat(bins), pd.concat(words) if points else None, also),
-    )
 
 
 def dev_view(

@@ -29,7 +29,7 @@ FLOORS = [
     ("systems",),
     ("analysis",),
     ("experiments", "plots"),
-    ("progress", "views", "views_languages", "views_states", "views_transfer", "demo"),
+    ("progress", "views", "views_languages", "views_transfer", "demo"),
     ("dashboards",),
     ("cli",),
     ("__main__",),
@@ -40,9 +40,9 @@ SUB_ROOMS = {
     "analysis": [
         ("access",),
         ("alignment",),
-        ("attention", "dynamics", "search", "states"),
+        ("attention", "dynamics", "search"),
         ("lexical",),
-        ("attribution", "comparison", "languages"),
+        ("attribution", "comparison", "languages", "states"),
     ],
     "dashboards": [("widgets",), ("frame",), ("parts", "serving"), ("pages",)],
 }

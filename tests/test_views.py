@@ -9,7 +9,6 @@ from support.packed import packed_folder
 from nmtlab.analysis.dynamics.curves import dev_curve
 from nmtlab.analysis.dynamics.depth import g_by_depth, g_fits, g_slopes
 from nmtlab.analysis.dynamics.signals import SIGNALS
-from nmtlab.analysis.lexical.norms import norm_correlations, word_norms
 from nmtlab.analysis.search.beams import sweep, varied
 from nmtlab.errors import NmtlabError, RunError
 from nmtlab.experiments import find_table, summary
@@ -23,7 +22,6 @@ from nmtlab.views import (
     depth_view,
     dev_view,
     gradient_view,
-    norms_view,
     planning_view,
     signals_view,
     slopes_view,
@@ -37,16 +35,6 @@ from nmtlab.views import (
 @pytest.fixture(scope="module")
 def run(trained) -> Run:
     return trained[0]
-
-
-def test_norms_with_their_rank_correlations(run):
-    view = norms_view([run], bin_size=5)
-    assert list(view.frame["spearman"].dropna()) == list(norm_correlations(word_norms(run))["spearman"].dropna())
-    assert [len(trace.y) for trace in view.figure.data if trace.mode == "markers"] == [len(word_norms(run))] * 2
-
-
-def test_norms_without_points(run):
-    assert not [trace for trace in norms_view([run], points=False).figure.data if trace.mode == "markers"]
 
 
 def test_the_best_evaluation(run):

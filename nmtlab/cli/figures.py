@@ -55,12 +55,13 @@ def figures(
 
 
 def _views(runs: "list[Run]") -> "Iterator[tuple[str, View]]":
+    from nmtlab.analysis.lexical.norms import NORMS_BY_FREQUENCY
     from nmtlab.runs.naming import labelled
-    from nmtlab.views import depth_view, dev_view, gradient_view, norms_view
+    from nmtlab.views import depth_view, dev_view, gradient_view
 
     neural = [run for run in runs if run.recipe.model.neural and len(run.metrics("validation"))]
     kinds: list[tuple[str, Callable[[list[Run]], View], Callable[[Run], bool]]] = [
-        ("norms", norms_view, lambda run: True),
+        ("norms", NORMS_BY_FREQUENCY.view, lambda run: True),
         ("dev", dev_view, lambda run: True),
         ("gradients", gradient_view, lambda run: len(run.gradient_norms()) > 0),
         ("depth", depth_view, lambda run: len(run.g_values()) > 0),

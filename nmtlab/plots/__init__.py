@@ -8,8 +8,6 @@ from nmtlab.plots.depth import depth_figure, slopes_figure
 from nmtlab.plots.dynamics import dev_figure, effect_figure, gradient_figure, loss_figure
 from nmtlab.plots.efficiency import efficiency_figure
 from nmtlab.plots.languages import child_size_figure, overlap_figure, vocabulary_figure, worth_figure
-from nmtlab.plots.lexicon import lexicon_figure
-from nmtlab.plots.logits import logit_figure
 from nmtlab.plots.many_languages import (
     ablation_figure,
     directions_figure,
@@ -19,8 +17,6 @@ from nmtlab.plots.many_languages import (
     similarity_figure,
 )
 from nmtlab.plots.movement import movement_figure
-from nmtlab.plots.norms import norm_figure
-from nmtlab.plots.projection import projection_figure
 from nmtlab.plots.search import (
     calibration_figure,
     length_models_figure,
@@ -52,14 +48,10 @@ __all__ = [
     "gradient_figure",
     "length_models_figure",
     "lengths_figure",
-    "lexicon_figure",
-    "logit_figure",
     "loss_figure",
     "movement_figure",
-    "norm_figure",
     "overlap_figure",
     "probe_figure",
-    "projection_figure",
     "signals_figure",
     "similarity_figure",
     "slopes_figure",

@@ -1,5 +1,6 @@
 """What the settings of a model family say of its models, without opening one."""
 
+import math
 from typing import ClassVar
 
 from nmtlab.recipe.section import Section
@@ -18,6 +19,11 @@ class Family(Section):
     def plans_length(self) -> bool:
         """Whether a model plans lengths: its search scores by p(length) · p, whatever score is requested."""
         return False
+
+    @property
+    def fixed_norm(self) -> float:
+        """The norm to which the settings fix all output vectors; NaN if it is learned or differs between words."""
+        return math.nan
 
     @property
     def lexical_module(self) -> bool:

@@ -1,5 +1,6 @@
 """The recurrent systems of thesis 1.1 and 3.2, with lexical choice."""
 
+import math
 from typing import Literal
 
 from pydantic import Field, model_validator
@@ -63,6 +64,10 @@ class RnnSettings(Family):
 
     init_range: float = Field(0.01, gt=0)
     """Initial weights are uniform in [-init_range, init_range] (0.01 in thesis 3.2.5.3)."""
+
+    @property
+    def fixed_norm(self) -> float:
+        return self.radius if self.fixnorm else math.nan
 
     @property
     def lexical_module(self) -> bool:

@@ -13,7 +13,7 @@ from support.foreign_models import write_json
 from typer.testing import CliRunner
 
 from nmtlab.analysis.lexical.choices import rare_choices
-from nmtlab.analysis.lexical.norms import word_norms
+from nmtlab.analysis.lexical.norms import NORMS_BY_FREQUENCY, word_norms
 from nmtlab.cli.main import app
 from nmtlab.errors import NmtlabError, RunError
 from nmtlab.interchange.huggingface import import_model
@@ -143,7 +143,7 @@ def test_it_can_be_packed_with_its_weights(run, tmp_path, workspace):
 def test_without_counts_frequencies_are_refused_and_not_invented(run, tiny_corpus):
     assert np.isnan(run.pipeline.target_counts).all()
     with pytest.raises(RunError, match="frequencies of the model's types are unknown"):
-        word_norms(run)
+        NORMS_BY_FREQUENCY.of(run)
     with pytest.raises(RunError, match="frequencies of the model's types are unknown"):
         rare_choices(run, tiny_corpus)
     with pytest.raises(RunError, match=r"search\.shortlist"):

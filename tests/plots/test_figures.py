@@ -10,7 +10,6 @@ import plotly.io as pio
 import pytest
 
 from nmtlab.analysis.dynamics.curves import dev_curve, gradient_curve, loss_curve
-from nmtlab.analysis.lexical.norms import norm_bins, word_norms
 from nmtlab.figures.theme import COLOURS, plain, styles
 from nmtlab.plots import (
     Numbers,
@@ -19,7 +18,6 @@ from nmtlab.plots import (
     dev_figure,
     gradient_figure,
     loss_figure,
-    norm_figure,
     slopes_figure,
 )
 from nmtlab.runs.log import read_log
@@ -37,41 +35,6 @@ def assert_dressed(figure: go.Figure) -> None:
     axes = [axis for axis in (*figure.select_xaxes(), *figure.select_yaxes()) if not axis.matches]
     assert any(axis.title.text for axis in axes)
     figure.to_json()
-
-
-@pytest.fixture(scope="module")
-def norms(trained):
-    words = word_norms(trained[0]).assign(run=HOSTILE)
-    return norm_bins(words, 5).assign(run=HOSTILE), words
-
-
-def test_norms_are_drawn_by_bin_and_by_word(norms):
-    bins, words = norms
-    figure = norm_figure(bins, words)
-    assert_dressed(figure)
-    for quantity, line in zip(("used_norm", "bias"), traces(figure, "lines+markers"), strict=True):
-        assert list(line.y) == list(bins.loc[bins["quantity"] == quantity, "median"])
-    points = traces(figure, "markers")
-    assert [list(trace.y) for trace in points] == [list(words["used_norm"]), list(words["bias"])]
-    assert list(points[0].customdata[:, 0]) == list(words["word"])
-    assert {trace.meta for trace in points} == {HOSTILE}
-
-
-def test_norms_that_are_equal_up_to_rounding_are_drawn_as_equal(norms):
-    bins, _ = norms
-    for median, low, high in ((3.5, 3.4999996, 3.5000004), (-2.0, -2.0, -2.0)):
-        equal = norm_figure(bins.assign(median=median, lowest=low, highest=high)).layout.yaxis.range
-        assert equal == pytest.approx((median - abs(median) / 10, median + abs(median) / 10), abs=1e-6)
-    for low, high in ((3.4, 3.5), (0.0, 0.0)):
-        assert norm_figure(bins.assign(lowest=low, highest=high)).layout.yaxis.range is None
-
-
-def test_names_and_words_are_shown_as_text_and_not_as_tags(norms):
-    bins, words = norms
-    figure = norm_figure(bins, words.assign(word=HOSTILE))
-    figure.update_traces(customdata=None, meta=None)  # nothing of them is shown but counts
-    assert "<script" not in str(figure.to_dict())
-    assert plain(HOSTILE) in [trace.name for trace in figure.data]
 
 
 def test_a_very_long_token_is_cut():
@@ -181,12 +144,3 @@ def test_numbers_are_a_rounded_table_as_text_and_as_html():
     assert "<td>12.3</td>" in shown
     assert "<p>… 1 more rows</p>" in shown
     assert "<td>c</td>" not in shown
-
-
-def test_of_many_words_every_nth_is_drawn(norms):
-    bins, words = norms
-    many = words.loc[words.index.repeat(5000 // len(words) + 1)].assign(rank=lambda frame: range(1, len(frame) + 1))
-    points = traces(norm_figure(bins, many), "markers")
-    step = -(-len(many) // 1000)
-    assert step > 1
-    assert all(list(trace.x) == list(range(1, len(many) + 1, step)) for trace in points)

@@ -52,6 +52,12 @@ WEIGHTS = Need("no weights", "it has no weights", "train it until its first eval
 DECODING = (NEURAL, WEIGHTS)
 """For all that decodes."""
 
+NORMS = Need(
+    "neither weights nor logged norms",
+    "neither weights nor logged norms of word vectors",
+    "train it up to an evaluation",
+    lambda run: run.has_weights() or bool(run.embedding_norm_files),
+)
 COUNTS = Need(
     "no counts of its types",
     "the frequencies of the model's types are unknown: it was imported without its training text",

@@ -12,6 +12,7 @@ from nmtlab.analysis.lexical.lexicon import (
     agreement,
     agreement_by_frequency,
     gold_translations,
+    lexicon_figure,
     precision,
     system_translations,
     table_translations,
@@ -26,7 +27,6 @@ from nmtlab.dashboards.widgets.columns import columns
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.errors import NmtlabError
 from nmtlab.figures.marks import Token
-from nmtlab.plots import lexicon_figure
 from nmtlab.runs.listing import list_runs
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.corpus import ParallelCorpus

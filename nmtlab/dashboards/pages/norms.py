@@ -6,14 +6,15 @@ from typing import Any
 import ipywidgets as widgets
 import pandas as pd
 
-from nmtlab.analysis.access.needs import NEURAL, Need
+from nmtlab.analysis.access.needs import NEURAL, NORMS
 from nmtlab.analysis.access.opened import output_type_of
 from nmtlab.analysis.access.sentences import Text
 from nmtlab.analysis.access.translations import stored_translations
 from nmtlab.analysis.attention.weights import pieces_of
 from nmtlab.analysis.lexical.choices import choices_in_batches, deciding_terms
-from nmtlab.analysis.lexical.logits import decompose, term_values, with_radius
+from nmtlab.analysis.lexical.logits import decompose, logit_figure, with_radius
 from nmtlab.analysis.lexical.neighbours import neighbours
+from nmtlab.analysis.lexical.norms import NORMS_BY_FREQUENCY
 from nmtlab.analysis.lexical.rare_words import confusions, name_accuracy, name_translations
 from nmtlab.dashboards.frame.about import About
 from nmtlab.dashboards.frame.page import Note, Page, heading
@@ -30,17 +31,9 @@ from nmtlab.dashboards.widgets.work import Work
 from nmtlab.errors import NmtlabError
 from nmtlab.figures.marks import Token, shows_word
 from nmtlab.figures.reading import isolated
-from nmtlab.plots import logit_figure
 from nmtlab.runs.run import Run
-from nmtlab.views import norms_view
 from nmtlab.workspace import Workspace
 
-_NORMS = Need(
-    "neither weights nor logged norms",
-    "it has neither weights nor norms logged in training",
-    "choose another run",
-    lambda run: run.has_weights() or bool(run.embedding_norm_files),
-)
 PAGE = About(
     place=3,
     title="Norms and frequency",
@@ -49,7 +42,7 @@ PAGE = About(
         "rare one is right? (thesis Figure 3.2 and 3.2.1)"
     ),
     name="norms",
-    needs=(NEURAL, _NORMS),
+    needs=(NEURAL, NORMS),
     tokens={
         ("target", True): "Which terms of its logit made it win or lose?",
         ("target", False): "How long is its vector for its frequency?",
@@ -193,9 +186,9 @@ class NormsPage(Page):
         counted = [run for run in runs if run.pipeline.counts_known]
         if not counted:
             return
-        view = norms_view(counted, points=True, also=self.word.value.strip())
+        view = NORMS_BY_FREQUENCY.view(counted, also=self.word.value.strip())
         self.norms.show(view.figure)
-        self.correlations.show(view.frame.round(3).reset_index(drop=True))
+        self.correlations.show(view.frame.round(3))
 
     def _clicked(self, point: dict[str, Any]) -> None:
         """Look at the system of a word that is clicked."""
@@ -317,8 +310,7 @@ class NormsPage(Page):
             self.hint.say("Type a sentence.")
             return
         shown = with_radius(frame, self.radius.value) if self.fixed.value else frame
-        values = term_values(shown)
-        self.logits.show(logit_figure(shown, values))
+        self.logits.show(logit_figure(shown))
         self.terms.show(shown.drop(columns="id").round(4))
         best, wanted = shown.iloc[0]["word"], shown[shown["wanted"]].iloc[0]
         word = "Reference word" if self.sentences.reference else "Word of the system's translation"
