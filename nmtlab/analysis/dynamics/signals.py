@@ -9,6 +9,7 @@ from torch import Tensor
 
 from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.checks import in_direction
+from nmtlab.analysis.access.needs import SELF_ATTENTION
 from nmtlab.errors import RunError
 from nmtlab.models.build import load_weights
 from nmtlab.models.interface import TranslationModel, on_device
@@ -90,8 +91,6 @@ def is_of_sample(answer: Measure) -> bool:
 
 
 def _model(run: Run, update: int) -> TranslationModel:
-    if run.recipe.model.family != "transformer":
-        raise RunError(f"run {run.name!r}: not a Transformer", "choose a run whose model.family is transformer")
     torch.manual_seed(run.recipe.training.seed)
     model = model_for(run.recipe, run.pipeline)
     if update:

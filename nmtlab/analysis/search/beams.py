@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 import pandas as pd
 
 from nmtlab.analysis.access.analysis import Analysis
-from nmtlab.analysis.access.checks import in_direction, plans_length
+from nmtlab.analysis.access.checks import in_direction
+from nmtlab.analysis.access.needs import END, NEURAL, WEIGHTS
 from nmtlab.analysis.search.search_errors import SEARCH_ERRORS, falls_short
 from nmtlab.analysis.search.search_tree import LOG_PROB
 from nmtlab.evaluation import bleu_metric, default_tokenizer
@@ -15,7 +16,7 @@ from nmtlab.recipe.machine import MachineSettings
 from nmtlab.runs.measures import Measure
 from nmtlab.runs.run import Run
 from nmtlab.search.hypothesis import Hypothesis
-from nmtlab.systems import check_has_model, open_system
+from nmtlab.systems import open_system
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.corpora.sample import draw_sample
 
@@ -49,7 +50,6 @@ def decoded(
         RunError: a phrase-based run, or one without weights.
     """
     run = in_direction(run, corpus)
-    check_has_model(run)
     asked = draw_sample(corpus, split, sample)
     found = open_system(run, search, machine=machine).translate(asked.sources, on_progress=on_progress)
     blank = Hypothesis((), math.nan, math.nan, finished=True)
@@ -64,6 +64,7 @@ def decoded(
 DECODED = Analysis(
     "Which translations does a search find?",
     decoded,
+    needs=(NEURAL, WEIGHTS),
     version=1,
     columns=("line", "text", "length", "log_prob", "score", "finished"),
 )
@@ -94,7 +95,7 @@ def outcome(
     bleu = bleu_metric(default_tokenizer(corpus.target)).corpus_score(found["text"].tolist(), references)
     row = {
         **{name: getattr(search, name) for name in ("beam_size", "score", "alpha", "gamma", "coverage")},
-        **({"score": "planned"} if plans_length(run) else {}),
+        **({"score": "planned"} if run.recipe.model.plans_length else {}),
         "split": split,
         "sentences": len(found),
         "bleu": bleu.score,
@@ -109,6 +110,7 @@ def outcome(
 OUTCOME = Analysis(
     "How good, how long and how often empty are the translations of a search?",
     outcome,
+    needs=(NEURAL,),
     version=1,
     columns=(
         "beam_size",
@@ -186,6 +188,7 @@ def missed_by_beams(
 MISSED_BY_BEAMS = Analysis(
     "How often do beams miss the best translation that exact search finds?",
     missed_by_beams,
+    needs=(NEURAL, END),
     version=1,
     columns=("beam_size", "sentences", "errors"),
 )
@@ -256,7 +259,7 @@ def described(run: Run, search: SearchSettings) -> str:
         f"up to {search.extra_length} tokens more" if search.extra_length != usual.extra_length else "",
         "" if search.allow_empty else "never empty",
     ]
-    if plans_length(run):
+    if run.recipe.model.plans_length:
         weight = f"w {search.length_weight:g}" if search.length_weight != usual.length_weight else ""
         how = [f"planned, {search.length_candidates} lengths", weight]
     else:

@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 
 from nmtlab.analysis.access.analysis import Analysis
-from nmtlab.analysis.access.checks import check_plans_length, in_direction
+from nmtlab.analysis.access.checks import in_direction
+from nmtlab.analysis.access.needs import PLANNED_LENGTH
 from nmtlab.analysis.search.beams import text_of
 from nmtlab.analysis.search.lengths import (
     LENGTH_COLUMNS,
@@ -54,7 +55,6 @@ def baseline_lengths(
         RunError: the run does not plan lengths, or was not trained on this corpus.
     """
     run = in_direction(run, corpus)
-    check_plans_length(run)
     drawn = draw_sample(corpus, part, sample)
     ids = run.pipeline.encode_source(drawn.sources), run.pipeline.encode_target(drawn.targets)
     source, reference = (np.array([len(one) - 1 for one in side]) for side in ids)
@@ -66,6 +66,7 @@ def baseline_lengths(
 BASELINE_LENGTHS = Analysis(
     "How well do simple baselines predict the length of a translation?",
     baseline_lengths,
+    needs=(PLANNED_LENGTH,),
     version=1,
     columns=tuple(LENGTH_COLUMNS),
 )

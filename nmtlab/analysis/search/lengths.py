@@ -8,7 +8,8 @@ import pandas as pd
 import torch
 
 from nmtlab.analysis.access.analysis import Analysis
-from nmtlab.analysis.access.checks import check_plans_length, in_direction
+from nmtlab.analysis.access.checks import in_direction
+from nmtlab.analysis.access.needs import PLANNED_LENGTH, WEIGHTS
 from nmtlab.analysis.access.opened import RunOrSystem, opened
 from nmtlab.errors import RunError
 from nmtlab.models.interface import Memory, Searchable
@@ -19,7 +20,7 @@ from nmtlab.search.planned import length_candidates, planned_search
 from nmtlab.text.batching.batches import pad, sorted_batches
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.corpora.sample import draw_sample
-from nmtlab.translation import Search, Translator
+from nmtlab.translation import Search
 
 LENGTH_COLUMNS = (
     "line", "reference_length", "likeliest", "probability", "expected", "reference_probability", "reference_rank",
@@ -72,7 +73,7 @@ def planned_lengths(run: Run, corpus: ParallelCorpus, split: str = "test", sampl
         CorpusError: no such split, or other languages.
         RunError: the run does not plan lengths, or has no weights.
     """
-    translator = _planning(run, corpus)
+    translator = opened(in_direction(run, corpus))
     model, pipeline = translator.model, translator.pipeline
     drawn = draw_sample(corpus, split, sample)
     sources = pipeline.encode_source(drawn.sources)
@@ -90,6 +91,7 @@ def planned_lengths(run: Run, corpus: ParallelCorpus, split: str = "test", sampl
 PLANNED_LENGTHS = Analysis(
     "How well does a run plan the lengths of its translations?",
     planned_lengths,
+    needs=(PLANNED_LENGTH, WEIGHTS),
     version=1,
     columns=tuple(LENGTH_COLUMNS),
 )
@@ -138,7 +140,7 @@ def oracle_lengths(
     Raises:
         CorpusError, RunError: as for `planned_lengths`.
     """
-    translator = _planning(run, corpus)
+    translator = opened(in_direction(run, corpus))
     drawn = draw_sample(corpus, split, sample)
     lengths = [len(ids) - 1 for ids in translator.pipeline.encode_target(drawn.targets)]
     search = told_lengths(lengths, SearchSettings(beam_size=beam_size))
@@ -153,6 +155,7 @@ def oracle_lengths(
 ORACLE_LENGTHS = Analysis(
     "How good are translations whose lengths are those of the references?",
     oracle_lengths,
+    needs=(PLANNED_LENGTH, WEIGHTS),
     version=1,
     columns=("line", "text", "length", "log_prob"),
 )
@@ -217,9 +220,3 @@ def _wilson(right: int, sentences: int) -> tuple[float, float]:
     from scipy.stats import binomtest  # takes a second to load
 
     return tuple(binomtest(int(right), int(sentences)).proportion_ci(0.95, method="wilson"))
-
-
-def _planning(run: Run, corpus: ParallelCorpus) -> Translator:
-    run = in_direction(run, corpus)
-    check_plans_length(run)
-    return opened(run)

@@ -6,7 +6,6 @@ from itertools import islice
 import ipywidgets as widgets
 import pandas as pd
 
-from nmtlab.analysis.access.checks import plans_length
 from nmtlab.analysis.search.beams import described, stored_sweeps, text_of, way_of
 from nmtlab.analysis.search.length_baselines import stored_length_models
 from nmtlab.analysis.search.lengths import PLANNED_LENGTHS, length_calibration, length_plan
@@ -257,7 +256,7 @@ class SearchPage(Page):
         if rates:
             self.rates.show(pd.DataFrame(rates))
             return ""
-        ending = not all(plans_length(run) for run in runs)
+        ending = not all(run.recipe.model.plans_length for run in runs)
         return "No exact search of a text yet: run 'nmtlab search-errors RUN'." if ending else ""
 
     def _show_plans(self, runs: list[Run]) -> str:
@@ -266,7 +265,7 @@ class SearchPage(Page):
             self.planned.show(pd.concat([_plan_errors(run) for run in {run.name: run for run, _ in plans}.values()]))
             self.calibration.show(calibration_figure(pd.concat(_calibrated(run, answer) for run, answer in plans)))
             return ""
-        planning = any(plans_length(run) for run in runs)
+        planning = any(run.recipe.model.plans_length for run in runs)
         return "No planned lengths of a text yet: run 'nmtlab length-errors RUN'." if planning else ""
 
 
