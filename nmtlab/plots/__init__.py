@@ -5,9 +5,7 @@ from nmtlab.plots.attention import attention_figure, contribution_figure
 from nmtlab.plots.budgets import budgets_figure
 from nmtlab.plots.cognates import cognate_figure
 from nmtlab.plots.comparison import gains_figure, word_accuracy_figure
-from nmtlab.plots.depth import depth_figure, slopes_figure
-from nmtlab.plots.dynamics import dev_figure, effect_figure, gradient_figure, loss_figure
-from nmtlab.plots.efficiency import efficiency_figure
+from nmtlab.plots.dynamics import effect_figure
 from nmtlab.plots.heads import heads_figure
 from nmtlab.plots.languages import child_size_figure, overlap_figure, vocabulary_figure, worth_figure
 from nmtlab.plots.lexicon import lexicon_figure
@@ -23,16 +21,8 @@ from nmtlab.plots.many_languages import (
 from nmtlab.plots.movement import movement_figure
 from nmtlab.plots.norms import norm_figure
 from nmtlab.plots.projection import projection_figure
-from nmtlab.plots.search import (
-    calibration_figure,
-    length_models_figure,
-    lengths_figure,
-    sweep_figure,
-    ways_figure,
-)
-from nmtlab.plots.search_tree import tree_figure
+from nmtlab.plots.search import ways_figure
 from nmtlab.plots.shift import agreement_figure, masking_figure, shift_figure
-from nmtlab.plots.signals import signals_figure
 from nmtlab.plots.tables import table_figure
 from nmtlab.plots.tokens import token_figure
 from nmtlab.plots.trainability import trainability_figure
@@ -44,25 +34,17 @@ __all__ = [
     "agreement_figure",
     "attention_figure",
     "budgets_figure",
-    "calibration_figure",
     "child_size_figure",
     "cognate_figure",
     "contribution_figure",
-    "depth_figure",
-    "dev_figure",
     "directions_figure",
     "effect_figure",
-    "efficiency_figure",
     "gain_figure",
     "gains_figure",
     "gradient_cosine_figure",
-    "gradient_figure",
     "heads_figure",
-    "length_models_figure",
-    "lengths_figure",
     "lexicon_figure",
     "logit_figure",
-    "loss_figure",
     "masking_figure",
     "movement_figure",
     "norm_figure",
@@ -70,14 +52,10 @@ __all__ = [
     "probe_figure",
     "projection_figure",
     "shift_figure",
-    "signals_figure",
     "similarity_figure",
-    "slopes_figure",
-    "sweep_figure",
     "table_figure",
     "token_figure",
     "trainability_figure",
-    "tree_figure",
     "vocabulary_figure",
     "ways_figure",
     "word_accuracy_figure",

@@ -199,34 +199,6 @@ def varied(search: SearchSettings, field: str, values: Sequence[float]) -> list[
     return [SearchSettings.model_validate({**search.model_dump(), field: value}) for value in values]
 
 
-def stored_sweeps(runs: Sequence[Run]) -> pd.DataFrame:
-    """Return the curves over beam size that are stored with some runs, for any text.
-
-    Returns:
-        Rows of `outcome`, with `run`; `text`; `way`, the search and the text; `name`, the run and the way, each with
-        two beam sizes or more; `errors`, of `missed_by_beams`, where it was computed.
-    """
-    outcomes, missed = _stored(runs, OUTCOME), _stored(runs, MISSED_BY_BEAMS)
-    if outcomes.empty:
-        return outcomes
-    curves = outcomes[outcomes.groupby("name")["beam_size"].transform("nunique") > 1]
-    if missed.empty:
-        return curves.assign(errors=math.nan).reset_index(drop=True)
-    errors = missed.drop_duplicates(["name", "beam_size"], keep="last")[["name", "beam_size", "errors"]]
-    return curves.merge(errors, how="left", on=["name", "beam_size"])
-
-
-def _stored(runs: Sequence[Run], analysis: Analysis) -> pd.DataFrame:
-    found = [_named(run, answer) for run in runs for answer in analysis.answers(run)]
-    return pd.concat(found, ignore_index=True) if found else pd.DataFrame()
-
-
-def _named(run: Run, answer: Measure) -> pd.DataFrame:
-    text = text_of(answer)
-    way = f"{way_of(run, answer)}, {text}"
-    return answer.frame().assign(run=run.label, text=text, way=way, name=f"{run.label}, {way}")
-
-
 def way_of(run: Run, answer: Measure) -> str:
     """Return how an answer was searched for, except for the beam size: `length-normalised, α 0.6`."""
     asked = answer.question.arguments.get("search")

@@ -1,5 +1,6 @@
 """Depth and g (thesis Figures 3.6 and 3.7)."""
 
+from nmtlab.analysis.dynamics.depth import G_BY_DEPTH, SLOPES_OF_G
 from nmtlab.dashboards.frame.about import DEPTH
 from nmtlab.dashboards.frame.page import Note, Page
 from nmtlab.dashboards.frame.runs import RunChooser
@@ -9,7 +10,6 @@ from nmtlab.dashboards.widgets.table import Table
 from nmtlab.experiments.claims.declared import declared_claims
 from nmtlab.experiments.claims.verdicts import measured_claims
 from nmtlab.experiments.measures.quality import G_SLOPES
-from nmtlab.views import depth_view, slopes_view
 from nmtlab.workspace import Workspace
 
 FIRST = ("deep-de-en.pre-scalenorm", "deep-de-en.post-scalenorm")
@@ -26,9 +26,9 @@ def depth_page(workspace: Workspace | None = None) -> Page:
             none = "No run here has ScaleNorm: train one, e.g. with the recipe prenorm-fixnorm-scalenorm."
             hint.say(runs.none_chosen(none))
             return
-        view = depth_view(runs.chosen)
+        view = G_BY_DEPTH.view(runs.chosen)
         chart.show(view.figure)
-        while_training.show(slopes_view(runs.chosen).figure)
+        while_training.show(SLOPES_OF_G.view(runs.chosen).figure)
         slopes.show(view.frame.round(3))
         above = int((view.frame["slope"] > 0).sum())
         hint.say(

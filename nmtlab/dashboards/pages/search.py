@@ -6,9 +6,15 @@ from itertools import islice
 import ipywidgets as widgets
 import pandas as pd
 
-from nmtlab.analysis.search.beams import described, stored_sweeps, text_of, way_of
+from nmtlab.analysis.search.beams import described, text_of, way_of
 from nmtlab.analysis.search.length_baselines import stored_length_models
-from nmtlab.analysis.search.lengths import PLANNED_LENGTHS, length_calibration, length_plan
+from nmtlab.analysis.search.lengths import (
+    PLANNED_LENGTHS,
+    calibration_figure,
+    length_calibration,
+    length_plan,
+    lengths_figure,
+)
 from nmtlab.analysis.search.search_errors import SEARCH_ERRORS, error_rates
 from nmtlab.analysis.search.search_tree import (
     best_so_far,
@@ -16,6 +22,7 @@ from nmtlab.analysis.search.search_tree import (
     first_empty_rank,
     ranked,
 )
+from nmtlab.analysis.search.sweeps import SWEEPS, sweep_figure
 from nmtlab.dashboards.frame.about import SEARCH
 from nmtlab.dashboards.frame.page import Note, Page, heading
 from nmtlab.dashboards.frame.runs import RunChooser
@@ -29,7 +36,6 @@ from nmtlab.dashboards.widgets.table import Table
 from nmtlab.dashboards.widgets.work import Work
 from nmtlab.figures.marks import Token
 from nmtlab.figures.reading import isolated
-from nmtlab.plots import calibration_figure, lengths_figure, sweep_figure
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.measures import Measure
 from nmtlab.runs.run import Run
@@ -237,7 +243,7 @@ class SearchPage(Page):
 
     def _show_sweeps(self, runs: list[Run]) -> str:
         """Show the curves of one text: those of different texts are not comparable."""
-        sweeps = stored_sweeps(runs)
+        sweeps = SWEEPS.among(runs)
         names = tuple(dict.fromkeys(sweeps.get("text", ())))
         if names != self.swept.options:
             before = self.swept.value
