@@ -8,7 +8,14 @@ import pytest
 import torch
 from support.packed import packed_folder
 
-from nmtlab.analysis.search.reference_losses import loss_of_rests, losses_by_rest, losses_by_seen, reference_losses
+from nmtlab.analysis.search.reference_losses import (
+    LOSSES_BY_REST,
+    REFERENCE_LOSSES,
+    loss_of_rests,
+    losses_by_rest,
+    losses_by_seen,
+    reference_losses,
+)
 from nmtlab.errors import CorpusError, RunError
 from nmtlab.runs.run import Run
 from nmtlab.search.forced import forced_decode
@@ -73,11 +80,11 @@ def test_a_phrase_based_run_is_refused_and_so_is_a_text_in_other_languages(plann
     moses = Run(shutil.copytree(packed_folder("small-qaa-en.moses"), tmp_path / "moses"))
     own = ParallelCorpus(tiny_corpus.folder, "qaa", "en")
     backwards = ParallelCorpus(tiny_corpus.folder, tiny_corpus.target, tiny_corpus.source)
-    for analysis in (reference_losses, losses_by_rest):
+    for analysis in (REFERENCE_LOSSES, LOSSES_BY_REST):
         with pytest.raises(RunError, match="phrase"):
-            analysis(moses, own, "dev")
+            analysis.of(moses, corpus=own)
         with pytest.raises(CorpusError):
-            analysis(planned, backwards, "dev")
+            analysis.of(planned, corpus=backwards)
 
 
 def test_the_loss_is_of_a_token_in_all_sentences_together():

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from plotly.colors import diverging, hex_to_rgb, sequential
 
-import nmtlab.plots
+import nmtlab
 from nmtlab.figures.scheme import DARK, DARK_COLOURS, DARK_SHADES, DARK_SIGNED, GROUND, as_hex
 from nmtlab.figures.theme import COLOURS, FAINT
 
@@ -66,7 +66,7 @@ def test_scales_rise_from_the_background_as_the_light_ones_fall():
 
 
 def test_every_colour_that_a_figure_names_has_a_partner_on_dark_pages():
-    folder = Path(nmtlab.plots.__file__).parent
-    sources = [path.read_text(encoding="utf-8") for path in folder.glob("*.py") if path.name != "scheme.py"]
+    folder = Path(nmtlab.__file__).parent
+    sources = [path.read_text(encoding="utf-8") for path in folder.rglob("*.py") if path.name != "scheme.py"]
     named = {colour for source in sources for colour in re.findall(r'"(#[0-9a-f]{6})"', source)}
     assert named <= DARK.keys()

@@ -189,7 +189,7 @@ def g_trends(run: Run) -> dict[str, float]:
     Raises:
         RunError: as for `g_by_depth`.
     """
-    values = g_by_depth(run)
+    values = G_BY_DEPTH.of(run)
     slopes = g_fits(values).set_index(["group", "panel"])["slope"]
     groups = [(side, panel) for side in ("encoder", "decoder") for panel in ("attention", "feed-forward")]
     decoder = values[values["group"] == "decoder"]
