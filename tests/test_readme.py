@@ -15,7 +15,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from nmtlab.cli.main import app
-from nmtlab.dashboards.frame.about import PAGES
+from nmtlab.dashboards.frame.headings import headings
 from nmtlab.experiments.results.stored import RESULTS
 from nmtlab.recipe import recipe_names
 from nmtlab.text.corpora.lines import write_lines
@@ -121,7 +121,7 @@ def test_no_document_installs_a_package_of_the_same_name(path):
 
 @pytest.mark.parametrize("path", [README, GUIDE / "dashboards.md"], ids=lambda path: path.name)
 def test_every_page_is_in_the_table_of_pages(path):
-    assert [page.title for page in PAGES if f"| {page.title} |" not in text_of(path)] == []
+    assert [page.title for page in headings()[1:] if f"| {page.title} |" not in text_of(path)] == []
 
 
 def test_the_findings_of_the_front_page_are_those_of_the_results():

@@ -49,6 +49,9 @@ NEURAL = Need(
     lambda run: run.recipe.model.neural,
 )
 WEIGHTS = Need("no weights", "it has no weights", "train it until its first evaluation", lambda run: run.has_weights())
+DECODING = (NEURAL, WEIGHTS)
+"""For all that decodes."""
+
 COUNTS = Need(
     "no counts of its types",
     "the frequencies of the model's types are unknown: it was imported without its training text",

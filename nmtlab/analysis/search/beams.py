@@ -7,7 +7,7 @@ import pandas as pd
 
 from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.checks import in_direction
-from nmtlab.analysis.access.needs import END, NEURAL, WEIGHTS
+from nmtlab.analysis.access.needs import DECODING, END, NEURAL
 from nmtlab.analysis.search.search_errors import SEARCH_ERRORS, falls_short
 from nmtlab.analysis.search.search_tree import LOG_PROB
 from nmtlab.evaluation import bleu_metric, default_tokenizer
@@ -64,7 +64,7 @@ def decoded(
 DECODED = Analysis(
     "Which translations does a search find?",
     decoded,
-    needs=(NEURAL, WEIGHTS),
+    needs=DECODING,
     version=1,
     columns=("line", "text", "length", "log_prob", "score", "finished"),
 )

@@ -8,7 +8,7 @@ import pandas as pd
 
 from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.checks import in_direction
-from nmtlab.analysis.access.needs import NEURAL, WEIGHTS
+from nmtlab.analysis.access.needs import DECODING
 from nmtlab.analysis.access.opened import opened
 from nmtlab.analysis.search.unseen_lengths import held_out_pairs
 from nmtlab.runs.run import Run
@@ -43,7 +43,7 @@ def reference_losses(run: Run, corpus: ParallelCorpus, part: str = "test") -> pd
 REFERENCE_LOSSES = Analysis(
     "What is the loss on references, and on pairs that were left out as too long?",
     reference_losses,
-    needs=(NEURAL, WEIGHTS),
+    needs=DECODING,
     version=2,
     columns=("part", "line", "length", "seen", "loss"),
 )
@@ -81,7 +81,7 @@ def losses_by_rest(run: Run, corpus: ParallelCorpus, split: str = "test") -> pd.
 LOSSES_BY_REST = Analysis(
     "How does the loss of a token depend on how many tokens follow it?",
     losses_by_rest,
-    needs=(NEURAL, WEIGHTS),
+    needs=DECODING,
     version=1,
     columns=("rest", "tokens", "loss"),
 )

@@ -7,7 +7,7 @@ import pandas as pd
 import torch
 
 from nmtlab.analysis.access.analysis import Analysis
-from nmtlab.analysis.access.needs import NEURAL, WEIGHTS
+from nmtlab.analysis.access.needs import DECODING
 from nmtlab.analysis.access.opened import RunOrSystem, opened
 from nmtlab.analysis.search.tree_figure import tree_figure
 from nmtlab.models.interface import Memory, Searchable
@@ -77,7 +77,7 @@ SEARCH_TREE = Analysis(
     "Which hypotheses does a beam keep and drop?",
     search_tree,
     source="thesis Figure 4.1",
-    needs=(NEURAL, WEIGHTS),
+    needs=DECODING,
     table=_ended,
     figure=tree_figure,
 )

@@ -6,7 +6,7 @@ import pandas as pd
 
 from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.checks import in_direction
-from nmtlab.analysis.access.needs import NEURAL, PLANNED_LENGTH, WEIGHTS, check_needs
+from nmtlab.analysis.access.needs import DECODING, PLANNED_LENGTH, check_needs
 from nmtlab.analysis.search.lengths import told_lengths
 from nmtlab.analysis.search.trained_lengths import encoded_pairs, trained_lengths
 from nmtlab.recipe.text import TextSettings
@@ -101,7 +101,7 @@ def unseen_translations(run: Run, corpus: ParallelCorpus, told: bool = False, pa
 UNSEEN_TRANSLATIONS = Analysis(
     "How are sentences of lengths translated that training never saw?",
     unseen_translations,
-    needs=(NEURAL, WEIGHTS),
+    needs=DECODING,
     version=1,
     columns=("part", "line", "length", "text"),
 )

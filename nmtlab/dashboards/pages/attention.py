@@ -5,18 +5,19 @@ from collections.abc import Collection, Iterator, Mapping
 import ipywidgets as widgets
 import pandas as pd
 
+from nmtlab.analysis.access.needs import DECODING
 from nmtlab.analysis.alignment.reference_links import kept_links
 from nmtlab.analysis.alignment.word_pairs import forced_attention, pair_of_words, piece_links
 from nmtlab.analysis.attention.shift import PEAK_COUNTS, peak_shifts, shift_summary
 from nmtlab.analysis.attention.weights import attention_of
 from nmtlab.analysis.attribution.contributions import contributions
 from nmtlab.analysis.lexical.lexical_choice import LEXICAL_CHOICE
-from nmtlab.dashboards.frame.about import ATTENTION
+from nmtlab.dashboards.frame.about import About
 from nmtlab.dashboards.frame.page import Note, Page, heading
 from nmtlab.dashboards.frame.runs import RunChooser
 from nmtlab.dashboards.frame.selection import Selection, lines_of
 from nmtlab.dashboards.frame.sentences import SentenceChooser
-from nmtlab.dashboards.frame.systems import can_decode, left_out, system_of
+from nmtlab.dashboards.frame.systems import left_out, system_of
 from nmtlab.dashboards.parts.agreement import Agreement
 from nmtlab.dashboards.parts.contrast import ContrastControls
 from nmtlab.dashboards.parts.heads import Heads
@@ -32,6 +33,21 @@ from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.corpora.links import Link
 from nmtlab.workspace import Workspace
 
+PAGE = About(
+    place=4,
+    title="Attention",
+    question=(
+        "Where does each system attend as it generates a word, and how far is that from the source word it "
+        "translates? (thesis Figure 3.3) Which source words does its choice depend on?"
+    ),
+    name="attention",
+    needs=DECODING,
+    tokens={
+        ("source", True): "Which target words attend to it?",
+        ("target", True): "Which source words does it depend on?",
+    },
+)
+
 FIRST = ("small-tr-en.tied.s1", "small-tr-en.fixnorm.s1", "small-tr-en.fixnorm-lex.s1")
 _QUANTITIES = ("alignment error", "right copies")
 
@@ -43,7 +59,7 @@ class AttentionPage(Page):
     """
 
     def __init__(self, workspace: Workspace) -> None:
-        self.runs = RunChooser(workspace, accepts=can_decode, first=FIRST)
+        self.runs = RunChooser(workspace, needs=PAGE.needs, first=FIRST)
         self.sentences = SentenceChooser(workspace)
         self.layer = widgets.Dropdown(description="Layer", options=[1], layout={"width": "11em"})
         self.head = widgets.Dropdown(description="Head", options=[1], layout={"width": "11em"})
@@ -68,7 +84,7 @@ class AttentionPage(Page):
         self.work = Work(self.guarded)
         self.pin.on_click(lambda _: self._pin())
         others = (self.heads.chart, self.sentences.table, self.copies)
-        self.selection = Selection(ATTENTION, (self.chart, self.pinned_chart), others)
+        self.selection = Selection(PAGE, (self.chart, self.pinned_chart), others)
         self.heads.chart.on_token(self.selection.select)
         state = {
             "runs": self.runs.table, **self.sentences.state, "target": self.said, "layer": self.layer,
@@ -90,7 +106,7 @@ class AttentionPage(Page):
             heading("Over the whole test set"), self.measured,
             self.agreement,
         ]  # fmt: skip
-        super().__init__(ATTENTION, {**state, "selected": self.selection}, self._answer, body, self.runs.refresh, parts)
+        super().__init__(PAGE, {**state, "selected": self.selection}, self._answer, body, self.runs.refresh, parts)
 
     def _answer(self, changed: set[str]) -> None:
         self.explained.follow(self.selection.token)

@@ -1,10 +1,9 @@
 """Depth and g (thesis Figures 3.6 and 3.7)."""
 
 from nmtlab.analysis.dynamics.depth import G_BY_DEPTH, SLOPES_OF_G
-from nmtlab.dashboards.frame.about import DEPTH
+from nmtlab.dashboards.frame.about import About
 from nmtlab.dashboards.frame.page import Note, Page
 from nmtlab.dashboards.frame.runs import RunChooser
-from nmtlab.dashboards.frame.systems import has_g
 from nmtlab.dashboards.widgets.chart import Chart
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.experiments.claims.declared import declared_claims
@@ -12,12 +11,23 @@ from nmtlab.experiments.claims.verdicts import measured_claims
 from nmtlab.experiments.measures.quality import G_SLOPES
 from nmtlab.workspace import Workspace
 
+PAGE = About(
+    place=5,
+    title="Depth and g",
+    question=(
+        "Does the learned g of ScaleNorm grow with depth, in which sublayers, and how fast? (thesis Figures "
+        "3.6 and 3.7)"
+    ),
+    name="depth",
+    needs=G_BY_DEPTH.needs,
+)
+
 FIRST = ("deep-de-en.pre-scalenorm", "deep-de-en.post-scalenorm")
 
 
 def depth_page(workspace: Workspace | None = None) -> Page:
     """Return the page: learned g of each sublayer against its depth, for several runs."""
-    runs = RunChooser(workspace or Workspace.find(), accepts=has_g, first=FIRST)
+    runs = RunChooser(workspace or Workspace.find(), needs=PAGE.needs, first=FIRST)
     chart, while_training, slopes = Chart(), Chart(), Table("Slope of g per layer, and its correlation with depth")
     hint = Note()
 
@@ -37,7 +47,7 @@ def depth_page(workspace: Workspace | None = None) -> Page:
         )
 
     shown = [chart, hint, slopes, while_training]
-    return Page(DEPTH, {"runs": runs.table}, update, [runs, *shown], runs.refresh, dict.fromkeys(shown, ("runs",)))
+    return Page(PAGE, {"runs": runs.table}, update, [runs, *shown], runs.refresh, dict.fromkeys(shown, ("runs",)))
 
 
 def _over_seeds() -> str:

@@ -3,13 +3,14 @@
 import ipywidgets as widgets
 import pandas as pd
 
+from nmtlab.analysis.access.needs import NEURAL
 from nmtlab.analysis.comparison.recipes import RECIPES, differing_settings
 from nmtlab.analysis.dynamics.convergence import FLOOR, convergence
 from nmtlab.analysis.dynamics.curves import DEV_CURVE, GRADIENT_CURVE, LOSS_CURVE, gradient_quantiles
-from nmtlab.dashboards.frame.about import DYNAMICS
+from nmtlab.dashboards.frame.about import About
 from nmtlab.dashboards.frame.page import Note, Page, heading
 from nmtlab.dashboards.frame.runs import RunChooser
-from nmtlab.dashboards.frame.systems import is_neural, mentioned
+from nmtlab.dashboards.frame.systems import mentioned
 from nmtlab.dashboards.parts.effects import Effects
 from nmtlab.dashboards.parts.signals import Signals
 from nmtlab.dashboards.parts.trainability import Maps
@@ -18,6 +19,14 @@ from nmtlab.dashboards.widgets.columns import columns, row
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.runs.run import Run
 from nmtlab.workspace import Workspace
+
+PAGE = About(
+    place=6,
+    title="Training dynamics",
+    question="Which systems learn faster, and whose gradient norms stay stable? (thesis Figures 3.4 and 3.5)",
+    name="dynamics",
+    needs=(NEURAL,),
+)
 
 FIRST = tuple(f"deep-de-en.{name}" for name in ("post-layernorm", "pre-layernorm", "post-scalenorm", "pre-scalenorm"))
 _VERDICTS = {
@@ -30,7 +39,7 @@ class DynamicsPage(Page):
     """Dev scores and gradients of several runs, finished or still training; which Transformers converge."""
 
     def __init__(self, workspace: Workspace) -> None:
-        self.runs = RunChooser(workspace, accepts=is_neural, first=FIRST)
+        self.runs = RunChooser(workspace, needs=PAGE.needs, first=FIRST)
         self.score = widgets.ToggleButtons(
             description="Score", options=[("BLEU", "bleu"), ("perplexity", "perplexity")]
         )
@@ -69,7 +78,7 @@ class DynamicsPage(Page):
             heading("Which Transformers converge?"), self.maps,
             heading("Does a change gain, or does it only gain time?"), self.effects,
         ]  # fmt: skip
-        super().__init__(DYNAMICS, state, self._answer, body, self.runs.refresh, parts)
+        super().__init__(PAGE, state, self._answer, body, self.runs.refresh, parts)
 
     def _answer(self, changed: set[str]) -> None:
         if "training" in changed:

@@ -5,16 +5,17 @@ from collections.abc import Iterator
 import ipywidgets as widgets
 import pandas as pd
 
+from nmtlab.analysis.access.needs import NEURAL, SEVERAL_DIRECTIONS, Need, unmet
 from nmtlab.analysis.languages.cognate_neighbours import COGNATE_NEIGHBOURS
+from nmtlab.analysis.languages.movement import MOVEMENT
 from nmtlab.analysis.languages.shared_types import parent_of
 from nmtlab.analysis.languages.shared_words import WORDS_OF_PARENT, word_kinds
 from nmtlab.analysis.languages.source_neighbours import source_neighbours
-from nmtlab.dashboards.frame.about import LANGUAGES
-from nmtlab.dashboards.frame.links import Sentence
+from nmtlab.dashboards.frame.about import About, Sentence
 from nmtlab.dashboards.frame.page import Note, Page, heading
 from nmtlab.dashboards.frame.runs import RunChooser
 from nmtlab.dashboards.frame.selection import Selection
-from nmtlab.dashboards.frame.systems import can_decode, has_parent, has_relatives, is_multilingual, system_of
+from nmtlab.dashboards.frame.systems import can_decode, system_of
 from nmtlab.dashboards.parts.many_languages import ManyLanguages
 from nmtlab.dashboards.parts.relatives import Measured
 from nmtlab.dashboards.widgets.chart import Chart
@@ -27,6 +28,36 @@ from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.training.inheritance import Inheritance
 from nmtlab.views_transfer import movement_view
 from nmtlab.workspace import Workspace
+
+
+def _has_parent(run: Run) -> bool:
+    """Return whether a run's parent is here, or how far it moved from it is stored."""
+    if run.inheritance is None:
+        return False
+    parent = run.folder.parent / run.inheritance["parent"]
+    return bool(MOVEMENT.answers(run)) or (can_decode(run) and parent.is_dir() and Run(parent).has_weights())
+
+
+_PARENT = Need("no parent here", "it has no parent that is here", "choose a run trained with --parent", _has_parent)
+_RELATIVES = Need(
+    "neither a parent nor several directions",
+    "it has neither a parent nor several directions",
+    "choose a run trained with --parent, or in several directions",
+    lambda run: SEVERAL_DIRECTIONS.met(run) or _has_parent(run),
+)
+PAGE = About(
+    place=8,
+    title="Related languages",
+    question=(
+        "What does a parent in a related language give its child: which vectors are shared, how far do they "
+        "move, and what is a relative worth? (thesis 3.1) How do many languages share one model? (thesis 4.2)"
+    ),
+    name="languages",
+    needs=(NEURAL, _RELATIVES),
+    most_runs=1,
+    tokens=dict.fromkeys((("source", True), ("source", False)), "How far did its vector move from the parent's?"),
+    token_needs=(NEURAL, _PARENT),
+)
 
 FIRST = ("child-gl-en.4000.transfer-bpe.related-parent.s1",)
 _NEIGHBOURS = 15
@@ -44,7 +75,7 @@ class LanguagesPage(Page):
 
     def __init__(self, workspace: Workspace) -> None:
         title = "Children, and runs of several directions"
-        self.runs = RunChooser(workspace, accepts=has_relatives, first=FIRST, many=False, title=title)
+        self.runs = RunChooser(workspace, needs=PAGE.needs, first=FIRST, many=False, title=title)
         self.hint, self.taken = Note(), Table("What the child took over", height="12em")
         self.moved, self.medians = Chart(), Table("Median movement, by how often the type occurs")
         self.word = widgets.Text(description="Subword", continuous_update=False, placeholder="or click a point")
@@ -56,7 +87,7 @@ class LanguagesPage(Page):
         self.measured, self.many = Measured(), ManyLanguages(workspace, self.guarded)
         self._workspace = workspace
         self.find.on_click(lambda _: self._compare_words())
-        self.selection = Selection(LANGUAGES, (self.moved,), (self.words, self.neighbours))
+        self.selection = Selection(PAGE, (self.moved,), (self.words, self.neighbours))
         self.selection.follow_rows(self.neighbours, side="source")
         state = {
             "runs": self.runs.table, "word": self.word, "kind": self.kind, "figure": self.measured.figure,
@@ -83,14 +114,14 @@ class LanguagesPage(Page):
         body = [
             self.runs, self.hint, self.many, self.child, heading("What was measured over seeds"), self.measured,
         ]  # fmt: skip
-        super().__init__(LANGUAGES, state, self._answer, body, self.runs.refresh, parts)
+        super().__init__(PAGE, state, self._answer, body, self.runs.refresh, parts)
 
     def _answer(self, changed: set[str]) -> None:
         if "figure" in changed:
             self.measured.show()
         run = next(iter(self.runs.chosen), None)
-        self.many.show(run if run and is_multilingual(run) else None, changed)
-        is_child = run is not None and has_parent(run)
+        self.many.show(run if run and unmet(run, (NEURAL, SEVERAL_DIRECTIONS)) is None else None, changed)
+        is_child = run is not None and _PARENT.met(run)
         self.child.layout.display = "" if is_child or run is None else "none"
         if run is None:
             self.hint.say(

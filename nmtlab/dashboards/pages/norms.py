@@ -6,6 +6,7 @@ from typing import Any
 import ipywidgets as widgets
 import pandas as pd
 
+from nmtlab.analysis.access.needs import NEURAL, Need
 from nmtlab.analysis.access.opened import output_type_of
 from nmtlab.analysis.access.sentences import Text
 from nmtlab.analysis.access.translations import stored_translations
@@ -14,12 +15,12 @@ from nmtlab.analysis.lexical.choices import choices_in_batches, deciding_terms
 from nmtlab.analysis.lexical.logits import decompose, term_values, with_radius
 from nmtlab.analysis.lexical.neighbours import neighbours
 from nmtlab.analysis.lexical.rare_words import confusions, name_accuracy, name_translations
-from nmtlab.dashboards.frame.about import NORMS
+from nmtlab.dashboards.frame.about import About
 from nmtlab.dashboards.frame.page import Note, Page, heading
 from nmtlab.dashboards.frame.runs import RunChooser
 from nmtlab.dashboards.frame.selection import Line, Selection
 from nmtlab.dashboards.frame.sentences import SentenceChooser
-from nmtlab.dashboards.frame.systems import can_decode, has_norms, mentioned, of_one_pair, system_of
+from nmtlab.dashboards.frame.systems import can_decode, mentioned, of_one_pair, system_of
 from nmtlab.dashboards.parts.projection import VectorProjection
 from nmtlab.dashboards.parts.state_neighbours import StateNeighbours
 from nmtlab.dashboards.widgets.chart import Chart
@@ -33,6 +34,28 @@ from nmtlab.plots import logit_figure
 from nmtlab.runs.run import Run
 from nmtlab.views import norms_view
 from nmtlab.workspace import Workspace
+
+_NORMS = Need(
+    "neither weights nor logged norms",
+    "it has neither weights nor norms logged in training",
+    "choose another run",
+    lambda run: run.has_weights() or bool(run.embedding_norm_files),
+)
+PAGE = About(
+    place=3,
+    title="Norms and frequency",
+    question=(
+        "Does the norm of a word's vector follow its frequency, and does it make frequent words win where a "
+        "rare one is right? (thesis Figure 3.2 and 3.2.1)"
+    ),
+    name="norms",
+    needs=(NEURAL, _NORMS),
+    tokens={
+        ("target", True): "Which terms of its logit made it win or lose?",
+        ("target", False): "How long is its vector for its frequency?",
+        ("source", True): "Where was the encoder in nearly the same state?",
+    },
+)
 
 FIRST = ("small-qaa-en.tied.s1", "small-qaa-en.fixnorm.s1", "small-tr-en.tied.s1")
 _NO_WEIGHTS = "None of these runs has weights here: select a run with weights to see its logits."
@@ -58,7 +81,7 @@ class NormsPage(Page):
     """Norms of word vectors, nearest neighbours of a word, and the logits of each position, also at another norm r."""
 
     def __init__(self, workspace: Workspace) -> None:
-        self.runs = RunChooser(workspace, accepts=has_norms, first=FIRST)
+        self.runs = RunChooser(workspace, needs=PAGE.needs, first=FIRST)
         self.norms, self.correlations = Chart(), Table("Rank correlation with frequency")
         self.uncounted = Note()
         self.projection = VectorProjection(self.guarded)
@@ -85,7 +108,7 @@ class NormsPage(Page):
         tables = (
             self.neighbours, self.terms, self.sentences.table, self.wrong, self.names, self.confused, self.near.found,
         )  # fmt: skip
-        self.selection = Selection(NORMS, charts, tables)
+        self.selection = Selection(PAGE, charts, tables)
         for table in (self.neighbours, self.terms):
             self.selection.follow_rows(table)
         self.find.on_click(lambda _: self._find())
@@ -118,7 +141,7 @@ class NormsPage(Page):
             heading("For which mispredicted rare words did the norm decide?"),
             row(self.find, self.find_names, self.work), self.wrong, columns(self.names, self.confused),
         ]  # fmt: skip
-        super().__init__(NORMS, state, self._answer, body, self.runs.refresh, parts)
+        super().__init__(PAGE, state, self._answer, body, self.runs.refresh, parts)
 
     def _answer(self, changed: set[str]) -> None:
         runs = self.runs.chosen

@@ -6,7 +6,8 @@ from itertools import islice
 import ipywidgets as widgets
 import pandas as pd
 
-from nmtlab.analysis.search.beams import described, text_of, way_of
+from nmtlab.analysis.access.needs import NEURAL, Need
+from nmtlab.analysis.search.beams import OUTCOME, described, text_of, way_of
 from nmtlab.analysis.search.length_baselines import stored_length_models
 from nmtlab.analysis.search.lengths import (
     PLANNED_LENGTHS,
@@ -23,12 +24,12 @@ from nmtlab.analysis.search.search_tree import (
     ranked,
 )
 from nmtlab.analysis.search.sweeps import SWEEPS, sweep_figure
-from nmtlab.dashboards.frame.about import SEARCH
+from nmtlab.dashboards.frame.about import About
 from nmtlab.dashboards.frame.page import Note, Page, heading
 from nmtlab.dashboards.frame.runs import RunChooser
 from nmtlab.dashboards.frame.selection import Line, Selection
 from nmtlab.dashboards.frame.sentences import SentenceChooser
-from nmtlab.dashboards.frame.systems import can_decode, has_searches, left_out, mentioned, system_of
+from nmtlab.dashboards.frame.systems import can_decode, left_out, mentioned, system_of
 from nmtlab.dashboards.parts.beam_tree import Asked, BeamTree, result
 from nmtlab.dashboards.widgets.chart import Chart
 from nmtlab.dashboards.widgets.columns import columns, row
@@ -41,6 +42,24 @@ from nmtlab.runs.measures import Measure
 from nmtlab.runs.run import Run
 from nmtlab.translation import Translator
 from nmtlab.workspace import Workspace
+
+_SEARCHES = Need(
+    "neither weights nor stored searches",
+    "it has neither weights nor stored searches",
+    "choose another run",
+    lambda run: run.has_weights() or any(one.answers(run) for one in (OUTCOME, SEARCH_ERRORS, PLANNED_LENGTHS)),
+)
+PAGE = About(
+    place=9,
+    title="Search",
+    question=(
+        "Which hypotheses does a beam keep and drop, what does exact search find, and is the global best "
+        "empty? (thesis 4.1, Figure 4.1)"
+    ),
+    name="search",
+    needs=(NEURAL, _SEARCHES),
+    tokens={("target", True): "Where does the beam keep or drop it?"},
+)
 
 FIRST = ("multi30k-de-en.small",)
 _SCORES = [
@@ -68,7 +87,7 @@ class SearchPage(Page):
     """The search tree of a sentence step by step, its reranked translations, and stored measurements of whole texts."""
 
     def __init__(self, workspace: Workspace) -> None:
-        self.runs = RunChooser(workspace, accepts=has_searches, first=FIRST)
+        self.runs = RunChooser(workspace, needs=PAGE.needs, first=FIRST)
         self.sentences = SentenceChooser(workspace)
         self.beam = widgets.IntSlider(
             description="Beam", value=8, min=1, max=500, continuous_update=False, layout={"width": "26em"}
@@ -97,7 +116,7 @@ class SearchPage(Page):
             self.tree.chart, self.planned_tree.chart, self.sentences.table, self.both, self.ended, self.each,
             *(table for tree in (self.tree, self.planned_tree) for table in (tree.prefix, tree.continued)),
         )  # fmt: skip
-        self.selection = Selection(SEARCH, (), others)
+        self.selection = Selection(PAGE, (), others)
         for tree in (self.tree, self.planned_tree):
             self.selection.follow_rows(tree.prefix, "token", "step")
         state = {
@@ -119,7 +138,7 @@ class SearchPage(Page):
             heading("Over whole texts"), self.about_curves, self.swept, self.curves, self.rates, self.planned,
             self.calibration,
         ]  # fmt: skip
-        super().__init__(SEARCH, state, self._answer, body, self.runs.refresh, parts)
+        super().__init__(PAGE, state, self._answer, body, self.runs.refresh, parts)
 
     def _answer(self, changed: set[str]) -> None:
         if changed == {"selected"}:
