@@ -1,6 +1,5 @@
 """What is said of given translations, against forced decoding of each alone."""
 
-
 import numpy as np
 import pandas as pd
 import pytest
