@@ -35,10 +35,10 @@ BASELINES: dict[Baseline, str] = {"linear": "linear fit to the source length", "
 LENGTH_MODEL = "length model"
 
 _WIDTH, _SMOOTHING = 0.08, 0.04  # of the kernel in source and target length, as shares of the source length
+_LEAST_SPREAD = 1e-3  # tokens, where all pairs lie on a line
 _ERRORS = {
     "error": "absolute error (tokens)", "among 5": "in the top 5 (share)", "nll": "loss (nats a sentence)",
 }  # fmt: skip
-_LEAST_SPREAD = 1e-3  # tokens, where all pairs lie on a line
 
 
 def baseline_lengths(

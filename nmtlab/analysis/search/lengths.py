@@ -31,8 +31,7 @@ LENGTH_COLUMNS = (
 )  # fmt: skip
 
 _BATCH_TOKENS = 4096
-_NEGLIGIBLE = 0.001
-"""Probability of a length that is not drawn."""
+_NEGLIGIBLE = 0.001  # probability of a length that the axis need not reach
 
 
 def length_plan(system: RunOrSystem, source: str) -> pd.DataFrame:
