@@ -1,16 +1,6 @@
 """The thesis' figures and tables, drawn from measured runs: each view is a table from an analysis and its plot."""
 
-from collections.abc import Sequence
-from typing import Literal
-
-import pandas as pd
-
-from nmtlab.analysis.dynamics.curves import dev_curve, gradient_curve, loss_curve, spike_counts
-from nmtlab.analysis.dynamics.depth import g_by_depth, g_fits, g_slopes
-from nmtlab.analysis.dynamics.signals import stored_signals
-from nmtlab.analysis.search.beams import stored_sweeps
-from nmtlab.analysis.search.search_tree import ended_hypotheses, ranked, search_tree
-from nmtlab.errors import NmtlabError, RunError
+from nmtlab.errors import NmtlabError
 from nmtlab.experiments import Scale, find_table, summary, with_published
 from nmtlab.experiments.claims.budgets import at_two_budgets
 from nmtlab.experiments.claims.declared import declared_claims
@@ -25,119 +15,12 @@ from nmtlab.experiments.tables.length_planning import LENGTH_PLANNING, WHOLE_TEX
 from nmtlab.plots import (
     View,
     budgets_figure,
-    depth_figure,
-    dev_figure,
     effect_figure,
-    gradient_figure,
-    loss_figure,
-    signals_figure,
-    slopes_figure,
-    sweep_figure,
     table_figure,
     trainability_figure,
-    tree_figure,
     ways_figure,
 )
-from nmtlab.recipe import SearchSettings
-from nmtlab.runs.run import Run
 from nmtlab.workspace import Workspace
-
-
-def dev_view(
-    runs: Sequence[Run], score: Literal["bleu", "perplexity"] = "bleu", over: Literal["step", "minutes"] = "step"
-) -> View:
-    """Show dev scores during training (Figure 3.4); its table has each run's best."""
-    curves = pd.concat([dev_curve(run) for run in runs], ignore_index=True)
-    best = curves[curves["best"].astype(bool)]
-    return View(best[["run", "step", score]], dev_figure(curves, score, over))
-
-
-def loss_view(runs: Sequence[Run]) -> View:
-    """Show the training loss and its terms; its table has the last logged value of each."""
-    curves = pd.concat([loss_curve(run) for run in runs], ignore_index=True)
-    last = curves[curves["step"] == curves.groupby("run")["step"].transform("max")]
-    wide = last.pivot(index=["run", "step"], columns="term", values="value").reset_index().rename_axis(columns=None)
-    return View(wide[["run", "step", *last["term"].unique()]], loss_figure(curves))
-
-
-def gradient_view(runs: Sequence[Run]) -> View:
-    """Show the gradient norm at every update (Figure 3.5); its table counts spikes per quarter of the training."""
-    curves = pd.concat([gradient_curve(run) for run in runs], ignore_index=True)
-    table = spike_counts(curves)[["run", "part", "updates", "median", "spikes"]]
-    return View(table, gradient_figure(curves))
-
-
-def depth_view(runs: Sequence[Run]) -> View:
-    """Show learned g against depth (Figures 3.6 and 3.7); its table has the slopes.
-
-    Raises:
-        RunError: a run has no ScaleNorm, or was never evaluated.
-    """
-    values = pd.concat([g_by_depth(run) for run in runs], ignore_index=True)
-    fits = g_fits(values)
-    return View(fits[["run", "panel", "group", "slope", "correlation"]], depth_figure(values, fits))
-
-
-def slopes_view(runs: Sequence[Run]) -> View:
-    """Show the slope of g over depth during training; its table has the first and the last evaluation.
-
-    Raises:
-        RunError: as `depth_view`.
-    """
-    slopes = pd.concat([g_slopes(run) for run in runs], ignore_index=True)
-    ends = slopes.groupby("run")["step"].agg(["min", "max"])
-    at_ends = slopes["step"].isin(ends["min"]) | (slopes["step"] == slopes["run"].map(ends["max"]))
-    table = slopes[at_ends].pivot(index=["run", "panel", "group"], columns="step", values="slope").reset_index()
-    return View(table.rename(columns=str), slopes_figure(slopes))
-
-
-def tree_view(run: Run, sentence: str, search: SearchSettings, reference: str | None = None) -> View:
-    """Show what a beam keeps and drops (Figure 4.1); its table has the finished hypotheses, best first.
-
-    Args:
-        run: neural, with weights.
-        sentence: to be translated.
-        search: search settings.
-        reference: its translation, to be tracked in the beam.
-
-    Raises:
-        RunError: the run is phrase-based, has no weights, or plans lengths.
-    """
-    tree = search_tree(run, sentence, search, reference)
-    ended = ranked(ended_hypotheses(tree), search)
-    return View(ended[["log_prob", "scored_length", "step", "text"]], tree_figure(tree))
-
-
-def sweep_view(runs: Sequence[Run]) -> View:
-    """Show results by beam size, as measured and stored with the runs.
-
-    Raises:
-        RunError: no beam sweep is stored with any of them.
-    """
-    sweeps = stored_sweeps(runs)
-    if sweeps.empty:
-        names = ", ".join(run.name for run in runs)
-        raise RunError(f"runs {names}: no beam sweep is stored with them", "make one with 'nmtlab beam-sweep'")
-    ordered = sweeps.sort_values(["name", "beam_size"])
-    shown = ordered[["name", "beam_size", "bleu", "length_ratio", "empty", "log_prob", "errors"]]
-    return View(shown.dropna(axis=1, how="all"), sweep_figure(sweeps))
-
-
-def signals_view(runs: Sequence[Run]) -> View:
-    """Show the inputs of each normalisation, as measured and stored with the runs.
-
-    Its table has the sizes before the first and the last normalisation of each side.
-
-    Raises:
-        RunError: no signals are stored with any of them.
-    """
-    found = stored_signals(runs)
-    if found.empty:
-        names = ", ".join(run.name for run in runs)
-        raise RunError(f"runs {names}: no signals are stored with them", "measure them on the page Training dynamics")
-    ends = found.groupby(["run", "update", "side"], sort=False)[["activation", "gradient"]].agg(["first", "last"])
-    ends.columns = [f"{when} {what}" for what, when in ends.columns]
-    return View(ends.reset_index(), signals_figure(found), digits=5)
 
 
 def table_view(name: str, scale: Scale = "small", measure: str = "") -> View:

@@ -1,89 +1,25 @@
 """A view of runs shows what the analyses find."""
 
-import shutil
-
 import pandas as pd
 import pytest
-from support.packed import packed_folder
 
-from nmtlab.analysis.dynamics.curves import dev_curve
-from nmtlab.analysis.dynamics.depth import g_by_depth, g_fits, g_slopes
-from nmtlab.analysis.dynamics.signals import SIGNALS
-from nmtlab.analysis.search.beams import sweep, varied
-from nmtlab.errors import NmtlabError, RunError
+from nmtlab.errors import NmtlabError
 from nmtlab.experiments import find_table, summary
 from nmtlab.experiments.results.stored import RESULTS, read_cells
 from nmtlab.experiments.running.trainability import Outcome, Point, read_map, with_outcome
 from nmtlab.experiments.tables.labels import published_name
-from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
 from nmtlab.views import (
     budgets_view,
-    depth_view,
-    dev_view,
-    gradient_view,
     planning_view,
-    signals_view,
-    slopes_view,
-    sweep_view,
     table_view,
     trainability_view,
-    tree_view,
 )
 
 
 @pytest.fixture(scope="module")
 def run(trained) -> Run:
     return trained[0]
-
-
-def test_the_best_evaluation(run):
-    assert dev_view([run]).frame[["step", "bleu"]].to_numpy().tolist() == [
-        [run.best_step, dev_curve(run)["bleu"].max()]
-    ]
-
-
-def test_spikes_by_quarter(run):
-    assert gradient_view([run]).frame["updates"].sum() == len(run.gradient_norms())
-
-
-def test_slopes_of_g():
-    with pytest.raises(RunError, match="no values of g"):
-        depth_view([Run(packed_folder("deep-de-en.pre-layernorm"))])
-    run = Run(packed_folder("deep-de-en.pre-scalenorm"))
-    pd.testing.assert_series_equal(depth_view([run]).frame["slope"], g_fits(g_by_depth(run))["slope"])
-    slopes, table = g_slopes(run), slopes_view([run]).frame
-    for step in (slopes["step"].min(), slopes["step"].max()):
-        own = slopes[slopes["step"] == step].sort_values(["panel", "group"])
-        assert table.sort_values(["panel", "group"])[str(step)].tolist() == own["slope"].tolist()
-
-
-def test_the_tree_of_a_sentence_comes_with_what_it_has_ended(trained):
-    view = tree_view(trained[0], "ein Hund singt", SearchSettings(score="log-prob", beam_size=3))
-    assert view.frame["log_prob"].is_monotonic_decreasing
-    assert view.figure.data
-    assert "text" in repr(view)
-
-
-def test_a_sweep_is_shown_once_it_was_made(tmp_path, trained, tiny_corpus):
-    run = Run(shutil.copytree(trained[0].folder, tmp_path / "whole"))
-    with pytest.raises(RunError, match="runs whole: no beam sweep is stored with them"):
-        sweep_view([run])
-    sweep(run, tiny_corpus, varied(SearchSettings(score="log-prob"), "beam_size", [1, 2]), "dev", 3)
-    view = sweep_view([run])
-    assert view.frame["beam_size"].tolist() == [1, 2]
-    assert set(view.frame["name"]) == {"whole, log-prob, 3 sampled sentences of tiny dev"}
-
-
-def test_signals_that_are_kept_from_the_first_norm_to_the_last(run, tiny_corpus, tmp_path):
-    copy = Run(shutil.copytree(run.folder, tmp_path / run.name))
-    with pytest.raises(RunError, match="no signals are stored"):
-        signals_view([copy])
-    found = SIGNALS.of(copy, corpus=tiny_corpus, sample=3)
-    shown = signals_view([copy]).frame.set_index("side")
-    for side, own in found.groupby("side"):
-        assert shown.loc[side, "first gradient"] == own["gradient"].iloc[0]
-        assert shown.loc[side, "last activation"] == own["activation"].iloc[-1]
 
 
 def test_a_table_is_shown_as_it_was_measured():

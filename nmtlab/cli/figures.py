@@ -55,16 +55,17 @@ def figures(
 
 
 def _views(runs: "list[Run]") -> "Iterator[tuple[str, View]]":
+    from nmtlab.analysis.dynamics.curves import DEV_CURVE, GRADIENT_CURVE
+    from nmtlab.analysis.dynamics.depth import G_BY_DEPTH
     from nmtlab.analysis.lexical.norms import NORMS_BY_FREQUENCY
     from nmtlab.runs.naming import labelled
-    from nmtlab.views import depth_view, dev_view, gradient_view
 
     neural = [run for run in runs if run.recipe.model.neural and len(run.metrics("validation"))]
     kinds: list[tuple[str, Callable[[list[Run]], View], Callable[[Run], bool]]] = [
         ("norms", NORMS_BY_FREQUENCY.view, lambda run: True),
-        ("dev", dev_view, lambda run: True),
-        ("gradients", gradient_view, lambda run: len(run.gradient_norms()) > 0),
-        ("depth", depth_view, lambda run: len(run.g_values()) > 0),
+        ("dev", DEV_CURVE.view, lambda run: True),
+        ("gradients", GRADIENT_CURVE.view, lambda run: len(run.gradient_norms()) > 0),
+        ("depth", G_BY_DEPTH.view, G_BY_DEPTH.fits),
     ]
     for corpus in dict.fromkeys(run.recipe.corpus.name for run in neural):
         on_corpus = [run for run in neural if run.recipe.corpus.name == corpus]

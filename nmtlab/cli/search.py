@@ -136,7 +136,6 @@ def beam_sweep(
     """
     from tqdm import tqdm
 
-    from nmtlab.analysis.access.checks import plans_length
     from nmtlab.analysis.search.beams import described, sweep, varied
     from nmtlab.cli.tables import print_table
     from nmtlab.errors import NmtlabError
@@ -146,7 +145,7 @@ def beam_sweep(
     if needed and score not in (None, needed):
         raise NmtlabError(f"--{field}s: the score {score} has no {field}", f"leave --score out, or give {needed}")
     opened, text, search, machine = _inputs(run, corpus, source, target, set_, threads, beam, needed or score)
-    if field == "length_candidates" and not plans_length(opened):
+    if field == "length_candidates" and not opened.recipe.model.plans_length:
         raise NmtlabError(f"--lengths: run {run!r} plans no lengths", "choose a run of the recipe 'planned'")
     searches = varied(search, field, values)
     total = len(searches) * min(sample or text.count(split), text.count(split))
@@ -236,14 +235,13 @@ def _inputs(
     score: str | None,
 ) -> "tuple[Run, ParallelCorpus, SearchSettings, MachineSettings]":  # fmt: skip
     """Return the run, the corpus, the search settings and the machine settings of a command."""
-    from nmtlab.analysis.access.checks import plans_length
     from nmtlab.errors import NmtlabError
     from nmtlab.runs.listing import open_run
     from nmtlab.workspace import Workspace
 
     workspace = Workspace.find()
     opened = open_run(run, workspace)
-    if score and plans_length(opened):
+    if score and opened.recipe.model.plans_length:
         raise NmtlabError(f"run {run!r} plans lengths: it is only searched by p(length) times p", "leave --score out")
     opened, text = open_text(opened, workspace, corpus, source, target)
     recipe = run_recipe(opened.recipe, [f"search.score={score or 'log-prob'}", *(set_ or [])], threads, beam)

@@ -162,7 +162,6 @@ def _check(
     run: "Run", ways: "Mapping[str, object]", n_best: int, changes: list[str], drawing: "Mapping[str, float | None]"
 ) -> None:
     """Refuse search methods that exclude each other or that the run does not support, and numbers out of range."""
-    from nmtlab.analysis.access.checks import plans_length
     from nmtlab.errors import NmtlabError, RunError
 
     asked = [option for option, value in ways.items() if value]
@@ -173,7 +172,7 @@ def _check(
     if asked in (["--samples"], ["--groups"]) and n_best > 1:
         raise NmtlabError(f"--n-best and {asked[0]}: the latter is the number of translations", "leave --n-best out")
     scores = [change for change in changes if change.startswith(_SCORES)]
-    if scores and plans_length(run):
+    if scores and run.recipe.model.plans_length:
         raise NmtlabError(f"--set {scores[0]}: run {run.name!r} is searched by p(length) times p", "leave it out")
     temperature, top_p = (1.0 if drawing[name] is None else drawing[name] for name in ("--temperature", "--top-p"))
     if not _COLDEST <= temperature <= _HOTTEST:

@@ -6,9 +6,9 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
-from nmtlab.analysis.dynamics.curves import dev_curve, gradient_curve
+from nmtlab.analysis.dynamics.curves import dev_curve, dev_figure, gradient_curve, gradient_figure
+from nmtlab.analysis.dynamics.signals import signals_figure
 from nmtlab.figures.theme import log_axis
-from nmtlab.plots import dev_figure, gradient_figure, signals_figure
 
 
 @pytest.mark.parametrize(

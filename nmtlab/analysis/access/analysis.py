@@ -51,6 +51,7 @@ class Analysis:
         table: from answers to the few numbers that are shown.
         figure: from answers to what is drawn.
         digits: decimals of the numbers that are shown, few enough to be the same on every machine.
+        absent: if nothing is to be shown where no run has a row: the problem and what to do.
     """
 
     question: str
@@ -62,6 +63,7 @@ class Analysis:
     table: Callable[..., pd.DataFrame] = lambda found: found
     figure: Callable[..., go.Figure] | None = None
     digits: int = 2
+    absent: tuple[str, str] | None = None
 
     @property
     def key(self) -> str:
@@ -125,7 +127,9 @@ class Analysis:
 
     def among(self, runs: Sequence[Run], **arguments: Any) -> pd.DataFrame:
         """Return the answers for several runs, one below the other, with the label of each in a column `run`."""
-        return pd.concat([self.of(run, **arguments).assign(run=run.label) for run in runs], ignore_index=True)
+        found = [self.of(run, **arguments).assign(run=run.label) for run in runs]
+        some = [one for one in found if len(one)] or found  # one without rows would change the types of columns
+        return pd.concat(some, ignore_index=True) if some else pd.DataFrame()
 
     def view(self, runs: Run | Sequence[Run], **arguments: Any) -> View:
         """Show the answers for one run or several as a table and a figure.
@@ -136,13 +140,18 @@ class Analysis:
 
         Raises:
             NmtlabError: as of `of`.
+            RunError: no run has a row, and it is `absent`.
         """
+        runs = [runs] if isinstance(runs, Run) else runs
         if self.figure is None:
             raise TypeError(f"{self.key}: nothing is drawn of it")
         asked, tabled, drawn = (_named(one, arguments) for one in (self.compute, self.table, self.figure))
         if unknown := arguments.keys() - {*asked, *tabled, *drawn}:
             raise TypeError(f"{self.key}: has no argument {', '.join(sorted(unknown))}")
-        found = self.among([runs] if isinstance(runs, Run) else runs, **asked)
+        found = self.among(runs, **asked)
+        if found.empty and self.absent:
+            problem, remedy = self.absent
+            raise RunError(f"runs {', '.join(run.name for run in runs)}: {problem}", remedy)
         return View(self.table(found, **tabled), self.figure(found, **drawn), self.digits)
 
     def _by_sentence(

@@ -94,6 +94,12 @@ END = Need(
     "choose a run that does not plan lengths",
     lambda run: not run.recipe.model.plans_length,
 )
+LOGGED_G = Need(
+    "no values of g",
+    "no values of g",
+    "choose a run with ScaleNorm that was evaluated at least once",
+    lambda run: not run.g_values().empty,
+)
 SEVERAL_DIRECTIONS = Need(
     "a single direction",
     "it was trained in a single direction",

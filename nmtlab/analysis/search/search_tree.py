@@ -6,7 +6,10 @@ from collections.abc import Iterator
 import pandas as pd
 import torch
 
+from nmtlab.analysis.access.analysis import Analysis
+from nmtlab.analysis.access.needs import DECODING
 from nmtlab.analysis.access.opened import RunOrSystem, opened
+from nmtlab.analysis.search.tree_figure import tree_figure
 from nmtlab.models.interface import Memory, Searchable
 from nmtlab.recipe import SearchSettings
 from nmtlab.search.beam import beam_search
@@ -61,6 +64,23 @@ def search_tree(
     found = pd.DataFrame(rows, columns=["tokens", *_COLUMNS[:9], "reference"])
     found["scored_length"] += found["ended"] & plans
     return _with_ends(found, result, plans)[_COLUMNS]
+
+
+def _ended(tree: pd.DataFrame) -> pd.DataFrame:
+    """Return the distinct finished translations, best first."""
+    ended = tree[tree["ended"]].drop_duplicates(["text", "scored_length", "log_prob"])
+    ordered = ended.sort_values("score", ascending=False, kind="stable", ignore_index=True)
+    return ordered[["log_prob", "scored_length", "step", "text"]]
+
+
+SEARCH_TREE = Analysis(
+    "Which hypotheses does a beam keep and drop?",
+    search_tree,
+    source="thesis Figure 4.1",
+    needs=DECODING,
+    table=_ended,
+    figure=tree_figure,
+)
 
 
 def _rows(result: SearchResult, pipeline: Pipeline, reference: list[int] | None) -> list[tuple]:

@@ -1,6 +1,6 @@
 """Depth and g (thesis Figures 3.6 and 3.7)."""
 
-from nmtlab.analysis.access.needs import Need
+from nmtlab.analysis.dynamics.depth import G_BY_DEPTH, SLOPES_OF_G
 from nmtlab.dashboards.frame.about import About
 from nmtlab.dashboards.frame.page import Note, Page
 from nmtlab.dashboards.frame.runs import RunChooser
@@ -9,15 +9,8 @@ from nmtlab.dashboards.widgets.table import Table
 from nmtlab.experiments.claims.declared import declared_claims
 from nmtlab.experiments.claims.verdicts import measured_claims
 from nmtlab.experiments.measures.quality import G_SLOPES
-from nmtlab.views import depth_view, slopes_view
 from nmtlab.workspace import Workspace
 
-_G = Need(
-    "no values of g",
-    "it has logged no g of ScaleNorm",
-    "choose a run with ScaleNorm",
-    lambda run: not run.g_values().empty,
-)
 PAGE = About(
     place=5,
     title="Depth and g",
@@ -26,7 +19,7 @@ PAGE = About(
         "3.6 and 3.7)"
     ),
     name="depth",
-    needs=(_G,),
+    needs=G_BY_DEPTH.needs,
 )
 
 FIRST = ("deep-de-en.pre-scalenorm", "deep-de-en.post-scalenorm")
@@ -43,9 +36,9 @@ def depth_page(workspace: Workspace | None = None) -> Page:
             none = "No run here has ScaleNorm: train one, e.g. with the recipe prenorm-fixnorm-scalenorm."
             hint.say(runs.none_chosen(none))
             return
-        view = depth_view(runs.chosen)
+        view = G_BY_DEPTH.view(runs.chosen)
         chart.show(view.figure)
-        while_training.show(slopes_view(runs.chosen).figure)
+        while_training.show(SLOPES_OF_G.view(runs.chosen).figure)
         slopes.show(view.frame.round(3))
         above = int((view.frame["slope"] > 0).sum())
         hint.say(

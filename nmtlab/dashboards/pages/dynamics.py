@@ -6,7 +6,7 @@ import pandas as pd
 from nmtlab.analysis.access.needs import NEURAL
 from nmtlab.analysis.comparison.recipes import RECIPES, differing_settings
 from nmtlab.analysis.dynamics.convergence import FLOOR, convergence
-from nmtlab.analysis.dynamics.curves import gradient_quantiles
+from nmtlab.analysis.dynamics.curves import DEV_CURVE, GRADIENT_CURVE, LOSS_CURVE, gradient_quantiles
 from nmtlab.dashboards.frame.about import About
 from nmtlab.dashboards.frame.page import Note, Page, heading
 from nmtlab.dashboards.frame.runs import RunChooser
@@ -18,7 +18,6 @@ from nmtlab.dashboards.widgets.chart import Chart
 from nmtlab.dashboards.widgets.columns import columns, row
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.runs.run import Run
-from nmtlab.views import dev_view, gradient_view, loss_view
 from nmtlab.workspace import Workspace
 
 PAGE = About(
@@ -92,14 +91,14 @@ class DynamicsPage(Page):
         if not chosen:
             self.live.say(self.runs.none_chosen("No runs yet: start one on the page Train."))
             return
-        view = dev_view(chosen, self.score.value, self.over.value)
+        view = DEV_CURVE.view(chosen, score=self.score.value, over=self.over.value)
         self.dev.show(view.figure)
         self.best.show(view.frame.round(2).reset_index(drop=True))
         if "runs" in changed:
-            view = loss_view(chosen)
+            view = LOSS_CURVE.view(chosen)
             self.losses.show(view.figure)
             self.last_losses.show(_named_terms(view.frame))
-            view = gradient_view(chosen)
+            view = GRADIENT_CURVE.view(chosen)
             self.gradients.show(view.figure)
             self.spikes.show(view.frame.round(3).reset_index(drop=True))
             trained = [run for run in chosen if run.imported is None]

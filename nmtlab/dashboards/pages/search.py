@@ -6,11 +6,16 @@ from itertools import islice
 import ipywidgets as widgets
 import pandas as pd
 
-from nmtlab.analysis.access.checks import plans_length
 from nmtlab.analysis.access.needs import NEURAL, Need
-from nmtlab.analysis.search.beams import OUTCOME, described, stored_sweeps, text_of, way_of
+from nmtlab.analysis.search.beams import OUTCOME, described, text_of, way_of
 from nmtlab.analysis.search.length_baselines import stored_length_models
-from nmtlab.analysis.search.lengths import PLANNED_LENGTHS, length_calibration, length_plan
+from nmtlab.analysis.search.lengths import (
+    PLANNED_LENGTHS,
+    calibration_figure,
+    length_calibration,
+    length_plan,
+    lengths_figure,
+)
 from nmtlab.analysis.search.search_errors import SEARCH_ERRORS, error_rates
 from nmtlab.analysis.search.search_tree import (
     best_so_far,
@@ -18,6 +23,7 @@ from nmtlab.analysis.search.search_tree import (
     first_empty_rank,
     ranked,
 )
+from nmtlab.analysis.search.sweeps import SWEEPS, sweep_figure
 from nmtlab.dashboards.frame.about import About
 from nmtlab.dashboards.frame.page import Note, Page, heading
 from nmtlab.dashboards.frame.runs import RunChooser
@@ -31,7 +37,6 @@ from nmtlab.dashboards.widgets.table import Table
 from nmtlab.dashboards.widgets.work import Work
 from nmtlab.figures.marks import Token
 from nmtlab.figures.reading import isolated
-from nmtlab.plots import calibration_figure, lengths_figure, sweep_figure
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.measures import Measure
 from nmtlab.runs.run import Run
@@ -257,7 +262,7 @@ class SearchPage(Page):
 
     def _show_sweeps(self, runs: list[Run]) -> str:
         """Show the curves of one text: those of different texts are not comparable."""
-        sweeps = stored_sweeps(runs)
+        sweeps = SWEEPS.among(runs)
         names = tuple(dict.fromkeys(sweeps.get("text", ())))
         if names != self.swept.options:
             before = self.swept.value
@@ -276,7 +281,7 @@ class SearchPage(Page):
         if rates:
             self.rates.show(pd.DataFrame(rates))
             return ""
-        ending = not all(plans_length(run) for run in runs)
+        ending = not all(run.recipe.model.plans_length for run in runs)
         return "No exact search of a text yet: run 'nmtlab search-errors RUN'." if ending else ""
 
     def _show_plans(self, runs: list[Run]) -> str:
@@ -285,7 +290,7 @@ class SearchPage(Page):
             self.planned.show(pd.concat([_plan_errors(run) for run in {run.name: run for run, _ in plans}.values()]))
             self.calibration.show(calibration_figure(pd.concat(_calibrated(run, answer) for run, answer in plans)))
             return ""
-        planning = any(plans_length(run) for run in runs)
+        planning = any(run.recipe.model.plans_length for run in runs)
         return "No planned lengths of a text yet: run 'nmtlab length-errors RUN'." if planning else ""
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import ipywidgets as widgets
 import pandas as pd
 
+from nmtlab.analysis.dynamics.curves import DEV_CURVE
 from nmtlab.analysis.dynamics.progress import TrainingProgress, training_progress
 from nmtlab.dashboards.frame.about import About
 from nmtlab.dashboards.frame.links import links_to
@@ -22,7 +23,6 @@ from nmtlab.progress import clock
 from nmtlab.recipe import Recipe, find_recipe, recipe_names
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.corpus import ParallelCorpus
-from nmtlab.views import dev_view
 from nmtlab.workspace import Workspace
 
 PAGE = About(
@@ -118,7 +118,7 @@ class TrainPage(Page):
         if run is None:
             return
         if len(run.metrics("validation")):
-            self.curve.show(dev_view([run]).figure)
+            self.curve.show(DEV_CURVE.view(run).figure)
         if progress := training_progress(run):
             self.progress.value = _drawn(progress, alive)
         if not alive and (links := links_to([run])):

@@ -62,7 +62,7 @@ def labelled_nodes(
     the continuations of a hypothesis that has several, without those dropped at once, the longest-lived first.
 
     Args:
-        tree: rows of `analysis.search.search_tree.search_tree`.
+        tree: rows of `search_tree`.
         reference: rows of `tree_paths.reference_path`; its prefixes in the tree, if not given.
         marked: rows of `tree_paths.path_to`.
 

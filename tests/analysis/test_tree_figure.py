@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from nmtlab.plots import tree_figure
+from nmtlab.analysis.search.tree_figure import tree_figure
 
 TREE = pd.DataFrame(
     [
@@ -79,7 +79,7 @@ def written(figure) -> dict[tuple, str]:
 
 
 def test_tokens_are_written_at_their_nodes():
-    tokens = written(tree_figure(TREE, reference=REFERENCE))
+    tokens = written(tree_figure(TREE, beyond=REFERENCE))
     assert tokens[1, -1.0] == "a"
     assert tokens[2, -2.0] == "&lt;b&gt;"
     assert tokens[3, -2.5] == tokens[4, -6.0] == "&lt;/s&gt;"
@@ -87,7 +87,7 @@ def test_tokens_are_written_at_their_nodes():
 
 
 def test_tokens_of_later_steps_are_not_written_yet_and_the_others_stay_in_place():
-    whole, begun = (tree_figure(TREE, until, reference=REFERENCE) for until in (None, 1))
+    whole, begun = (tree_figure(TREE, until, beyond=REFERENCE) for until in (None, 1))
     assert set(written(begun)) == {place for place in written(whole) if place[0] == 1}
     for one in begun.layout.annotations:
         assert (one.ax, one.ay) in [(other.ax, other.ay) for other in whole.layout.annotations if other.x == one.x]
@@ -96,25 +96,25 @@ def test_tokens_of_later_steps_are_not_written_yet_and_the_others_stay_in_place(
 
 
 def test_the_reference_is_drawn_on_where_the_beam_does_not_hold_it():
-    figure = tree_figure(TREE, reference=REFERENCE)
+    figure = tree_figure(TREE, beyond=REFERENCE)
     gap = (None, None)
     assert lines(figure, "the reference, outside the beam") == [(2, -4.0), (3, -5.0), gap, (3, -5.0), (4, -6.0), gap]
     nodes = [node for trace in figure.data for node in trace.customdata or ()]
     assert [3, 0] in nodes
     assert [4, 0] in nodes
     inside = REFERENCE.assign(slot=1)
-    assert "the reference, outside the beam" not in [trace.name for trace in tree_figure(TREE, reference=inside).data]
+    assert "the reference, outside the beam" not in [trace.name for trace in tree_figure(TREE, beyond=inside).data]
 
 
 def test_a_far_less_probable_reference_does_not_flatten_the_beam():
-    figure = tree_figure(TREE, reference=REFERENCE.assign(log_prob=[-1.0, -4.0, -50.0, -99.0]))
+    figure = tree_figure(TREE, beyond=REFERENCE.assign(log_prob=[-1.0, -4.0, -50.0, -99.0]))
     low, _ = figure.layout.yaxis.range
     assert -12 < low < -4
     assert figure.layout.xaxis.range[1] == 4
 
 
 def test_a_reference_that_is_unlikely_from_its_first_token_is_left_below_the_axis():
-    figure = tree_figure(TREE, reference=REFERENCE.assign(log_prob=[-90.0, -91.0, -92.0, -93.0], slot=0))
+    figure = tree_figure(TREE, beyond=REFERENCE.assign(log_prob=[-90.0, -91.0, -92.0, -93.0], slot=0))
     assert figure.layout.xaxis.range[1] == 4
     assert figure.layout.yaxis.range[0] > -12
 

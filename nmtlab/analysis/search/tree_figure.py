@@ -5,9 +5,9 @@ from html import escape
 import pandas as pd
 import plotly.graph_objects as go
 
+from nmtlab.analysis.search.tree_labels import FONT_SIZE, Scale, labelled_nodes, placed_labels
 from nmtlab.figures.marks import with_nodes
 from nmtlab.figures.theme import BELOW, COLOURS, FAINT, dressed, plain, see_through
-from nmtlab.plots.tree_labels import FONT_SIZE, Scale, labelled_nodes, placed_labels
 
 _BEST, _EMPTY, _REFERENCE, _MARKED = COLOURS[0], COLOURS[1], COLOURS[2], COLOURS[6]
 _TEXT = {"best": _BEST, "reference": _REFERENCE, "marked": _MARKED, "branch": "#444444"}
@@ -25,7 +25,7 @@ def tree_figure(
     tree: pd.DataFrame,
     until: int | None = None,
     title: str = "Beam search tree",
-    reference: pd.DataFrame | None = None,
+    beyond: pd.DataFrame | None = None,
     marked: pd.DataFrame | None = None,
 ) -> go.Figure:
     """Draw the hypotheses of a search, by step and log-probability, with lines from each to its continuations.
@@ -35,24 +35,24 @@ def tree_figure(
     below it can win any more. The `customdata` of a node are its step and slot.
 
     Args:
-        tree: rows of `analysis.search.search_tree.search_tree`.
+        tree: rows of `search_tree`.
         until: draw only the steps up to this one; all if not given.
         title: of the figure.
-        reference: rows of `analysis.search.tree_paths.reference_path`, to draw it where the beam does not hold it: its
-            nodes there have slot 0.
-        marked: rows of `analysis.search.tree_paths.path_to`, to be marked.
+        beyond: rows of `tree_paths.reference_path`, to draw the reference where the beam does not hold it: its nodes
+            there have slot 0.
+        marked: rows of `tree_paths.path_to`, to be marked.
     """
     if until is not None and until >= tree["step"].max():
         until = None  # with the rest of a longer reference
-    scale, steps = _scale(tree, reference)
+    scale, steps = _scale(tree, beyond)
     figure = go.Figure(_hypotheses(tree, until))
-    if reference is not None:
-        figure.add_traces(_outside(_until(reference, until)))
+    if beyond is not None:
+        figure.add_traces(_outside(_until(beyond, until)))
     if marked is not None:
         figure.add_trace(_path(marked))
-    for label in _until(placed_labels(labelled_nodes(tree, reference, marked), scale), until).itertuples():
+    for label in _until(placed_labels(labelled_nodes(tree, beyond, marked), scale), until).itertuples():
         figure.add_annotation(_written(label))
-    shown = [_until(rows, until) for rows in (tree, reference) if rows is not None]
+    shown = [_until(rows, until) for rows in (tree, beyond) if rows is not None]
     nodes = pd.concat(shown)[["step", "log_prob", "piece"]]
     with_nodes(figure, nodes[nodes["piece"] != ""].drop_duplicates().itertuples(index=False, name=None))
     figure.update_xaxes(title_text="tokens so far", range=[-0.5, steps + 1], dtick=1 if steps <= 30 else None)
