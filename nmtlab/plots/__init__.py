@@ -4,23 +4,17 @@ from nmtlab.figures.view import Numbers, View
 from nmtlab.plots.attention import attention_figure, contribution_figure
 from nmtlab.plots.budgets import budgets_figure
 from nmtlab.plots.cognates import cognate_figure
-from nmtlab.plots.comparison import gains_figure, word_accuracy_figure
 from nmtlab.plots.depth import depth_figure, slopes_figure
 from nmtlab.plots.dynamics import dev_figure, effect_figure, gradient_figure, loss_figure
 from nmtlab.plots.efficiency import efficiency_figure
 from nmtlab.plots.heads import heads_figure
-from nmtlab.plots.languages import child_size_figure, overlap_figure, vocabulary_figure, worth_figure
+from nmtlab.plots.languages import child_size_figure, vocabulary_figure, worth_figure
 from nmtlab.plots.lexicon import lexicon_figure
 from nmtlab.plots.logits import logit_figure
 from nmtlab.plots.many_languages import (
     ablation_figure,
-    directions_figure,
     gain_figure,
-    gradient_cosine_figure,
-    probe_figure,
-    similarity_figure,
 )
-from nmtlab.plots.movement import movement_figure
 from nmtlab.plots.norms import norm_figure
 from nmtlab.plots.projection import projection_figure
 from nmtlab.plots.search import (
@@ -50,12 +44,9 @@ __all__ = [
     "contribution_figure",
     "depth_figure",
     "dev_figure",
-    "directions_figure",
     "effect_figure",
     "efficiency_figure",
     "gain_figure",
-    "gains_figure",
-    "gradient_cosine_figure",
     "gradient_figure",
     "heads_figure",
     "length_models_figure",
@@ -64,14 +55,10 @@ __all__ = [
     "logit_figure",
     "loss_figure",
     "masking_figure",
-    "movement_figure",
     "norm_figure",
-    "overlap_figure",
-    "probe_figure",
     "projection_figure",
     "shift_figure",
     "signals_figure",
-    "similarity_figure",
     "slopes_figure",
     "sweep_figure",
     "table_figure",
@@ -80,6 +67,5 @@ __all__ = [
     "tree_figure",
     "vocabulary_figure",
     "ways_figure",
-    "word_accuracy_figure",
     "worth_figure",
 ]

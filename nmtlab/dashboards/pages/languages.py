@@ -5,10 +5,11 @@ from collections.abc import Iterator
 import ipywidgets as widgets
 import pandas as pd
 
-from nmtlab.analysis.languages.cognate_neighbours import COGNATE_NEIGHBOURS
-from nmtlab.analysis.languages.shared_types import parent_of
+from nmtlab.analysis.access.needs import parent_of
+from nmtlab.analysis.languages.cognates import COGNATE_NEIGHBOURS
+from nmtlab.analysis.languages.movement import MOVEMENT
 from nmtlab.analysis.languages.shared_words import WORDS_OF_PARENT, word_kinds
-from nmtlab.analysis.languages.source_neighbours import source_neighbours
+from nmtlab.analysis.lexical.neighbours import source_neighbours
 from nmtlab.dashboards.frame.about import LANGUAGES
 from nmtlab.dashboards.frame.links import Sentence
 from nmtlab.dashboards.frame.page import Note, Page, heading
@@ -25,7 +26,6 @@ from nmtlab.figures.marks import Token
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.training.inheritance import Inheritance
-from nmtlab.views_transfer import movement_view
 from nmtlab.workspace import Workspace
 
 FIRST = ("child-gl-en.4000.transfer-bpe.related-parent.s1",)
@@ -107,7 +107,7 @@ class LanguagesPage(Page):
         summary = inheritance.summary()
         self.hint.say(f"{summary[0].upper()}{summary[1:]}.")
         if "runs" in changed:
-            view = movement_view(run)
+            view = MOVEMENT.view(run)
             self.taken.show(_taken(inheritance))
             self.moved.show(view.figure)
             self.selection.offer([run], Sentence(), ())
@@ -129,19 +129,18 @@ class LanguagesPage(Page):
 
     def _show_cognates(self, run: Run) -> None:
         """Show a stored answer about an artificial language: of others, nobody knows the cognates."""
-        stored = COGNATE_NEIGHBOURS.answers(run)
-        self.cognates.layout.display = "" if stored else "none"
-        if stored:
-            self.cognates.show(stored[0].frame().round(3))
+        stored = COGNATE_NEIGHBOURS.any_stored(run)
+        self.cognates.layout.display = "none" if stored is None else ""
+        if stored is not None:
+            self.cognates.show(stored.round(3))
 
     def _show_words(self, run: Run) -> None:
-        stored = WORDS_OF_PARENT.answers(run)
-        self.find.layout.display = "none" if stored else ""
-        if not stored:
+        lists = WORDS_OF_PARENT.any_stored(run)
+        self.find.layout.display = "" if lists is None else "none"
+        if lists is None:
             self.words.title = "Words of the child's text: not compared yet, which takes a minute or two"
             self.words.show(pd.DataFrame())
             return
-        lists = stored[0].frame()
         self.words.title = f"Words of the child's text: {_kinds(lists)}"
         self.words.show(_of_kind(lists, self.kind.value))
 
