@@ -200,7 +200,6 @@ def test_an_analysis_that_fails_stores_nothing(run):
         (Analysis("?", lambda run: pd.DataFrame(), version=1), {}, "computed by a module-level function"),
         (LENGTHS, {"corpus": "tiny", "scale": Path("x")}, r"argument scale: .* depend on a PosixPath"),
         (LENGTHS, {"corpus": "tiny", "sizes": ({1},)}, r"argument sizes: .* depend on a set"),
-        (LENGTHS, {}, "corpus"),
         (FAILING, {"corpus": "tiny"}, "corpus"),
     ],
 )

@@ -87,7 +87,7 @@ class Analysis:
             run: a trained run, or one packed with the answer.
             on_progress: called with the number of sentences or lines just done.
             arguments: of `compute`. If one without a default is left out, the answer is `any_stored`; if there is none,
-                an analysis that needs a parent takes the run's.
+                a needed parent is the run's.
 
         Raises:
             NmtlabError: as raised by `compute`; for a run packed with neither its model nor the answer, it names what
@@ -96,10 +96,13 @@ class Analysis:
                 argument is left out, and no answer is stored.
         """
         run = _in_direction(run, arguments)
-        if left_out := self._left_out(arguments):
+        if self.version and (left_out := self._left_out(arguments)):
             if (kept := self.any_stored(run, **arguments)) is not None:
                 return kept
-            arguments = {**arguments, **self._found(run, left_out)}
+            if left_out != ["parent"] or PARENT not in self.needs:
+                problem = f"run {run.name!r}: has no stored answer of {self.compute.__name__}"
+                raise RunError(problem, "name texts to measure it on")
+            arguments = {**arguments, "parent": parent_of(run)}
         resumed = inspect.isgeneratorfunction(self.compute)
         question = self._question(run, {"start": 0, **arguments} if resumed else arguments) if self.version else None
         if question and (stored := self._stored(run, question)):
@@ -132,10 +135,9 @@ class Analysis:
         """
         run = _in_direction(run, arguments)
         defaults = _plain_defaults(self.compute)
-        split = {name: value for name, value in defaults.items() if name == "split"}
-        asked = {**defaults, **_plain_arguments({**split, **arguments})}
+        asked = {**defaults, **_plain_arguments({"split": defaults.get("split"), **arguments})}
         if "split" not in arguments:
-            asked.pop("split", None)
+            del asked["split"]
         every = self._of_this_version(run)
         found = (one for one in every if asked.items() <= {**defaults, **one.question.arguments}.items())
         return next((one.frame() for one in found), None)
@@ -188,14 +190,6 @@ class Analysis:
         _, *others = inspect.signature(self.compute).parameters.values()
         required = [one.name for one in others if one.default is one.empty]
         return [name for name in required if name not in arguments and name != "start"]
-
-    def _found(self, run: Run, left_out: Sequence[str]) -> dict[str, Run]:
-        """Return the argument that is left out, if it is a parent."""
-        if PARENT in self.needs and left_out == ["parent"]:
-            return {"parent": parent_of(run)}
-        raise RunError(
-            f"run {run.name!r}: has no stored answer of {self.compute.__name__}", "name texts to measure it on"
-        )
 
     def _by_sentence(
         self, run: Run, question: MeasureKey, on_progress: Callable[[int], None], arguments: Mapping[str, Any]
