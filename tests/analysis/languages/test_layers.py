@@ -22,6 +22,7 @@ from nmtlab.analysis.languages.layers import (
 from nmtlab.analysis.languages.similarity import debiased_cka, retrieval
 from nmtlab.analysis.languages.states import encoder_layers, mean_states
 from nmtlab.errors import CorpusError, RunError
+from nmtlab.recipe import TransformerSettings
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.corpora.lines import write_lines
 from nmtlab.text.corpora.sample import drawn
@@ -152,6 +153,18 @@ def test_the_probe_has_a_line_for_each_kind_of_units_and_chance():
     assert list(figure.data[0].y) == pytest.approx([50, 60])
     assert list(figure.data[2].y) == [25, 25]
     assert figure.layout.yaxis.title.text == "accuracy on new sentences (%)"
+
+
+def test_a_run_of_one_direction_or_without_self_attention_is_refused(copies, trained, monkeypatch):
+    analyses = SIMILARITY_BY_LAYER, LANGUAGE_BY_LAYER, GRADIENT_COSINES
+    for analysis in analyses:
+        assert analysis.fits(copies.shared)
+        with pytest.raises(RunError, match="it was trained in a single direction"):
+            analysis.of(trained[0], corpora=copies.corpora)
+    monkeypatch.setattr(TransformerSettings, "self_attention", False)
+    for analysis in analyses:
+        with pytest.raises(RunError, match="not a Transformer; choose a run"):
+            analysis.of(trained[0], corpora=copies.corpora)
 
 
 @pytest.fixture
