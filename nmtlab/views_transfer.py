@@ -4,7 +4,7 @@ from typing import Final
 
 import pandas as pd
 
-from nmtlab.analysis.languages.movement import movement_by_kind, movement_of
+from nmtlab.analysis.languages.shared_words import overlap_figure
 from nmtlab.errors import NmtlabError
 from nmtlab.experiments import Scale
 from nmtlab.experiments.results.curves import child_size_curves, vocabulary_curves
@@ -16,26 +16,12 @@ from nmtlab.plots import (
     View,
     child_size_figure,
     cognate_figure,
-    movement_figure,
-    overlap_figure,
     vocabulary_figure,
     worth_figure,
 )
-from nmtlab.runs.run import Run
 
 _SMALLEST: Final = "qab-en (500)"
 COGNATE_SCRIPT = "python tests/oracles/cognates.py"
-
-
-def movement_view(child: Run) -> View:
-    """Show how far the source vectors of a child moved (thesis 3.1.4); its table has medians by frequency.
-
-    Raises:
-        RunError: it has no parent, or neither the parent nor a stored answer is here.
-    """
-    moved = movement_of(child)
-    medians = movement_by_kind(moved)
-    return View(medians, movement_figure(moved, medians))
 
 
 def overlap_view(segmentation: str = "words not in the target text") -> View:

@@ -7,7 +7,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from nmtlab.figures.theme import BELOW, FAINT, SHADES, dressed, log_axis, see_through, styles
+from nmtlab.figures.theme import BELOW, FAINT, dressed, log_axis, see_through, styles
 
 _HEAD, _BETWEEN, _FOOT = 75, 100, 120
 """Pixels above the panels, between them, and below them, for axis and legend."""
@@ -211,24 +211,3 @@ def _with_axes(figure: go.Figure, panel: pd.DataFrame, row: int) -> None:
         title_text="pairs of the child", tickvals=list(groups), ticktext=[f"{size:,}" for size in groups.index],
         range=[panel["place"].max() + 0.5, -0.9], showgrid=False, zeroline=False, row=row, col=1,
     )  # fmt: skip
-
-
-def overlap_figure(matrix: pd.DataFrame) -> go.Figure:
-    """Draw the share of each text's source types that each other text has, as a heatmap.
-
-    Args:
-        matrix: rows of `shared_words.overlap_matrix`, of one segmentation.
-    """
-    names = list(dict.fromkeys(matrix["language"]))
-    shares = matrix.pivot(index="language", columns="other_language", values="type_share").reindex(names, columns=names)
-    figure = go.Figure(
-        go.Heatmap(
-            x=names, y=names, z=100 * shares, zmin=0, zmax=100, colorscale=SHADES, texttemplate="%{z:.0f}",
-            hoverongaps=False, colorbar={"title": {"text": "%"}},
-            hovertemplate="%{z:.1f} % of the types of %{y} are in the text of %{x}<extra></extra>",
-        )
-    )  # fmt: skip
-    figure.update_xaxes(title_text="language that has them", type="category")
-    figure.update_yaxes(title_text="language", type="category", autorange="reversed")
-    (name,) = set(matrix["segmentation"])
-    return dressed(figure, f"Source types of a text that another has (%): {escape(name)}", 160 + 34 * len(names))

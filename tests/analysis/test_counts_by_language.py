@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from nmtlab.analysis.attention.weights import attention
-from nmtlab.analysis.languages.shared_types import shared_types
+from nmtlab.analysis.languages.shared_words import shared_types
 from nmtlab.analysis.lexical.choices import rare_choices
 from nmtlab.analysis.lexical.lexicon import system_translations
 from nmtlab.analysis.lexical.logits import decompose

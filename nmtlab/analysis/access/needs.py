@@ -42,6 +42,20 @@ def check_needs(run: Run, needs: Iterable[Need]) -> None:
         raise RunError(f"run {run.name!r}: {need.problem}", need.remedy)
 
 
+def parent_of(run: Run) -> Run:
+    """Return the parent of a run, from the same folder of runs.
+
+    Raises:
+        RunError: it has no parent, or the parent is not there.
+    """
+    if run.inheritance is None:
+        raise RunError(f"run {run.name!r}: has no parent", "choose a run trained with --parent")
+    folder = run.folder.parent / run.inheritance["parent"]
+    if not folder.is_dir():
+        raise RunError(f"run {run.name!r}: its parent {folder.name!r} is not here", "put the parent's run beside it")
+    return Run(folder)
+
+
 NEURAL = Need(
     "phrase-based",
     NO_DECODER,
@@ -105,4 +119,10 @@ SEVERAL_DIRECTIONS = Need(
     "it was trained in a single direction",
     "choose a run of several directions",
     lambda run: len(run.directions) > 1,
+)
+PARENT = Need(
+    "no parent here",
+    "its parent is not here",
+    "choose a run trained with --parent, and put the parent's run beside it",
+    lambda run: run.inheritance is not None and Run(run.folder.parent / run.inheritance["parent"]).has_weights(),
 )

@@ -14,7 +14,7 @@ from nmtlab.analysis.comparison.judging import Sheet
 from nmtlab.analysis.comparison.ngrams import lines_with
 from nmtlab.analysis.comparison.outputs import output_statistics
 from nmtlab.analysis.comparison.recipes import RECIPES, differing_settings
-from nmtlab.analysis.comparison.sentences import sentence_scores
+from nmtlab.analysis.comparison.sentences import gains_figure, sentence_scores
 from nmtlab.analysis.comparison.stored import seeds_of, stored_comparison
 from nmtlab.analysis.comparison.words import (
     by_frequency,
@@ -22,6 +22,7 @@ from nmtlab.analysis.comparison.words import (
     by_length,
     changed_lines,
     word_accuracy,
+    word_accuracy_figure,
     word_matches,
 )
 from nmtlab.dashboards.frame.about import About, Sentence
@@ -37,7 +38,6 @@ from nmtlab.dashboards.widgets.columns import columns, row
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.experiments.results.score_differences import score_differences
 from nmtlab.experiments.results.summary import rounded
-from nmtlab.plots import gains_figure, word_accuracy_figure
 from nmtlab.runs.run import Run
 from nmtlab.workspace import Workspace
 

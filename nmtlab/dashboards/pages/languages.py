@@ -5,12 +5,11 @@ from collections.abc import Iterator
 import ipywidgets as widgets
 import pandas as pd
 
-from nmtlab.analysis.access.needs import NEURAL, SEVERAL_DIRECTIONS, Need, unmet
-from nmtlab.analysis.languages.cognate_neighbours import COGNATE_NEIGHBOURS
+from nmtlab.analysis.access.needs import NEURAL, SEVERAL_DIRECTIONS, Need, parent_of, unmet
+from nmtlab.analysis.languages.cognates import COGNATE_NEIGHBOURS
 from nmtlab.analysis.languages.movement import MOVEMENT
-from nmtlab.analysis.languages.shared_types import parent_of
 from nmtlab.analysis.languages.shared_words import WORDS_OF_PARENT, word_kinds
-from nmtlab.analysis.languages.source_neighbours import source_neighbours
+from nmtlab.analysis.lexical.neighbours import source_neighbours
 from nmtlab.dashboards.frame.about import About, Sentence
 from nmtlab.dashboards.frame.page import Note, Page, heading
 from nmtlab.dashboards.frame.runs import RunChooser
@@ -26,24 +25,14 @@ from nmtlab.figures.marks import Token
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.training.inheritance import Inheritance
-from nmtlab.views_transfer import movement_view
 from nmtlab.workspace import Workspace
 
-
-def _has_parent(run: Run) -> bool:
-    """Return whether a run's parent is here, or how far it moved from it is stored."""
-    if run.inheritance is None:
-        return False
-    parent = run.folder.parent / run.inheritance["parent"]
-    return bool(MOVEMENT.answers(run)) or (can_decode(run) and parent.is_dir() and Run(parent).has_weights())
-
-
-_PARENT = Need("no parent here", "it has no parent that is here", "choose a run trained with --parent", _has_parent)
+_PARENT = Need("no parent here", "it has no parent that is here", "choose a run trained with --parent", MOVEMENT.fits)
 _RELATIVES = Need(
     "neither a parent nor several directions",
     "it has neither a parent nor several directions",
     "choose a run trained with --parent, or in several directions",
-    lambda run: SEVERAL_DIRECTIONS.met(run) or _has_parent(run),
+    lambda run: SEVERAL_DIRECTIONS.met(run) or MOVEMENT.fits(run),
 )
 PAGE = About(
     place=8,
@@ -138,7 +127,7 @@ class LanguagesPage(Page):
         summary = inheritance.summary()
         self.hint.say(f"{summary[0].upper()}{summary[1:]}.")
         if "runs" in changed:
-            view = movement_view(run)
+            view = MOVEMENT.view(run)
             self.taken.show(_taken(inheritance))
             self.moved.show(view.figure)
             self.selection.offer([run], Sentence(), ())
@@ -160,19 +149,18 @@ class LanguagesPage(Page):
 
     def _show_cognates(self, run: Run) -> None:
         """Show a stored answer about an artificial language: of others, nobody knows the cognates."""
-        stored = COGNATE_NEIGHBOURS.answers(run)
-        self.cognates.layout.display = "" if stored else "none"
-        if stored:
-            self.cognates.show(stored[0].frame().round(3))
+        stored = COGNATE_NEIGHBOURS.any_stored(run)
+        self.cognates.layout.display = "none" if stored is None else ""
+        if stored is not None:
+            self.cognates.show(stored.round(3))
 
     def _show_words(self, run: Run) -> None:
-        stored = WORDS_OF_PARENT.answers(run)
-        self.find.layout.display = "none" if stored else ""
-        if not stored:
+        lists = WORDS_OF_PARENT.any_stored(run)
+        self.find.layout.display = "" if lists is None else "none"
+        if lists is None:
             self.words.title = "Words of the child's text: not compared yet, which takes a minute or two"
             self.words.show(pd.DataFrame())
             return
-        lists = stored[0].frame()
         self.words.title = f"Words of the child's text: {_kinds(lists)}"
         self.words.show(_of_kind(lists, self.kind.value))
 
