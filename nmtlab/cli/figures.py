@@ -73,7 +73,8 @@ def _views(runs: "list[Run]") -> "Iterator[tuple[str, View]]":
 
 
 def _table_views(tables: "list[Stored]") -> "Iterator[tuple[str, View]]":
-    from nmtlab.views_transfer import child_size_view, vocabulary_view, worth_view
+    from nmtlab.experiments.shown.children import child_size_view, vocabulary_view
+    from nmtlab.experiments.shown.worth import worth_view
 
     views = {"curves": child_size_view, "worth": worth_view, "": vocabulary_view}
     for stored in tables:

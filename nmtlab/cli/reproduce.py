@@ -173,7 +173,8 @@ def _save(
     """Write the cells of the rows that were made, with those of the others as they were measured before."""
     from nmtlab.experiments.results.collected import with_kept
     from nmtlab.experiments.results.sentences import read_sentences
-    from nmtlab.experiments.results.stored import RESULTS, read_cells, saved_table, stored_tables
+    from nmtlab.experiments.results.stored import read_cells, saved_table, stored_tables
+    from nmtlab.workspace import RESULTS
 
     name = saved_table(table, scale, workspace).name
     stored = stored_tables((workspace.results, RESULTS))

@@ -2,20 +2,15 @@
 
 from nmtlab.figures.view import Numbers, View
 from nmtlab.plots.attention import attention_figure, contribution_figure
-from nmtlab.plots.budgets import budgets_figure
-from nmtlab.plots.cognates import cognate_figure
 from nmtlab.plots.comparison import gains_figure, word_accuracy_figure
 from nmtlab.plots.depth import depth_figure, slopes_figure
-from nmtlab.plots.dynamics import dev_figure, effect_figure, gradient_figure, loss_figure
+from nmtlab.plots.dynamics import dev_figure, gradient_figure, loss_figure
 from nmtlab.plots.efficiency import efficiency_figure
 from nmtlab.plots.heads import heads_figure
-from nmtlab.plots.languages import child_size_figure, overlap_figure, vocabulary_figure, worth_figure
 from nmtlab.plots.lexicon import lexicon_figure
 from nmtlab.plots.logits import logit_figure
 from nmtlab.plots.many_languages import (
-    ablation_figure,
     directions_figure,
-    gain_figure,
     gradient_cosine_figure,
     probe_figure,
     similarity_figure,
@@ -28,32 +23,23 @@ from nmtlab.plots.search import (
     length_models_figure,
     lengths_figure,
     sweep_figure,
-    ways_figure,
 )
 from nmtlab.plots.search_tree import tree_figure
 from nmtlab.plots.shift import agreement_figure, masking_figure, shift_figure
 from nmtlab.plots.signals import signals_figure
-from nmtlab.plots.tables import table_figure
 from nmtlab.plots.tokens import token_figure
-from nmtlab.plots.trainability import trainability_figure
 
 __all__ = [
     "Numbers",
     "View",
-    "ablation_figure",
     "agreement_figure",
     "attention_figure",
-    "budgets_figure",
     "calibration_figure",
-    "child_size_figure",
-    "cognate_figure",
     "contribution_figure",
     "depth_figure",
     "dev_figure",
     "directions_figure",
-    "effect_figure",
     "efficiency_figure",
-    "gain_figure",
     "gains_figure",
     "gradient_cosine_figure",
     "gradient_figure",
@@ -66,7 +52,6 @@ __all__ = [
     "masking_figure",
     "movement_figure",
     "norm_figure",
-    "overlap_figure",
     "probe_figure",
     "projection_figure",
     "shift_figure",
@@ -74,12 +59,7 @@ __all__ = [
     "similarity_figure",
     "slopes_figure",
     "sweep_figure",
-    "table_figure",
     "token_figure",
-    "trainability_figure",
     "tree_figure",
-    "vocabulary_figure",
-    "ways_figure",
     "word_accuracy_figure",
-    "worth_figure",
 ]

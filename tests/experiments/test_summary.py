@@ -14,8 +14,9 @@ from nmtlab.experiments.measures.quality import CONVERGED, DEV_BLEU, TRAIN_PERPL
 from nmtlab.experiments.results.collected import COLUMNS
 from nmtlab.experiments.results.published import published
 from nmtlab.experiments.results.sentences import COLUMNS as SENTENCES
-from nmtlab.experiments.results.stored import RESULTS, read_cells
+from nmtlab.experiments.results.stored import read_cells
 from nmtlab.experiments.results.summary import in_words, interval, rounded
+from nmtlab.workspace import RESULTS
 
 
 def test_the_interval_of_three_values_is_the_one_worked_out_by_hand():

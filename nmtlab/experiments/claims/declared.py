@@ -35,11 +35,11 @@ from nmtlab.experiments.measures.quality import (
     Measure,
 )
 from nmtlab.experiments.measures.search import EMPTY_GLOBAL_BEST, GLOBAL_BEST_LENGTH
-from nmtlab.experiments.results.published import PUBLISHED
 from nmtlab.experiments.tables.declaration import SCALES, Row, Scale, Table
 from nmtlab.experiments.tables.labels import system_labels
 from nmtlab.experiments.tables.length_planning import BY_LENGTH, BY_LOG_PROB, BY_REWARD, LENGTHS, LIKELIEST_ALONE, RISE
 from nmtlab.experiments.tables.listing import TABLES
+from nmtlab.workspace import PUBLISHED
 
 FILE = PUBLISHED / "claims.csv"
 COLUMNS = (

@@ -20,9 +20,9 @@ from nmtlab.experiments.results.kept import Kept
 from nmtlab.experiments.results.late_gains import STILL_RISING, largest_late_gain
 from nmtlab.experiments.results.sentences import read_sentences, spread_of
 from nmtlab.experiments.results.statistics import Verdict
-from nmtlab.experiments.results.stored import RESULTS, read_cells, version
+from nmtlab.experiments.results.stored import read_cells, version
 from nmtlab.experiments.tables.labels import is_artificial, row_label
-from nmtlab.workspace import Workspace
+from nmtlab.workspace import RESULTS, Workspace
 
 COLUMNS = [
     "claim", "origin", "source", "direction", "pair", "text", "artificial", "system", "metric", "seeds", "effect",

@@ -35,9 +35,10 @@ from nmtlab.experiments.results.statistics import (
     values_by_system,
     verdict,
 )
-from nmtlab.experiments.results.stored import RESULTS, read_cells
+from nmtlab.experiments.results.stored import read_cells
 from nmtlab.experiments.running.cells import NOT_RUN
 from nmtlab.experiments.tables.declaration import Table
+from nmtlab.workspace import RESULTS
 
 RULE = (
     "A difference counts if its 95 % interval leaves out the tested value and it survives a false discovery rate of "

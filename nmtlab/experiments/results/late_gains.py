@@ -6,10 +6,9 @@ from functools import cache
 import numpy as np
 import pandas as pd
 
-from nmtlab.experiments.results.stored import RESULTS
 from nmtlab.runs.environment import provenance
 from nmtlab.runs.packed import packed_runs
-from nmtlab.workspace import Workspace
+from nmtlab.workspace import RESULTS, Workspace
 
 FILE = RESULTS / "late-gains.csv"
 """One line per run of the evidence with dev scores, written by `tests/oracles/late_gains.py`."""

@@ -4,10 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from nmtlab.workspace import EVIDENCE
-
-PUBLISHED = EVIDENCE / "published"
-"""The values, in a checkout as text to read and correct by hand."""
+from nmtlab.workspace import PUBLISHED
 
 COLUMNS = ["table", "row", "column", "metric", "value", "difference", "mark", "source"]
 

@@ -9,7 +9,7 @@ import pytest
 from support.child_sizes import results_of
 
 from nmtlab.experiments import find_table
-from nmtlab.experiments.results.worth import monotone, replaced_pairs, size_with, worth
+from nmtlab.experiments.shown.worth import monotone, replaced_pairs, size_with, worth
 
 TABLE = find_table("child-size")
 ALONE = {500: [5.0] * 3, 2000: [11.0] * 3, 8000: [17.0] * 3}  # 3 points for each doubling of the text

@@ -4,16 +4,40 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from nmtlab.errors import NmtlabError
+from nmtlab.experiments.running.trainability import map_path, read_map
 from nmtlab.figures.theme import SHADES, dressed
+from nmtlab.figures.view import View
+from nmtlab.workspace import Workspace
 
 _NAMES = {"post": "PostNorm", "pre": "PreNorm", "xavier": "Xavier", "small": "SmallInit"}
+
+
+def trainability_view(training: str = "") -> View:
+    """Show a map of which Transformers learn to translate; its table has their shares by depth.
+
+    Args:
+        training: the training settings that the points of the map share; those of the file's first map if not given.
+
+    Raises:
+        NmtlabError: there is no such map.
+    """
+    path = map_path(Workspace.find())
+    maps = read_map(path)
+    chosen = maps[maps["training"] == (training or maps["training"].head(1).squeeze())]
+    if chosen.empty:
+        raise NmtlabError(f"{path}: no map of {training or 'trainability'}", "make one with 'nmtlab trainability'")
+    converged = chosen["verdict"].eq("converged").astype(float)
+    shown = chosen.assign(converged=converged).pivot_table("converged", ["placement", "init", "layers"], "rate")
+    shown.columns = [f"{rate:g}" for rate in shown.columns]
+    return View(shown.reset_index(), trainability_figure(chosen))
 
 
 def trainability_figure(outcomes: pd.DataFrame) -> go.Figure:
     """Draw the share of seeds that converged as heatmaps over learning rate and depth, one per kind of Transformer.
 
     Args:
-        outcomes: rows of `experiments.trainability.read_map`, one per training run: `placement`, `init`, `layers`,
+        outcomes: rows of `running.trainability.read_map`, one per training run: `placement`, `init`, `layers`,
             `rate`, `seed`, `verdict`, `loss`, `unigram`, `source_gain`.
     """
     kinds = [(placement, init) for placement in ("post", "pre") for init in ("xavier", "small")]

@@ -11,17 +11,29 @@ from support.packed import DATA, packed_folder
 from nmtlab.analysis.languages.parameters import counted_parameters
 from nmtlab.errors import NmtlabError
 from nmtlab.experiments import cells_of
-from nmtlab.experiments.results.many import direction_means, gains, pairs_of
-from nmtlab.experiments.results.stored import RESULTS, measured_table
+from nmtlab.experiments.results.stored import measured_table
 from nmtlab.experiments.results.summary import stored_summary
+from nmtlab.experiments.shown.many_languages import (
+    ablation_figure,
+    ablation_view,
+    direction_means,
+    gain_view,
+    gains,
+    pairs_of,
+    parent_table,
+    rivals_table,
+    zero_shot_table,
+)
 from nmtlab.experiments.tables.many_languages import IBERIAN_ROWS, MANY_LANGUAGES, TO_MANY, TO_ONE, WIDTHS
 from nmtlab.experiments.tables.many_text import ARTIFICIAL, IBERIAN
 from nmtlab.experiments.tables.related_text import GL_EN
 from nmtlab.runs.run import Run
 from nmtlab.training.prepare import model_for
-from nmtlab.views_languages import ablation_view, gain_view, parent_table, rivals_table, zero_shot_table
+from nmtlab.workspace import RESULTS
 
 SHARED, HALF = f"shared, {TO_MANY}", f"half private, {TO_MANY}"
+
+
 DIRECTIONS = ("pt-en", "es-en", "gl-en", "en-pt", "en-es", "en-gl")
 
 
@@ -171,3 +183,21 @@ def test_directions_never_trained_have_a_line_for_each_system(tmp_path, monkeypa
     measured[measured["row"] == "gl-pt"].to_csv(tmp_path / "results/zero-shot.small.csv", index=False)
     with pytest.raises(NmtlabError, match=r"no artificial direction was measured; run 'nmtlab reproduce zero-shot"):
         zero_shot_table("artificial")
+
+
+HOSTILE = "<script>alert(1)</script>"
+
+
+def test_an_ablation_has_a_bar_for_each_system_with_its_interval():
+    lines = pd.DataFrame(
+        {"system": ["shared", HOSTILE, "attention ½"], "mean": [20.0, 21.0, 22.0], "margin": [1.0, math.nan, 0.5]}
+    )
+    figure = ablation_figure(lines, "test BLEU", baseline="shared")
+    (bars,) = figure.data
+    assert list(bars.y) == ["shared", "&lt;script&gt;alert(1)&lt;/script&gt;", "attention ½"]
+    assert list(bars.x) == [20, 21, 22]
+    assert list(bars.error_x.array)[::2] == [1, 0.5]
+    assert bars.marker.color[0] != bars.marker.color[1] == bars.marker.color[2]
+    assert [shape.x0 for shape in figure.layout.shapes] == [20]
+    assert figure.layout.xaxis.title.text == "test BLEU (%), mean and 95 % interval"
+    assert figure.layout.xaxis.rangemode == "tozero"

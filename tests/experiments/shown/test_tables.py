@@ -1,10 +1,16 @@
-"""A table of the seeds, drawn."""
+"""A table as measured, beside what was published."""
 
 import math
 
 import pandas as pd
+import pytest
 
-from nmtlab.plots import table_figure
+from nmtlab.errors import NmtlabError
+from nmtlab.experiments import find_table, summary
+from nmtlab.experiments.results.stored import read_cells
+from nmtlab.experiments.shown.tables import table_figure, table_view
+from nmtlab.experiments.tables.labels import published_name
+from nmtlab.workspace import RESULTS
 
 LINES = pd.DataFrame(
     [
@@ -107,3 +113,50 @@ def test_names_are_drawn_letter_by_letter_and_whole():
 
 def test_a_table_without_a_number_is_an_empty_figure():
     assert not table_figure(LINES[LINES["row"] == "uz-en"], "None").data
+
+
+def test_a_table_is_shown_as_it_was_measured():
+    cells, table = read_cells(RESULTS / "table-3.8.small.csv"), find_table("table-3.8")
+    for measure_ in ("", "dev BLEU"):
+        view = table_view("table-3.8", measure=measure_)
+        lines = summary(cells[cells["metric"] == (measure_ or table.measures[0].name)], table)
+        wanted = lines[lines["seeds"] > 0]
+        assert list(view.frame["mean"]) == list(wanted["mean"])
+        assert list(view.frame[published_name("small")]) == list(wanted["published"])
+        assert "difference" not in view.frame  # it has no baseline
+
+
+def test_a_table_that_was_saved_in_the_workspace_comes_first(tmp_path, monkeypatch):
+    monkeypatch.setenv("NMTLAB_DATA", str(tmp_path))
+    (tmp_path / "results").mkdir()
+    cells = read_cells(RESULTS / "table-3.8.small.csv")
+    cells.assign(value=cells["value"] + 1).to_csv(tmp_path / "results/table-3.8.small.csv", index=False)
+    lines = summary(cells[cells["metric"] == "dev BLEU"], find_table("table-3.8"))
+    wanted = lines.loc[lines["seeds"] > 0, "mean"] + 1
+    assert table_view("table-3.8", measure="dev BLEU").frame["mean"].tolist() == pytest.approx(wanted.tolist())
+
+
+def test_a_table_with_a_baseline_is_shown_by_its_differences():
+    view = table_view("table-3.6")
+    lines = summary(read_cells(RESULTS / "table-3.6.small.csv"), find_table("table-3.6"))
+    wanted = lines[~lines["row"].isin(["ha-en", "uz-en"])]  # not begun
+    assert view.frame["row"].unique().tolist() == [
+        "tr-en, Tatoeba", "hu-en, Tatoeba", "en-ja (Tanaka)", "qaa-en, artificial", "qad-en, artificial",
+    ]  # fmt: skip
+    assert "phrase-based (Thot)" in set(view.frame["column"])
+    assert "published, on another text" in {trace.name for trace in view.figure.data}
+    pd.testing.assert_series_equal(view.frame["difference"], wanted["difference"], check_index=False)
+    assert "test BLEU: system − tied" in [note.text for note in view.figure.layout.annotations]
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (("table-9.9",), "table-9.9"),
+        (("table-3.8", "tiny"), "not measured at the scale tiny.*--save"),
+        (("table-3.8", "small", "chrF"), "'chrF' was not measured.*dev BLEU"),
+    ],
+)
+def test_a_table_that_was_not_measured_is_refused(asked, said):
+    with pytest.raises(NmtlabError, match=said):
+        table_view(*asked)

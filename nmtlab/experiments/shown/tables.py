@@ -1,4 +1,4 @@
-"""A table of results as a figure: measured numbers beside published ones."""
+"""A published table as measured and saved: the numbers beside the published ones."""
 
 import math
 from html import escape
@@ -8,13 +8,19 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from nmtlab.experiments.results.stored import measured_cells, measured_table
+from nmtlab.experiments.results.summary import stored_summary, with_published
+from nmtlab.experiments.tables.declaration import Scale
+from nmtlab.experiments.tables.labels import drawn_labels, labelled, published_name, system_labels
+from nmtlab.experiments.tables.listing import find_table
 from nmtlab.figures.theme import BELOW, COLOURS, FAINT, dressed
+from nmtlab.figures.view import View
 
 Shown = Literal["value", "difference"]
-
 _MAX_ACROSS = 4
 _WIDE = {1: 28, 2: 28, 3: 21, 4: 16}
 """More characters than these do not fit above each of so many panels on one line."""
+
 _LINE, _BETWEEN, _HEAD, _FOOT = 26, 80, 90, 110
 """Pixels of a system's line, between rows of panels, above them, for titles, and below, for axis and legend."""
 
@@ -26,12 +32,40 @@ _KINDS = {
     "measured earlier, runs not kept": ", runs not kept",
 }
 """Verdicts whose numbers have markers other than a dot, and the names of these in the legend."""
+
 _SYMBOLS = {
     "": "circle",
     ", equivalent": "square",
     ", undecided": "circle-open",
     ", runs not kept": "square-open",
 }
+
+
+def table_view(name: str, scale: Scale = "small", measure: str = "") -> View:
+    """Show one of the published tables as measured and saved, beside the published values.
+
+    If the table has a baseline, the figure and the view's table have differences from it.
+
+    Args:
+        name: of the table, `table-3.15`.
+        scale: at which it was run.
+        measure: name of one of the table's measures; its first if not given.
+
+    Raises:
+        NmtlabError: there is no such table, or it was not measured at this scale or with this measure.
+    """
+    table = find_table(name)
+    chosen = measured_cells(table.name, scale, measure or table.measures[0].name)["metric"].iloc[0]
+    whole = stored_summary(measured_table(table.name, scale))
+    lines = with_published(whole[whole["metric"] == chosen], table)
+    compared = ["difference", "low", "high", "q", "verdict"] if table.baseline else []
+    begun = lines[lines["row"].isin(lines.loc[lines["seeds"] > 0, "row"])]
+    published = ["published"] if (begun["published"] != "").any() else []
+    shown = ["row", "column", "seeds", "mean", "margin", *compared, *published]
+    show, baseline = "difference" if table.baseline else "value", system_labels(table).get(table.baseline, "")
+    figure = table_figure(drawn_labels(lines, table, scale), table.title, show, baseline, published_name(scale))
+    lines = labelled(begun[shown], table, scale).rename(columns={"published": published_name(scale)})
+    return View(lines, figure)
 
 
 def table_figure(
@@ -43,7 +77,7 @@ def table_figure(
     translations are stored.
 
     Args:
-        lines: rows of `experiments.summary.summary`, of one metric; pairs without a number are left out. Failures in
+        lines: rows of `results.summary.summary`, of one metric; pairs without a number are left out. Failures in
             the published table are drawn at 0.
         title: what the table shows.
         show: the numbers themselves, or their differences to the baseline's, where it has such a number.
