@@ -44,6 +44,7 @@ SUB_ROOMS = {
         ("lexical",),
         ("attribution", "comparison", "languages"),
     ],
+    "experiments": [("measures",), ("tables",), ("running",), ("results",), ("claims",), ("shown",)],
     "dashboards": [("widgets",), ("frame",), ("parts", "serving"), ("pages",)],
 }
 MAY_PRINT = {"progress", "cli", "dashboards", "__main__"}

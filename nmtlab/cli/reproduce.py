@@ -79,6 +79,7 @@ def reproduce(
     from nmtlab.cli.grid_bar import GridBar
     from nmtlab.cli.results_table import print_results
     from nmtlab.experiments import cells_of, find_table, in_processes, on_ray, one_by_one, results, run_grid
+    from nmtlab.experiments.claims.declared import questions_about
     from nmtlab.experiments.results.ceilings import ceilings
     from nmtlab.experiments.results.hypotheses import hypotheses
     from nmtlab.experiments.results.sentences import sentence_spreads
@@ -104,7 +105,8 @@ def reproduce(
     problems = run_grid(cells_of(wanted, scale), workspace, chosen, bar, should_stop)
     bar.close()
     measured = results(wanted, scale, workspace)
-    spreads = sentence_spreads(wanted, scale, workspace, hypotheses(wanted, scale, workspace, measured))
+    found = hypotheses(wanted, scale, workspace, measured)
+    spreads = sentence_spreads(wanted, scale, workspace, found, questions_about(wanted))
     print_results(wanted, scale, measured, spreads, bar.left_out)
     if below := ceilings(wanted, scale, workspace):
         of_rows = ", ".join(f"{row} {ceiling:.1f}" for row, ceiling in below.items())
@@ -204,6 +206,7 @@ def _write(
     from contextlib import redirect_stdout
 
     from nmtlab.cli.results_table import print_results
+    from nmtlab.experiments.claims.declared import questions_about
     from nmtlab.experiments.results.hypotheses import hypotheses
     from nmtlab.experiments.results.kept import Kept
     from nmtlab.experiments.results.sentences import sentence_spreads, with_kept_sentences
@@ -213,7 +216,7 @@ def _write(
 
     stored, names = saved_table(table, scale, workspace), set(cells["row"])
     found = hypotheses(table, scale, workspace, cells)
-    spreads = with_kept_sentences(sentence_spreads(table, scale, workspace, found), spreads)
+    spreads = with_kept_sentences(sentence_spreads(table, scale, workspace, found, questions_about(table)), spreads)
     used = signatures(table.only([row.name for row in table.rows if row.name in names]), scale)
     frames = {stored.path: cells, stored.sentences: spreads, stored.signatures: used}
     written = [path for path, frame in frames.items() if len(frame)]

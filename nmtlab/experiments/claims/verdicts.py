@@ -15,7 +15,7 @@ import pandas as pd
 from nmtlab.experiments.claims.declared import ORIGINS, Claim, declared_claims
 from nmtlab.experiments.claims.settings import Change
 from nmtlab.experiments.results.budget import budget, mark
-from nmtlab.experiments.results.judgement import Answer, Question, answered, is_begun, judged, with_aim
+from nmtlab.experiments.results.judgement import Answer, answered, is_begun, judged, with_aim
 from nmtlab.experiments.results.kept import Kept
 from nmtlab.experiments.results.late_gains import STILL_RISING, largest_late_gain
 from nmtlab.experiments.results.sentences import read_sentences, spread_of
@@ -155,7 +155,7 @@ def not_measured(measured: pd.DataFrame, claims: Sequence[Claim] | None = None) 
 def _lines(claim: Claim, cells: pd.DataFrame, sentences: pd.DataFrame, kept: Kept | None) -> Iterator[_Line]:
     """Yield the lines of a claim."""
     rows = {row.name: row for row in claim.table.rows if row not in claim.but}
-    asked, own = _question(claim), _cells_of(claim, cells)
+    asked, own = claim.question, _cells_of(claim, cells)
     for name, some in own[own["row"].isin(list(rows))].groupby("row", sort=False):
         systems = (one for one in claim.table.systems if claim.table.leaves_out(rows[str(name)], one, claim.scale))
         if not {*asked.compared} & {one.name for one in systems} and is_begun(asked, some):
@@ -174,17 +174,9 @@ def _lines(claim: Claim, cells: pd.DataFrame, sentences: pd.DataFrame, kept: Kep
             yield _Line(claim, str(name), label, artificial, shown, marked, text, late, found)
 
 
-def _question(claim: Claim) -> Question:
-    null = -claim.tolerance if claim.expects == "higher" else claim.tolerance
-    measure, than = claim.measure, claim.than
-    if not isinstance(than, str | float):
-        measure, than = Change(measure, than), 0.0
-    return Question(measure, claim.system, than, claim.expects, null or 0.0, absolute=claim.absolute)
-
-
 def _cells_of(claim: Claim, cells: pd.DataFrame) -> pd.DataFrame:
     """Return the cells with the number that a claim is about."""
-    measure = _question(claim).measure
+    measure = claim.question.measure
     return measure.among(cells) if isinstance(measure, Change) else cells[cells["metric"] == measure.name]
 
 
