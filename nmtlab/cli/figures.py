@@ -9,7 +9,7 @@ import typer
 
 if TYPE_CHECKING:
     from nmtlab.experiments.results.stored import Stored
-    from nmtlab.plots import View
+    from nmtlab.figures.view import View
     from nmtlab.runs.run import Run
 
 _FORMATS = ("png", "pdf")

@@ -80,9 +80,9 @@ def reproduce(
     from nmtlab.cli.results_table import print_results
     from nmtlab.experiments import cells_of, find_table, in_processes, on_ray, one_by_one, results, run_grid
     from nmtlab.experiments.claims.declared import questions_about
-    from nmtlab.experiments.results.ceilings import ceilings
-    from nmtlab.experiments.results.hypotheses import hypotheses
+    from nmtlab.experiments.results.scored import hypotheses
     from nmtlab.experiments.results.sentences import sentence_spreads
+    from nmtlab.experiments.results.signatures import ceilings
     from nmtlab.workspace import Workspace
 
     workspace = Workspace.find()
@@ -187,7 +187,7 @@ def _save(
 
 
 def _unpack(table: "Table", scale: "Scale", workspace: "Workspace") -> None:
-    from nmtlab.experiments.results.packs import unpack_table
+    from nmtlab.experiments.running.grid import unpack_table
 
     copied = unpack_table(table, scale, workspace)
     print(f"copied {len(copied)} packed runs into {workspace.runs}")
@@ -207,8 +207,8 @@ def _write(
 
     from nmtlab.cli.results_table import print_results
     from nmtlab.experiments.claims.declared import questions_about
-    from nmtlab.experiments.results.hypotheses import hypotheses
     from nmtlab.experiments.results.kept import Kept
+    from nmtlab.experiments.results.scored import hypotheses
     from nmtlab.experiments.results.sentences import sentence_spreads, with_kept_sentences
     from nmtlab.experiments.results.signatures import signatures
     from nmtlab.experiments.results.stored import saved_table

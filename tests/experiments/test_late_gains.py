@@ -6,7 +6,7 @@ import sys
 import pandas as pd
 import pytest
 
-from nmtlab.experiments.results.late_gains import FILE, largest_late_gain, late_gain, packed_late_gains
+from nmtlab.experiments.results.kept import LATE_GAINS, largest_late_gain, late_gain, packed_late_gains
 from nmtlab.workspace import Workspace
 
 
@@ -42,6 +42,6 @@ def test_what_is_trained_out_gains_less_at_the_end_than_short_trainings(judged):
 
 @pytest.mark.full
 def test_what_is_stored_is_what_the_packed_runs_say():
-    found = packed_late_gains(Workspace(FILE.parents[2])).set_index(["run", "machine"])["gain"]
-    stored = pd.read_csv(FILE).set_index(["run", "machine"])["gain"]
+    found = packed_late_gains(Workspace(LATE_GAINS.parents[2])).set_index(["run", "machine"])["gain"]
+    stored = pd.read_csv(LATE_GAINS).set_index(["run", "machine"])["gain"]
     assert stored.to_dict() == pytest.approx(found.to_dict())

@@ -8,7 +8,7 @@ import pytest
 from nmtlab.errors import RunError
 from nmtlab.experiments import cells_of, find_table, results
 from nmtlab.experiments.results.collected import made_rows
-from nmtlab.experiments.results.hypotheses import hypotheses
+from nmtlab.experiments.results.scored import hypotheses
 from nmtlab.experiments.results.sentences import ALONE, sentence_spreads
 from nmtlab.experiments.running.cells import Cell, made_run, run_cell, trainings
 from nmtlab.experiments.running.estimate import estimate_grid

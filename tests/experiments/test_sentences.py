@@ -16,8 +16,8 @@ from nmtlab.experiments.claims.verdicts import judged_claims
 from nmtlab.experiments.measures.quality import DEV_BLEU, RatioOfSentences
 from nmtlab.experiments.measures.search import Empty, Missed, SearchedBleu, Way
 from nmtlab.experiments.results.collected import made_rows
-from nmtlab.experiments.results.hypotheses import COLUMNS as HYPOTHESES
-from nmtlab.experiments.results.hypotheses import hypotheses
+from nmtlab.experiments.results.scored import COLUMNS as HYPOTHESES
+from nmtlab.experiments.results.scored import hypotheses
 from nmtlab.experiments.results.sentences import (
     ALONE,
     COLUMNS,

@@ -11,8 +11,7 @@ from support.little_table import little_table
 from nmtlab.experiments import find_table, summary, with_published
 from nmtlab.experiments.measures.lexical import LEFT_SHIFT
 from nmtlab.experiments.measures.quality import CONVERGED, DEV_BLEU, TRAIN_PERPLEXITY
-from nmtlab.experiments.results.collected import COLUMNS
-from nmtlab.experiments.results.published import published
+from nmtlab.experiments.results.collected import COLUMNS, published
 from nmtlab.experiments.results.sentences import COLUMNS as SENTENCES
 from nmtlab.experiments.results.stored import read_cells
 from nmtlab.experiments.results.summary import in_words, interval, rounded

@@ -17,8 +17,8 @@ import pandas as pd
 from nmtlab.experiments.measures.attention import PeakShare
 from nmtlab.experiments.measures.lexical import Finding, LexicalRatio
 from nmtlab.experiments.measures.quality import Converged, Counted, Measure, ShareOfSentences
+from nmtlab.experiments.results.collected import published
 from nmtlab.experiments.results.kept import Kept
-from nmtlab.experiments.results.published import published
 from nmtlab.experiments.results.shares import difference_of_runs, runs_needed, share_of_runs, share_of_sentences
 from nmtlab.experiments.results.statistics import (
     DECIDED,

@@ -50,7 +50,7 @@ def sentence_spreads(
         table: its declaration.
         scale: the scale at which it was run.
         workspace: contains the text.
-        translations: of all seeds, as of `nmtlab.experiments.results.hypotheses`; those of other text are ignored.
+        translations: of all seeds, as of `scored.hypotheses`; those of other text are ignored.
         asked: what is asked of the table besides the differences to its baseline, such as by claims.
 
     Returns:
