@@ -26,7 +26,7 @@ def test_a_single_evaluation_tells_nothing():
 
 def test_of_two_systems_the_one_counts_that_gained_more_over_its_seeds(monkeypatch):
     known = {("a1", "CPU"): 1.0, ("a2", "CPU"): 3.0, ("b1", "CPU"): 2.5}
-    monkeypatch.setattr(sys.modules[late_gain.__module__], "_known", lambda: known)
+    monkeypatch.setattr(sys.modules[late_gain.__module__], "_late_gains", lambda: known)
     cells = pd.DataFrame({"column": ["a", "a", "b"], "run": ["a1", "a2", "b1"], "machine": ["CPU"] * 3})
     assert largest_late_gain(cells) == 2.5
     assert math.isnan(largest_late_gain(cells.assign(machine="GPU")))
