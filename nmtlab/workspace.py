@@ -14,6 +14,12 @@ _INSTALLED = Path(__file__).parent / "evidence"  # a wheel has it, a checkout do
 EVIDENCE = _INSTALLED if _INSTALLED.is_dir() else Path(__file__).parents[1] / "data" / "evidence"
 """What comes with nmtlab: `published/`, `results/`, `runs/`, `vocabularies/`. Only `nmtlab evidence` writes there."""
 
+PUBLISHED = EVIDENCE / "published"
+"""Published values and claims, in a checkout as text to read and correct by hand."""
+
+RESULTS = EVIDENCE / "results"
+"""The measured tables that come with nmtlab."""
+
 
 @dataclass(frozen=True)
 class Workspace:

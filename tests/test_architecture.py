@@ -28,8 +28,8 @@ FLOORS = [
     ("interchange",),
     ("systems",),
     ("analysis",),
-    ("experiments", "plots"),
-    ("progress", "views", "views_languages", "views_transfer", "demo"),
+    ("experiments",),
+    ("progress", "demo"),
     ("dashboards",),
     ("cli",),
     ("__main__",),
@@ -44,6 +44,7 @@ SUB_ROOMS = {
         ("lexical",),
         ("attribution", "comparison", "languages", "states"),
     ],
+    "experiments": [("measures",), ("tables",), ("running",), ("results",), ("claims",), ("shown",)],
     "dashboards": [("widgets",), ("frame",), ("parts", "serving"), ("pages",)],
 }
 MAY_PRINT = {"progress", "cli", "dashboards", "__main__"}

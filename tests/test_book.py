@@ -15,8 +15,8 @@ from typer.main import get_command
 
 import nmtlab
 from nmtlab.cli.main import app
-from nmtlab.experiments.results.stored import RESULTS
 from nmtlab.recipe import named_recipe, recipe_names
+from nmtlab.workspace import RESULTS
 
 pytestmark = pytest.mark.full
 

@@ -16,9 +16,9 @@ from typer.testing import CliRunner
 
 from nmtlab.cli.main import app
 from nmtlab.dashboards.frame.headings import headings
-from nmtlab.experiments.results.stored import RESULTS
 from nmtlab.recipe import recipe_names
 from nmtlab.text.corpora.lines import write_lines
+from nmtlab.workspace import RESULTS
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"

@@ -19,7 +19,7 @@ from nbclient import NotebookClient
 from sphinx.application import Sphinx
 
 import nmtlab
-from nmtlab.experiments.results.stored import RESULTS
+from nmtlab.workspace import RESULTS
 
 FIGURE = "application/vnd.plotly.v1+json"
 WIDGET = "application/vnd.jupyter.widget-view+json"

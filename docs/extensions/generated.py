@@ -12,10 +12,11 @@ from sphinx.util.docutils import SphinxDirective
 
 from nmtlab.cli.main import app as commands
 from nmtlab.dashboards.frame.headings import headings
-from nmtlab.experiments.results.stored import RESULTS, stored_tables
+from nmtlab.experiments.results.stored import stored_tables
 from nmtlab.experiments.tables.listing import TABLES
 from nmtlab.recipe import PhraseSettings, Recipe, RnnSettings, TransformerSettings
 from nmtlab.recipe.explained import explained_fields
+from nmtlab.workspace import RESULTS
 
 _PLAIN = re.compile(r"(--[a-z][a-z-]*)|[\\*_<$`]")
 _FAMILIES = {"transformer": TransformerSettings, "recurrent": RnnSettings, "phrase-based": PhraseSettings}

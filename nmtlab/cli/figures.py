@@ -9,7 +9,7 @@ import typer
 
 if TYPE_CHECKING:
     from nmtlab.experiments.results.stored import Stored
-    from nmtlab.plots import View
+    from nmtlab.figures.view import View
     from nmtlab.runs.run import Run
 
 _FORMATS = ("png", "pdf")
@@ -75,7 +75,8 @@ def _views(runs: "list[Run]") -> "Iterator[tuple[str, View]]":
 
 
 def _table_views(tables: "list[Stored]") -> "Iterator[tuple[str, View]]":
-    from nmtlab.views_transfer import child_size_view, vocabulary_view, worth_view
+    from nmtlab.experiments.shown.children import child_size_view, vocabulary_view
+    from nmtlab.experiments.shown.worth import worth_view
 
     views = {"curves": child_size_view, "worth": worth_view, "": vocabulary_view}
     for stored in tables:

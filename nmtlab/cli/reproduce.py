@@ -79,9 +79,10 @@ def reproduce(
     from nmtlab.cli.grid_bar import GridBar
     from nmtlab.cli.results_table import print_results
     from nmtlab.experiments import cells_of, find_table, in_processes, on_ray, one_by_one, results, run_grid
-    from nmtlab.experiments.results.ceilings import ceilings
-    from nmtlab.experiments.results.hypotheses import hypotheses
+    from nmtlab.experiments.claims.declared import questions_about
+    from nmtlab.experiments.results.scored import hypotheses
     from nmtlab.experiments.results.sentences import sentence_spreads
+    from nmtlab.experiments.results.signatures import ceilings
     from nmtlab.workspace import Workspace
 
     workspace = Workspace.find()
@@ -104,7 +105,8 @@ def reproduce(
     problems = run_grid(cells_of(wanted, scale), workspace, chosen, bar, should_stop)
     bar.close()
     measured = results(wanted, scale, workspace)
-    spreads = sentence_spreads(wanted, scale, workspace, hypotheses(wanted, scale, workspace, measured))
+    found = hypotheses(wanted, scale, workspace, measured)
+    spreads = sentence_spreads(wanted, scale, workspace, found, questions_about(wanted))
     print_results(wanted, scale, measured, spreads, bar.left_out)
     if below := ceilings(wanted, scale, workspace):
         of_rows = ", ".join(f"{row} {ceiling:.1f}" for row, ceiling in below.items())
@@ -173,7 +175,8 @@ def _save(
     """Write the cells of the rows that were made, with those of the others as they were measured before."""
     from nmtlab.experiments.results.collected import with_kept
     from nmtlab.experiments.results.sentences import read_sentences
-    from nmtlab.experiments.results.stored import RESULTS, read_cells, saved_table, stored_tables
+    from nmtlab.experiments.results.stored import read_cells, saved_table, stored_tables
+    from nmtlab.workspace import RESULTS
 
     name = saved_table(table, scale, workspace).name
     stored = stored_tables((workspace.results, RESULTS))
@@ -184,7 +187,7 @@ def _save(
 
 
 def _unpack(table: "Table", scale: "Scale", workspace: "Workspace") -> None:
-    from nmtlab.experiments.results.packs import unpack_table
+    from nmtlab.experiments.running.grid import unpack_table
 
     copied = unpack_table(table, scale, workspace)
     print(f"copied {len(copied)} packed runs into {workspace.runs}")
@@ -203,8 +206,9 @@ def _write(
     from contextlib import redirect_stdout
 
     from nmtlab.cli.results_table import print_results
-    from nmtlab.experiments.results.hypotheses import hypotheses
+    from nmtlab.experiments.claims.declared import questions_about
     from nmtlab.experiments.results.kept import Kept
+    from nmtlab.experiments.results.scored import hypotheses
     from nmtlab.experiments.results.sentences import sentence_spreads, with_kept_sentences
     from nmtlab.experiments.results.signatures import signatures
     from nmtlab.experiments.results.stored import saved_table
@@ -212,7 +216,7 @@ def _write(
 
     stored, names = saved_table(table, scale, workspace), set(cells["row"])
     found = hypotheses(table, scale, workspace, cells)
-    spreads = with_kept_sentences(sentence_spreads(table, scale, workspace, found), spreads)
+    spreads = with_kept_sentences(sentence_spreads(table, scale, workspace, found, questions_about(table)), spreads)
     used = signatures(table.only([row.name for row in table.rows if row.name in names]), scale)
     frames = {stored.path: cells, stored.sentences: spreads, stored.signatures: used}
     written = [path for path, frame in frames.items() if len(frame)]

@@ -5,8 +5,7 @@ run_grid(cells_of(table, "small"), workspace)
 print(summary(results(table, "small", workspace), table))
 """
 
-from nmtlab.experiments.results.collected import results
-from nmtlab.experiments.results.published import published
+from nmtlab.experiments.results.collected import published, results
 from nmtlab.experiments.results.summary import summary, with_published
 from nmtlab.experiments.running.cells import Cell, cells_of, run_cell
 from nmtlab.experiments.running.engines import Engine, in_processes, one_by_one

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from nmtlab.analysis.access.translations import store_translations
 from nmtlab.errors import NmtlabError, RunError
 from nmtlab.experiments.results.collected import made_rows
-from nmtlab.experiments.results.hypotheses import scores_of
+from nmtlab.experiments.results.scored import scores_of
 from nmtlab.experiments.results.stored import saved_table
 from nmtlab.experiments.tables.declaration import Scale, Table
 from nmtlab.runs.archive import ENDING, write_archive

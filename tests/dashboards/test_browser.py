@@ -25,7 +25,7 @@ from nmtlab.dashboards.frame.headings import headings
 from nmtlab.experiments.claims.verdicts import measured_claims, overall
 from nmtlab.experiments.results.efficiency import stored_efficiency
 from nmtlab.experiments.results.judgement import NOT_KEPT
-from nmtlab.experiments.results.stored import RESULTS, read_cells, stored_tables
+from nmtlab.experiments.results.stored import read_cells, stored_tables
 from nmtlab.experiments.results.summary import rounded, stored_summary
 from nmtlab.experiments.running.trainability import MAP, read_map
 from nmtlab.recipe import SearchSettings
@@ -33,7 +33,7 @@ from nmtlab.runs.listing import open_run
 from nmtlab.runs.run import Run
 from nmtlab.systems import open_system
 from nmtlab.translation import Translator
-from nmtlab.workspace import Workspace
+from nmtlab.workspace import RESULTS, Workspace
 
 TIED, FIXNORM, LEX, ARTHUR = (f"small-tr-en.{name}.s1" for name in ("tied", "fixnorm", "fixnorm-lex", "arthur"))
 NORMS, LOGITS = "Norm of output embeddings", "What makes a word win"

@@ -6,7 +6,7 @@ import pytest
 from dashboards.test_pages import figures, make, told
 
 from nmtlab.dashboards.widgets.table import Table
-from nmtlab.views import effect_view
+from nmtlab.experiments.shown.effects import effect_view
 
 CHOSEN = "child-size: gl-en (500)"
 

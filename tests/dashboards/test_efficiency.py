@@ -7,8 +7,7 @@ from nmtlab.analysis.search.efficiency import COSTS, NOISE, frontier, medians
 from nmtlab.dashboards.pages.efficiency import EfficiencyPage
 from nmtlab.experiments.results import efficiency as module
 from nmtlab.experiments.results.efficiency import new_file, stored_efficiency
-from nmtlab.experiments.results.stored import RESULTS
-from nmtlab.workspace import Workspace
+from nmtlab.workspace import RESULTS, Workspace
 
 RUN = "multi30k-de-en.small"
 GREEDY = f"{RUN} · nmtlab · fp32 · 1 · 8192 · 1"

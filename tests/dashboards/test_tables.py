@@ -15,12 +15,12 @@ from nmtlab.experiments.claims.declared import declared_claims
 from nmtlab.experiments.results.judgement import NOT_KEPT, RULE
 from nmtlab.experiments.results.kept import Kept
 from nmtlab.experiments.results.sentences import read_sentences
-from nmtlab.experiments.results.stored import RESULTS, read_cells
+from nmtlab.experiments.results.stored import read_cells
 from nmtlab.experiments.tables.lexical_choice import SMALL_HU, SMALL_QAA
 from nmtlab.figures.marks import Token
 from nmtlab.runs.listing import open_run
 from nmtlab.runs.run import Run
-from nmtlab.workspace import Workspace
+from nmtlab.workspace import RESULTS, Workspace
 
 TEXT = Path(__file__).parents[2].parent / "shared/data"
 BOTH = ("small-qaa-en.tied.s1", "small-qaa-en.fixnorm.s1")

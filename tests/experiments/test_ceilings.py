@@ -3,7 +3,7 @@ from support.little_table import little_table
 
 from nmtlab.analysis.access.ceiling import word_ceiling
 from nmtlab.experiments.measures.quality import DEV_BLEU, TEST_BLEU
-from nmtlab.experiments.results.ceilings import ceilings
+from nmtlab.experiments.results.signatures import ceilings
 from nmtlab.workspace import Workspace
 
 LINE = "He said that he doesn’t, and that he won’t"

@@ -9,10 +9,10 @@ import pytest
 from nmtlab.errors import NmtlabError
 from nmtlab.experiments import TABLES
 from nmtlab.experiments.claims.declared import Claim, declared_claims
-from nmtlab.experiments.claims.verdicts import RESULTS
 from nmtlab.experiments.measures.quality import TEST_BLEU
 from nmtlab.experiments.tables.length_planning import BY_LOG_PROB
 from nmtlab.experiments.tables.lexical_choice import HU_EN, TABLE_3_6
+from nmtlab.workspace import RESULTS
 
 
 @pytest.mark.parametrize("claim", declared_claims(), ids=lambda claim: claim.text)

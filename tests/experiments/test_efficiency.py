@@ -8,8 +8,7 @@ import pytest
 from nmtlab.analysis.search.efficiency import COLUMNS, frontier
 from nmtlab.experiments.results import efficiency as module
 from nmtlab.experiments.results.efficiency import FOLDER, new_file, published_efficiency, stored_efficiency
-from nmtlab.experiments.results.stored import RESULTS
-from nmtlab.workspace import Workspace
+from nmtlab.workspace import RESULTS, Workspace
 
 
 @pytest.fixture

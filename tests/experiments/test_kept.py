@@ -7,7 +7,7 @@ import pytest
 from support.little_table import little_table
 
 from nmtlab.experiments.claims.declared import Claim
-from nmtlab.experiments.claims.verdicts import RESULTS, judged_claims, overall
+from nmtlab.experiments.claims.verdicts import judged_claims, overall
 from nmtlab.experiments.measures.quality import DEV_BLEU
 from nmtlab.experiments.results.judgement import NOT_KEPT
 from nmtlab.experiments.results.kept import Kept
@@ -18,7 +18,7 @@ from nmtlab.experiments.tables.declaration import Table
 from nmtlab.runs.archive import write_archive
 from nmtlab.runs.pack import FIRST
 from nmtlab.runs.packed import machines_in
-from nmtlab.workspace import Workspace
+from nmtlab.workspace import RESULTS, Workspace
 
 HERE, ELSEWHERE = "AMD EPYC, 2 cores", "Intel, 2 cores"
 SCORES = {"tied": (20.0, 20.5, 21.0), "fixnorm": (25.0, 25.5, 26.1), "untied": (20.1, 20.6, 20.7)}

@@ -6,7 +6,7 @@ import sys
 import pandas as pd
 import pytest
 
-from nmtlab.experiments.results.late_gains import FILE, largest_late_gain, late_gain, packed_late_gains
+from nmtlab.experiments.results.kept import LATE_GAINS, largest_late_gain, late_gain, packed_late_gains
 from nmtlab.workspace import Workspace
 
 
@@ -26,7 +26,7 @@ def test_a_single_evaluation_tells_nothing():
 
 def test_of_two_systems_the_one_counts_that_gained_more_over_its_seeds(monkeypatch):
     known = {("a1", "CPU"): 1.0, ("a2", "CPU"): 3.0, ("b1", "CPU"): 2.5}
-    monkeypatch.setattr(sys.modules[late_gain.__module__], "_known", lambda: known)
+    monkeypatch.setattr(sys.modules[late_gain.__module__], "_late_gains", lambda: known)
     cells = pd.DataFrame({"column": ["a", "a", "b"], "run": ["a1", "a2", "b1"], "machine": ["CPU"] * 3})
     assert largest_late_gain(cells) == 2.5
     assert math.isnan(largest_late_gain(cells.assign(machine="GPU")))
@@ -42,6 +42,6 @@ def test_what_is_trained_out_gains_less_at_the_end_than_short_trainings(judged):
 
 @pytest.mark.full
 def test_what_is_stored_is_what_the_packed_runs_say():
-    found = packed_late_gains(Workspace(FILE.parents[2])).set_index(["run", "machine"])["gain"]
-    stored = pd.read_csv(FILE).set_index(["run", "machine"])["gain"]
+    found = packed_late_gains(Workspace(LATE_GAINS.parents[2])).set_index(["run", "machine"])["gain"]
+    stored = pd.read_csv(LATE_GAINS).set_index(["run", "machine"])["gain"]
     assert stored.to_dict() == pytest.approx(found.to_dict())

@@ -8,7 +8,7 @@ import pytest
 from nmtlab.errors import RunError
 from nmtlab.experiments import cells_of, find_table, results
 from nmtlab.experiments.results.collected import made_rows
-from nmtlab.experiments.results.hypotheses import hypotheses
+from nmtlab.experiments.results.scored import hypotheses
 from nmtlab.experiments.results.sentences import ALONE, sentence_spreads
 from nmtlab.experiments.running.cells import Cell, made_run, run_cell, trainings
 from nmtlab.experiments.running.estimate import estimate_grid
@@ -106,7 +106,7 @@ def test_the_translations_that_are_off_target_are_those_of_the_share(made):
     shares = found[(found["run"] == SHARED) & (found["metric"] == off_target.name)].set_index("row")["value"]
     for (cell, *_), corpus, runs in made_rows(ZERO_SHOT, "tiny", made):
         assert 100 * np.nanmean(off_target.hits(runs[SHARED], corpus)) == pytest.approx(shares[cell.row])
-    spreads = sentence_spreads(ZERO_SHOT, "tiny", made, hypotheses(ZERO_SHOT, "tiny", made), claims=[])
+    spreads = sentence_spreads(ZERO_SHOT, "tiny", made, hypotheses(ZERO_SHOT, "tiny", made), [])
     assert set(spreads[spreads["metric"] == off_target.name]["than"]) == {ALONE}
 
 

@@ -12,11 +12,12 @@ from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
 from nmtlab.experiments.claims.declared import Claim, declared_claims
-from nmtlab.experiments.claims.verdicts import RESULTS, measured_claims, not_measured
+from nmtlab.experiments.claims.verdicts import measured_claims, not_measured
 from nmtlab.experiments.measures.quality import Counted, ShareOfSentences
 from nmtlab.experiments.results.collected import COLUMNS as RESULT_COLUMNS
 from nmtlab.experiments.results.statistics import DECIDED
 from nmtlab.experiments.results.stored import read_cells
+from nmtlab.workspace import RESULTS
 
 pytestmark = pytest.mark.usefixtures("all_kept")
 

@@ -7,8 +7,8 @@ from support.little_table import little_table
 
 from nmtlab.evaluation import bleu
 from nmtlab.experiments import cells_of, find_table, results, run_grid
+from nmtlab.experiments.claims.verdicts import budget
 from nmtlab.experiments.measures.quality import Bleu
-from nmtlab.experiments.results.budget import budget
 from nmtlab.experiments.tables.corpora import ExternalCorpus
 from nmtlab.experiments.tables.declaration import Setup
 from nmtlab.experiments.tables.labels import row_label

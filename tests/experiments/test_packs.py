@@ -11,9 +11,9 @@ from nmtlab.experiments.evidence import add_table
 from nmtlab.experiments.measures.quality import TRAIN_PERPLEXITY
 from nmtlab.experiments.measures.search import SearchedBleu, Way
 from nmtlab.experiments.results.collected import results
-from nmtlab.experiments.results.packs import unpack_table
 from nmtlab.experiments.results.stored import saved_table
 from nmtlab.experiments.running.events import CellEnded
+from nmtlab.experiments.running.grid import unpack_table
 from nmtlab.recipe import SearchSettings
 from nmtlab.workspace import Workspace
 

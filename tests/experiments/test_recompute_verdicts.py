@@ -8,7 +8,7 @@ from oracles import recompute_verdicts
 
 from nmtlab.experiments.claims.declared import declared_claims
 from nmtlab.experiments.claims.verdicts import measured_claims
-from nmtlab.experiments.results.stored import RESULTS
+from nmtlab.workspace import RESULTS
 
 TABLE = "table-3.13.small"
 

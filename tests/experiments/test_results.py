@@ -13,9 +13,9 @@ from nmtlab.analysis.access.translations import translations
 from nmtlab.experiments import cells_of, estimate_grid, results, run_grid, summary
 from nmtlab.experiments.measures.quality import TEST_BLEU, TRAIN_PERPLEXITY
 from nmtlab.experiments.results.collected import COLUMNS, with_kept
-from nmtlab.experiments.results.dev_curves import dev_curves
 from nmtlab.experiments.results.stored import saved_table
 from nmtlab.experiments.running.estimate import expected_seconds, seconds_left
+from nmtlab.experiments.shown.effects import dev_curves
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.segmentation.tokenizers import Words

@@ -16,8 +16,8 @@ from nmtlab.experiments.claims.verdicts import judged_claims
 from nmtlab.experiments.measures.quality import DEV_BLEU, RatioOfSentences
 from nmtlab.experiments.measures.search import Empty, Missed, SearchedBleu, Way
 from nmtlab.experiments.results.collected import made_rows
-from nmtlab.experiments.results.hypotheses import COLUMNS as HYPOTHESES
-from nmtlab.experiments.results.hypotheses import hypotheses
+from nmtlab.experiments.results.scored import COLUMNS as HYPOTHESES
+from nmtlab.experiments.results.scored import hypotheses
 from nmtlab.experiments.results.sentences import (
     ALONE,
     COLUMNS,
@@ -80,7 +80,7 @@ def test_the_variance_is_that_of_sacrebleus_scores_of_drawn_test_sets(found, tra
 def test_a_pair_that_the_baseline_and_a_claim_compare_is_there_once(grid, translated, found):
     claim = Claim("tied is better.", "s", grid.table, DEV_BLEU, "tied", "higher", "fixnorm", scale="tiny")
     number = Claim("tied is good.", "s", grid.table, DEV_BLEU, "tied", "higher", 5.0, scale="tiny")
-    again = sentence_spreads(grid.table, "tiny", grid.workspace, translated, [claim, number])
+    again = sentence_spreads(grid.table, "tiny", grid.workspace, translated, [claim.question, number.question])
     pd.testing.assert_frame_equal(again, found)
     spread = spread_of(found, "ha-en", DEV_BLEU, "tied", "fixnorm")
     assert spread == spread_of(found, "ha-en", DEV_BLEU, "fixnorm", "tied")
@@ -160,7 +160,7 @@ def test_a_ratio_varies_with_the_sentences_and_so_does_its_size(grid):
     skew = Skew()
     table = replace(grid.table, measures=(skew,))
     claim = Claim("It is less skew.", "s", table, skew, "fixnorm", "lower", "tied", absolute=True, scale="tiny")
-    lines = sentence_spreads(table, "tiny", grid.workspace, pd.DataFrame(columns=HYPOTHESES), [claim])
+    lines = sentence_spreads(table, "tiny", grid.workspace, pd.DataFrame(columns=HYPOTHESES), [claim.question])
     found = lines.set_index(["metric", "system", "than"])["variance"]
     ((_, corpus, runs),) = made_rows(table, "tiny", grid.workspace)
     drawn, scores = drawn_test_sets(20), {}

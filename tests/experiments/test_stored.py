@@ -5,8 +5,8 @@ import pytest
 from support.child_sizes import results_of
 
 from nmtlab.experiments import results
-from nmtlab.experiments.results.stored import RESULTS, read_cells, scores_on_test, stored_tables
-from nmtlab.workspace import Workspace
+from nmtlab.experiments.results.stored import read_cells, scores_on_test, stored_tables
+from nmtlab.workspace import RESULTS, Workspace
 
 
 def test_cells_are_read_as_they_were_written(grid, tmp_path):

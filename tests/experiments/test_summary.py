@@ -11,11 +11,11 @@ from support.little_table import little_table
 from nmtlab.experiments import find_table, summary, with_published
 from nmtlab.experiments.measures.lexical import LEFT_SHIFT
 from nmtlab.experiments.measures.quality import CONVERGED, DEV_BLEU, TRAIN_PERPLEXITY
-from nmtlab.experiments.results.collected import COLUMNS
-from nmtlab.experiments.results.published import published
+from nmtlab.experiments.results.collected import COLUMNS, published
 from nmtlab.experiments.results.sentences import COLUMNS as SENTENCES
-from nmtlab.experiments.results.stored import RESULTS, read_cells
+from nmtlab.experiments.results.stored import read_cells
 from nmtlab.experiments.results.summary import in_words, interval, rounded
+from nmtlab.workspace import RESULTS
 
 
 def test_the_interval_of_three_values_is_the_one_worked_out_by_hand():

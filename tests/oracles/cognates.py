@@ -11,9 +11,9 @@ translation.
 import pandas as pd
 
 from nmtlab.analysis.languages.cognates import COGNATE_NEIGHBOURS, COGNATE_RECALL
-from nmtlab.experiments.results.packs import unpack_table
 from nmtlab.experiments.results.summary import interval
 from nmtlab.experiments.running.cells import Cell, cells_of, made_run
+from nmtlab.experiments.running.grid import unpack_table
 from nmtlab.experiments.tables.listing import find_table
 from nmtlab.experiments.tables.related_text import COUSIN, NARI, RELATED
 from nmtlab.runs.run import Run

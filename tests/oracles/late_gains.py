@@ -3,13 +3,13 @@
 python tests/oracles/late_gains.py
 """
 
-from nmtlab.experiments.results.late_gains import FILE, packed_late_gains
+from nmtlab.experiments.results.kept import LATE_GAINS, packed_late_gains
 from nmtlab.workspace import Workspace
 
 
 def main() -> None:
-    found = packed_late_gains(Workspace(FILE.parents[2]))
-    found.to_csv(FILE, index=False, lineterminator="\n")
+    found = packed_late_gains(Workspace(LATE_GAINS.parents[2]))
+    found.to_csv(LATE_GAINS, index=False, lineterminator="\n")
     print(f"{len(found)} runs, {(found['gain'] > 1).sum()} of them still rising by more than a point of BLEU")
 
 

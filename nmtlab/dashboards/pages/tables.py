@@ -21,13 +21,13 @@ from nmtlab.experiments.measures.quality import Measure
 from nmtlab.experiments.results.judgement import RULE, is_signed
 from nmtlab.experiments.results.scored import Scored
 from nmtlab.experiments.results.signatures import printed_signatures, signatures
-from nmtlab.experiments.results.stored import RESULTS, Stored, read_cells, stored_tables
+from nmtlab.experiments.results.stored import Stored, read_cells, stored_tables
 from nmtlab.experiments.results.summary import in_words, rounded, stored_summary
 from nmtlab.experiments.running.cells import NOT_RUN
+from nmtlab.experiments.shown.tables import table_figure
 from nmtlab.experiments.tables.declaration import Table as Declaration
 from nmtlab.experiments.tables.labels import caveats, drawn_labels, labelled, published_name, system_labels
-from nmtlab.plots import table_figure
-from nmtlab.workspace import Workspace
+from nmtlab.workspace import RESULTS, Workspace
 
 PAGE = About(
     place=1,

@@ -10,12 +10,11 @@ from nmtlab.dashboards.widgets.columns import row
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.errors import NmtlabError
 from nmtlab.experiments import find_table
-from nmtlab.experiments.results.dev_curves import with_dev_curves
 from nmtlab.experiments.results.kept import Kept
-from nmtlab.experiments.results.stored import RESULTS, stored_tables
+from nmtlab.experiments.results.stored import stored_tables
+from nmtlab.experiments.shown.effects import effect_view, with_dev_curves
 from nmtlab.experiments.tables.labels import row_label
-from nmtlab.views import effect_view
-from nmtlab.workspace import Workspace
+from nmtlab.workspace import RESULTS, Workspace
 
 _MISSING = "No table here has dev scores of its trainings: run 'nmtlab reproduce TABLE --save'."
 _RISING = "seeds that were still rising"

@@ -9,10 +9,13 @@ from nmtlab.dashboards.widgets.chart import Chart
 from nmtlab.dashboards.widgets.columns import row
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.errors import NmtlabError
+from nmtlab.experiments.shown.children import child_size_view, vocabulary_view
+from nmtlab.experiments.shown.cognates import cognate_view
+from nmtlab.experiments.shown.many_languages import ablation_view, gain_view
+from nmtlab.experiments.shown.overlap import overlap_view
+from nmtlab.experiments.shown.worth import worth_view
 from nmtlab.experiments.tables.related_text import RELATED
 from nmtlab.figures.view import View
-from nmtlab.views_languages import ablation_view, gain_view
-from nmtlab.views_transfer import child_size_view, cognate_view, overlap_view, vocabulary_view, worth_view
 
 _VIEWS: Mapping[str, Callable[[], View]] = {
     "what a relative is worth: BLEU over the child's text": child_size_view,

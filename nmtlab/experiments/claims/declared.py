@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from nmtlab.errors import NmtlabError
+from nmtlab.experiments.claims.settings import Change
 from nmtlab.experiments.measures.attention import FIRST_EXCESS, LAST_EXCESS, MOVED_GAIN, PEAKS_LINKED
 from nmtlab.experiments.measures.languages import PIVOT_BLEU, SACRE_BLEU, SHARED_TYPES
 from nmtlab.experiments.measures.lexical import (
@@ -35,11 +36,12 @@ from nmtlab.experiments.measures.quality import (
     Measure,
 )
 from nmtlab.experiments.measures.search import EMPTY_GLOBAL_BEST, GLOBAL_BEST_LENGTH
-from nmtlab.experiments.results.published import PUBLISHED
+from nmtlab.experiments.results.judgement import Question
 from nmtlab.experiments.tables.declaration import SCALES, Row, Scale, Table
 from nmtlab.experiments.tables.labels import system_labels
 from nmtlab.experiments.tables.length_planning import BY_LENGTH, BY_LOG_PROB, BY_REWARD, LENGTHS, LIKELIEST_ALONE, RISE
 from nmtlab.experiments.tables.listing import TABLES
+from nmtlab.workspace import PUBLISHED
 
 FILE = PUBLISHED / "claims.csv"
 COLUMNS = (
@@ -111,6 +113,15 @@ class Claim:
     origin: Origin = "claimed"
 
     @property
+    def question(self) -> Question:
+        """What is asked of each row of the table."""
+        null = -self.tolerance if self.expects == "higher" else self.tolerance
+        measure, than = self.measure, self.than
+        if not isinstance(than, str | float):
+            measure, than = Change(measure, than), 0.0
+        return Question(measure, self.system, than, self.expects, null or 0.0, absolute=self.absolute)
+
+    @property
     def pages(self) -> list[str]:
         """Names of the dashboard pages that show what the claim is about."""
         return [page for page, measures in _SHOWN_BY.items() if self.measure in measures]
@@ -164,6 +175,11 @@ def declared_claims(path: Path = FILE) -> tuple[Claim, ...]:
         if tuple(lines.fieldnames or ()) != COLUMNS:
             raise NmtlabError(f"{path}: not the columns of claims", f"make line 1 {','.join(COLUMNS)}")
         return tuple(_claim(line, f"{path}, line {number}") for number, line in enumerate(lines, start=2))
+
+
+def questions_about(table: Table) -> list[Question]:
+    """Return what the declared claims ask of a table."""
+    return [claim.question for claim in declared_claims() if claim.table.name == table.name]
 
 
 def _claim(line: Mapping[str, str], where: str) -> Claim:

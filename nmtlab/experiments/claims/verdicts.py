@@ -5,7 +5,7 @@ print(overall(found), [claim.text for claim in not_measured(found)])
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple, get_args
@@ -14,15 +14,23 @@ import pandas as pd
 
 from nmtlab.experiments.claims.declared import ORIGINS, Claim, declared_claims
 from nmtlab.experiments.claims.settings import Change
-from nmtlab.experiments.results.budget import budget, mark
-from nmtlab.experiments.results.judgement import Answer, Question, answered, is_begun, judged, with_aim
-from nmtlab.experiments.results.kept import Kept
-from nmtlab.experiments.results.late_gains import STILL_RISING, largest_late_gain
+from nmtlab.experiments.measures.quality import Measure, OfSentences
+from nmtlab.experiments.results.judgement import Answer, answered, is_begun, judged, with_aim
+from nmtlab.experiments.results.kept import STILL_RISING, Kept, largest_late_gain
 from nmtlab.experiments.results.sentences import read_sentences, spread_of
 from nmtlab.experiments.results.statistics import Verdict
-from nmtlab.experiments.results.stored import RESULTS, read_cells, version
-from nmtlab.experiments.tables.labels import is_artificial, row_label
-from nmtlab.workspace import Workspace
+from nmtlab.experiments.results.stored import read_cells, version
+from nmtlab.experiments.tables.corpora import (
+    ConcatenatedCorpus,
+    Corpus,
+    Directed,
+    MultiParallelCorpus,
+    SyntheticCorpus,
+    SyntheticFamily,
+)
+from nmtlab.experiments.tables.declaration import Row, Scale, Setup, System
+from nmtlab.experiments.tables.labels import is_artificial, row_label, text_name
+from nmtlab.workspace import RESULTS, Workspace
 
 COLUMNS = [
     "claim", "origin", "source", "direction", "pair", "text", "artificial", "system", "metric", "seeds", "effect",
@@ -155,7 +163,7 @@ def not_measured(measured: pd.DataFrame, claims: Sequence[Claim] | None = None) 
 def _lines(claim: Claim, cells: pd.DataFrame, sentences: pd.DataFrame, kept: Kept | None) -> Iterator[_Line]:
     """Yield the lines of a claim."""
     rows = {row.name: row for row in claim.table.rows if row not in claim.but}
-    asked, own = _question(claim), _cells_of(claim, cells)
+    asked, own = claim.question, _cells_of(claim, cells)
     for name, some in own[own["row"].isin(list(rows))].groupby("row", sort=False):
         systems = (one for one in claim.table.systems if claim.table.leaves_out(rows[str(name)], one, claim.scale))
         if not {*asked.compared} & {one.name for one in systems} and is_begun(asked, some):
@@ -174,17 +182,9 @@ def _lines(claim: Claim, cells: pd.DataFrame, sentences: pd.DataFrame, kept: Kep
             yield _Line(claim, str(name), label, artificial, shown, marked, text, late, found)
 
 
-def _question(claim: Claim) -> Question:
-    null = -claim.tolerance if claim.expects == "higher" else claim.tolerance
-    measure, than = claim.measure, claim.than
-    if not isinstance(than, str | float):
-        measure, than = Change(measure, than), 0.0
-    return Question(measure, claim.system, than, claim.expects, null or 0.0, absolute=claim.absolute)
-
-
 def _cells_of(claim: Claim, cells: pd.DataFrame) -> pd.DataFrame:
     """Return the cells with the number that a claim is about."""
-    measure = _question(claim).measure
+    measure = claim.question.measure
     return measure.among(cells) if isinstance(measure, Change) else cells[cells["metric"] == measure.name]
 
 
@@ -205,3 +205,48 @@ def _frame(lines: Sequence[_Line]) -> pd.DataFrame:
         "evidence": [line.claim.evidence for line in lines],
     }
     return judged([line.answer for line in lines]).assign(**about)[COLUMNS]
+
+
+def budget(cells: pd.DataFrame, row: Row, scale: Scale, measure: Measure) -> str:
+    """Return the most updates of some cells, and the text of their row: "after at most 800 updates, ...".
+
+    Args:
+        cells: lines of `nmtlab.experiments.results.collected.results`.
+        row: their row.
+        scale: the scale at which they were run.
+        measure: their number.
+    """
+    setup, updates = row.at[scale], cells["updates"].dropna()
+    parts = [f"after at most {int(updates.max()):,} updates"] if len(updates) else []
+    parts += [_text_of(setup.corpus)] if isinstance(setup, Setup) else []
+    parts += [f"tested on {text_name(setup.tested)}"] if isinstance(setup, Setup) and setup.tested else []
+    parts += ["scored on dev, which also selected the checkpoints"] if _is_of_dev(measure) else []
+    return ", ".join(parts)
+
+
+def _is_of_dev(measure: Measure) -> bool:
+    return isinstance(measure, OfSentences) and measure.split == "dev"
+
+
+def mark(measure: Measure, systems: Iterable[System]) -> str:
+    """Return what the interval of a number leaves out, in a few words; empty if nothing.
+
+    Args:
+        measure: the number.
+        systems: those that are compared.
+    """
+    parts = ["the choice of the best dev evaluation"] if _is_of_dev(measure) else []
+    parts += [f"the tuning of {system.label or system.name}" for system in systems if not system.seeded]
+    return " and ".join(parts)
+
+
+def _text_of(corpus: Corpus) -> str:
+    """Return the size and origin of a training text, as far as they are declared."""
+    whole = corpus.corpus if isinstance(corpus, Directed) else corpus
+    train = getattr(whole, "train", 0)
+    size = f"{train:,} sentence pairs" if train else "all sentence pairs"
+    if isinstance(whole, SyntheticCorpus | SyntheticFamily):
+        return f"{size} of an artificial language"
+    if isinstance(whole, ConcatenatedCorpus | MultiParallelCorpus):
+        return f"{size} of {', '.join(whole.parts)}"
+    return f"{size} of {whole.name}"

@@ -3,18 +3,20 @@
 import math
 from collections.abc import Iterator
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from nmtlab.errors import CorpusError
-from nmtlab.experiments.results.published import published
 from nmtlab.experiments.running.cells import ENDED, NOT_RUN, Cell, can_translate, cells_of, made_run
 from nmtlab.experiments.tables.declaration import Scale, Table
 from nmtlab.runs.environment import provenance
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.corpus import ParallelCorpus
-from nmtlab.workspace import Workspace
+from nmtlab.workspace import PUBLISHED, Workspace
+
+_PRINTED = ["table", "row", "column", "metric", "value", "difference", "mark", "source"]
 
 COLUMNS = [
     "table", "scale", "row", "column", "metric", "seed", "value", "status", "published", "published_difference",
@@ -146,3 +148,21 @@ def _made(run: Run | None) -> dict[str, Any]:
         "updates": end["step"].iloc[-1] if len(end) else None,
         **provenance(run.environment),
     }
+
+
+def published(table: str, folder: Path = PUBLISHED) -> pd.DataFrame:
+    """Return the published values of a table; empty if its file does not exist.
+
+    Args:
+        table: its name, such as table-3.6.
+        folder: contains the files.
+
+    Returns:
+        `table`; `row` (a language pair), `column` (a system) and `metric`, as in its declaration; `value` and
+        `difference` (to the baseline, if printed), verbatim; `mark` († for differences called insignificant);
+        `source`.
+    """
+    path = folder / f"{table}.csv"
+    if not path.exists():
+        return pd.DataFrame(columns=_PRINTED)
+    return pd.read_csv(path, dtype=str, keep_default_na=False)

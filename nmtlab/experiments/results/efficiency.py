@@ -6,8 +6,7 @@ from pathlib import Path
 import pandas as pd
 
 from nmtlab.analysis.search.efficiency import COLUMNS, MEASURED
-from nmtlab.experiments.results.stored import RESULTS
-from nmtlab.workspace import EVIDENCE, Workspace
+from nmtlab.workspace import PUBLISHED, RESULTS, Workspace
 
 FOLDER = "efficiency"
 """Folder of the files, in a folder of results."""
@@ -49,7 +48,7 @@ def published_efficiency() -> pd.DataFrame:
         those on a GPU), `memory_mib` (of the host), `size_mib` (of the image of its container) and `bleu`; without the
         one that copies its input.
     """
-    printed = pd.read_csv(EVIDENCE / "published/wnmt-2018-efficiency.csv")
+    printed = pd.read_csv(PUBLISHED / "wnmt-2018-efficiency.csv")
     systems = printed[(printed["test"] == _TEST) & (printed["system"] != "echo")]
     milliseconds, on_cpu = 1000 * systems["seconds"] / _SENTENCES, systems["processor"] == "cpu"
     times = {"milliseconds": milliseconds, "processor_milliseconds": milliseconds.where(on_cpu)}

@@ -17,8 +17,8 @@ import pandas as pd
 from nmtlab.experiments.measures.attention import PeakShare
 from nmtlab.experiments.measures.lexical import Finding, LexicalRatio
 from nmtlab.experiments.measures.quality import Converged, Counted, Measure, ShareOfSentences
+from nmtlab.experiments.results.collected import published
 from nmtlab.experiments.results.kept import Kept
-from nmtlab.experiments.results.published import published
 from nmtlab.experiments.results.shares import difference_of_runs, runs_needed, share_of_runs, share_of_sentences
 from nmtlab.experiments.results.statistics import (
     DECIDED,
@@ -35,9 +35,10 @@ from nmtlab.experiments.results.statistics import (
     values_by_system,
     verdict,
 )
-from nmtlab.experiments.results.stored import RESULTS, read_cells
+from nmtlab.experiments.results.stored import read_cells
 from nmtlab.experiments.running.cells import NOT_RUN
 from nmtlab.experiments.tables.declaration import Table
+from nmtlab.workspace import RESULTS
 
 RULE = (
     "A difference counts if its 95 % interval leaves out the tested value and it survives a false discovery rate of "

@@ -1,12 +1,29 @@
-"""What is kept of the trainings behind a table: without anything to look at, its lines carry no verdict."""
+"""The trainings behind a table: what is kept of them, and how much they still gained in their last fifth.
 
+Without anything to look at, the lines of a table carry no verdict.
+"""
+
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 
+import numpy as np
 import pandas as pd
 
+from nmtlab.runs.environment import provenance
 from nmtlab.runs.listing import machines_of_runs
-from nmtlab.runs.packed import machines_in
-from nmtlab.workspace import EVIDENCE, Workspace
+from nmtlab.runs.packed import machines_in, packed_runs
+from nmtlab.workspace import EVIDENCE, RESULTS, Workspace
+
+LATE_GAINS = RESULTS / "late-gains.csv"
+"""One line per run of the evidence with dev scores, written by `tests/oracles/late_gains.py`."""
+
+_GAINED = ["run", "machine", "gain"]
+
+STILL_RISING = 1.0
+"""More BLEU than this in the last fifth of a training: it was ended too early for small differences to mean much."""
+
+_FIFTH = 0.2
 
 
 @dataclass(frozen=True)
@@ -39,3 +56,42 @@ class Kept:
             training = column, None if pd.isna(seed) else seed
             kept[training] = kept.get(training, False) or not self.runs.isdisjoint({(run, machine), (run, "")})
         return all(kept.values())
+
+
+def late_gain(evaluations: pd.DataFrame) -> float:
+    """Return by how much the best dev BLEU rose in the last fifth of the updates; NaN if nothing came before it.
+
+    Args:
+        evaluations: of a training, with `step` and `bleu`.
+    """
+    before = evaluations.loc[evaluations["step"] <= (1 - _FIFTH) * evaluations["step"].max(), "bleu"]
+    return float(evaluations["bleu"].max() - before.max()) if len(before) else np.nan
+
+
+def packed_late_gains(workspace: Workspace) -> pd.DataFrame:
+    """Return run, machine and late `gain` of each packed run that a workspace shows and that has dev scores."""
+    runs, _ = packed_runs(workspace)
+    scored = {name: run.metrics("validation") for name, run in runs.items()}
+    lines = [
+        (name, provenance(runs[name].environment)["machine"], round(late_gain(evaluations), 3))
+        for name, evaluations in scored.items()
+        if len(evaluations)
+    ]
+    return pd.DataFrame(lines, columns=_GAINED).dropna(ignore_index=True)
+
+
+def largest_late_gain(cells: pd.DataFrame) -> float:
+    """Return the largest late gain of any system, as a mean over its seeds; NaN if no dev scores are stored.
+
+    Args:
+        cells: lines of `nmtlab.experiments.results.collected.results`.
+    """
+    known = _late_gains()
+    gains = [known.get(key, np.nan) for key in zip(cells["run"], cells["machine"], strict=True)]
+    return float(pd.Series(gains, dtype=float).groupby(cells["column"].to_numpy()).mean().max())
+
+
+@cache
+def _late_gains() -> Mapping[tuple[str, str], float]:
+    lines = pd.read_csv(LATE_GAINS) if LATE_GAINS.is_file() else pd.DataFrame(columns=_GAINED)
+    return {(run, machine): gain for run, machine, gain in lines[_GAINED].itertuples(index=False)}

@@ -10,7 +10,6 @@ import pandas as pd
 from nmtlab.analysis.access.translations import text_digest
 from nmtlab.errors import NmtlabError
 from nmtlab.evaluation.resampling import corpus_score, resampled_scores, sentence_statistics
-from nmtlab.experiments.claims.declared import Claim, declared_claims
 from nmtlab.experiments.measures.quality import (
     Measure,
     OfSentences,
@@ -20,7 +19,7 @@ from nmtlab.experiments.measures.quality import (
     percent,
 )
 from nmtlab.experiments.results.collected import made_rows
-from nmtlab.experiments.results.judgement import is_signed
+from nmtlab.experiments.results.judgement import Question, is_signed
 from nmtlab.experiments.results.statistics import Spread, sentence_spread
 from nmtlab.experiments.running.cells import Cell, cells_of
 from nmtlab.experiments.tables.declaration import Scale, Table
@@ -43,7 +42,7 @@ _Line = tuple[bool, str, str, float, float, int, str]
 
 
 def sentence_spreads(
-    table: Table, scale: Scale, workspace: Workspace, translations: pd.DataFrame, claims: Sequence[Claim] | None = None
+    table: Table, scale: Scale, workspace: Workspace, translations: pd.DataFrame, asked: Sequence[Question]
 ) -> pd.DataFrame:
     """Return how much scores, shares and differences vary because of the sentences (`statistics.sentence_spread`).
 
@@ -51,11 +50,11 @@ def sentence_spreads(
         table: its declaration.
         scale: the scale at which it was run.
         workspace: contains the text.
-        translations: of all seeds, as of `nmtlab.experiments.results.hypotheses`; those of other text are ignored.
-        claims: those about other tables are ignored; all declared ones if not given.
+        translations: of all seeds, as of `scored.hypotheses`; those of other text are ignored.
+        asked: what is asked of the table besides the differences to its baseline, such as by claims.
 
     Returns:
-        One line per row, measure of sentences and pair of systems that the table's baseline or a claim compares, if
+        One line per row, measure of sentences and pair of systems that the table's baseline or a question compares, if
         both have translations: `row`, `metric`, `system`, `than`; `variance`, in squared points, and its degrees of
         `freedom`; `sentences` in the test set; sacrebleu's `signature` of the score. Likewise of each ratio, of the
         translations or of runs in the workspace, which has a line for each system alone as well. The metric of systems
@@ -64,7 +63,6 @@ def sentence_spreads(
     Raises:
         RunError: a run with a cell's name is a different training.
     """
-    claims = declared_claims() if claims is None else claims
     known = {*translations["row"], *_rows_with_runs(table, scale, workspace)}
     there = table.only([row.name for row in table.rows if row.name in known])
     lines = []
@@ -72,7 +70,7 @@ def sentence_spreads(
         run = next(iter(runs.values()), None)
         own = translations[translations["row"] == cells[0].row]
         for measure in table.measures:
-            pairs = _pairs(table, measure, claims)
+            pairs = _pairs(table, measure, asked)
             if isinstance(measure, OfSentences):
                 found = _of_scores(measure, corpus, run, own, [pair for pair, _ in pairs])
             elif isinstance(measure, ShareOfTranslations):
@@ -131,14 +129,14 @@ def _compared(measure: Measure, absolute: bool) -> str:
     return f"|{measure.name}|" if absolute else measure.name
 
 
-def _pairs(table: Table, measure: Measure, claims: Sequence[Claim]) -> list[_Pair]:
+def _pairs(table: Table, measure: Measure, asked: Sequence[Question]) -> list[_Pair]:
     """Return the pairs of systems that are compared by a measure, each once, and whether by absolute values."""
     others = [system.name for system in table.systems if table.baseline and system.name != table.baseline]
     pairs = [((name, table.baseline), is_signed(measure)) for name in others]
     pairs += [
-        ((claim.system, claim.than), claim.absolute)
-        for claim in claims
-        if (claim.table.name, claim.measure.name) == (table.name, measure.name) and isinstance(claim.than, str)
+        ((one.system, one.than), one.absolute)
+        for one in asked
+        if one.measure.name == measure.name and isinstance(one.than, str)
     ]
     return list({(frozenset(pair), absolute): (pair, absolute) for pair, absolute in reversed(pairs)}.values())[::-1]
 

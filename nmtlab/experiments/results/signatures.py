@@ -1,11 +1,17 @@
-"""How each score of a table was computed: sacrebleu's signature, of multi-bleu's scores too."""
+"""How each score of a table was computed, and the most that word systems can reach."""
 
 import pandas as pd
 from sacrebleu.metrics.base import Metric
 
+from nmtlab.analysis.access.ceiling import word_ceiling
 from nmtlab.evaluation import bleu_metric, default_tokenizer
-from nmtlab.experiments.measures.quality import Measure, OfSentences
+from nmtlab.experiments.measures.quality import Bleu, Measure, OfSentences
+from nmtlab.experiments.results.collected import rows_with_text
+from nmtlab.experiments.running.cells import Cell
 from nmtlab.experiments.tables.declaration import Scale, Setup, Table
+from nmtlab.workspace import Workspace
+
+_ROUNDED = 0.05
 
 COLUMNS = ["row", "metric", "language", "signature"]
 
@@ -49,3 +55,26 @@ def _metric(measure: Measure, language: str) -> Metric | None:
 def _signature(metric: Metric) -> str:
     metric.corpus_score([""], [[""]])  # the signature has the number of references
     return str(metric.get_signature())
+
+
+def ceilings(table: Table, scale: Scale, workspace: Workspace) -> dict[str, float]:
+    """Return the word ceiling, if below 100, of each row with word systems and a test text that is available.
+
+    Args:
+        table: its declaration.
+        scale: at which it is run.
+        workspace: where its texts are.
+    """
+    found = {}
+    for text, trained in rows_with_text(table, scale, workspace):
+        of_words = [cell for cell, _ in trained if _is_limited(cell, text.target)]
+        if of_words and "test" in text.splits:
+            rules = of_words[0].recipe.text.word_rules
+            found[of_words[0].row] = word_ceiling(text.references("test")[0], text.target, rules)
+    return {row: ceiling for row, ceiling in found.items() if ceiling < 100 - _ROUNDED}
+
+
+def _is_limited(cell: Cell, language: str) -> bool:
+    """Return whether a cell is of a word system whose joined words are scored."""
+    scores = [measure for measure in cell.measures if isinstance(measure, Bleu) and measure.split == "test"]
+    return cell.recipe.text.segmentation == "word" and any(score.is_detokenized(language) for score in scores)

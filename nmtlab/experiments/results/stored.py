@@ -13,10 +13,7 @@ from nmtlab.experiments.measures.quality import TEST_BLEU
 from nmtlab.experiments.results.collected import CELL, COLUMNS, NUMBERS
 from nmtlab.experiments.tables.declaration import SCALES, Scale, Setup, Table
 from nmtlab.experiments.tables.listing import TABLES
-from nmtlab.workspace import EVIDENCE, Workspace
-
-RESULTS = EVIDENCE / "results"
-"""The measured tables that come with nmtlab."""
+from nmtlab.workspace import RESULTS, Workspace
 
 
 @dataclass(frozen=True)

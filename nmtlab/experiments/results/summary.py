@@ -10,9 +10,9 @@ import pandas as pd
 from scipy import stats
 
 from nmtlab.experiments.measures.quality import Converged, Measure, ShareOfSentences
+from nmtlab.experiments.results.collected import published
 from nmtlab.experiments.results.judgement import NOT_KEPT, Answer, Question, answered, is_signed, judged, with_aim
 from nmtlab.experiments.results.kept import Kept
-from nmtlab.experiments.results.published import published
 from nmtlab.experiments.results.sentences import COLUMNS as SENTENCES
 from nmtlab.experiments.results.sentences import read_sentences, spread_of
 from nmtlab.experiments.results.shares import share_of_sentences, wilson

@@ -16,7 +16,6 @@ import numpy as np
 import pandas as pd
 
 from nmtlab.errors import NmtlabError
-from nmtlab.experiments.results.stored import RESULTS
 from nmtlab.recipe import Recipe
 from nmtlab.text.batching.batch import Batch, batch_of
 from nmtlab.text.batching.batches import pad, sorted_batches
@@ -25,7 +24,7 @@ from nmtlab.text.batching.mixture import Mixture
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.segmentation.pipeline import Pipeline
 from nmtlab.training.trial import Trial, short_training
-from nmtlab.workspace import Workspace
+from nmtlab.workspace import RESULTS, Workspace
 
 Verdict = Literal["converged", "ignores the source", "plateaued", "diverged"]
 
