@@ -8,24 +8,7 @@ from typing import Annotated
 
 import typer
 
-from nmtlab.cli import (
-    compare,
-    dashboards,
-    demo,
-    efficiency,
-    evaluate,
-    evidence,
-    figures,
-    recipes,
-    reproduce,
-    runs,
-    search,
-    train,
-    trainability,
-    translate,
-)
-from nmtlab.cli.corpus import app as corpus
-from nmtlab.cli.corpus_make import make
+from nmtlab.cli.lazy import add_commands
 from nmtlab.cli.version import show_version
 from nmtlab.errors import NmtlabError, error_of_the_machine
 
@@ -51,25 +34,37 @@ def _options(
     pass
 
 
-app.command()(demo.demo)
-corpus.command("make")(make)
-app.add_typer(corpus, name="corpus")
-app.command()(train.train)
-app.command()(translate.translate)
-app.command()(evaluate.evaluate)
-app.command()(compare.compare)
-app.command()(efficiency.efficiency)
-app.command()(search.search_errors)
-app.command()(search.beam_sweep)
-app.command()(search.length_errors)
-app.command()(reproduce.reproduce)
-app.add_typer(evidence.app, name="evidence")
-app.command()(trainability.trainability)
-app.command()(figures.figures)
-app.command()(dashboards.dashboards)
-app.command()(dashboards.lab)
-app.add_typer(runs.app, name="runs")
-app.add_typer(recipes.app, name="recipes")
+for _name in ("demo", "train", "translate", "evaluate", "compare", "efficiency"):
+    add_commands(app, _name, _name)
+add_commands(app, "search", "search_errors", "beam_sweep", "length_errors")
+for _name in ("reproduce", "trainability", "figures"):
+    add_commands(app, _name, _name)
+add_commands(app, "dashboards", "dashboards", "lab")
+
+_corpus = typer.Typer(help="Import, make, list and inspect parallel text.", no_args_is_help=True)
+add_commands(_corpus, "corpus", "join", "list_", "remove", "stats", "overlap", "overlap_matrix")
+add_commands(_corpus, "corpus_make", "make")
+app.add_typer(_corpus, name="corpus")
+_import = typer.Typer(
+    help=(
+        "Make a corpus from text in another format: cleaned, without duplicates, and split into train, dev and test, "
+        "with no sentences of dev or test in train. Its import.json counts the dropped pairs."
+    ),
+    no_args_is_help=True,
+)
+add_commands(_import, "corpus_import", "text", "tsv", "csv", "jsonl", "gettext", "mtdata", "sacrebleu")
+_corpus.add_typer(_import, name="import")
+_evidence = typer.Typer(
+    help="Add to data/evidence, which comes with nmtlab and which no other command changes.", no_args_is_help=True
+)
+add_commands(_evidence, "evidence", "add_run", "add_table")
+app.add_typer(_evidence, name="evidence")
+_runs = typer.Typer(help="List, show, pack and remove runs.", no_args_is_help=True)
+add_commands(_runs, "runs", "list_", "show", "remove", "import_", "export", "pack", "unpack")
+app.add_typer(_runs, name="runs")
+_recipes = typer.Typer(help="List and show recipes: the settings of a training.", no_args_is_help=True)
+add_commands(_recipes, "recipes", "list_", "show")
+app.add_typer(_recipes, name="recipes")
 
 
 def main() -> None:
