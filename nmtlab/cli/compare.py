@@ -100,7 +100,7 @@ def compare(
 
 
 def _write_page(
-    path: Path, lines: Mapping[str, Sequence[str]], runs: Mapping[str, "Run"], text: ParallelCorpus, split: str
+    path: Path, lines: Mapping[str, Sequence[str]], runs: Mapping[str, Run], text: ParallelCorpus, split: str
 ) -> None:
     """Write a comparison of translations as an HTML file."""
     from nmtlab.analysis.comparison.stored import known_names, seeds_of, word_counts

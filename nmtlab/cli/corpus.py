@@ -180,7 +180,7 @@ def overlap_matrix(
     csv: Annotated[bool, typer.Option("--csv", help="Print comma-separated values.")] = False,
 ) -> None:
     """Show how much each language's source text shares with each other: words, and subwords learned on all of them."""
-    from nmtlab.analysis.languages.shared_words import overlap_matrix as measured
+    from nmtlab.analysis.languages.shared_words import overlap_matrix as measured  # it loads torch, alone among these
 
     workspace = Workspace.find()
     table = measured([open_corpus(name, workspace) for name in corpora], (size,), transliteration)

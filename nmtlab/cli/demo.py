@@ -9,6 +9,7 @@ from nmtlab.analysis.access.scores import compare_texts
 from nmtlab.analysis.access.translations import translations
 from nmtlab.cli.compare import print_comparison
 from nmtlab.cli.dashboards import dashboards
+from nmtlab.cli.options import Threads
 from nmtlab.cli.results_table import print_row
 from nmtlab.demo import (
     CHILD_CORPUS,
@@ -33,7 +34,7 @@ def demo(
     transfer: Annotated[
         bool, typer.Option("--transfer", help="A child with 500 pairs, alone and with a parent in a related language.")
     ] = False,
-    threads: Annotated[int | None, typer.Option(min=1, help="CPU threads. (default: torch's choice)")] = None,
+    threads: Threads = None,
 ) -> None:
     """Show a measured finding, then train three tiny systems on a small artificial language and compare them.
 

@@ -85,7 +85,7 @@ def _every_text(run: Run, workspace: Workspace, split: str) -> list[ParallelCorp
 
 def _evaluated(run: Run, text: ParallelCorpus, split: str, recipe: Recipe) -> dict[str, Any]:
     """Translate a text, print the scores, and return them."""
-    from nmtlab.analysis.access.scores import run_perplexity
+    from nmtlab.analysis.access.scores import run_perplexity  # after the names are checked: it loads torch
     from nmtlab.analysis.access.translations import translations
 
     unkept = list[OSError]()

@@ -1,6 +1,8 @@
 """Commands whose modules are imported when they are called."""
 
 import ast
+from collections.abc import Callable
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -21,25 +23,36 @@ class LazyCommand(TyperCommand):
         return self.loaded().make_context(*arguments, **more)
 
 
-def add_commands(app: typer.Typer, module: str, *functions: str) -> None:
-    """Add functions of a module of this folder as commands: `remove`, `list_` as `list`, `add_run` as `add-run`.
+def add_group(parent: typer.Typer, name: str, about: str, *places: str) -> typer.Typer:
+    """Add a group of commands to an app, and return it."""
+    group = typer.Typer(help=about, no_args_is_help=True)
+    parent.add_typer(group, name=name)
+    add_commands(group, *places)
+    return group
+
+
+def add_commands(app: typer.Typer, *places: str) -> None:
+    """Add commands to an app: `runs.import_`, the function `import_` of the module `runs` of this folder, as `import`.
 
     Their helps are read from the source, as an import may load torch.
     """
+    for place in places:
+        module, function = place.split(".")
+        name = function.strip("_").replace("_", "-")
+        app.command(name, cls=LazyCommand, help=_docstrings(module)[function])(_loader(module, function, name))
+
+
+@cache
+def _docstrings(module: str) -> dict[str, str | None]:
+    """Return the docstring of each function of a module."""
     source = ast.parse(Path(__file__).with_name(f"{module}.py").read_bytes())
-    helps = {node.name: ast.get_docstring(node) for node in source.body if isinstance(node, ast.FunctionDef)}
-    for function in functions:
-        app.command(_name(function), cls=LazyCommand, help=helps[function])(_loader(module, function))
+    return {node.name: ast.get_docstring(node) for node in source.body if isinstance(node, ast.FunctionDef)}
 
 
-def _name(function: str) -> str:
-    return function.strip("_").replace("_", "-")
-
-
-def _loader(module: str, function: str) -> Any:
+def _loader(module: str, function: str, name: str) -> Callable[[], Any]:
     def load() -> Any:
         whole = typer.Typer(add_completion=False)
-        whole.command(_name(function))(getattr(import_module(f"nmtlab.cli.{module}"), function))
+        whole.command(name)(getattr(import_module(f"nmtlab.cli.{module}"), function))
         return typer.main.get_command(whole)
 
     return load

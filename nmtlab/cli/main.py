@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from nmtlab.cli.lazy import add_commands
+from nmtlab.cli.lazy import add_commands, add_group
 from nmtlab.cli.version import show_version
 from nmtlab.errors import NmtlabError, error_of_the_machine
 
@@ -34,37 +34,31 @@ def _options(
     pass
 
 
-for _name in ("demo", "train", "translate", "evaluate", "compare", "efficiency"):
-    add_commands(app, _name, _name)
-add_commands(app, "search", "search_errors", "beam_sweep", "length_errors")
-for _name in ("reproduce", "trainability", "figures"):
-    add_commands(app, _name, _name)
-add_commands(app, "dashboards", "dashboards", "lab")
-
-_corpus = typer.Typer(help="Import, make, list and inspect parallel text.", no_args_is_help=True)
-add_commands(_corpus, "corpus", "join", "list_", "remove", "stats", "overlap", "overlap_matrix")
-add_commands(_corpus, "corpus_make", "make")
-app.add_typer(_corpus, name="corpus")
-_import = typer.Typer(
-    help=(
-        "Make a corpus from text in another format: cleaned, without duplicates, and split into train, dev and test, "
-        "with no sentences of dev or test in train. Its import.json counts the dropped pairs."
-    ),
-    no_args_is_help=True,
-)
-add_commands(_import, "corpus_import", "text", "tsv", "csv", "jsonl", "gettext", "mtdata", "sacrebleu")
-_corpus.add_typer(_import, name="import")
-_evidence = typer.Typer(
-    help="Add to data/evidence, which comes with nmtlab and which no other command changes.", no_args_is_help=True
-)
-add_commands(_evidence, "evidence", "add_run", "add_table")
-app.add_typer(_evidence, name="evidence")
-_runs = typer.Typer(help="List, show, pack and remove runs.", no_args_is_help=True)
-add_commands(_runs, "runs", "list_", "show", "remove", "import_", "export", "pack", "unpack")
-app.add_typer(_runs, name="runs")
-_recipes = typer.Typer(help="List and show recipes: the settings of a training.", no_args_is_help=True)
-add_commands(_recipes, "recipes", "list_", "show")
-app.add_typer(_recipes, name="recipes")
+add_commands(app, "demo.demo", "train.train", "translate.translate", "evaluate.evaluate", "compare.compare")
+add_commands(app, "efficiency.efficiency", "search.search_errors", "search.beam_sweep", "search.length_errors")
+add_commands(app, "reproduce.reproduce", "trainability.trainability", "figures.figures")
+add_commands(app, "dashboards.dashboards", "dashboards.lab")
+corpus = add_group(
+    app, "corpus", "Import, make, list and inspect parallel text.",
+    "corpus.join", "corpus.list_", "corpus.remove", "corpus.stats", "corpus.overlap", "corpus.overlap_matrix",
+    "corpus_make.make",
+)  # fmt: skip
+add_group(
+    corpus, "import",
+    "Make a corpus from text in another format: cleaned, without duplicates, and split into train, dev and test, with "
+    "no sentences of dev or test in train. Its import.json counts the dropped pairs.",
+    "corpus_import.text", "corpus_import.tsv", "corpus_import.csv", "corpus_import.jsonl", "corpus_import.gettext",
+    "corpus_import.mtdata", "corpus_import.sacrebleu",
+)  # fmt: skip
+add_group(
+    app, "evidence", "Add to data/evidence, which comes with nmtlab and which no other command changes.",
+    "evidence.add_run", "evidence.add_table",
+)  # fmt: skip
+add_group(
+    app, "runs", "List, show, pack and remove runs.",
+    "runs.list_", "runs.show", "runs.remove", "runs.import_", "runs.export", "runs.pack", "runs.unpack",
+)  # fmt: skip
+add_group(app, "recipes", "List and show recipes: the settings of a training.", "recipes.list_", "recipes.show")
 
 
 def main() -> None:

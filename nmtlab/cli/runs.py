@@ -92,7 +92,7 @@ def _best_by_direction(run: Run) -> str:
 
 def _last_terms(run: Run) -> str:
     """Return the loss as the sum of its terms: `2.31 = 1.80 cross entropy + 0.51 label smoothing`."""
-    from nmtlab.analysis.dynamics.curves import loss_curve
+    from nmtlab.analysis.dynamics.curves import loss_curve  # late, as all that loads torch: a list of runs needs none
 
     losses = loss_curve(run)
     last = losses[losses["step"] == losses["step"].max()].set_index("term")["value"]
@@ -163,7 +163,7 @@ def export(
         run = run.directed(source, target)
 
     from nmtlab.interchange.export import export_model
-    from nmtlab.systems import open_model  # after the names are checked: it loads torch
+    from nmtlab.systems import open_model
 
     export_model(run, open_model, to, folder, precision, _stored_scores(run, workspace))
     size = sum(path.stat().st_size for path in folder.iterdir())
