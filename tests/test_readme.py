@@ -60,6 +60,7 @@ def check(call: str) -> None:
     if words in (["..."], ["--help"], []):
         return
     assert not hasattr(command, "commands"), f"nmtlab {call}: {words[0]} is no option of a group"
+    command = command.loaded()
     options = {name: one for one in command.params for name in one.opts if name.startswith("-")}
     plain = []
     while words:

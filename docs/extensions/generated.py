@@ -86,7 +86,7 @@ def verbs(command: Any, words: str) -> Iterator[tuple[str, Any]]:
     """Yield the commands below a command, each with the words that call it."""
     inner = getattr(command, "commands", None)
     if inner is None:
-        yield words, command
+        yield words, command.loaded()
         return
     for name, one in inner.items():
         yield from verbs(one, f"{words} {name}")
