@@ -36,8 +36,7 @@ def model_for(recipe: Recipe, pipeline: Pipeline, table: LexicalTable | None = N
 
 def needs_table(run: Run) -> bool:
     """Return whether a run's model needs a translation table that has not been learned yet."""
-    model = run.recipe.model
-    return model.family == "rnn" and model.lexicon == "table" and run.translation_table is None
+    return run.recipe.model.lexical_table and run.translation_table is None
 
 
 def learned_table(run: Run, mixture: Mixture) -> LexicalTable:
