@@ -22,7 +22,7 @@ def model_for(recipe: Recipe, pipeline: Pipeline, table: LexicalTable | None = N
     languages = pipeline.source.languages, pipeline.target.languages
     model = build_model(
         recipe.model,
-        pipeline.source_size,
+        pipeline.source.size,
         pipeline.allowed_by_language,
         pipeline.joint,
         table,
@@ -46,7 +46,7 @@ def learned_table(run: Run, mixture: Mixture) -> LexicalTable:
     pairs = (
         (text.source(n)[:-1].tolist(), text.target(n)[:-1].tolist()) for text in mixture.texts for n in range(len(text))
     )
-    return translation_table(pairs, run.pipeline.source_size)
+    return translation_table(pairs, run.pipeline.source.size)
 
 
 def step_seed(seed: int, step: int, rank: int) -> int:
