@@ -3,16 +3,15 @@
 import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from itertools import zip_longest
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from nmtlab.cli.options import Set, Source, Target, Threads, changed, interrupted
-from nmtlab.errors import CorpusError, RecipeError, RunError
+from nmtlab.errors import CorpusError, RunError
 from nmtlab.progress import ProgressBar
-from nmtlab.recipe import CorpusSettings, Recipe, find_recipe
+from nmtlab.recipe import Recipe, find_recipe
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.training.events import OnEvent
@@ -105,8 +104,6 @@ def train(
 
     if both:
         settings = both_ways(settings, open_corpora(settings, text, workspace))
-    if resume:
-        _check_unchanged(begun, settings)
     if estimate:
         _print_cost(settings, open_corpora(settings, text, workspace), minutes)
         return
@@ -164,33 +161,6 @@ def _watchers(tensorboard: Path | None) -> tuple[OnEvent, Callable[[], bool]]:
 
     write = event_writer(tensorboard / "tensorboard")
     return lambda event: (bar(event), write(event)), should_stop
-
-
-def _check_unchanged(run: Run, recipe: Recipe) -> None:
-    """Refuse changes that would make a resumed run a different training."""
-    begun, wanted = _compared(run.recipe, recipe), _compared(recipe, run.recipe)
-    for field, value in begun.items():
-        may_change = field in ("about", "machine.device", "machine.threads") or field.startswith("corpus.")
-        if not may_change and wanted.get(field) != value:
-            raise RecipeError(
-                f"--resume: run {run.name!r} was begun with {field} = {value!r}, not {wanted.get(field)!r}",
-                "leave out the change, or train a new run with another --name",
-            )
-
-
-def _compared(recipe: Recipe, other: Recipe) -> dict[str, object]:
-    """Return the fields of a recipe, with the names of further corpora.
-
-    A name is followed by a direction where both recipes give one and these differ; opening infers the others.
-    """
-    named = zip_longest(recipe.more_corpora, other.more_corpora[: len(recipe.more_corpora)])
-    return {**recipe.fields(), "more_corpora": [_title(*both) for both in named]}
-
-
-def _title(corpus: CorpusSettings, other: CorpusSettings | None) -> str:
-    ways = [(one.source, one.target) for one in (corpus, other) if one and one.name == corpus.name]
-    differ = any(all(codes) and codes[0] != codes[1] for codes in zip(*ways, strict=True)) if len(ways) > 1 else False
-    return f"{corpus.name}:{corpus.source}-{corpus.target}" if differ else corpus.name
 
 
 def _print_cost(recipe: Recipe, corpora: Sequence[ParallelCorpus], minutes: float | None) -> None:

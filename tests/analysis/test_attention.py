@@ -233,7 +233,7 @@ def test_a_target_word_has_the_mean_of_its_pieces_and_a_source_word_the_sum(runs
     assert pair.unknown.tolist() == [False, True]
     random = np.random.default_rng(1)
     rows = random.dirichlet(np.ones(len(pair.source_ids)), len(pair.target_ids)).tolist()
-    model = PointingModel(pipeline.target_size, {}, {tuple(pair.source_ids[:-1]): rows})
+    model = PointingModel(pipeline.target.size, {}, {tuple(pair.source_ids[:-1]): rows})
     model.said = {tuple(pair.source_ids[:-1]): []}
     (found,) = forced_attention(Translator(model, pipeline, SearchSettings()), [pair])
     expected = np.zeros((2, 3))
@@ -350,7 +350,7 @@ def test_without_a_target_each_system_has_its_own_translation(runs):
         own = attention(run, source)
         tokens = open_system(run).translate([source])[0].hypotheses[0].tokens
         pieces = own.drop_duplicates("target_position")["target_piece"].tolist()
-        assert pieces == [*run.pipeline.target_pieces(tokens), "</s>"]
+        assert pieces == [*run.pipeline.target.pieces(tokens), "</s>"]
         sums = own.groupby(["layer", "head", "target_position"])["weight"].sum()
         assert sums.tolist() == pytest.approx([1.0] * len(sums), abs=1e-5)
 

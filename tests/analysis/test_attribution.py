@@ -167,7 +167,7 @@ def test_a_system_without_end_has_nothing_that_contributes_to_it():
     pipeline = hand_made_pipeline(SOURCE, TARGET)
     torch.manual_seed(1)
     settings = SYSTEMS["scale"].model_copy(update={"plan_length": True})
-    model = build_model(settings, pipeline.source_size, pipeline.target_allowed, joint=False).eval()
+    model = build_model(settings, pipeline.source.size, pipeline.target_allowed, joint=False).eval()
     for method in ("input × gradient", "integrated gradients"):
         frame = contributions(translator(model, pipeline), "olim deydi", "Fauci says", method)
         end = frame["target_piece"] == "</s>"

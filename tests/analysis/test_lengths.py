@@ -65,7 +65,7 @@ def test_told_the_lengths_of_references_translations_are_as_long(planned, tiny_c
             system.model, system.model.encode(ids), SearchSettings(beam_size=2), oracle_lengths=told
         )[0].hypotheses
         assert row.length == len(alone.tokens) == length
-        assert row.text == system.pipeline.target_text(alone.tokens)
+        assert row.text == system.pipeline.target.text(alone.tokens)
         assert row.log_prob == pytest.approx(alone.log_prob, abs=1e-4)
 
 

@@ -112,7 +112,7 @@ def pieces_of(system: Translator, source: str, target: str | None = None) -> Pie
         raise CorpusError("source sentence: blank", "give a sentence")
     if target is None:
         target_ids = [*system.translate([source])[0].hypotheses[0].tokens, EOS]
-        target_pieces = pipeline.target_pieces(target_ids)
+        target_pieces = pipeline.target.pieces(target_ids)
     else:
         target_ids = pipeline.target_ids(target)
         target_pieces = pipeline.target.tokenizer.split(target)
@@ -135,11 +135,11 @@ def weights_frame(pipeline: Pipeline, pair: PiecePair, weights: np.ndarray) -> p
             "target_position": t,
             "target_piece": np.array(pair.target_pieces, dtype=object)[t],
             "target_unknown": np.equal(pair.target_ids, UNK)[t],
-            "target_count": pipeline.target_counts[pair.target_ids][t],
+            "target_count": pipeline.target.counts[pair.target_ids][t],
             "source_position": s,
             "source_piece": np.array(pair.source_pieces, dtype=object)[s],
             "source_unknown": np.equal(pair.source_ids, UNK)[s],
-            "source_count": pipeline.source_counts[pair.source_ids][s],
+            "source_count": pipeline.source.counts[pair.source_ids][s],
             "weight": weights.ravel(),
         }
     )

@@ -183,14 +183,14 @@ def lexicon_figure(word: str, translations: pd.DataFrame) -> go.Figure:
 def _source_types(pipeline: Pipeline, words: Sequence[str] | None) -> list[int]:
     if words is not None:
         return [type_of(pipeline.source, word) for word in words]
-    counts = pipeline.source_counts
+    counts = pipeline.source.counts
     order = np.argsort(-counts, kind="stable")
     first = pipeline.source.vocabulary.reserved
     return [number for number in order.tolist() if number >= first and counts[number]]
 
 
 def _translations(pipeline: Pipeline, rows: Sequence[tuple[int, Sequence[int], Sequence[float]]]) -> pd.DataFrame:
-    source, target, counts = pipeline.source.vocabulary, pipeline.target.vocabulary, pipeline.source_counts
+    source, target, counts = pipeline.source.vocabulary, pipeline.target.vocabulary, pipeline.source.counts
     found = [
         (source.types[number], counts[number], rank, target.types[type_], probability)
         for number, targets, probabilities in rows

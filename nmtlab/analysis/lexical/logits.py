@@ -80,7 +80,7 @@ def decompose(
             {
                 "id": types,
                 "word": pipeline.target.vocabulary.tokens(types),
-                "count": pipeline.target_counts[types],
+                "count": pipeline.target.counts[types],
                 "rank": (1 + (logits > logits[columns, None]).sum(1)).tolist(),
                 "wanted": (columns == wanted).tolist(),
                 **{name: values[0].tolist() for name, values in terms.items()},

@@ -44,7 +44,7 @@ def neighbours(system: RunOrSystem, word: str, k: int = 10) -> pd.DataFrame:
         {
             "word": pipeline.target.vocabulary.tokens(types),
             "cos": values.tolist(),
-            "count": pipeline.target_counts[types],
+            "count": pipeline.target.counts[types],
             "norm": norms[columns].tolist(),
         }
     )

@@ -184,7 +184,7 @@ def _ranked(pipeline: Pipeline, values: dict[str, np.ndarray]) -> pd.DataFrame:
     kept[: len(SPECIALS)] = False
     kept &= ~(values.get("bias", np.zeros(len(kept))) <= FORBIDDEN / 2)  # a missing one forbids nothing
     frame = pd.DataFrame(
-        {"id": np.arange(len(kept)), "word": pipeline.target.vocabulary.types, "count": pipeline.target_counts}
+        {"id": np.arange(len(kept)), "word": pipeline.target.vocabulary.types, "count": pipeline.target.counts}
     )
     frame = frame.assign(**{name: values.get(name, np.nan) for name in QUANTITIES})[kept]
     frame = frame.sort_values("count", ascending=False, kind="stable", ignore_index=True)

@@ -49,7 +49,7 @@ def token_probabilities(system: RunOrSystem, source: str, target: str, top: int 
             "position": range(len(ids)),
             "piece": [*pipeline.target.tokenizer.split(target), SPECIALS[EOS]][: len(ids)],
             "unknown": [number == UNK for number in ids],
-            "count": pipeline.target_counts[ids],
+            "count": pipeline.target.counts[ids],
             "probability": of_target[:, 0].tolist(),
             "rank": (1 + (probabilities > of_target).sum(1)).tolist(),
             "likeliest": [

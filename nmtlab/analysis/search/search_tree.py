@@ -95,7 +95,7 @@ def _rows(result: SearchResult, pipeline: Pipeline, reference: list[int] | None)
             tokens = before[parent if number > 1 else 0] + ((token,) if token != PAD else ())
             now[slot - 1] = tokens
             piece = "" if token == PAD else pipeline.target.vocabulary.types[token]
-            text = pipeline.target_text([one for one in tokens if one != EOS])
+            text = pipeline.target.text([one for one in tokens if one != EOS])
             begins = reference is not None and list(tokens) == reference[: len(tokens)]
             above = parent + 1 if number > 1 else 0
             rows.append((tokens, number, slot, above, piece, text, log_prob, score, len(tokens), ended, begins))
@@ -209,7 +209,7 @@ def best_so_far(
         complete = exact.run(exact.expansions + portion)
         best = exact.best or beam
         facts = {
-            "text": translator.pipeline.target_text(best.tokens),
+            "text": translator.pipeline.target.text(best.tokens),
             "log_prob": best.log_prob,
             "score": best.score,
             "scored_length": len(best.tokens) + best.finished,

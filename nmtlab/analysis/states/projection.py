@@ -163,7 +163,7 @@ def word_projection(run: Run, method: Method = "pca", seed: int = 1) -> pd.DataF
     found = project(output_vectors(model).double().cpu().numpy()[words], method, seed)
     types = ids[words]
     frame = pd.DataFrame(
-        {"word": pipeline.target.vocabulary.tokens(types.tolist()), "count": pipeline.target_counts[types]}
+        {"word": pipeline.target.vocabulary.tokens(types.tolist()), "count": pipeline.target.counts[types]}
     )
     return _placed(frame, found).sort_values("count", ascending=False, kind="stable", ignore_index=True)
 

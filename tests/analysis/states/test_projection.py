@@ -89,7 +89,7 @@ def test_words_are_placed_by_their_output_vectors(run):
     assert dict(zip(found["word"], found["count"], strict=True)) == dict(
         zip(
             system.pipeline.target.vocabulary.tokens(ids[words].tolist()),
-            system.pipeline.target_counts[ids[words]].tolist(),
+            system.pipeline.target.counts[ids[words]].tolist(),
             strict=True,
         )
     )
