@@ -17,6 +17,7 @@ from nmtlab.analysis.attention.shift import attention_error, attention_shift, pe
 from nmtlab.analysis.attribution.agreement import AGREEMENT, AGREEMENT_OF, EXPLANATIONS, agreement
 from nmtlab.analysis.attribution.contrast import Contrast
 from nmtlab.analysis.attribution.contributions import (
+    CONTRIBUTIONS,
     METHODS,
     Instead,
     contribution_figure,
@@ -193,6 +194,14 @@ def test_contributions_of_all_runs_share_a_scale_around_zero():
 def test_contributions_of_nothing_have_a_scale_too():
     frame = contributions(random_system("fixnorm+lex"), "olim deydi", "Fauci says").assign(run="a", weight=0.0)
     assert contribution_figure(frame, "erasure").data[0].zmax == 1
+
+
+def test_a_view_of_contributions_names_the_word_that_contributes_most(trained):
+    view = CONTRIBUTIONS.view(trained[0], source="ein hund", target="a dog", method="input × gradient")
+    found = contributions(trained[0], "ein hund", "a dog", "input × gradient")
+    most = found.loc[found.groupby("target_position")["weight"].idxmax()]
+    assert view.frame["source_piece"].tolist() == most["source_piece"].tolist()
+    assert view.figure.layout.title.text.endswith("by input × gradient")
 
 
 # Against links
